@@ -1,0 +1,89 @@
+//===- Mlp.cpp - A small classifier ---------------------------------------===//
+//
+// Plain Eigen, one expression a formula.
+//
+//===----------------------------------------------------------------------===//
+#include "Mlp.h"
+
+#include <cmath>
+#include <random>
+
+Mlp::Mlp() {
+  // He initialisation from a fixed seed: every rank starts from the same weights.
+  std::mt19937 random(1);
+  for (int i = 0; i < kLayers; ++i) {
+    Layer &layer = layers[i];
+    layer.weight.resize(kWidths[i], kWidths[i + 1]);
+    float scale = std::sqrt(6.0f / static_cast<float>(kWidths[i]));
+    for (float &weight : layer.weight.reshaped())
+      weight = scale * (static_cast<float>(random() >> 8) *
+                            (2.0f / (1 << 24)) - 1.0f);
+    layer.weightMomentum.setZero(kWidths[i], kWidths[i + 1]);
+    layer.bias.setZero(kWidths[i + 1]);
+    layer.biasMomentum.setZero(kWidths[i + 1]);
+  }
+}
+
+float Mlp::forward(const Samples &samples) {
+  activations[0] = samples.points;
+  for (int i = 0; i < kLayers; ++i) {
+    activations[i + 1].noalias() = activations[i] * layers[i].weight;
+    activations[i + 1].rowwise() += layers[i].bias;
+    if (i + 1 < kLayers)
+      activations[i + 1] = activations[i + 1].cwiseMax(0.0f);
+  }
+  Matrix &output = activations[kLayers];
+  output.colwise() -= output.rowwise().maxCoeff();
+  output = output.array().exp();
+  output.array().colwise() /= output.rowwise().sum().array();
+  float loss = 0;
+  for (int row = 0; row < output.rows(); ++row)
+    loss -= std::log(std::max(output(row, samples.labels(row)), 1e-12f));
+  return loss / static_cast<float>(output.rows());
+}
+
+void Mlp::backward(const Samples &samples,
+                   const std::function<LayerView(int)> &gradients,
+                   const std::function<void(int)> &ready) {
+  Matrix delta = activations[kLayers];
+  for (int row = 0; row < delta.rows(); ++row)
+    delta(row, samples.labels(row)) -= 1.0f;
+  delta /= static_cast<float>(delta.rows());
+  for (int i = kLayers - 1; i >= 0; --i) {
+    LayerView into = gradients(i);
+    into.weight.noalias() = activations[i].transpose() * delta;
+    into.bias = delta.colwise().sum();
+    ready(i);
+    if (i == 0)
+      return;
+    Matrix previous = delta * layers[i].weight.transpose();
+    delta = (activations[i].array() > 0.0f).select(previous, 0.0f);
+  }
+}
+
+void Mlp::update(int index, const LayerView &gradients) {
+  Layer &layer = layers[index];
+  layer.weightMomentum = 0.9f * layer.weightMomentum + gradients.weight;
+  layer.weight -= 0.05f * layer.weightMomentum;
+  layer.biasMomentum = 0.9f * layer.biasMomentum + gradients.bias;
+  layer.bias -= 0.05f * layer.biasMomentum;
+}
+
+float Mlp::accuracy(const Samples &samples) {
+  forward(samples);
+  int correct = 0;
+  for (int row = 0; row < samples.labels.size(); ++row) {
+    int likeliest = 0;
+    activations[kLayers].row(row).maxCoeff(&likeliest);
+    correct += likeliest == samples.labels(row);
+  }
+  return static_cast<float>(correct) / static_cast<float>(samples.labels.size());
+}
+
+bool Mlp::isIdenticalTo(const Mlp &other) const {
+  for (int i = 0; i < kLayers; ++i)
+    if (layers[i].weight != other.layers[i].weight ||
+        layers[i].bias != other.layers[i].bias)
+      return false;
+  return true;
+}

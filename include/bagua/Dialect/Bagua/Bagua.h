@@ -1,0 +1,103 @@
+//===- Bagua.h - The bagua dialect ----------------------------------------===//
+//
+// Everything of the dialect: attributes, types, interfaces, ops.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_DIALECT_BAGUA_BAGUA_H
+#define BAGUA_DIALECT_BAGUA_BAGUA_H
+
+#include "bagua/Dialect/Bagua/Facts.h"
+#include "bagua/Support/ReduceKind.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+
+namespace bagua {
+
+class AxesAttr;
+
+/// One entry of a layout.
+struct LayoutEntry {
+  enum class Kind { Shard, Root, Server };
+  /// `server` without a number: spread over all servers.
+  static constexpr int64_t kAllServers = -1;
+
+  Kind kind;
+  /// An AxesAttr for Shard and Root, null for Server.
+  mlir::Attribute axes;
+  int64_t server = kAllServers;
+
+  AxesAttr getAxes() const;
+  static LayoutEntry shard(AxesAttr axes);
+  static LayoutEntry root(AxesAttr axes);
+  static LayoutEntry onServer(int64_t server);
+
+  friend bool operator==(const LayoutEntry &a, const LayoutEntry &b) {
+    return a.kind == b.kind && a.axes == b.axes && a.server == b.server;
+  }
+  friend llvm::hash_code hash_value(const LayoutEntry &entry) {
+    return llvm::hash_combine(entry.kind, entry.axes, entry.server);
+  }
+};
+
+/// Where a scheduled value lies; see PlaceAttr.
+enum class PlaceKind { Program, Named, Arena };
+
+/// The side effect of compute ops: the training program's own state.
+struct ProgramResource
+    : public mlir::SideEffects::Resource::Base<ProgramResource> {
+  llvm::StringRef getName() final { return "program"; }
+};
+
+} // namespace bagua
+
+#include "bagua/Dialect/Bagua/BaguaDialect.h.inc"
+#include "bagua/Dialect/Bagua/BaguaEnums.h.inc"
+
+#include "bagua/Dialect/Bagua/BaguaCodecInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "bagua/Dialect/Bagua/BaguaAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "bagua/Dialect/Bagua/BaguaTypes.h.inc"
+
+#include "bagua/Dialect/Bagua/BaguaInterfaces.h.inc"
+
+namespace bagua {
+
+/// The layout of a tensor type; null for one that is whole on every rank.
+LayoutAttr getLayout(mlir::RankedTensorType type);
+/// The same logical tensor with another layout; null for none.
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
+                                  LayoutAttr layout);
+/// The type with one more entry.
+mlir::RankedTensorType pushEntry(mlir::RankedTensorType type,
+                                 LayoutEntry entry);
+/// The type without its last entry; null if that is not `entry`.
+mlir::RankedTensorType popEntry(mlir::RankedTensorType type, LayoutEntry entry);
+/// Elements of the logical tensor.
+int64_t getElementCount(mlir::RankedTensorType type);
+/// Bytes of `count` elements of the type's element type; i1 takes a byte.
+int64_t getElementBytes(mlir::Type elementType);
+/// The name of a param's gradient: `<param>.grad`.
+std::string gradientName(llvm::StringRef param);
+
+} // namespace bagua
+
+#define GET_OP_CLASSES
+#include "bagua/Dialect/Bagua/BaguaOps.h.inc"
+
+#endif // BAGUA_DIALECT_BAGUA_BAGUA_H

@@ -1,0 +1,221 @@
+//===- BaguaAttributes.td - Attributes of the bagua dialect -*- tablegen -*-===//
+//
+// Axes, cluster descriptions, layouts, places, step arguments and results, and
+// the enumerations that ops share. Codecs are in BaguaCodecs.td.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_ATTRIBUTES_TD
+#define BAGUA_ATTRIBUTES_TD
+
+include "bagua/Dialect/Bagua/BaguaDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Bagua_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Bagua_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Enumerations
+//===----------------------------------------------------------------------===//
+
+class Bagua_Enum<string name, string enumSummary, list<I32EnumAttrCase> enumCases>
+    : I32EnumAttr<name, enumSummary, enumCases> {
+  let cppNamespace = "::bagua";
+  let genSpecializedAttr = 0;
+}
+
+def Bagua_PhaseKind : Bagua_Enum<"PhaseKind", "part of a step that a compute op belongs to", [
+  I32EnumAttrCase<"Forward", 0, "forward">,
+  I32EnumAttrCase<"Backward", 1, "backward">,
+  I32EnumAttrCase<"Update", 2, "update">,
+]>;
+def Bagua_PhaseKindAttr : EnumAttr<Bagua_Dialect, Bagua_PhaseKind, "phase_kind">;
+
+def Bagua_CostSource : Bagua_Enum<"CostSource", "where a duration comes from", [
+  I32EnumAttrCase<"Measured", 0, "measured">,
+  I32EnumAttrCase<"Roofline", 1, "roofline">,
+]>;
+def Bagua_CostSourceAttr : EnumAttr<Bagua_Dialect, Bagua_CostSource, "cost_source">;
+
+def Bagua_Role : Bagua_Enum<"Role", "what an argument of a step is", [
+  I32EnumAttrCase<"Batch", 0, "batch">,
+  I32EnumAttrCase<"Input", 1, "input">,
+  I32EnumAttrCase<"Param", 2, "param">,
+  I32EnumAttrCase<"Optimizer", 3, "optimizer">,
+  I32EnumAttrCase<"Buffer", 4, "buffer">,
+  I32EnumAttrCase<"Residual", 5, "residual">,
+  I32EnumAttrCase<"Replica", 6, "replica">,
+]>;
+
+def Bagua_ExchangePattern : Bagua_Enum<"ExchangePattern", "who exchanges with whom", [
+  I32EnumAttrCase<"Ring", 0, "ring">,
+  I32EnumAttrCase<"ShiftOne", 1, "shift_one">,
+]>;
+def Bagua_ExchangePatternAttr : EnumAttr<Bagua_Dialect, Bagua_ExchangePattern, "exchange_pattern">;
+
+def Bagua_BiasCorrection : Bagua_Enum<"BiasCorrection", "how adam corrects the bias of its moments", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Moments", 1, "moments">,
+  I32EnumAttrCase<"StepSize", 2, "step_size">,
+]>;
+def Bagua_BiasCorrectionAttr : EnumAttr<Bagua_Dialect, Bagua_BiasCorrection, "bias_correction">;
+
+def Bagua_ReduceKindAttr : Bagua_Attr<"ReduceKind", "reduce_kind"> {
+  let summary = "how a collective combines the ranks' values: sum, mean, min or max";
+  let description = [{
+    The kinds themselves are defined in Support, which the runtime shares.
+    `mean` divides by the group's size after its own sum.
+  }];
+  let parameters = (ins "::bagua::ReduceKind":$value);
+  let hasCustomAssemblyFormat = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Axes and clusters
+//===----------------------------------------------------------------------===//
+
+def Bagua_AxesAttr : Bagua_Attr<"Axes", "axes"> {
+  let summary = "a list of axes of the cluster";
+  let description = [{
+    A group of ranks: those that share all coordinates outside these axes. In
+    cluster order, each axis once. `#bagua.axes<[node, gpu]>`; ops print the
+    list alone.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool contains(::llvm::StringRef axis) const;
+    bool empty() const { return getNames().empty(); }
+    /// `[node, gpu]`, for messages.
+    std::string str() const;
+  }];
+}
+
+def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
+  let summary = "one axis of a cluster and the links along it";
+  let description = [{
+    `latency_ns` is of one message, `bytes_per_s` of one direction of one link,
+    `sharers` is how many ranks share one link. `table` holds measured times: for
+    a collective's name a flat list of pairs, bytes then ns, by ascending bytes.
+
+    ```
+    #bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000, sharers = 8>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, "int64_t":$latency_ns,
+                        "int64_t":$bytes_per_s, DefaultValuedParameter<"int64_t", "1">:$sharers,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$table);
+  let assemblyFormat = [{
+    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $table) `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Bagua_DeviceAttr : Bagua_Attr<"Device", "device"> {
+  let summary = "what one rank computes with";
+  let description = [{
+    Peak `flop_per_s`, memory `bytes_per_s` and `launch_ns` of one kernel.
+    `communication_slowdown` multiplies the time of compute that runs beside a
+    collective; `codec_bytes_per_s` is the throughput of encoding.
+  }];
+  let parameters = (ins "int64_t":$flop_per_s, "int64_t":$bytes_per_s,
+                        DefaultValuedParameter<"int64_t", "0">:$launch_ns,
+                        DefaultValuedParameter<"int64_t", "0">:$codec_bytes_per_s,
+                        OptionalParameter<"::mlir::FloatAttr">:$communication_slowdown);
+  let assemblyFormat = [{
+    `<` struct($flop_per_s, $bytes_per_s, $launch_ns, $codec_bytes_per_s, $communication_slowdown) `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// What is stored where
+//===----------------------------------------------------------------------===//
+
+def Bagua_LayoutAttr : Bagua_Attr<"Layout", "layout"> {
+  let summary = "what each rank stores of a logical tensor";
+  let description = [{
+    A stack of entries in the encoding slot of a tensor type, the outermost
+    first; collectives push and pop the last. Without a layout a tensor is whole
+    on every rank.
+
+    | entry | who stores what |
+    |---|---|
+    | `shard [axes]` | each rank of the group its part |
+    | `root [axes]` | coordinate 0 of the group everything, the others nothing |
+    | `server` | each server its part |
+    | `server 3` | server 3 everything |
+
+    Part `r` of `N` elements over `n` ranks is `[min(N, r*c), min(N, (r+1)*c))`
+    with `c = ceil(N/n)`, in row-major order.
+
+    ```
+    tensor<4096xf32, #bagua.layout<shard [gpu], shard [node]>>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::bagua::LayoutEntry">:$entries);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Bagua_PlaceAttr : Bagua_Attr<"Place", "place"> {
+  let summary = "where a scheduled value lies";
+  let description = [{
+    `program` (memory that the runtime never sees), `"l3.weight"` (the memory of
+    a named tensor), or `grads:16384` (byte 16384 of the arena `grads`).
+  }];
+  let parameters = (ins "::bagua::PlaceKind":$kind, "::mlir::StringAttr":$name, "int64_t":$offset);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Bagua_ArgumentAttr : Bagua_Attr<"Argument", "argument"> {
+  let summary = "role, name, axes of disagreement and place of a step's argument";
+  let parameters = (ins "::bagua::Role":$role, "::mlir::StringAttr":$name,
+                        "::bagua::AxesAttr":$varies, "::bagua::PlaceAttr":$place);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// State is yielded; `batch` and `input` are bound anew each step.
+    bool isState() const { return getRole() != Role::Batch && getRole() != Role::Input; }
+  }];
+}
+
+def Bagua_ResultAttr : Bagua_Attr<"Result", "result"> {
+  let summary = "what a result of a compute op is to the runtime";
+  let description = [{
+    `grad "w"` makes the result the gradient of param `w`, named `w.grad`; `as
+    "used"` names it otherwise; `optional` lets the program leave it out.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$grad, "::mlir::StringAttr":$as, "bool":$optional);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Bagua_RelationKind : Bagua_Enum<"RelationKind", "how a tensor given back follows from what was given", [
+  I32EnumAttrCase<"Reduced", 0, "reduced">,
+  I32EnumAttrCase<"AllToAll", 1, "all_to_all">,
+]>;
+
+def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
+  let summary = "what must hold of a tensor that the runtime gives back";
+  let description = [{
+    One entry of a step's contract (`bagua.contract`): `tensor` is the reduction of
+    kind `kind`, or the all_to_all, of what the ranks of a group over the axes gave
+    as `of`. Written when a step is imported or relaxed and by no later pass, so
+    that a check by it finds what a pass has lost.
+
+    ```
+    #bagua.relation<"l3.weight.grad" = mean "l3.weight.grad" over [node, gpu]>
+    #bagua.relation<"out" = all_to_all "in" over [tp] split 0 concat 1>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$tensor, "::mlir::StringAttr":$of,
+                        "::bagua::RelationKind":$relation, "::bagua::ReduceKind":$kind,
+                        "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat);
+  let hasCustomAssemblyFormat = 1;
+}
+
+#endif // BAGUA_ATTRIBUTES_TD

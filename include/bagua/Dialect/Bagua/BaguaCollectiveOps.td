@@ -1,0 +1,242 @@
+//===- BaguaCollectiveOps.td - Communication ---------------*- tablegen -*-===//
+//
+// Ops that move data between the ranks of a group, and encode and decode beside
+// them. `over` lists axes in cluster order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_COLLECTIVEOPS_TD
+#define BAGUA_COLLECTIVEOPS_TD
+
+include "bagua/Dialect/Bagua/BaguaOpBase.td"
+
+/// `reduces`: has a kind. All results can be named with `as`.
+class Bagua_Collective<string mnemonic, dag args, bit reduces, list<Trait> traits = []>
+    : Bagua_InStep<mnemonic,
+        !con(!if(reduces, (ins Bagua_ReduceKindAttr:$kind), (ins)), args,
+             (ins Bagua_AxesAttr:$over, OptionalAttr<Bagua_NameArray>:$names)),
+        traits # [Pure], [{
+          ::bagua::AxesAttr getGroupAxes() { return getOver(); }
+          ::mlir::StringAttr getResultName(unsigned index) {
+            ::mlir::ArrayAttr names = getNamesAttr();
+            return names ? ::llvm::cast<::mlir::StringAttr>(names[index]) : nullptr;
+          }
+        }] # !if(reduces, "::bagua::ReduceKindAttr getReduction() { return getKind(); }\n", "")> {
+  let hasVerifier = 1;
+}
+
+def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
+    (ins Bagua_Value:$input, OptionalAttr<Bagua_CodecAttrInterface>:$codec, UnitAttr:$feedback), 1,
+    [SameOperandsAndResultType]> {
+  let summary = "every rank of the group gets the combination of all ranks' values";
+  let description = [{
+    ```
+    rank 0: x0 ─┐              ┌─ rank 0: x0 + x1
+                ├─ all_reduce ─┤
+    rank 1: x1 ─┘              └─ rank 1: x0 + x1
+    ```
+
+    `codec` is a request that `bagua-lower-compression` expands; `feedback` asks
+    for residuals with it.
+
+    ```
+    %r = bagua.all_reduce mean %g over [node, gpu] : tensor<4096xf32>
+    %c = bagua.all_reduce mean %g over [node, gpu] codec (#bagua.onebit) feedback : tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Value:$output);
+  let assemblyFormat = [{
+    custom<Kind>($kind) $input `over` custom<Axes>($over) (`codec` `(` $codec^ `)`)? (`feedback` $feedback^)?
+    (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)? attr-dict `:` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter", (ins Bagua_Tensor:$input), 1> {
+  let summary = "each rank of the group gets its part of the combination";
+  let description = [{
+    ```
+    rank 0: a0 b0 ─┐                  ┌─ rank 0: a0 + a1
+                   ├─ reduce_scatter ─┤
+    rank 1: a1 b1 ─┘                  └─ rank 1:         b0 + b1
+    ```
+
+    ```
+    %s = bagua.reduce_scatter mean %g over [gpu] : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<shard [gpu]>>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    custom<Kind>($kind) $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_AllGatherOp : Bagua_Collective<"all_gather", (ins Bagua_Value:$input), 0> {
+  let summary = "every rank of the group gets all parts";
+  let description = [{
+    ```
+    rank 0: a   ─┐              ┌─ rank 0: a b
+                 ├─ all_gather ─┤
+    rank 1:   b ─┘              └─ rank 1: a b
+    ```
+
+    An encoded shard becomes `parts`, an encoded whole tensor `terms`.
+
+    ```
+    %s = bagua.slice %w : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<shard [gpu]>>
+    %r = bagua.all_gather %s over [gpu] : tensor<4096xf32, #bagua.layout<shard [gpu]>> -> tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Value:$output);
+  let assemblyFormat = [{
+    $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_ReduceOp : Bagua_Collective<"reduce", (ins Bagua_Tensor:$input), 1> {
+  let summary = "coordinate 0 of the group gets the combination";
+  let description = [{
+    ```
+    %l = bagua.reduce mean %g over [gpu] : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<root [gpu]>>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    custom<Kind>($kind) $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_BroadcastOp : Bagua_Collective<"broadcast", (ins Bagua_Tensor:$input), 0> {
+  let summary = "every rank of the group gets what coordinate 0 has";
+  let description = [{
+    ```
+    %l = bagua.slice %w : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<root [gpu]>>
+    %r = bagua.broadcast %l over [gpu] : tensor<4096xf32, #bagua.layout<root [gpu]>> -> tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_AllToAllOp : Bagua_Collective<"all_to_all",
+    (ins Bagua_Value:$input, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$split_dim,
+         OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$concat_dim), 0> {
+  let summary = "each rank sends a different piece to each";
+  let description = [{
+    ```
+    rank 0: a0 b0 ─┐              ┌─ rank 0: a0 a1
+                   ├─ all_to_all ─┤
+    rank 1: a1 b1 ─┘              └─ rank 1: b0 b1
+    ```
+
+    A tensor is cut along dimension `split` and put together along `concat`. An
+    encoded value in `parts [over]` becomes `terms [over]` of the shards.
+
+    ```
+    %d = bagua.all_to_all %x over [gpu] split 0 concat 1 : tensor<32x512xf32> -> tensor<4x4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Value:$output);
+  let assemblyFormat = [{
+    $input `over` custom<Axes>($over) (`split` $split_dim^ `concat` $concat_dim)? (`on` custom<Stream>($stream)^)?
+    (`at` custom<Places>($places)^)? attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_ExchangeOp : Bagua_Collective<"exchange",
+    (ins Bagua_ExchangePatternAttr:$pattern, Bagua_Value:$input), 0> {
+  let summary = "swaps values with neighbours";
+  let description = [{
+    `ring`: results are what the left and the right neighbour have. `shift_one`:
+    what this step's peer has; the group's size must be even, and the pairing
+    changes from step to step.
+
+    ```
+    %l, %r = bagua.exchange ring %w over [node, gpu] : tensor<4096xf32> -> tensor<4096xf32>, tensor<4096xf32>
+    %q = bagua.exchange shift_one %w over [node, gpu] : tensor<4096xf32> -> tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Variadic<Bagua_Value>:$outputs);
+  let assemblyFormat = [{
+    $pattern $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($outputs) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_PushOp : Bagua_Collective<"push", (ins Bagua_Value:$input), 1> {
+  let summary = "servers get the combination of the group's values";
+  let description = [{
+    Spread over all servers (`server`) or whole on one (`server 3`). Under `asp`
+    and `ssp` a push is applied as it arrives, and its kind is `sum` of one term.
+
+    ```
+    %s = bagua.push mean %g over [node, gpu] : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<server>>
+    ```
+  }];
+  let results = (outs Bagua_Value:$output);
+  let assemblyFormat = [{
+    custom<Kind>($kind) $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_PullOp : Bagua_Collective<"pull", (ins Bagua_Value:$input), 0> {
+  let summary = "every rank of the group gets what the servers have";
+  let description = [{
+    ```
+    %s = bagua.push mean %g over [node, gpu] : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<server 1>>
+    %r = bagua.pull %s over [node, gpu] : tensor<4096xf32, #bagua.layout<server 1>> -> tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Value:$output);
+  let assemblyFormat = [{
+    $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_EncodeOp : Bagua_InStep<"encode",
+    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual), [Pure]> {
+  let summary = "a tensor in a codec's form";
+  let description = [{
+    With `feedback` the residual is added first and what the codec lost is the
+    next residual: `m = x + e; e' = m - Q(m)`.
+
+    ```
+    %q = bagua.encode %g : (tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8, parts [node]>)
+    %t, %n = bagua.encode %g feedback %e : (tensor<4096xf32>, tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.onebit>, tensor<4096xf32>)
+    ```
+  }];
+  let results = (outs Bagua_EncodedType:$output, Optional<Bagua_Tensor>:$next_residual);
+  let assemblyFormat = [{
+    $input (`feedback` $residual^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Bagua_DecodeOp : Bagua_InStep<"decode",
+    (ins OptionalAttr<Bagua_ReduceKindAttr>:$kind, Bagua_EncodedType:$input), [Pure],
+    "::bagua::ReduceKindAttr getReduction() { return getKindAttr(); }\n"> {
+  let summary = "the tensor back from a codec's form";
+  let description = [{
+    Parts concatenate; terms are combined in rank order, by `sum` or `mean`.
+
+    ```
+    %q = bagua.encode %g : (tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8>)
+    %r = bagua.decode %q : !bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8> -> tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    custom<OptionalKind>($kind) $input (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    attr-dict `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // BAGUA_COLLECTIVEOPS_TD

@@ -1,0 +1,33 @@
+//===- BaguaOpBase.td - Base classes of ops in a step ------*- tablegen -*-===//
+//
+// What all ops inside a step share: stream, places, parent and interface.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_OPBASE_TD
+#define BAGUA_OPBASE_TD
+
+include "bagua/Dialect/Bagua/BaguaInterfaces.td"
+include "bagua/Dialect/Bagua/BaguaTypes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Bagua_PlaceArray : TypedArrayAttrBase<Bagua_PlaceAttr, "places, one a result">;
+def Bagua_NameArray : TypedArrayAttrBase<StrAttr, "names, one a result">;
+
+class Bagua_Op<string mnemonic, list<Trait> traits = []> : Op<Bagua_Dialect, mnemonic, traits>;
+
+/// An op inside a step. `args` are its own operands and attributes; stream and
+/// places are added. `declarations` go into the C++ class.
+class Bagua_InStep<string mnemonic, dag args, list<Trait> traits, code declarations = "">
+    : Bagua_Op<mnemonic, traits # [HasParent<"::bagua::StepOp">, Bagua_StepOpInterface]> {
+  let arguments = !con(args, (ins OptionalAttr<StrAttr>:$stream, OptionalAttr<Bagua_PlaceArray>:$places));
+  let extraClassDeclaration = [{
+    ::llvm::LogicalResult inferFacts(const ::bagua::FactContext &context,
+                                     ::llvm::ArrayRef<::bagua::Facts> operands,
+                                     ::llvm::SmallVectorImpl<::bagua::Facts> &results);
+  }] # declarations;
+}
+
+#endif // BAGUA_OPBASE_TD

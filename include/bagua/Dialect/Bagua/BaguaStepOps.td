@@ -1,0 +1,160 @@
+//===- BaguaStepOps.td - Clusters, steps and trainings -----*- tablegen -*-===//
+//
+// The ops that stand at module level, and the step's terminator.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_STEPOPS_TD
+#define BAGUA_STEPOPS_TD
+
+include "bagua/Dialect/Bagua/BaguaOpBase.td"
+include "mlir/IR/RegionKindInterface.td"
+
+def Bagua_AxisArray : TypedArrayAttrBase<Bagua_AxisAttr, "axes, outermost first">;
+
+def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
+  let summary = "the machines that a step is planned for";
+  let description = [{
+    Named axes from the outermost in, each with its size and links, and the
+    device. `servers N`: that many dedicated ranks after the workers. `servers_on
+    [axes]`: one co-located server for each coordinate on these axes. With both,
+    the dedicated ones are numbered first.
+
+    ```
+    bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Bagua_AxisArray:$axes, OptionalAttr<Bagua_DeviceAttr>:$device,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$servers,
+                       OptionalAttr<Bagua_AxesAttr>:$servers_on);
+  let assemblyFormat = [{
+    $sym_name `axes` $axes (`device` qualified($device)^)? (`servers` $servers^)?
+    (`servers_on` custom<Axes>($servers_on)^)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Index of the axis of this name; nothing if there is none.
+    std::optional<unsigned> findAxis(::llvm::StringRef name);
+    ::bagua::AxisAttr getAxis(unsigned index);
+    unsigned getAxisCount() { return getAxes().size(); }
+    /// Product of the sizes of `axes`, which must exist.
+    int64_t getGroupSize(::bagua::AxesAttr axes);
+    /// Number of workers: the product of all sizes.
+    int64_t getWorkerCount();
+    /// Dedicated and co-located servers.
+    int64_t getServerCount();
+    /// All axes, as a group.
+    ::bagua::AxesAttr getAllAxes();
+  }];
+}
+
+def Bagua_StepOp : Bagua_Op<"step", [Symbol, IsolatedFromAbove, SingleBlockImplicitTerminator<"::bagua::YieldOp">,
+                                     DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "one iteration of training, run by every rank";
+  let description = [{
+    Arguments are what the program binds each step (`batch`, which differs over
+    the `data` axes, and `input`, which does not), or state, by name; the
+    terminator yields the next state in the order of the state arguments. So the
+    dependence from one iteration to the next is in the IR, and there is no
+    barrier between them. `varies [axes]` says over which axes ranks may
+    legitimately disagree about a state.
+
+    `consistency` is of servers: `bsp` (the default), `asp`, or `ssp(s)` with at
+    most `s` steps between the fastest and the slowest worker. `streams` names
+    the streams of a scheduled step.
+
+    ```
+    bagua.step @train on @farm data [node] consistency ssp(3) (batch %x "x" : tensor<32xf32>, param %w "w" : tensor<32xf32>) {
+      %g = bagua.compute backward "all"(%x, %w) : (tensor<32xf32>, tensor<32xf32>) -> (tensor<32xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node] : tensor<32xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<32xf32>
+      bagua.yield %n : tensor<32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$cluster, Bagua_AxesAttr:$data_axes,
+                       ArrayAttr:$arguments, OptionalAttr<StrAttr>:$consistency,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$staleness,
+                       OptionalAttr<Bagua_NameArray>:$streams);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::bagua::ArgumentAttr getArgument(unsigned index);
+    void setArgument(unsigned index, ::bagua::ArgumentAttr argument);
+    /// Index of the argument of this name; nothing if there is none.
+    std::optional<unsigned> findArgument(::llvm::StringRef name);
+    /// Indices of the state arguments, in the order in which they are yielded.
+    ::llvm::SmallVector<unsigned> getStateArguments();
+    /// The cluster, or null where the symbol does not resolve to one.
+    ::bagua::ClusterOp lookupCluster();
+    ::bagua::YieldOp getYield();
+    /// Whether results of pushes are applied as they arrive (asp, ssp).
+    bool isAsynchronous();
+    /// Whether ops have streams.
+    bool isScheduled() { return getStreamsAttr() != nullptr; }
+  }];
+}
+
+def Bagua_YieldOp : Bagua_Op<"yield", [Terminator, Pure, HasParent<"::bagua::StepOp">]> {
+  let summary = "the next state";
+  let description = [{
+    One value for each state argument, of its type. In a background step `add`
+    commits by adding to the state as it then is.
+
+    ```
+    bagua.yield %w, %m, %v, %e, %p : tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Bagua_Value>:$values, UnitAttr:$add);
+  let assemblyFormat = "(`add` $add^)? ($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), "">];
+}
+
+def Bagua_TrainingOp : Bagua_Op<"training", [Symbol, NoTerminator, SingleBlock, NoRegionArguments,
+                                             DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "which step runs when";
+  let description = [{
+    A table of phases; for each iteration the first matching row runs.
+
+    ```
+    bagua.training @job {
+      bagua.phase @warmup until 1000
+      bagua.phase @compressed
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Bagua_PhaseOp : Bagua_Op<"phase", [HasParent<"::bagua::TrainingOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one row of a training's phase table";
+  let description = [{
+    `at_start` rows run once, first. `until N` matches iterations below N, `every
+    K offset O` those with `i mod K == O`; a row without either always matches
+    and must be the last in the foreground. `background_ns` rows run beside the
+    others at that interval.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$step, UnitAttr:$at_start,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$until,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$every,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$offset,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$background_ns);
+  let assemblyFormat = [{
+    $step (`at_start` $at_start^)? (`until` $until^)? (`every` $every^ `offset` $offset)?
+    (`background_ns` $background_ns^)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isBackground() { return getBackgroundNsAttr() != nullptr; }
+    /// Runs in every iteration that no row before it took.
+    bool matchesAlways() { return !getAtStart() && !getUntilAttr() && !getEveryAttr() && !isBackground(); }
+    ::bagua::StepOp lookupStep();
+  }];
+}
+
+#endif // BAGUA_STEPOPS_TD

@@ -1,0 +1,130 @@
+//===- BaguaUpdateOps.td - Structured arithmetic -----------*- tablegen -*-===//
+//
+// Arithmetic that the runtime can run itself, on whole tensors, on shards or on
+// servers: optimizer updates, linear combinations, and PowerSGD's products.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UPDATEOPS_TD
+#define BAGUA_UPDATEOPS_TD
+
+include "bagua/Dialect/Bagua/BaguaOpBase.td"
+
+class Bagua_Arithmetic<string mnemonic, dag args, list<Trait> traits = []>
+    : Bagua_InStep<mnemonic, args, traits # [Pure]>;
+
+def Bagua_LinearOp : Bagua_Arithmetic<"linear",
+    (ins DenseF32ArrayAttr:$coefficients, Variadic<Bagua_Tensor>:$inputs)> {
+  let summary = "a linear combination of tensors";
+  let description = [{
+    `((c0*x0) + c1*x1) + ...` in float32, each operation rounded, no contraction.
+
+    ```
+    %r = bagua.linear [0.5, 0.5] (%w, %g) : tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Bagua_SgdOp : Bagua_Arithmetic<"sgd",
+    (ins Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Optional<Bagua_Scalar>:$lr,
+         OptionalAttr<F32Attr>:$lr_value, OptionalAttr<F32Attr>:$momentum), [AttrSizedOperandSegments]> {
+  let summary = "stochastic gradient descent, with momentum or without";
+  let description = [{
+    States are `(w)`, or `(w, m)` with `momentum mu`: `m' = mu m + g; w' = w - lr
+    m'`. The learning rate is a value or, where the exported step has a literal, an
+    attribute.
+
+    ```
+    %n = bagua.sgd (%w) grad %g lr %lr : tensor<4096xf32>, tensor<f32>
+    %n1, %m1 = bagua.sgd (%w, %m) momentum 0.9 grad %g lr 0.1 : tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Bagua_AdamOp : Bagua_Arithmetic<"adam",
+    (ins Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Optional<Bagua_Scalar>:$lr,
+         OptionalAttr<F32Attr>:$lr_value,
+         DefaultValuedAttr<F32Attr, "0.9f">:$beta1, DefaultValuedAttr<F32Attr, "0.999f">:$beta2,
+         DefaultValuedAttr<F32Attr, "1e-8f">:$eps, DefaultValuedAttr<F32Attr, "0.0f">:$decay,
+         DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::Moments">:$bias_correction),
+    [AttrSizedOperandSegments]> {
+  let summary = "Adam, with decoupled weight decay";
+  let description = [{
+    States `(w, m, v)`: `m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g^2`, with `t`
+    the number of this update, from 1:
+
+    | `bias_correction` | `w'` |
+    |---|---|
+    | `none` | `w - lr m' / (sqrt(v') + eps)` |
+    | `moments` | `w - lr (m' / (1 - b1^t)) / (sqrt(v' / (1 - b2^t)) + eps)` (Kingma and Ba, algorithm 1) |
+    | `step_size` | `w - lr sqrt(1 - b2^t) / (1 - b1^t) m' / (sqrt(v') + eps)` (the same, end of section 2) |
+
+    and before it `w = w - lr decay w`.
+
+    ```
+    %n, %m1, %v1 = bagua.adam (%w, %m, %v) grad %g lr %lr : tensor<4096xf32>, tensor<f32>
+    %n2, %m2, %v2 = bagua.adam (%w, %m, %v) betas [0.9, 0.98] eps 1.0e-09 decay 0.01 bias_correction step_size grad %g lr 1.0e-04 : tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Bagua_AdamApplyOp : Bagua_Arithmetic<"adam_apply",
+    (ins Bagua_Tensor:$param, Bagua_Tensor:$moment, Bagua_Tensor:$variance, Bagua_Scalar:$lr,
+         DefaultValuedAttr<F32Attr, "1e-8f">:$eps,
+         DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction),
+    [AllTypesMatch<["param", "moment", "variance", "output"]>]> {
+  let summary = "Adam's step with given moments, which it leaves alone";
+  let description = [{
+    `w - lr*m/(sqrt(v)+eps)`, as 1-bit Adam needs it after its warm-up.
+
+    ```
+    %n = bagua.adam_apply %w, %m, %v lr %lr : tensor<4096xf32>, tensor<f32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    $param `,` $moment `,` $variance (`eps` $eps^)? (`bias_correction` $bias_correction^)? `lr` $lr (`on` custom<Stream>($stream)^)?
+    (`at` custom<Places>($places)^)? attr-dict `:` type($output) `,` type($lr)
+  }];
+}
+
+def Bagua_MatmulOp : Bagua_Arithmetic<"matmul",
+    (ins UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, Bagua_Tensor:$lhs, Bagua_Tensor:$rhs)> {
+  let summary = "a matrix product (PowerSGD)";
+  let description = [{
+    ```
+    %r = bagua.matmul transpose_lhs %p, %p : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<32x32xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)? $lhs `,` $rhs (`on` custom<Stream>($stream)^)?
+    (`at` custom<Places>($places)^)? attr-dict `:` type($lhs) `,` type($rhs) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Bagua_OrthonormalizeOp : Bagua_Arithmetic<"orthonormalize", (ins Bagua_Tensor:$input), [SameOperandsAndResultType]> {
+  let summary = "orthonormal columns by Gram-Schmidt, eps 1e-8 (PowerSGD)";
+  let description = [{
+    ```
+    %r = bagua.orthonormalize %p : tensor<64x32xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let assemblyFormat = [{
+    $input (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)? attr-dict `:` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // BAGUA_UPDATEOPS_TD

@@ -1,0 +1,61 @@
+//===- Facts.h - What is known of agreement between ranks -----------------===//
+//
+// The lattice of docs/Rationale.md, "What the verifier proves": per value and
+// axis of the cluster, whether the ranks along it agree on the numbers. Ops give
+// the facts of their results through StepOpInterface::inferFacts; the analysis
+// that walks a step is in FactAnalysis.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_DIALECT_BAGUA_FACTS_H
+#define BAGUA_DIALECT_BAGUA_FACTS_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace bagua {
+
+class AxesAttr;
+class StepOp;
+
+/// In ascending order: the worse of two facts is the larger.
+enum class Fact : uint8_t {
+  /// All ranks along the axis have the same numbers.
+  Replicated = 0,
+  /// They differ, and their mean along the axis is what is wanted.
+  Pending = 1,
+  /// They differ.
+  Varying = 2,
+};
+
+llvm::StringRef stringifyFact(Fact fact);
+
+/// One fact for each axis of the cluster, in cluster order.
+using Facts = llvm::SmallVector<Fact, 4>;
+
+/// The worse fact on every axis.
+Facts joinFacts(const Facts &lhs, const Facts &rhs);
+
+/// What the rules of a step's ops depend on besides operands.
+struct FactContext {
+  explicit FactContext(StepOp step);
+
+  /// Number of the cluster's axes.
+  unsigned axisCount() const { return axisNames.size(); }
+  /// A mask over the cluster's axes; all false for a null list.
+  llvm::SmallVector<bool, 4> maskOf(AxesAttr axes) const;
+  /// All axes with the same fact.
+  Facts all(Fact fact) const { return Facts(axisCount(), fact); }
+  /// `varying` on the axes of the list, `replicated` on the others.
+  Facts varyingOn(AxesAttr axes) const;
+
+  llvm::SmallVector<llvm::StringRef, 4> axisNames;
+  llvm::SmallVector<bool, 4> dataAxes;
+  /// Pushes are applied one by one as they arrive (asp, ssp).
+  bool asynchronous;
+};
+
+} // namespace bagua
+
+#endif // BAGUA_DIALECT_BAGUA_FACTS_H

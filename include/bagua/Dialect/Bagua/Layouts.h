@@ -1,0 +1,27 @@
+//===- Layouts.h - Sizes that follow from layouts and clusters ------------===//
+//
+// How many elements a rank stores of a tensor in a layout. The cuts themselves
+// are Support/Parts.h's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_DIALECT_BAGUA_LAYOUTS_H
+#define BAGUA_DIALECT_BAGUA_LAYOUTS_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+namespace bagua {
+
+/// Parts into which a layout cuts a tensor: the product over its entries.
+int64_t partCount(LayoutAttr layout, ClusterOp cluster);
+
+/// Elements of the largest part of `count` elements in a layout (null: whole).
+int64_t maxLocalCount(int64_t count, LayoutAttr layout, ClusterOp cluster);
+
+/// Elements that a tensor takes in a bucket laid out by `striped`: every part is
+/// padded to the largest.
+int64_t stripedCount(mlir::RankedTensorType type, LayoutAttr striped,
+                     ClusterOp cluster);
+
+} // namespace bagua
+
+#endif // BAGUA_DIALECT_BAGUA_LAYOUTS_H

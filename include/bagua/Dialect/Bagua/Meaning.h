@@ -1,0 +1,118 @@
+//===- Meaning.h - What the elements of a value are computed from ---------===//
+//
+// A symbolic walk over a step at graph level, on logical tensors and in exact
+// arithmetic: buckets, parts, layouts, hierarchies, casts and codecs disappear,
+// and what stays is which elements of which arguments and compute results go
+// into every element of a value, and how. Two values of equal meaning are equal
+// on every rank; the converse does not hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_DIALECT_BAGUA_MEANING_H
+#define BAGUA_DIALECT_BAGUA_MEANING_H
+
+#include "bagua/Dialect/Bagua/FactAnalysis.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <vector>
+
+namespace bagua {
+
+/// A function of ranks and elements. Element `i` of an elementwise term is made
+/// of the elements `i + shift` of its operands.
+struct MeaningTerm {
+  enum class Kind : uint8_t {
+    /// An argument of the step.
+    Argument,
+    /// A result of an op that may use every element of every operand: compute,
+    /// matrix products, all_to_all.
+    Opaque,
+    /// What fills a striped bucket up.
+    Padding,
+    /// An op that works element by element.
+    Elementwise,
+    /// A reduction over a set of axes.
+    Reduce,
+    /// sgd, adam, adam_apply: the operands are first the state that the result
+    /// replaces, then the gradient (or its moment), then the rest.
+    Update,
+  };
+  struct Operand {
+    int32_t term;
+    int64_t shift;
+  };
+
+  Kind kind;
+  /// Equal for terms that mean the same, in every step and process.
+  uint64_t hash;
+  /// The first value of this meaning.
+  mlir::Value value;
+  llvm::SmallVector<Operand, 3> operands;
+  /// Of a Reduce: a bit for each of the cluster's axes.
+  uint64_t axes = 0;
+  ReduceKind reduction = ReduceKind::Sum;
+};
+
+/// Elements [offset, offset + count) of a term.
+struct MeaningSegment {
+  int32_t term;
+  int64_t offset;
+  int64_t count;
+};
+
+/// Meanings of all values of one step. O(ops + segments), where a bucket has as
+/// many segments as tensors (times parts, if striped).
+class MeaningAnalysis {
+public:
+  using Segments = llvm::SmallVector<MeaningSegment, 1>;
+
+  /// `facts` must have run on the step, without an error.
+  MeaningAnalysis(StepOp step, const FactAnalysis &facts);
+
+  void run();
+
+  /// The elements of the logical tensor, in order.
+  llvm::ArrayRef<MeaningSegment> of(mlir::Value value) const {
+    return meanings.find(value)->second;
+  }
+  const MeaningTerm &term(int32_t index) const { return terms[index]; }
+  size_t termCount() const { return terms.size(); }
+  /// A number that values of equal meaning share.
+  uint64_t fingerprintOf(mlir::Value value) const;
+
+private:
+  using Words = llvm::SmallVector<uint64_t, 8>;
+
+  void define(mlir::Operation *op);
+  void defineUpdate(mlir::Operation *op);
+  void defineSlice(SliceOp op);
+  void defineMoved(mlir::Operation *op, AxesAttr over);
+  void defineOpaque(mlir::Operation *op);
+  Segments concatenate(mlir::ValueRange inputs, LayoutAttr striped);
+  void defineSplit(SplitOp op);
+  Segments linear(LinearOp op);
+  Segments reduce(mlir::Operation *op, AxesAttr over, ReduceKind kind);
+  Segments elementwise(MeaningTerm::Kind kind, const Words &words,
+                       mlir::Value result, mlir::ValueRange operands);
+
+  int32_t intern(MeaningTerm term, const Words &words);
+  int32_t addTerm(MeaningTerm::Kind kind, mlir::Value value, uint64_t hash);
+  uint64_t hashOf(mlir::Type type);
+  Words wordsOf(mlir::Operation *op);
+  bool isReplicated(mlir::Value value, AxesAttr over) const;
+  bool isCutOver(mlir::Value value, AxesAttr over) const;
+  llvm::SmallVector<std::pair<int64_t, int64_t>> partsOf(int64_t count,
+                                                         LayoutAttr layout);
+
+  StepOp step;
+  ClusterOp cluster;
+  const FactAnalysis &facts;
+  std::vector<MeaningTerm> terms;
+  llvm::DenseMap<uint64_t, int32_t> interned;
+  llvm::DenseMap<mlir::Type, uint64_t> typeHashes;
+  llvm::DenseMap<mlir::Value, Segments> meanings;
+};
+
+} // namespace bagua
+
+#endif // BAGUA_DIALECT_BAGUA_MEANING_H

@@ -1,0 +1,33 @@
+//===- Provenance.h - Which gradient and which state an update uses -------===//
+//
+// Agreement alone does not see two gradients of one shape exchanged. This part
+// of the graph proof does: the next value of a param comes from the param
+// itself and from its own gradient, element by element, once. Where a step
+// records what its states meant when its communication was decided
+// (`bagua.meaning`), every pass in between is also held to that.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_DIALECT_BAGUA_PROVENANCE_H
+#define BAGUA_DIALECT_BAGUA_PROVENANCE_H
+
+#include "bagua/Dialect/Bagua/FactAnalysis.h"
+
+namespace bagua {
+
+/// The attribute of a step: a DenseI64ArrayAttr, one number a state argument,
+/// equal for next values of equal meaning (Meaning.h). Written by whatever
+/// decides what the step computes (import, relax); a pass that changes that on
+/// purpose writes it anew. Holds at graph level.
+inline constexpr llvm::StringLiteral kMeaningAttr = "bagua.meaning";
+
+/// Writes the attribute, or removes it where the facts are in error. Emits
+/// nothing.
+void recordMeaning(StepOp step);
+
+/// Checks params' and optimizer states' next values, and the attribute if there
+/// is one. `facts` must have run, without an error.
+llvm::LogicalResult verifyProvenance(StepOp step, const FactAnalysis &facts);
+
+} // namespace bagua
+
+#endif // BAGUA_DIALECT_BAGUA_PROVENANCE_H

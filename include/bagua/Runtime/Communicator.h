@@ -1,0 +1,125 @@
+//===- Communicator.h - Collectives over a group of ranks -----------------===//
+//
+// A World is one rank's membership in a set of ranks that can reach each other;
+// a Communicator is its handle on a group of them, for one stream (as
+// ncclComm_t is). Backends implement both; one conformance suite runs on all.
+//
+//   std::vector<std::unique_ptr<World>> worlds = createInProcessWorlds(4);
+//   // On the thread of rank r:
+//   auto comm = worlds[r]->createCommunicator({0, 1, 2, 3}, "grads");
+//   absl::Status ok = (*comm)->allReduce(g, g, count, DataType::Float32,
+//                                        ReduceKind::Mean);
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_COMMUNICATOR_H
+#define BAGUA_RUNTIME_COMMUNICATOR_H
+
+#include "bagua/Support/DataType.h"
+#include "bagua/Support/ReduceKind.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// Collectives over a group. Members are numbered 0..size-1 in the order given
+/// at creation. All members make the same calls in the same order with the same
+/// counts, types and kinds; a difference is an error on every member, never a
+/// wrong number. A call blocks until this rank's result is complete and its
+/// buffers are its own again. `count` is in elements of the whole logical
+/// tensor unless said otherwise; any count from 0 is right. Parts are those of
+/// Support/Parts.h over the members (or over the owners, where given).
+///
+/// Sums are in member order, ((x0 + x1) + x2) + ..., in the accumulation type of
+/// docs/Semantics.md, section "Collectives"; `Mean` divides after the sum.
+///
+/// Errors: DeadlineExceeded when a member does not arrive in time (it names the
+/// missing ranks), InvalidArgument when members' calls differ or a `Mean` of
+/// integers is asked for, and the status given to World::abort afterwards.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  /// This rank's number among the members.
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// output = combination of all members' inputs. In place when equal.
+  virtual absl::Status allReduce(const void *input, void *output, int64_t count,
+                                 DataType type, ReduceKind kind) = 0;
+
+  /// Part i of the combination goes to member owners[i], which gets that part
+  /// alone in `output`; other members pass null. Only members
+  /// [0, contributors) have an input. In place for an owner: `output` may be the
+  /// address of its part inside `input`. reduce_scatter: all members contribute
+  /// and own; reduce: one owner; push: the owners are servers.
+  virtual absl::Status reduceToOwners(const void *input, void *output,
+                                      int64_t count, DataType type,
+                                      ReduceKind kind, int contributors,
+                                      absl::Span<const int> owners) = 0;
+
+  /// The inverse: owners[i] has part i alone in `input` (others pass null);
+  /// members [0, receivers) get the whole in `output`. In place for an owner:
+  /// `input` may be the address of its part inside `output`. all_gather,
+  /// broadcast, pull.
+  virtual absl::Status gatherFromOwners(const void *input, void *output,
+                                        int64_t count, DataType type,
+                                        int receivers,
+                                        absl::Span<const int> owners) = 0;
+
+  /// Block j of `input` goes to member j, which stores it as block `rank()`.
+  /// Both buffers hold size() blocks of `blockBytes`; they must not overlap.
+  virtual absl::Status allToAll(const void *input, void *output,
+                                int64_t blockBytes) = 0;
+
+  /// Sends `input` to each of `peers` and stores what peer i sends in
+  /// outputs[i]. Symmetric: if a lists b, b lists a. A peer may be listed twice
+  /// and may be this rank. Outputs overlap neither the input nor each other.
+  virtual absl::Status exchange(const void *input, int64_t bytes,
+                                absl::Span<const int> peers,
+                                absl::Span<void *const> outputs) = 0;
+
+  /// Returns when all members have called it.
+  virtual absl::Status barrier() = 0;
+};
+
+/// One rank's membership in all ranks of a run.
+class World {
+public:
+  virtual ~World() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// A communicator over `members` (ranks of the world, distinct, this one among
+  /// them). Collective over the members: all of them call it with the same
+  /// `members` and `name`, from any threads, each pair of a group and a name
+  /// once. Communicators of different names are independent of each other.
+  virtual absl::StatusOr<std::unique_ptr<Communicator>>
+  createCommunicator(const std::vector<int> &members,
+                     const std::string &name) = 0;
+
+  /// Makes every pending and later call on every rank return `why`. The first
+  /// call wins. Never blocks.
+  virtual void abort(const absl::Status &why) = 0;
+
+  /// The status given to the first abort, on any rank; Ok before.
+  virtual absl::Status status() const = 0;
+};
+
+/// `size` ranks as threads of this process; element r is rank r's. Every wait of
+/// theirs ends after `timeout` with DeadlineExceeded.
+std::vector<std::unique_ptr<World>> createInProcessWorlds(
+    int size,
+    std::chrono::nanoseconds timeout = std::chrono::seconds(600));
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_COMMUNICATOR_H

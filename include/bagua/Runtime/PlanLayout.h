@@ -1,0 +1,111 @@
+//===- PlanLayout.h - What each rank stores of a value in a plan ----------===//
+//
+// Ranks, servers and layouts as plans have them, and the sizes that follow from
+// a rank's coordinates. The cuts themselves are Support/Parts.h's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_PLANLAYOUT_H
+#define BAGUA_RUNTIME_PLANLAYOUT_H
+
+#include "bagua/Support/Parts.h"
+#include "bagua/Support/Topology.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flatbuffers {
+template <typename T> struct Offset;
+template <typename T> class Vector;
+} // namespace flatbuffers
+
+namespace bagua::runtime {
+
+namespace fb {
+struct LayoutEntry;
+}
+
+/// The topology and where its servers stand. Servers are numbered: dedicated
+/// ones first, then co-located ones in the order of their ranks.
+class PlanCluster {
+public:
+  /// `hasColocated`: one more server for each coordinate on `serverAxes`, at
+  /// coordinate 0 of all other axes.
+  PlanCluster(Topology topology, bool hasColocated,
+              std::vector<int64_t> serverAxes);
+
+  const Topology &topology() const { return shape; }
+  int64_t serverCount() const { return shape.servers() + colocated; }
+  int64_t serverRank(int64_t server) const;
+  /// The servers that a rank is (none, one; never two).
+  int64_t serverOfRank(int64_t rank) const;
+  bool isWorker(int64_t rank) const { return rank < shape.workers(); }
+
+private:
+  Topology shape;
+  int64_t colocated;
+  std::vector<int64_t> serverAxes;
+};
+
+/// One entry of a layout.
+struct LayoutPart {
+  enum class Kind : uint8_t { Shard, Root, Server };
+  Kind kind = Kind::Shard;
+  /// Of Shard and Root: the cluster's axes, ascending.
+  std::vector<int64_t> axes;
+  /// Of Server: which; -1 where all share.
+  int64_t server = -1;
+
+  friend bool operator==(const LayoutPart &a, const LayoutPart &b) {
+    return a.kind == b.kind && a.axes == b.axes && a.server == b.server;
+  }
+  friend bool operator!=(const LayoutPart &a, const LayoutPart &b) {
+    return !(a == b);
+  }
+};
+
+/// Outermost entry first. A Server entry is the last.
+using Layout = std::vector<LayoutPart>;
+
+/// Null is the empty layout.
+Layout readLayout(
+    const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *entries);
+
+bool isOnServers(const Layout &layout);
+
+/// Ranks or servers among which an entry cuts a value.
+int64_t cutsOf(const LayoutPart &entry, const PlanCluster &cluster);
+/// The product over all entries.
+int64_t partCount(const Layout &layout, const PlanCluster &cluster);
+/// Elements of the largest part of `count` elements.
+int64_t maxPartCount(int64_t count, const Layout &layout,
+                     const PlanCluster &cluster);
+
+/// The part of a tensor of `count` elements that a worker stores. For layouts
+/// without servers.
+ElementRange workerRange(int64_t count, const Layout &layout,
+                         const PlanCluster &cluster, int64_t rank);
+
+/// Elements that `rank` stores.
+///
+/// Of a layout that ends in a server entry a server keeps one slot for each
+/// coordinate of the shards before it, in lexicographic order. A slot has the
+/// elements of the largest part, except that where there is just one it has
+/// those of the server's own part.
+int64_t localCount(int64_t count, const Layout &layout,
+                   const PlanCluster &cluster, int64_t rank);
+/// The largest localCount of all ranks.
+int64_t maxLocalCount(int64_t count, const Layout &layout,
+                      const PlanCluster &cluster);
+/// Slots of a server, and from the first element of one to that of the next.
+int64_t serverSlots(const Layout &layout, const PlanCluster &cluster);
+int64_t serverSlotCount(int64_t count, const Layout &layout,
+                        const PlanCluster &cluster);
+
+/// "[shard [0, 1], server 2]"; empty for the empty layout.
+std::string layoutToString(const Layout &layout);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_PLANLAYOUT_H

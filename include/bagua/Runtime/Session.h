@@ -1,0 +1,143 @@
+//===- Session.h - A training program's view of a plan --------------------===//
+//
+// One rank's execution of a plan. The program binds its tensors, then for each
+// step gives tensors to the runtime as they become ready and takes them back
+// when it needs them; communication runs in between on threads of the session.
+//
+//   auto session = Session::create(plan, std::move(world), {});
+//   TensorId grad = *(*session)->find("l1.weight.grad");
+//   (*session)->bind(grad, data, bytes);
+//   (*session)->start();
+//   for (...) {
+//     (*session)->beginStep();
+//     ...                              // forward, backward writes the gradient
+//     (*session)->markReady(grad);
+//     ...                              // more backward, overlapped
+//     (*session)->wait(grad);          // now the mean over all ranks
+//     (*session)->endStep();
+//   }
+//
+// Ownership: each named tensor has one owner. markReady gives it to the runtime;
+// wait returns when the runtime is done with what was last given, also when that
+// was in an earlier step. One that the program need not read back it may give
+// again without a wait, once it has waited for something that follows from it. endStep waits for nothing; beginStep of step k+2 waits
+// for the end of step k. A tensor that the program doesn't give (tensors in the
+// plan say) is waited for as follows: state as this step found it, so as the step
+// before left it (after endStep: as this one left it); any other as this step
+// made it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_SESSION_H
+#define BAGUA_RUNTIME_SESSION_H
+
+#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Plan.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace bagua {
+class TraceWriter;
+}
+
+namespace bagua::runtime {
+
+/// The number of a named tensor in its plan.
+enum class TensorId : uint32_t {};
+
+struct SessionOptions {
+  /// Every wait ends after this with DeadlineExceeded, naming who waits for
+  /// whom; a warning goes to `onWarning` at a tenth of it.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  /// Called on some thread of the session. May be empty.
+  std::function<void(const std::string &)> onWarning;
+  /// If set, every instruction, wait and gift is recorded there; outlives the
+  /// session. Recording allocates.
+  TraceWriter *trace = nullptr;
+  /// For tests: arenas begin as NaNs instead of zeros, and finish() fails if
+  /// anything was written right before or after one.
+  bool checksMemory = false;
+};
+
+/// All calls come from one thread, the program's. Errors are absl::Status. One
+/// from a call between beginStep and finish, on any rank, ends the run: every
+/// call on every rank returns it from then on, and it names the tensor, the
+/// instruction and the rank. A session that is destroyed before finish() ends the
+/// run in the same way. Errors before the first beginStep change nothing.
+/// Nothing is allocated after the first step.
+class Session {
+public:
+  /// Connects: collective over all ranks of the plan. Fails with
+  /// FailedPrecondition where the world's size is not the plan's or ranks hold
+  /// plans of different fingerprints, naming both.
+  static absl::StatusOr<std::unique_ptr<Session>>
+  create(std::shared_ptr<const Plan> plan, std::unique_ptr<World> world,
+         SessionOptions options);
+  virtual ~Session() = default;
+
+  virtual int rank() const = 0;
+
+  /// NotFound for a name that the plan doesn't have.
+  virtual absl::StatusOr<TensorId> find(absl::string_view name) const = 0;
+
+  /// Bytes that this rank stores of a tensor.
+  virtual int64_t localBytes(TensorId tensor) const = 0;
+
+  /// Binds memory of the program's: `bytes` must be localBytes. InvalidArgument
+  /// for another size or an address that is not a multiple of the element size;
+  /// FailedPrecondition for a tensor that is bound already or lives in an arena.
+  /// Before start(). State that was loaded for the tensor is copied to it.
+  virtual absl::Status bind(TensorId tensor, void *data, size_t bytes) = 0;
+
+  /// Where the program finds a tensor: its own binding, or the place in an
+  /// arena. Valid as long as the session.
+  virtual absl::StatusOr<void *> address(TensorId tensor) const = 0;
+
+  /// Checks that every tensor that an instruction touches is bound (else
+  /// FailedPrecondition with the names) and starts the streams.
+  virtual absl::Status start() = 0;
+
+  virtual absl::Status beginStep() = 0;
+  /// FailedPrecondition where the runtime still owns the tensor, it was given
+  /// in this step already, or the plan doesn't have the program give it.
+  virtual absl::Status markReady(TensorId tensor) = 0;
+  /// Gives an optional tensor that was not computed: zeros are added for it.
+  virtual absl::Status markAbsent(TensorId tensor) = 0;
+  /// At once where the program owns the tensor. FailedPrecondition where it can
+  /// never end: something before it needs a tensor that was not given.
+  virtual absl::Status wait(TensorId tensor) = 0;
+  /// FailedPrecondition, on every rank, when a tensor that the plan expects in
+  /// each step was not given.
+  virtual absl::Status endStep() = 0;
+
+  /// Waits for the end of all steps in flight.
+  virtual absl::Status finish() = 0;
+
+  /// Number of the current step: from 0, or from where loaded state stopped.
+  virtual int64_t step() const = 0;
+
+  /// This rank's state, per tensor, for a checkpoint: the number of steps, all
+  /// optimizer, buffer, residual and replica tensors, and the params that live in
+  /// an arena (those that the program bound it saves itself).
+  /// After finish().
+  virtual absl::StatusOr<std::string> saveState() const = 0;
+  /// The inverse. State of another plan loads where the sets of names and their
+  /// sizes agree; else InvalidArgument names the tensor. Before start().
+  virtual absl::Status loadState(absl::string_view bytes) = 0;
+
+  /// Bytes that this rank has sent since start(), by the formulas of
+  /// docs/PlanFormat.md (a ring's bytes for collectives over shared memory).
+  virtual int64_t bytesSent() const = 0;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_SESSION_H

@@ -1,0 +1,61 @@
+//===- Bucketing.h - Which gradients travel together ----------------------===//
+//
+// The problem of grouping gradients into buckets, and the rules by which
+// published systems do it. Passes read a step into a BucketingProblem and write
+// the buckets back as concat and split.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_BUCKETING_H
+#define BAGUA_SCHEDULING_BUCKETING_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bagua {
+
+/// One gradient that is all-reduced.
+struct BucketingTensor {
+  int64_t bytes;
+  /// When the program is predicted to have it, in ns since the step's start.
+  int64_t readyNs;
+  /// Only tensors of one class (element type, kind, axes) share a bucket.
+  int32_t shareClass;
+};
+
+/// Indices into BucketingProblem::tensors, in the order inside the bucket.
+using Bucket = std::vector<int32_t>;
+
+/// Tensors in the order in which they become ready.
+struct BucketingProblem {
+  std::vector<BucketingTensor> tensors;
+
+  /// What is wrong with the input; nothing if it is sound.
+  std::optional<std::string> check() const;
+  /// What is wrong with a solution: a tensor in no bucket or in two, or a bucket
+  /// of two classes.
+  std::optional<std::string> verify(const std::vector<Bucket> &buckets) const;
+};
+
+/// Every tensor alone, in order of readiness.
+std::vector<Bucket> bucketizeAlone(const BucketingProblem &problem);
+
+/// PyTorch DDP's rule (Li et al., VLDB 2020, section 3.2.3): in order of
+/// readiness, a bucket closes when it has reached its cap; the first cap of each
+/// class is `firstBytes`, all others are `capBytes`. A tensor is never cut, so a
+/// bucket may exceed its cap by less than its last tensor. Buckets are ordered by
+/// their last tensor. O(n).
+std::vector<Bucket> bucketizeBySize(const BucketingProblem &problem,
+                                    int64_t firstBytes, int64_t capBytes);
+
+/// Horovod's rule (Sergeev and Del Balso, 2018, section 4), played against the
+/// predicted times: at every tick of `cycleNs` all tensors that are ready are
+/// packed, in order, into buffers of at most `bufferBytes`; one that is larger
+/// goes alone. O(n).
+std::vector<Bucket> bucketizeByCycle(const BucketingProblem &problem,
+                                     int64_t bufferBytes, int64_t cycleNs);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_BUCKETING_H

@@ -1,0 +1,45 @@
+//===- Parts.h - The part of a tensor that a rank holds -------------------===//
+//
+// The one definition of how N elements are cut over n ranks, for the compiler,
+// the plan and every communicator.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SUPPORT_PARTS_H
+#define BAGUA_SUPPORT_PARTS_H
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+
+namespace bagua {
+
+/// A half-open range of elements [begin, end) in row-major order.
+struct ElementRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  friend bool operator==(ElementRange a, ElementRange b) {
+    return a.begin == b.begin && a.end == b.end;
+  }
+};
+
+/// ceil(count / parts): the elements of every full part, and what a striped
+/// bucket pads each of its tensors to a multiple of.
+inline int64_t partSize(int64_t count, int64_t parts) {
+  assert(count >= 0 && parts > 0);
+  return count / parts + (count % parts != 0);
+}
+
+/// Part `index` of `count` elements over `parts` ranks:
+/// [min(N, r*c), min(N, (r+1)*c)) with c = ceil(N/n). The last parts may be
+/// short or empty.
+inline ElementRange partRange(int64_t count, int64_t parts, int64_t index) {
+  assert(index >= 0 && index < parts);
+  int64_t size = partSize(count, parts);
+  return {std::min(count, index * size), std::min(count, (index + 1) * size)};
+}
+
+} // namespace bagua
+
+#endif // BAGUA_SUPPORT_PARTS_H

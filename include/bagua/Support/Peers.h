@@ -1,0 +1,37 @@
+//===- Peers.h - Who exchanges with whom ----------------------------------===//
+//
+// Peers of the exchange op as functions of a member's number and the step: the
+// same for the compiler's checks and for the runtime. Both are symmetric: whom I
+// send to sends to me.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SUPPORT_PEERS_H
+#define BAGUA_SUPPORT_PEERS_H
+
+#include <cassert>
+#include <cstdint>
+
+namespace bagua {
+
+/// Neighbours on a ring of `size` members. Of one member: itself, of two: twice
+/// the other.
+inline int64_t ringLeft(int64_t member, int64_t size) {
+  return (member + size - 1) % size;
+}
+inline int64_t ringRight(int64_t member, int64_t size) {
+  return (member + 1) % size;
+}
+
+/// The peer in a step among an even number of members: each half shifts against
+/// the other by one every step (docs/Semantics.md, "Relaxed algorithms").
+inline int64_t shiftOnePeer(int64_t member, int64_t size, int64_t step) {
+  assert(size % 2 == 0 && "shift_one pairs members up");
+  int64_t half = size / 2;
+  if (member < half)
+    return (step + member) % half + half;
+  return ((member - half - step) % half + half) % half;
+}
+
+} // namespace bagua
+
+#endif // BAGUA_SUPPORT_PEERS_H

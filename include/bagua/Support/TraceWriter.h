@@ -1,0 +1,61 @@
+//===- TraceWriter.h - Chrome traces --------------------------------------===//
+//
+// Collects intervals and writes them as Chrome trace JSON, which chrome://tracing
+// and Perfetto show. One writer serves all ranks of a process; a simulator uses
+// it as a run does, so that both can be laid side by side.
+//
+//   TraceWriter trace;
+//   trace.nameProcess(0, "rank 0");
+//   trace.nameThread(0, 1, "comm");
+//   trace.add({"bucket1", 0, 1, start, duration, {{"bytes", 4096}}});
+//   file << trace.toJson();
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SUPPORT_TRACEWRITER_H
+#define BAGUA_SUPPORT_TRACEWRITER_H
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bagua {
+
+class TraceWriter {
+public:
+  /// `process` is a rank; `thread` 0 is the program, a stream is its number + 1.
+  struct Event {
+    std::string name;
+    int process = 0;
+    int thread = 0;
+    /// On any clock, the same for all events.
+    int64_t startNs = 0;
+    int64_t durationNs = 0;
+    std::vector<std::pair<std::string, int64_t>> arguments;
+  };
+
+  /// All are safe to call from any threads.
+  void nameProcess(int process, std::string name);
+  void nameThread(int process, int thread, std::string name);
+  void add(Event event);
+  size_t size() const;
+
+  /// Times count from the earliest event. Events are ordered by process, thread
+  /// and start, so that the text does not depend on which thread came first.
+  std::string toJson() const;
+
+  /// Now, on the clock that runs use: steady, in ns.
+  static int64_t nowNs();
+
+private:
+  mutable std::mutex mutex;
+  std::vector<Event> events;
+  std::map<int, std::string> processes;
+  std::map<std::pair<int, int>, std::string> threads;
+};
+
+} // namespace bagua
+
+#endif // BAGUA_SUPPORT_TRACEWRITER_H

@@ -1,0 +1,23 @@
+//===- PlanExport.h - A scheduled step as a plan file ---------------------===//
+//
+// The compiler's last stage: what the runtime runs of a scheduled step, as the
+// bytes of a plan. docs/PlanFormat.md describes them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_PLANEXPORT_H
+#define BAGUA_TARGET_PLANEXPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/LogicalResult.h"
+
+#include <string>
+
+namespace bagua {
+
+/// The plan of the module's one step, which must be scheduled and placed. Emits
+/// an error and fails otherwise. The same module gives the same bytes.
+llvm::FailureOr<std::string> exportPlan(mlir::ModuleOp module);
+
+} // namespace bagua
+
+#endif // BAGUA_TARGET_PLANEXPORT_H

@@ -1,0 +1,58 @@
+//===- StableHLOImport.h - Exported training steps to bagua.step ----------===//
+//
+// Reads a whole training step (forward, loss, backward, reduction, update) in
+// StableHLO's generic text form, as JAX exports it, and writes it as bagua.step.
+// What is recognised, and what is refused: docs/Import.md.
+//
+//   llvm::SourceMgr sources;
+//   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+//   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+//   mlir::OwningOpRef<mlir::ModuleOp> step =
+//       bagua::importStableHLO(sources, &context, options);
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLOIMPORT_H
+#define BAGUA_TARGET_STABLEHLOIMPORT_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "llvm/Support/SourceMgr.h"
+
+#include <string>
+
+namespace bagua {
+
+struct StableHLOImportOptions {
+  /// The cluster to plan for, copied into the result. Null: one of the exported
+  /// mesh's axes with default links, or of `clusterSizes`.
+  ClusterOp cluster;
+  /// `node=2,gpu=4`: axes with default links; empty for none.
+  std::string clusterSizes;
+  /// Text of a mapping file (JSON), and its name for messages; empty for none.
+  std::string mapping;
+  std::string mappingName = "mapping";
+  /// Every size of N elements becomes max(1, round(N * sizeScale)), in a tensor
+  /// of rank 1.
+  double sizeScale = 1;
+};
+
+/// What the step itself does not show.
+struct StableHLOImportInfo {
+  /// all_reduces of the exported step, gradients' included.
+  int64_t allReducesFound = 0;
+};
+
+/// The step and its cluster in a new, verified module; null after an error,
+/// which diagnostics describe. What is kept without being understood is a
+/// remark. The context gets stub dialects for the exporters' ops.
+mlir::OwningOpRef<mlir::ModuleOp>
+importStableHLO(llvm::SourceMgr &sources, mlir::MLIRContext *context,
+                const StableHLOImportOptions &options = {},
+                StableHLOImportInfo *info = nullptr);
+
+} // namespace bagua
+
+#endif // BAGUA_TARGET_STABLEHLOIMPORT_H

@@ -1,0 +1,45 @@
+//===- StepSummary.h - A step in a few numbers ----------------------------===//
+//
+// What every importer reports of the step that it made.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STEPSUMMARY_H
+#define BAGUA_TARGET_STEPSUMMARY_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bagua {
+
+struct StepSummary {
+  std::string name;
+  /// Gradient tensors, and their bytes on one rank.
+  int64_t gradients = 0;
+  int64_t gradientBytes = 0;
+  /// Param tensors.
+  int64_t parameters = 0;
+  /// all_reduces of the exported step, those that became the meaning of a
+  /// gradient included. Only its importer knows; the step alone has the others.
+  int64_t allReducesFound = 0;
+  /// Sum over compute ops, on one rank.
+  int64_t flops = 0;
+  int64_t computeOps = 0;
+  /// Names of the gradients' params, ascending.
+  std::vector<std::string> gradientNames;
+};
+
+/// Reads the summary off the step.
+StepSummary summarize(StepOp step,
+                      std::optional<int64_t> allReducesFound = std::nullopt);
+
+/// The object that `--summary --json` prints.
+llvm::json::Object toJson(const StepSummary &summary);
+
+} // namespace bagua
+
+#endif // BAGUA_TARGET_STEPSUMMARY_H

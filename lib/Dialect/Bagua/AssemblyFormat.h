@@ -1,0 +1,89 @@
+//===- AssemblyFormat.h - Pieces of syntax that ops share -----------------===//
+//
+// Parsers and printers of axis lists, kinds, streams, places and names; the
+// custom<...> directives of the op definitions resolve to these.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_DIALECT_BAGUA_ASSEMBLYFORMAT_H
+#define BAGUA_LIB_DIALECT_BAGUA_ASSEMBLYFORMAT_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+namespace bagua {
+
+/// `[node, gpu]`.
+mlir::ParseResult parseAxes(mlir::AsmParser &parser, AxesAttr &axes);
+void printAxes(mlir::AsmPrinter &printer, AxesAttr axes);
+
+/// `program`, `"name"` or `arena:byte`.
+mlir::ParseResult parsePlace(mlir::AsmParser &parser, PlaceAttr &place);
+void printPlace(mlir::AsmPrinter &printer, PlaceAttr place);
+
+/// `[place, place]`.
+mlir::ParseResult parsePlaces(mlir::AsmParser &parser, mlir::ArrayAttr &places);
+void printPlaces(mlir::AsmPrinter &printer, mlir::ArrayAttr places);
+
+/// A bare word; a string where it is not one.
+mlir::ParseResult parseStream(mlir::AsmParser &parser, mlir::StringAttr &name);
+void printStream(mlir::AsmPrinter &printer, mlir::StringAttr name);
+
+mlir::ParseResult parseKind(mlir::AsmParser &parser, ReduceKindAttr &kind);
+void printKind(mlir::AsmPrinter &printer, ReduceKindAttr kind);
+
+/// `"name"`, or `["left", "right"]` for several results.
+mlir::ParseResult parseNames(mlir::AsmParser &parser, mlir::ArrayAttr &names);
+void printNames(mlir::AsmPrinter &printer, mlir::ArrayAttr names);
+
+/// `<shard [gpu]>` or an alias. (`#bagua.layout<...>` before a colon would take
+/// what follows for its own type.)
+mlir::ParseResult parseLayout(mlir::AsmParser &parser, LayoutAttr &layout);
+
+/// `(on stream)? (at [places])?`, for ops with a parser of their own.
+mlir::ParseResult parseSchedule(mlir::OpAsmParser &parser,
+                                mlir::OperationState &result,
+                                llvm::StringRef streamName,
+                                llvm::StringRef placesName);
+void printSchedule(mlir::OpAsmPrinter &printer, mlir::StringAttr stream,
+                   mlir::ArrayAttr places);
+
+/// A float attribute without its type: `0.9`.
+mlir::ParseResult parseF32(mlir::OpAsmParser &parser, mlir::FloatAttr &value);
+
+// The forms that custom<...> directives call; they get the op as well.
+inline void printAxes(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                      AxesAttr axes) {
+  printAxes(printer, axes);
+}
+inline void printPlaces(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                        mlir::ArrayAttr places) {
+  printPlaces(printer, places);
+}
+inline void printStream(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                        mlir::StringAttr name) {
+  printStream(printer, name);
+}
+inline void printKind(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                      ReduceKindAttr kind) {
+  printKind(printer, kind);
+}
+inline void printNames(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                       mlir::ArrayAttr names) {
+  printNames(printer, names);
+}
+inline void printLayout(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                        LayoutAttr layout) {
+  printer.printStrippedAttrOrType(layout);
+}
+
+/// A kind, or nothing where the operand follows at once.
+mlir::ParseResult parseOptionalKind(mlir::OpAsmParser &parser,
+                                    ReduceKindAttr &kind);
+inline void printOptionalKind(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                              ReduceKindAttr kind) {
+  if (kind)
+    printKind(printer, kind);
+}
+
+} // namespace bagua
+
+#endif // BAGUA_LIB_DIALECT_BAGUA_ASSEMBLYFORMAT_H

@@ -1,0 +1,19 @@
+//===- BaguaOps.cpp - Generated definitions of ops ------------------------===//
+//
+// Holds what tablegen makes of the op files; verifiers, syntax, folds and fact
+// rules written by hand are in the files beside it.
+//
+//===----------------------------------------------------------------------===//
+#include "AssemblyFormat.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace bagua;
+
+#include "bagua/Dialect/Bagua/BaguaEnums.cpp.inc"
+#include "bagua/Dialect/Bagua/BaguaInterfaces.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "bagua/Dialect/Bagua/BaguaOps.cpp.inc"

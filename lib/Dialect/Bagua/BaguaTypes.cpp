@@ -1,0 +1,124 @@
+//===- BaguaTypes.cpp - Types of the bagua dialect ------------------------===//
+//
+// Syntax and invariants of encoded types, and helpers on tensor layouts.
+//
+//===----------------------------------------------------------------------===//
+#include "AssemblyFormat.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bagua;
+
+#define GET_TYPEDEF_CLASSES
+#include "bagua/Dialect/Bagua/BaguaTypes.cpp.inc"
+
+void BaguaDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "bagua/Dialect/Bagua/BaguaTypes.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+LayoutAttr bagua::getLayout(RankedTensorType type) {
+  return dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+}
+
+RankedTensorType bagua::withLayout(RankedTensorType type, LayoutAttr layout) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), layout);
+}
+
+RankedTensorType bagua::pushEntry(RankedTensorType type, LayoutEntry entry) {
+  SmallVector<LayoutEntry> entries;
+  if (LayoutAttr layout = getLayout(type))
+    entries.append(layout.getEntries().begin(), layout.getEntries().end());
+  entries.push_back(entry);
+  return withLayout(type, LayoutAttr::get(type.getContext(), entries));
+}
+
+RankedTensorType bagua::popEntry(RankedTensorType type, LayoutEntry entry) {
+  LayoutAttr layout = getLayout(type);
+  if (!layout || !(layout.getEntries().back() == entry))
+    return nullptr;
+  ArrayRef<LayoutEntry> rest = layout.getEntries().drop_back();
+  return withLayout(type, rest.empty()
+                              ? nullptr
+                              : LayoutAttr::get(type.getContext(), rest));
+}
+
+int64_t bagua::getElementCount(RankedTensorType type) {
+  return type.getNumElements();
+}
+
+int64_t bagua::getElementBytes(Type elementType) {
+  return (elementType.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+std::string bagua::gradientName(StringRef param) {
+  return (param + ".grad").str();
+}
+
+//===----------------------------------------------------------------------===//
+// EncodedType
+//===----------------------------------------------------------------------===//
+
+CodecAttrInterface EncodedType::getCodecInterface() const {
+  return llvm::cast<CodecAttrInterface>(getCodec());
+}
+
+Type EncodedType::parse(AsmParser &parser) {
+  RankedTensorType tensor;
+  Attribute codec;
+  AxesAttr parts, terms;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseType(tensor) || parser.parseComma() ||
+      parser.parseAttribute(codec))
+    return nullptr;
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef word;
+    SMLoc wordLocation = parser.getCurrentLocation();
+    if (parser.parseKeyword(&word))
+      return nullptr;
+    if (word != "parts" && word != "terms") {
+      parser.emitError(wordLocation)
+          << "expected 'parts' or 'terms', found '" << word << "'";
+      return nullptr;
+    }
+    if (parseAxes(parser, word == "parts" ? parts : terms))
+      return nullptr;
+  }
+  if (parser.parseGreater())
+    return nullptr;
+  return getChecked([&] { return parser.emitError(location); },
+                    parser.getContext(), tensor, codec, parts, terms);
+}
+
+void EncodedType::print(AsmPrinter &printer) const {
+  printer << '<' << getTensor() << ", " << getCodec();
+  if (getParts()) {
+    printer << ", parts ";
+    printAxes(printer, getParts());
+  }
+  if (getTerms()) {
+    printer << ", terms ";
+    printAxes(printer, getTerms());
+  }
+  printer << '>';
+}
+
+LogicalResult EncodedType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  RankedTensorType tensor, Attribute codec,
+                                  AxesAttr parts, AxesAttr terms) {
+  auto interface = llvm::dyn_cast<CodecAttrInterface>(codec);
+  if (!interface)
+    return emitError() << "expected a codec, found " << codec;
+  if (!interface.supports(tensor.getElementType()))
+    return emitError() << "codec " << codec << " doesn't support elements of "
+                       << tensor.getElementType();
+  return success();
+}

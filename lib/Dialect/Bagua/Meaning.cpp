@@ -1,0 +1,491 @@
+//===- Meaning.cpp - What the elements of a value are computed from -------===//
+//
+// Rules by which rearrangement and communication disappear. Whatever has no
+// rule is opaque: a function of all that it reads, which is always sound.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Meaning.h"
+
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Support/Parts.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace bagua;
+
+using Kind = MeaningTerm::Kind;
+
+static uint64_t hashWords(ArrayRef<uint64_t> words) {
+  return llvm::xxh3_64bits(
+      ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(words.data()),
+                        words.size() * sizeof(uint64_t)));
+}
+
+template <typename T> static uint64_t hashPrinted(T entity) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << entity;
+  return llvm::xxh3_64bits(text);
+}
+
+/// Appends a segment, or lengthens the last one.
+static void append(MeaningAnalysis::Segments &segments,
+                   MeaningSegment segment) {
+  if (segment.count == 0)
+    return;
+  if (!segments.empty()) {
+    MeaningSegment &last = segments.back();
+    if (last.term == segment.term &&
+        last.offset + last.count == segment.offset) {
+      last.count += segment.count;
+      return;
+    }
+  }
+  segments.push_back(segment);
+}
+
+namespace {
+/// Reads segments from any position on. Positions that ascend cost O(1) each.
+class SegmentReader {
+public:
+  explicit SegmentReader(ArrayRef<MeaningSegment> segments)
+      : segments(segments) {}
+
+  /// The longest segment from `position` on.
+  MeaningSegment at(int64_t position) {
+    if (position < start) {
+      index = 0;
+      start = 0;
+    }
+    while (position >= start + segments[index].count)
+      start += segments[index++].count;
+    int64_t used = position - start;
+    const MeaningSegment &segment = segments[index];
+    return {segment.term, segment.offset + used, segment.count - used};
+  }
+
+  /// Appends elements [begin, end) to `into`.
+  void copy(int64_t begin, int64_t end, MeaningAnalysis::Segments &into) {
+    while (begin < end) {
+      MeaningSegment segment = at(begin);
+      segment.count = std::min(segment.count, end - begin);
+      append(into, segment);
+      begin += segment.count;
+    }
+  }
+
+private:
+  ArrayRef<MeaningSegment> segments;
+  size_t index = 0;
+  int64_t start = 0;
+};
+} // namespace
+
+static RankedTensorType tensorOf(Value value) {
+  if (auto encoded = dyn_cast<EncodedType>(value.getType()))
+    return encoded.getTensor();
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Terms
+//===----------------------------------------------------------------------===//
+
+MeaningAnalysis::MeaningAnalysis(StepOp step, const FactAnalysis &facts)
+    : step(step), cluster(step.lookupCluster()), facts(facts) {}
+
+int32_t MeaningAnalysis::addTerm(Kind kind, Value value, uint64_t hash) {
+  terms.push_back({kind, hash, value, {}});
+  return static_cast<int32_t>(terms.size() - 1);
+}
+
+/// The term of these words and operands. Terms are told apart by their
+/// operands' numbers, so two gradients stay two, but hashed by what these mean.
+int32_t MeaningAnalysis::intern(MeaningTerm term, const Words &words) {
+  Words key(words), content(words);
+  for (const MeaningTerm::Operand &operand : term.operands) {
+    key.append({static_cast<uint64_t>(operand.term),
+                static_cast<uint64_t>(operand.shift)});
+    content.append(
+        {terms[operand.term].hash, static_cast<uint64_t>(operand.shift)});
+  }
+  auto [entry, isNew] = interned.try_emplace(hashWords(key), terms.size());
+  if (!isNew)
+    return entry->second;
+  term.hash = hashWords(content);
+  terms.push_back(std::move(term));
+  return static_cast<int32_t>(terms.size() - 1);
+}
+
+uint64_t MeaningAnalysis::hashOf(Type type) {
+  auto [entry, isNew] = typeHashes.try_emplace(type, 0);
+  if (isNew)
+    entry->second = hashPrinted(type);
+  return entry->second;
+}
+
+/// What an op is, but for its operands, schedule, names and costs.
+MeaningAnalysis::Words MeaningAnalysis::wordsOf(Operation *op) {
+  Words words{llvm::xxh3_64bits(op->getName().getStringRef())};
+  if (auto compute = dyn_cast<ComputeOp>(op)) {
+    words.push_back(static_cast<uint64_t>(compute.getPhase()));
+    words.push_back(llvm::xxh3_64bits(compute.getName()));
+    return words;
+  }
+  NamedAttrList attributes(op->getAttrDictionary());
+  for (StringRef name : {"stream", "places", "names", "operandSegmentSizes"})
+    attributes.erase(name);
+  words.push_back(hashPrinted(attributes.getDictionary(op->getContext())));
+  return words;
+}
+
+uint64_t MeaningAnalysis::fingerprintOf(Value value) const {
+  Words words;
+  for (const MeaningSegment &segment : of(value))
+    words.append({terms[segment.term].hash,
+                  static_cast<uint64_t>(segment.offset),
+                  static_cast<uint64_t>(segment.count)});
+  return hashWords(words);
+}
+
+bool MeaningAnalysis::isReplicated(Value value, AxesAttr over) const {
+  auto mask = facts.getContext().maskOf(over);
+  for (auto [fact, isIn] : llvm::zip_equal(facts.factsOf(value), mask))
+    if (isIn && fact != Fact::Replicated)
+      return false;
+  return true;
+}
+
+/// Whether ranks along `over` store different elements of the value.
+bool MeaningAnalysis::isCutOver(Value value, AxesAttr over) const {
+  LayoutAttr layout = getLayout(tensorOf(value));
+  if (!layout)
+    return false;
+  for (const LayoutEntry &entry : layout.getEntries())
+    if (AxesAttr axes = entry.kind == LayoutEntry::Kind::Server
+                            ? AxesAttr()
+                            : entry.getAxes())
+      for (StringAttr name : axes.getNames())
+        if (over.contains(name))
+          return true;
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Rearrangement
+//===----------------------------------------------------------------------===//
+
+/// The ranges into which a layout cuts `count` elements, in the order of parts.
+SmallVector<std::pair<int64_t, int64_t>>
+MeaningAnalysis::partsOf(int64_t count, LayoutAttr layout) {
+  SmallVector<std::pair<int64_t, int64_t>> parts{{0, count}};
+  for (const LayoutEntry &entry : layout.getEntries()) {
+    int64_t cuts =
+        partCount(LayoutAttr::get(step.getContext(), {entry}), cluster);
+    SmallVector<std::pair<int64_t, int64_t>> finer;
+    for (auto [begin, end] : parts)
+      for (int64_t index = 0; index < cuts; ++index) {
+        ElementRange range = partRange(end - begin, cuts, index);
+        finer.emplace_back(begin + range.begin, begin + range.end);
+      }
+    parts = std::move(finer);
+  }
+  return parts;
+}
+
+MeaningAnalysis::Segments MeaningAnalysis::concatenate(ValueRange inputs,
+                                                       LayoutAttr striped) {
+  Segments joined;
+  if (!striped) {
+    for (Value input : inputs)
+      for (const MeaningSegment &segment : of(input))
+        append(joined, segment);
+    return joined;
+  }
+  int32_t padding = intern({Kind::Padding, 0, inputs.front(), {}},
+                           {llvm::xxh3_64bits("padding")});
+  SmallVector<SmallVector<std::pair<int64_t, int64_t>>> parts;
+  std::vector<SegmentReader> readers;
+  for (Value input : inputs) {
+    parts.push_back(partsOf(getElementCount(tensorOf(input)), striped));
+    readers.emplace_back(of(input));
+  }
+  for (size_t part = 0; part < parts.front().size(); ++part)
+    for (auto [index, input] : llvm::enumerate(inputs)) {
+      auto [begin, end] = parts[index][part];
+      readers[index].copy(begin, end, joined);
+      int64_t full =
+          maxLocalCount(getElementCount(tensorOf(input)), striped, cluster);
+      append(joined, {padding, 0, full - (end - begin)});
+    }
+  return joined;
+}
+
+void MeaningAnalysis::defineSplit(SplitOp op) {
+  SegmentReader reader(of(op.getInput()));
+  LayoutAttr striped = op.getStripedAttr();
+  int64_t position = 0;
+  SmallVector<Segments> outputs(op.getNumResults());
+  SmallVector<SmallVector<std::pair<int64_t, int64_t>>> parts;
+  for (Value output : op.getOutputs()) {
+    int64_t count = getElementCount(tensorOf(output));
+    parts.push_back(striped
+                        ? partsOf(count, striped)
+                        : SmallVector<std::pair<int64_t, int64_t>>{{0, count}});
+  }
+  for (size_t part = 0; part < parts.front().size(); ++part)
+    for (auto [index, output] : llvm::enumerate(op.getOutputs())) {
+      auto [begin, end] = parts[index][part];
+      int64_t count = getElementCount(tensorOf(output));
+      reader.copy(position, position + end - begin, outputs[index]);
+      position += striped ? maxLocalCount(count, striped, cluster) : count;
+    }
+  for (auto [output, segments] : llvm::zip_equal(op.getOutputs(), outputs))
+    meanings[output] = std::move(segments);
+}
+
+/// Where ranks agree, a part of the tensor is a part of the one logical tensor.
+/// Otherwise each part comes from its owner, and a root's copy from the root.
+void MeaningAnalysis::defineSlice(SliceOp op) {
+  LayoutEntry entry = getLayout(tensorOf(op.getOutput())).getEntries().back();
+  bool isServer = entry.kind == LayoutEntry::Kind::Server;
+  AxesAttr over = isServer ? cluster.getAllAxes() : entry.getAxes();
+  if (isReplicated(op.getInput(), over)) {
+    meanings[op.getOutput()] = Segments(of(op.getInput()));
+    return;
+  }
+  if (entry.kind != LayoutEntry::Kind::Root || isCutOver(op.getInput(), over))
+    return defineOpaque(op);
+  meanings[op.getOutput()] = elementwise(
+      Kind::Elementwise, {llvm::xxh3_64bits("root"), hashPrinted(over.str())},
+      op.getOutput(), op.getInput());
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+/// One term for each run of elements along which no operand changes its term.
+/// Operands of one element that stand beside longer ones apply to all.
+MeaningAnalysis::Segments MeaningAnalysis::elementwise(Kind kind,
+                                                       const Words &words,
+                                                       Value result,
+                                                       ValueRange operands) {
+  int64_t count = getElementCount(tensorOf(result)), position = 0;
+  std::vector<SegmentReader> readers;
+  for (Value operand : operands)
+    readers.emplace_back(of(operand));
+  Segments segments;
+  while (position < count) {
+    int64_t length = count - position;
+    SmallVector<MeaningSegment> pieces;
+    Words all(words);
+    for (auto [operand, reader] : llvm::zip_equal(operands, readers)) {
+      if (getElementCount(tensorOf(operand)) != count) {
+        all.push_back(fingerprintOf(operand)); // the learning rate
+        continue;
+      }
+      pieces.push_back(reader.at(position));
+      length = std::min(length, pieces.back().count);
+    }
+    MeaningTerm term{kind, 0, result, {}};
+    int64_t base = pieces.front().offset;
+    for (const MeaningSegment &piece : pieces)
+      term.operands.push_back({piece.term, piece.offset - base});
+    append(segments, {intern(std::move(term), all), base, length});
+    position += length;
+  }
+  return segments;
+}
+
+/// The order of the sum does not matter in exact arithmetic.
+MeaningAnalysis::Segments MeaningAnalysis::linear(LinearOp op) {
+  SmallVector<std::pair<float, Value>> addends;
+  for (auto [coefficient, input] :
+       llvm::zip_equal(op.getCoefficients(), op.getInputs()))
+    addends.emplace_back(coefficient, input);
+  if (addends.size() == 1 && addends.front().first == 1.0f)
+    return Segments(of(addends.front().second));
+  llvm::stable_sort(addends, [&](const auto &a, const auto &b) {
+    return std::make_pair(fingerprintOf(a.second), a.first) <
+           std::make_pair(fingerprintOf(b.second), b.first);
+  });
+  Words words{llvm::xxh3_64bits("linear")};
+  SmallVector<Value> inputs;
+  for (auto [coefficient, input] : addends) {
+    words.push_back(llvm::bit_cast<uint32_t>(coefficient));
+    inputs.push_back(input);
+  }
+  return elementwise(Kind::Elementwise, words, op.getOutput(), inputs);
+}
+
+void MeaningAnalysis::defineUpdate(Operation *op) {
+  ValueRange states;
+  Value gradient;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<SgdOp, AdamOp>([&](auto update) {
+        states = update.getStates();
+        gradient = update.getGrad();
+      })
+      .Case([&](AdamApplyOp apply) {
+        states = op->getOperands().take_front();
+        gradient = apply.getMoment();
+      });
+  for (OpResult result : op->getResults()) {
+    unsigned index = result.getResultNumber();
+    Value state = states[index];
+    SmallVector<Value> operands{state, gradient};
+    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+      if (number != index && operand != gradient)
+        operands.push_back(operand);
+    Words words = wordsOf(op);
+    words.push_back(index);
+    meanings[result] = elementwise(Kind::Update, words, result, operands);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// A reduction of a reduction over other axes is one over both.
+MeaningAnalysis::Segments MeaningAnalysis::reduce(Operation *op, AxesAttr over,
+                                                  ReduceKind kind) {
+  uint64_t axes = 0;
+  for (auto [axis, isIn] : llvm::enumerate(facts.getContext().maskOf(over)))
+    axes |= uint64_t(isIn) << axis;
+  Segments segments;
+  for (MeaningSegment segment : of(op->getOperand(0))) {
+    MeaningTerm term{Kind::Reduce, 0, op->getResult(0), {{segment.term, 0}}};
+    term.axes = axes;
+    term.reduction = kind;
+    const MeaningTerm &inner = terms[segment.term];
+    if (inner.kind == Kind::Reduce && inner.reduction == kind &&
+        !(inner.axes & axes)) {
+      term.axes |= inner.axes;
+      term.operands = inner.operands;
+    }
+    Words words{llvm::xxh3_64bits("reduce"), static_cast<uint64_t>(kind),
+                term.axes};
+    append(segments,
+           {intern(std::move(term), words), segment.offset, segment.count});
+  }
+  return segments;
+}
+
+/// Whole values that come from other ranks.
+void MeaningAnalysis::defineMoved(Operation *op, AxesAttr over) {
+  if (isCutOver(op->getOperand(0), over))
+    return defineOpaque(op);
+  for (OpResult result : op->getResults()) {
+    Words words = wordsOf(op);
+    words.push_back(result.getResultNumber());
+    meanings[result] =
+        elementwise(Kind::Elementwise, words, result, op->getOperand(0));
+  }
+}
+
+void MeaningAnalysis::defineOpaque(Operation *op) {
+  Words words = wordsOf(op);
+  for (Value operand : op->getOperands())
+    words.append({fingerprintOf(operand), hashOf(operand.getType())});
+  for (OpResult result : op->getResults()) {
+    Words own(words);
+    own.append({result.getResultNumber(), hashOf(result.getType())});
+    int32_t term = addTerm(Kind::Opaque, result, hashWords(own));
+    meanings[result].clear();
+    append(meanings[result], {term, 0, getElementCount(tensorOf(result))});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+static bool keepsElementKind(CastOp op) {
+  return isa<FloatType>(tensorOf(op.getInput()).getElementType()) &&
+         isa<FloatType>(tensorOf(op.getOutput()).getElementType());
+}
+
+void MeaningAnalysis::define(Operation *op) {
+  auto isOperand = [&] {
+    meanings[op->getResult(0)] = Segments(of(op->getOperand(0)));
+  };
+  auto reduces = [&](AxesAttr over, ReduceKind kind) {
+    if (isCutOver(op->getOperand(0), over))
+      return defineOpaque(op);
+    meanings[op->getResult(0)] = reduce(op, over, kind);
+  };
+  auto isEncoded = [&] {
+    return isa<EncodedType>(op->getOperand(0).getType());
+  };
+  bool isAsynchronous = facts.getContext().asynchronous;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](ConcatOp concat) {
+        meanings[concat.getOutput()] =
+            concatenate(concat.getInputs(), concat.getStripedAttr());
+      })
+      .Case([&](SplitOp split) { defineSplit(split); })
+      .Case([&](SliceOp slice) { defineSlice(slice); })
+      .Case<AfterOp, AllGatherOp, BroadcastOp>([&](auto) { isOperand(); })
+      .Case([&](CastOp cast) {
+        keepsElementKind(cast) ? isOperand() : defineOpaque(op);
+      })
+      .Case([&](LinearOp linearOp) {
+        meanings[linearOp.getOutput()] = linear(linearOp);
+      })
+      .Case<SgdOp, AdamOp, AdamApplyOp>([&](auto) { defineUpdate(op); })
+      .Case<AllReduceOp, ReduceScatterOp, ReduceOp>([&](auto collective) {
+        reduces(collective.getOver(), collective.getKind().getValue());
+      })
+      .Case([&](PushOp push) {
+        if (isEncoded())
+          isOperand(); // the decode of its terms reduces
+        else if (isAsynchronous)
+          defineMoved(op, push.getOver());
+        else
+          reduces(push.getOver(), push.getKind().getValue());
+      })
+      .Case([&](PullOp pull) {
+        if (!isAsynchronous && isReplicated(pull.getInput(), pull.getOver()))
+          isOperand();
+        else
+          defineMoved(op, pull.getOver());
+      })
+      .Case([&](ExchangeOp exchange) { defineMoved(op, exchange.getOver()); })
+      .Case([&](AllToAllOp) { isEncoded() ? isOperand() : defineOpaque(op); })
+      .Case([&](DecodeOp decode) {
+        AxesAttr terms = decode.getInput().getType().getTerms();
+        if (!terms)
+          return isOperand();
+        // The terms are whole, or all of the same part.
+        meanings[decode.getOutput()] =
+            reduce(op, terms, decode.getKind()->getValue());
+      })
+      .Case([&](EncodeOp encode) {
+        if (!encode.getResidual())
+          return isOperand();
+        Words sum{llvm::xxh3_64bits("feedback")}, rest = wordsOf(op);
+        meanings[encode.getOutput()] = elementwise(
+            Kind::Elementwise, sum, encode.getOutput(), op->getOperands());
+        meanings[encode.getNextResidual()] =
+            elementwise(Kind::Elementwise, rest, encode.getNextResidual(),
+                        op->getOperands());
+      })
+      .Default([&](Operation *) { defineOpaque(op); });
+}
+
+void MeaningAnalysis::run() {
+  uint64_t axes = hashPrinted(cluster.getAllAxes().str());
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    ArgumentAttr info = step.getArgument(argument.getArgNumber());
+    int32_t term = addTerm(
+        Kind::Argument, argument,
+        hashWords({llvm::xxh3_64bits(info.getName().getValue()), axes}));
+    append(meanings[argument], {term, 0, getElementCount(tensorOf(argument))});
+  }
+  for (Operation &op : step.getBody().front().without_terminator())
+    define(&op);
+}

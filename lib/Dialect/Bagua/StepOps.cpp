@@ -1,0 +1,519 @@
+//===- StepOps.cpp - Clusters, steps and trainings ------------------------===//
+//
+// Syntax, lookups and the verifiers that need no other symbol. What has to look
+// up the cluster is in StepVerifier.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "AssemblyFormat.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace bagua;
+
+//===----------------------------------------------------------------------===//
+// ClusterOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClusterOp::verify() {
+  llvm::StringMap<unsigned> seen;
+  if (getAxes().empty())
+    return emitOpError("expected at least one axis");
+  for (auto axis : getAxes().getAsRange<AxisAttr>())
+    if (!seen.try_emplace(axis.getName(), 0).second)
+      return emitOpError() << "expected unique names of axes, found '"
+                           << axis.getName() << "' twice";
+  if (AxesAttr on = getServersOnAttr())
+    for (StringAttr name : on.getNames())
+      if (!seen.count(name.getValue()))
+        return emitOpError() << "has no axis '" << name.getValue()
+                             << "', named by servers_on";
+  return success();
+}
+
+std::optional<unsigned> ClusterOp::findAxis(StringRef name) {
+  for (auto [index, axis] : llvm::enumerate(getAxes().getAsRange<AxisAttr>()))
+    if (axis.getName() == name)
+      return index;
+  return std::nullopt;
+}
+
+AxisAttr ClusterOp::getAxis(unsigned index) {
+  return cast<AxisAttr>(getAxes()[index]);
+}
+
+int64_t ClusterOp::getGroupSize(AxesAttr axes) {
+  int64_t size = 1;
+  for (StringAttr name : axes.getNames())
+    size *= getAxis(*findAxis(name.getValue())).getSize();
+  return size;
+}
+
+int64_t ClusterOp::getWorkerCount() { return getGroupSize(getAllAxes()); }
+
+int64_t ClusterOp::getServerCount() {
+  return getServers().value_or(0) +
+         (getServersOn() ? getGroupSize(*getServersOn()) : 0);
+}
+
+AxesAttr ClusterOp::getAllAxes() {
+  SmallVector<StringAttr> names;
+  for (auto axis : getAxes().getAsRange<AxisAttr>())
+    names.push_back(StringAttr::get(getContext(), axis.getName()));
+  return AxesAttr::get(getContext(), names);
+}
+
+//===----------------------------------------------------------------------===//
+// StepOp
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseStepArgument(OpAsmParser &parser,
+                                     SmallVectorImpl<OpAsmParser::Argument> &args,
+                                     SmallVectorImpl<Attribute> &infos) {
+  MLIRContext *context = parser.getContext();
+  StringRef word;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<Role> role = symbolizeRole(word);
+  if (!role)
+    return parser.emitError(location)
+           << "expected batch, input, param, optimizer, buffer, residual or "
+              "replica, found '"
+           << word << "'";
+  std::string name;
+  AxesAttr varies;
+  PlaceAttr place;
+  OpAsmParser::Argument &argument = args.emplace_back();
+  if (parser.parseArgument(argument) || parser.parseString(&name))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("varies")) &&
+      parseAxes(parser, varies))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("at")) && parsePlace(parser, place))
+    return failure();
+  if (parser.parseColonType(argument.type))
+    return failure();
+  infos.push_back(ArgumentAttr::get(
+      context, *role, StringAttr::get(context, name), varies, place));
+  return success();
+}
+
+/// `bsp`, `asp` or `ssp(s)`.
+static ParseResult parseConsistency(OpAsmParser &parser,
+                                    OperationState &result) {
+  StringRef word;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  if (word != "bsp" && word != "asp" && word != "ssp")
+    return parser.emitError(location)
+           << "expected bsp, asp or ssp(steps), found '" << word << "'";
+  Builder &builder = parser.getBuilder();
+  result.addAttribute("consistency", builder.getStringAttr(word));
+  if (word != "ssp")
+    return success();
+  int64_t staleness = 0;
+  if (parser.parseLParen() || parser.parseInteger(staleness) ||
+      parser.parseRParen())
+    return failure();
+  result.addAttribute("staleness", builder.getI64IntegerAttr(staleness));
+  return success();
+}
+
+ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
+  MLIRContext *context = parser.getContext();
+  StringAttr name;
+  FlatSymbolRefAttr cluster;
+  if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
+      parser.parseKeyword("on") ||
+      parser.parseAttribute(cluster, "cluster", result.attributes))
+    return failure();
+  AxesAttr data = AxesAttr::get(context, {});
+  if (succeeded(parser.parseOptionalKeyword("data")) && parseAxes(parser, data))
+    return failure();
+  result.addAttribute("data_axes", data);
+  if (succeeded(parser.parseOptionalKeyword("consistency")) &&
+      parseConsistency(parser, result))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("streams"))) {
+    AxesAttr streams;
+    if (parseAxes(parser, streams))
+      return failure();
+    SmallVector<Attribute> names(streams.getNames().begin(),
+                                 streams.getNames().end());
+    result.addAttribute("streams", ArrayAttr::get(context, names));
+  }
+
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<Attribute> infos;
+  auto parseOne = [&] { return parseStepArgument(parser, arguments, infos); };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne))
+    return failure();
+  result.addAttribute("arguments", ArrayAttr::get(context, infos));
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  Region *body = result.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  ensureTerminator(*body, parser.getBuilder(), result.location);
+  return success();
+}
+
+static void printStepArgument(OpAsmPrinter &printer, ArgumentAttr info,
+                              BlockArgument argument) {
+  printer << stringifyRole(info.getRole()) << ' ';
+  printer.printRegionArgument(argument, {}, /*omitType=*/true);
+  printer << ' ' << info.getName();
+  if (info.getVaries()) {
+    printer << " varies ";
+    printAxes(printer, info.getVaries());
+  }
+  if (info.getPlace()) {
+    printer << " at ";
+    printPlace(printer, info.getPlace());
+  }
+  printer << " : " << argument.getType();
+}
+
+void StepOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << " on ";
+  printer.printAttributeWithoutType(getClusterAttr());
+  if (!getDataAxes().empty()) {
+    printer << " data ";
+    printAxes(printer, getDataAxes());
+  }
+  if (std::optional<StringRef> consistency = getConsistency()) {
+    printer << " consistency " << *consistency;
+    if (std::optional<int64_t> staleness = getStaleness())
+      printer << '(' << *staleness << ')';
+  }
+  if (ArrayAttr streams = getStreamsAttr()) {
+    printer << " streams [";
+    llvm::interleaveComma(streams.getAsRange<StringAttr>(), printer,
+                          [&](StringAttr name) { printStream(printer, name); });
+    printer << ']';
+  }
+  printer << " (";
+  llvm::interleaveComma(getBody().getArguments(), printer,
+                        [&](BlockArgument argument) {
+                          printStepArgument(printer,
+                                            getArgument(argument.getArgNumber()),
+                                            argument);
+                        });
+  printer << ") ";
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {"sym_name", "cluster", "data_axes", "arguments",
+                            "consistency", "staleness", "streams"});
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/true);
+}
+
+void StepOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    if (argument.getArgNumber() < getArguments().size())
+      setName(argument, getArgument(argument.getArgNumber()).getName());
+}
+
+ArgumentAttr StepOp::getArgument(unsigned index) {
+  return cast<ArgumentAttr>(getArguments()[index]);
+}
+
+void StepOp::setArgument(unsigned index, ArgumentAttr argument) {
+  SmallVector<Attribute> arguments(getArguments().begin(),
+                                   getArguments().end());
+  arguments[index] = argument;
+  setArgumentsAttr(ArrayAttr::get(getContext(), arguments));
+}
+
+std::optional<unsigned> StepOp::findArgument(StringRef name) {
+  for (auto [index, info] :
+       llvm::enumerate(getArguments().getAsRange<ArgumentAttr>()))
+    if (info.getName() == name)
+      return index;
+  return std::nullopt;
+}
+
+SmallVector<unsigned> StepOp::getStateArguments() {
+  SmallVector<unsigned> indices;
+  for (auto [index, info] :
+       llvm::enumerate(getArguments().getAsRange<ArgumentAttr>()))
+    if (info.isState())
+      indices.push_back(index);
+  return indices;
+}
+
+ClusterOp StepOp::lookupCluster() {
+  return SymbolTable::lookupNearestSymbolFrom<ClusterOp>(*this,
+                                                         getClusterAttr());
+}
+
+YieldOp StepOp::getYield() {
+  return cast<YieldOp>(getBody().front().getTerminator());
+}
+
+bool StepOp::isAsynchronous() {
+  std::optional<StringRef> consistency = getConsistency();
+  return consistency && *consistency != "bsp";
+}
+
+/// Names are unique among arguments and results alike, for the program binds
+/// tensors by them.
+static LogicalResult verifyNames(StepOp step) {
+  llvm::StringMap<Location> seen;
+  auto claim = [&](StringRef name, Location location) -> LogicalResult {
+    auto [entry, isNew] = seen.try_emplace(name, location);
+    if (isNew)
+      return success();
+    InFlightDiagnostic diagnostic =
+        mlir::emitError(location) << "expected names that are unique in step '"
+                                  << step.getSymName() << "', found '" << name
+                                  << "' twice";
+    diagnostic.attachNote(entry->second) << "the other is here";
+    return diagnostic;
+  };
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (failed(claim(step.getArgument(argument.getArgNumber()).getName(),
+                     argument.getLoc())))
+      return failure();
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    auto stepOp = cast<StepOpInterface>(op);
+    for (unsigned index = 0; index < op.getNumResults(); ++index)
+      if (StringAttr name = stepOp.getResultName(index))
+        if (failed(claim(name, op.getLoc())))
+          return failure();
+  }
+  return success();
+}
+
+static LogicalResult verifyGradients(StepOp step) {
+  for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
+    for (OpResult result : compute->getResults()) {
+      ResultAttr info = compute.getResultInfo(result.getResultNumber());
+      if (!info || !info.getGrad())
+        continue;
+      StringRef name = info.getGrad().getValue();
+      std::optional<unsigned> index = step.findArgument(name);
+      if (!index || step.getArgument(*index).getRole() != Role::Param)
+        return compute.emitOpError()
+               << "marks the gradient of '" << name
+               << "', but the step has no param of that name";
+      auto param = cast<ShapedType>(step.getBody().getArgument(*index).getType());
+      auto grad = cast<ShapedType>(result.getType());
+      if (param.getShape() != grad.getShape()) {
+        InFlightDiagnostic diagnostic =
+            compute.emitOpError() << "expected the gradient of '" << name
+                                  << "' in the param's shape " << param
+                                  << ", found " << grad;
+        diagnostic.attachNote(step.getBody().getArgument(*index).getLoc())
+            << "the param is here";
+        return diagnostic;
+      }
+    }
+  }
+  return success();
+}
+
+static LogicalResult verifyYield(StepOp step) {
+  YieldOp yield = step.getYield();
+  SmallVector<unsigned> states = step.getStateArguments();
+  if (yield.getValues().size() != states.size())
+    return yield.emitOpError()
+           << "expected one value for each of the step's " << states.size()
+           << " state arguments, found " << yield.getValues().size();
+  for (auto [value, index] : llvm::zip_equal(yield.getValues(), states)) {
+    Type expected = step.getBody().getArgument(index).getType();
+    if (value.getType() != expected)
+      return yield.emitOpError()
+             << "expected " << expected << " for state '"
+             << step.getArgument(index).getName().getValue() << "', found "
+             << value.getType();
+  }
+  return success();
+}
+
+/// Ops of the dialect alone, for every pass asks them by StepOpInterface.
+static LogicalResult verifyMembers(StepOp step) {
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (!isa<StepOpInterface>(op))
+      return op.emitOpError() << "can't stand in step '" << step.getSymName()
+                              << "'";
+  return success();
+}
+
+/// Streams are among the step's; there are as many places as results.
+static LogicalResult verifyPlacement(StepOp step) {
+  ArrayAttr streams = step.getStreamsAttr();
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    auto stepOp = cast<StepOpInterface>(op);
+    StringAttr stream = stepOp.getStreamAttr();
+    if (stream && streams && !llvm::is_contained(streams, stream))
+      return op.emitOpError() << "is on stream '" << stream.getValue()
+                              << "', which is not among the step's streams "
+                              << streams;
+    ArrayAttr places = stepOp.getPlacesAttr();
+    if (places && places.size() != op.getNumResults())
+      return op.emitOpError() << "expected one place for each of "
+                              << op.getNumResults() << " results, found "
+                              << places.size();
+  }
+  return success();
+}
+
+LogicalResult StepOp::verify() {
+  Block &block = getBody().front();
+  if (getArguments().size() != block.getNumArguments())
+    return emitOpError() << "expected one description for each of "
+                         << block.getNumArguments() << " arguments, found "
+                         << getArguments().size();
+  for (auto [index, attribute] : llvm::enumerate(getArguments()))
+    if (!isa<ArgumentAttr>(attribute))
+      return emitOpError() << "expected #bagua.argument for argument " << index
+                           << ", found " << attribute;
+  for (BlockArgument argument : block.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || !type.hasStaticShape())
+      return emitOpError() << "expected a tensor of static shape for argument '"
+                           << getArgument(argument.getArgNumber())
+                                  .getName()
+                                  .getValue()
+                           << "', found " << argument.getType();
+  }
+  bool isSsp = getConsistency() && *getConsistency() == "ssp";
+  if (isSsp != getStaleness().has_value())
+    return emitOpError("expected a staleness with ssp, and only there");
+  return success();
+}
+
+/// What asks the ops inside, after these have been verified by themselves.
+LogicalResult StepOp::verifyRegions() {
+  if (failed(verifyMembers(*this)) || failed(verifyNames(*this)) ||
+      failed(verifyGradients(*this)) || failed(verifyYield(*this)))
+    return failure();
+  return verifyPlacement(*this);
+}
+
+void YieldOp::build(OpBuilder &, OperationState &) {}
+
+//===----------------------------------------------------------------------===//
+// TrainingOp, PhaseOp
+//===----------------------------------------------------------------------===//
+
+StepOp PhaseOp::lookupStep() {
+  return SymbolTable::lookupNearestSymbolFrom<StepOp>(
+      (*this)->getParentOp(), getStepAttr());
+}
+
+LogicalResult PhaseOp::verify() {
+  int kinds = getAtStart() + (getUntilAttr() != nullptr) +
+              (getEveryAttr() != nullptr) + isBackground();
+  if (kinds > 1)
+    return emitOpError("expected at most one of at_start, until, every and "
+                       "background_ns");
+  if (getEvery().has_value() != getOffset().has_value())
+    return emitOpError("expected 'every' and 'offset' together");
+  if (getEvery() && *getOffset() >= *getEvery())
+    return emitOpError() << "expected an offset below " << *getEvery()
+                         << ", found " << *getOffset();
+  return success();
+}
+
+/// A background step has nothing that the program runs, and commits by adding.
+static LogicalResult verifyBackground(PhaseOp phase, StepOp step) {
+  bool adds = step.getYield().getAdd();
+  if (adds != phase.isBackground())
+    return phase.emitOpError()
+           << (adds ? "expected 'background_ns' for step '"
+                    : "expected 'yield add' in background step '")
+           << step.getSymName() << (adds ? "', which yields with 'add'" : "'");
+  if (!phase.isBackground())
+    return success();
+  for (auto info : step.getArguments().getAsRange<ArgumentAttr>())
+    if (!info.isState())
+      return phase.emitOpError()
+             << "expected a background step without batch and input, found '"
+             << info.getName().getValue() << "'";
+  for (Operation &op : step.getBody().front())
+    if (isa<ComputeOp>(op))
+      return phase.emitOpError()
+             << "expected a background step without compute, found '"
+             << cast<ComputeOp>(op).getName() << "'";
+  return success();
+}
+
+LogicalResult PhaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto step = symbols.lookupNearestSymbolFrom<StepOp>((*this)->getParentOp(),
+                                                      getStepAttr());
+  if (!step)
+    return emitOpError() << "expected the name of a step, found " << getStepAttr();
+  return verifyBackground(*this, step);
+}
+
+/// Rows at the start come first; the last foreground row always matches, and no
+/// row that always matches hides another.
+static LogicalResult verifyRowOrder(TrainingOp training) {
+  PhaseOp last;
+  for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
+    if (phase.isBackground())
+      continue;
+    if (last && last.matchesAlways()) {
+      InFlightDiagnostic diagnostic =
+          phase.emitOpError("can never run: a row before it always matches");
+      diagnostic.attachNote(last.getLoc()) << "this row";
+      return diagnostic;
+    }
+    if (phase.getAtStart() && last && !last.getAtStart())
+      return phase.emitOpError("expected 'at_start' rows before all others");
+    last = phase;
+  }
+  if (!last || !last.matchesAlways())
+    return training.emitOpError(
+        "expected a last foreground row that always matches");
+  return success();
+}
+
+/// A state has one type and one role in all steps that name it.
+LogicalResult TrainingOp::verifySymbolUses(SymbolTableCollection &) {
+  struct Declaration {
+    Type type;
+    Role role;
+    StepOp step;
+  };
+  llvm::StringMap<Declaration> states;
+  for (auto phase : getBody().front().getOps<PhaseOp>()) {
+    StepOp step = phase.lookupStep();
+    if (!step)
+      continue; // the phase's own verifier reports it
+    for (unsigned index : step.getStateArguments()) {
+      ArgumentAttr info = step.getArgument(index);
+      Type type = step.getBody().getArgument(index).getType();
+      auto [entry, isNew] = states.try_emplace(
+          info.getName().getValue(), Declaration{type, info.getRole(), step});
+      const Declaration &first = entry->second;
+      if (isNew || (first.type == type && first.role == info.getRole()))
+        continue;
+      InFlightDiagnostic diagnostic =
+          phase.emitOpError()
+          << "expected state '" << info.getName().getValue() << "' as "
+          << stringifyRole(first.role) << " of type " << first.type
+          << " in step '" << step.getSymName() << "', found "
+          << stringifyRole(info.getRole()) << " of type " << type;
+      StepOp other = first.step;
+      diagnostic.attachNote(other.getLoc())
+          << "step '" << other.getSymName() << "' is here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+LogicalResult TrainingOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    if (!isa<PhaseOp>(op))
+      return op.emitOpError("expected only bagua.phase in a training");
+  return verifyRowOrder(*this);
+}

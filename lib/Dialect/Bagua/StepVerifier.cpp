@@ -1,0 +1,217 @@
+//===- StepVerifier.cpp - What a step's verifier asks of its cluster ------===//
+//
+// The one place where axes, group sizes and servers are looked up: every axis
+// exists and stands in cluster order, and sizes that depend on groups agree.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Support/Parts.h"
+
+using namespace mlir;
+using namespace bagua;
+
+namespace {
+/// Checks of one step against its cluster.
+class StepVerifier {
+public:
+  StepVerifier(StepOp step, ClusterOp cluster) : step(step), cluster(cluster) {}
+
+  LogicalResult verify();
+
+private:
+  LogicalResult verifyAxes(Operation *op, AxesAttr axes);
+  LogicalResult verifyType(Operation *op, Type type);
+  LogicalResult verifyOp(Operation *op);
+  LogicalResult verifyAllToAll(AllToAllOp op);
+  LogicalResult verifyExchange(ExchangeOp op);
+  LogicalResult verifyStriped(Operation *op, LayoutAttr striped,
+                              RankedTensorType bucket, TypeRange tensors);
+
+  StepOp step;
+  ClusterOp cluster;
+};
+} // namespace
+
+LogicalResult StepVerifier::verifyAxes(Operation *op, AxesAttr axes) {
+  std::optional<unsigned> previous;
+  for (StringAttr name : axes.getNames()) {
+    std::optional<unsigned> index = cluster.findAxis(name.getValue());
+    if (!index) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError() << "names axis '" << name.getValue()
+                            << "', which cluster '" << cluster.getSymName()
+                            << "' doesn't have; its axes are "
+                            << cluster.getAllAxes().str();
+      diagnostic.attachNote(cluster.getLoc()) << "the cluster is here";
+      return diagnostic;
+    }
+    if (previous && *index < *previous)
+      return op->emitOpError() << "expected axes in the cluster's order "
+                               << cluster.getAllAxes().str() << ", found "
+                               << axes.str();
+    previous = index;
+  }
+  return success();
+}
+
+LogicalResult StepVerifier::verifyType(Operation *op, Type type) {
+  if (auto encoded = dyn_cast<EncodedType>(type)) {
+    for (AxesAttr axes : {encoded.getParts(), encoded.getTerms()})
+      if (axes && failed(verifyAxes(op, axes)))
+        return failure();
+    type = encoded.getTensor();
+  }
+  LayoutAttr layout = getLayout(cast<RankedTensorType>(type));
+  if (!layout)
+    return success();
+  for (const LayoutEntry &entry : layout.getEntries()) {
+    if (entry.kind != LayoutEntry::Kind::Server) {
+      if (failed(verifyAxes(op, entry.getAxes())))
+        return failure();
+      continue;
+    }
+    int64_t servers = cluster.getServerCount();
+    if (servers == 0)
+      return op->emitOpError() << "has a value on servers, but cluster '"
+                               << cluster.getSymName() << "' has none";
+    if (entry.server >= servers)
+      return op->emitOpError() << "expected a server below " << servers
+                               << ", found " << entry.server;
+  }
+  return success();
+}
+
+LogicalResult StepVerifier::verifyAllToAll(AllToAllOp op) {
+  auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
+  if (!input)
+    return success();
+  int64_t size = cluster.getGroupSize(op.getOver());
+  auto output = cast<RankedTensorType>(op.getOutput().getType());
+  int64_t split = *op.getSplitDim(), concat = *op.getConcatDim();
+  SmallVector<int64_t> expected(input.getShape());
+  if (expected[split] % size != 0)
+    return op.emitOpError() << "expected dimension " << split
+                            << " divisible by the group's size " << size
+                            << ", found " << expected[split];
+  expected[split] /= size;
+  expected[concat] *= size;
+  if (output.getShape() != ArrayRef<int64_t>(expected))
+    return op.emitOpError()
+           << "expected result "
+           << RankedTensorType::get(expected, input.getElementType())
+           << " over a group of " << size << ", found " << output;
+  return success();
+}
+
+LogicalResult StepVerifier::verifyExchange(ExchangeOp op) {
+  int64_t size = cluster.getGroupSize(op.getOver());
+  if (op.getPattern() == ExchangePattern::ShiftOne && size % 2 != 0)
+    return op.emitOpError() << "expected a group of even size for shift_one, "
+                               "found "
+                            << size;
+  return success();
+}
+
+LogicalResult StepVerifier::verifyStriped(Operation *op, LayoutAttr striped,
+                                          RankedTensorType bucket,
+                                          TypeRange tensors) {
+  if (!striped)
+    return success();
+  int64_t total = 0;
+  for (Type type : tensors)
+    total += stripedCount(cast<RankedTensorType>(type), striped, cluster);
+  if (getElementCount(bucket) != total)
+    return op->emitOpError()
+           << "expected a bucket of " << total
+           << " elements, each tensor padded to equal parts, found "
+           << getElementCount(bucket);
+  return success();
+}
+
+LogicalResult StepVerifier::verifyOp(Operation *op) {
+  auto stepOp = dyn_cast<StepOpInterface>(op);
+  AxesAttr group = stepOp ? stepOp.getGroupAxes() : nullptr;
+  if (group && failed(verifyAxes(op, group)))
+    return failure();
+  for (Type type : op->getResultTypes())
+    if (failed(verifyType(op, type)))
+      return failure();
+  if (auto allToAll = dyn_cast<AllToAllOp>(op))
+    return verifyAllToAll(allToAll);
+  if (auto exchange = dyn_cast<ExchangeOp>(op))
+    return verifyExchange(exchange);
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return verifyStriped(op, concat.getStripedAttr(),
+                         cast<RankedTensorType>(concat.getOutput().getType()),
+                         concat.getInputs().getTypes());
+  if (auto split = dyn_cast<SplitOp>(op))
+    return verifyStriped(op, split.getStripedAttr(),
+                         cast<RankedTensorType>(split.getInput().getType()),
+                         split.getOutputs().getTypes());
+  if (auto push = dyn_cast<PushOp>(op))
+    if (step.isAsynchronous() && push.getKind().getValue() != ReduceKind::Sum)
+      return push.emitOpError()
+             << "expected kind sum under consistency "
+             << *step.getConsistency() << ", where each push is applied alone";
+  return success();
+}
+
+LogicalResult StepVerifier::verify() {
+  if (failed(verifyAxes(step, step.getDataAxes())))
+    return failure();
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    ArgumentAttr info = step.getArgument(argument.getArgNumber());
+    if (failed(verifyType(step, argument.getType())) ||
+        (info.getVaries() && failed(verifyAxes(step, info.getVaries()))))
+      return failure();
+  }
+  for (Operation &op : step.getBody().front())
+    if (failed(verifyOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto cluster =
+      symbols.lookupNearestSymbolFrom<ClusterOp>(*this, getClusterAttr());
+  if (!cluster)
+    return emitOpError() << "expected the name of a cluster, found "
+                         << getClusterAttr();
+  return StepVerifier(*this, cluster).verify();
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts.h
+//===----------------------------------------------------------------------===//
+
+/// Ranks among which an entry cuts a tensor; 1 for entries that keep it whole.
+static int64_t cutsOf(const LayoutEntry &entry, ClusterOp cluster) {
+  if (entry.kind == LayoutEntry::Kind::Shard)
+    return cluster.getGroupSize(entry.getAxes());
+  if (entry.kind == LayoutEntry::Kind::Server &&
+      entry.server == LayoutEntry::kAllServers)
+    return std::max<int64_t>(1, cluster.getServerCount());
+  return 1;
+}
+
+int64_t bagua::partCount(LayoutAttr layout, ClusterOp cluster) {
+  int64_t parts = 1;
+  for (const LayoutEntry &entry : layout.getEntries())
+    parts *= cutsOf(entry, cluster);
+  return parts;
+}
+
+int64_t bagua::maxLocalCount(int64_t count, LayoutAttr layout,
+                             ClusterOp cluster) {
+  if (layout)
+    for (const LayoutEntry &entry : layout.getEntries())
+      count = partSize(count, cutsOf(entry, cluster));
+  return count;
+}
+
+int64_t bagua::stripedCount(RankedTensorType type, LayoutAttr striped,
+                            ClusterOp cluster) {
+  return maxLocalCount(getElementCount(type), striped, cluster) *
+         partCount(striped, cluster);
+}

@@ -1,0 +1,480 @@
+//===- InstructionVerifier.cpp - What each opcode asks --------------------===//
+//
+// Counts, types and layouts of an instruction's values, its attributes, and how
+// its results may overlap its operands. The same rules as the dialect's
+// verifiers, for plans that may come from anywhere.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanVerifier.h"
+
+#include "bagua/Support/DataType.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bagua::runtime {
+namespace {
+
+using absl::StrCat;
+
+absl::Status invalid(const std::string &message) {
+  return absl::InvalidArgumentError(message);
+}
+
+bool isInteger(fb::DataType type) {
+  return type == fb::DataType::Int8 || type == fb::DataType::Int32 ||
+         type == fb::DataType::Int64;
+}
+
+class InstructionVerifier {
+public:
+  InstructionVerifier(PlanVerifier &plan, const fb::Instruction &op)
+      : plan(plan), op(op), cluster(plan.cluster()) {}
+
+  absl::Status verify();
+
+private:
+  absl::Status readOperands();
+  absl::Status verifyAttributes();
+  absl::Status verifyOpcode();
+  absl::Status expectCounts(size_t inputCount, size_t outputCount);
+  absl::Status expectOneType();
+  absl::Status expectReduction();
+  absl::Status expectPushed(const VerifiedValue &whole,
+                            const VerifiedValue &part, LayoutPart::Kind kind);
+  absl::Status verifyAllReduce();
+  absl::Status verifyAllToAll();
+  absl::Status verifyExchange();
+  absl::Status verifyServers(const VerifiedValue &onWorkers,
+                             const VerifiedValue &onServers);
+  absl::Status verifyBucket(const VerifiedValue &bucket,
+                            const std::vector<VerifiedValue> &tensors);
+  absl::Status verifySlice();
+  absl::Status verifyUpdate(size_t states, size_t extraInputs);
+  absl::Status verifyAfter();
+  absl::Status verifyLearningRate(const VerifiedValue &rate);
+  absl::Status verifyOverlaps();
+  bool mayOverlap(const VerifiedValue &input, const VerifiedValue &output);
+
+  size_t constantCount() const {
+    return op.constants() ? op.constants()->size() : 0;
+  }
+  int64_t groupSize() const { return cluster.topology().groupSize(axes); }
+
+  PlanVerifier &plan;
+  const fb::Instruction &op;
+  const PlanCluster &cluster;
+  std::vector<int64_t> axes;
+  std::vector<VerifiedValue> inputs;
+  std::vector<VerifiedValue> outputs;
+  int striped = 0;
+};
+
+bool isCollective(fb::Opcode opcode) { return opcode <= fb::Opcode::Pull; }
+
+absl::Status InstructionVerifier::readOperands() {
+  auto read = [&](const flatbuffers::Vector<uint32_t> *list, const char *what,
+                  std::vector<VerifiedValue> &values) -> absl::Status {
+    absl::Status status =
+        plan.verifyIndices(list, plan.values().size(), what);
+    if (status.ok() && list)
+      for (uint32_t value : *list)
+        values.push_back(plan.values()[value]);
+    return status;
+  };
+  absl::Status status = read(op.inputs(), "inputs", inputs);
+  return status.ok() ? read(op.outputs(), "outputs", outputs) : status;
+}
+
+absl::Status InstructionVerifier::verifyAttributes() {
+  if (op.opcode() > fb::Opcode::MAX || op.kind() > fb::ReduceKind::MAX ||
+      op.pattern() > fb::ExchangePattern::MAX ||
+      op.bias_correction() > fb::BiasCorrection::MAX)
+    return invalid(StrCat("unknown opcode ", static_cast<int>(op.opcode()),
+                          ", kind, pattern or bias correction"));
+  if (absl::Status status = plan.verifyAxes(op.axes()); !status.ok())
+    return status;
+  if (op.axes())
+    axes.assign(op.axes()->begin(), op.axes()->end());
+  if (isCollective(op.opcode()) == axes.empty())
+    return invalid(axes.empty() ? "expected axes to communicate over"
+                                : "expected no axes, found some");
+  absl::StatusOr<int> layout = plan.verifyLayout(op.striped());
+  if (!layout.ok())
+    return layout.status();
+  striped = *layout;
+  if (absl::Status status = plan.spend(constantCount()); !status.ok())
+    return status;
+  for (size_t i = 0; i < constantCount(); ++i)
+    if (!std::isfinite(op.constants()->Get(i)))
+      return invalid("expected finite constants");
+  if (op.has_learning_rate() && !std::isfinite(op.learning_rate()))
+    return invalid("expected a finite learning rate");
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::expectCounts(size_t inputCount,
+                                               size_t outputCount) {
+  if (inputs.size() == inputCount && outputs.size() == outputCount)
+    return absl::OkStatus();
+  return invalid(StrCat("expected ", inputCount, " inputs and ", outputCount,
+                        " outputs, found ", inputs.size(), " and ",
+                        outputs.size()));
+}
+
+/// All values have one element type, count and layout.
+absl::Status InstructionVerifier::expectOneType() {
+  for (auto *list : {&inputs, &outputs})
+    for (const VerifiedValue &value : *list)
+      if (!value.hasTypeOf(inputs[0]))
+        return invalid("expected values of one element type, count and layout");
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::expectReduction() {
+  if (op.kind() == fb::ReduceKind::Mean && isInteger(inputs[0].type))
+    return invalid("a mean of integers is not defined");
+  return absl::OkStatus();
+}
+
+/// `part` is `whole` with one more entry, a shard or root over the op's axes.
+absl::Status InstructionVerifier::expectPushed(const VerifiedValue &whole,
+                                               const VerifiedValue &part,
+                                               LayoutPart::Kind kind) {
+  Layout expected = plan.layoutOf(whole);
+  if (isOnServers(expected))
+    return invalid("expected a value on workers, found one on servers");
+  expected.push_back({kind, axes, -1});
+  if (plan.layoutOf(part) != expected || part.type != whole.type ||
+      part.count != whole.count)
+    return invalid(StrCat("expected a value of ", whole.count,
+                          " elements of one type in layout ",
+                          layoutToString(expected), ", found ", part.count,
+                          " in layout ", layoutToString(plan.layoutOf(part))));
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyAllReduce() {
+  if (absl::Status status = expectOneType(); !status.ok())
+    return status;
+  const Layout &layout = plan.layoutOf(inputs[0]);
+  if (isOnServers(layout))
+    return invalid("expected a value on workers, found one on servers");
+  for (const LayoutPart &entry : layout)
+    for (int64_t axis : entry.axes)
+      if (std::find(axes.begin(), axes.end(), axis) != axes.end())
+        return invalid(StrCat("communicates over axis ", axis,
+                              ", over which the value is stored in parts"));
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyAllToAll() {
+  const VerifiedValue &input = inputs[0];
+  const VerifiedValue &output = outputs[0];
+  if (input.type != output.type || input.count != output.count ||
+      input.layout != 0 || output.layout != 0)
+    return invalid("expected whole tensors of one element type and count");
+  size_t rank = op.shape() ? op.shape()->size() : 0;
+  if (rank > kMaxAxes || op.split_dim() >= rank || op.concat_dim() >= rank)
+    return invalid(StrCat("expected a shape of at most ", kMaxAxes,
+                          " dimensions, split and concat among them, found ",
+                          rank, " dimensions"));
+  int64_t count = 1;
+  for (int64_t size : *op.shape()) {
+    if (size < 0 || (size > 0 && count > kMaxElements / size))
+      return invalid("a dimension is negative or too large");
+    count *= size;
+  }
+  if (count != input.count)
+    return invalid(StrCat("expected a shape of ", input.count,
+                          " elements, found ", count));
+  if (op.shape()->Get(op.split_dim()) % groupSize() != 0)
+    return invalid(StrCat("expected dimension ", op.split_dim(),
+                          " divisible by ", groupSize(), ", found ",
+                          op.shape()->Get(op.split_dim())));
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyExchange() {
+  bool isRing = op.pattern() == fb::ExchangePattern::Ring;
+  if (absl::Status status = expectCounts(1, isRing ? 2 : 1); !status.ok())
+    return status;
+  if (!isRing && groupSize() % 2 != 0)
+    return invalid(StrCat("expected a group of even size for shift_one, found ",
+                          groupSize()));
+  return verifyAllReduce();
+}
+
+absl::Status
+InstructionVerifier::verifyServers(const VerifiedValue &onWorkers,
+                                   const VerifiedValue &onServers) {
+  Layout expected = plan.layoutOf(onWorkers);
+  const Layout &found = plan.layoutOf(onServers);
+  if (isOnServers(expected) || !isOnServers(found))
+    return invalid("expected one value on workers and one on servers");
+  std::vector<bool> isCovered(cluster.topology().axisCount());
+  for (int64_t axis : axes)
+    isCovered[axis] = true;
+  for (const LayoutPart &entry : expected)
+    for (int64_t axis : entry.axes) {
+      if (isCovered[axis])
+        return invalid(StrCat("communicates over axis ", axis,
+                              ", over which the value is stored in parts"));
+      isCovered[axis] = true;
+    }
+  for (size_t axis = 0; axis < isCovered.size(); ++axis)
+    if (!isCovered[axis] && cluster.topology().axisSize(axis) > 1)
+      return invalid(StrCat("servers would hold a value for each coordinate of "
+                            "axis ",
+                            axis, ", which the layout doesn't name"));
+  expected.push_back(found.back());
+  if (found != expected || onWorkers.type != onServers.type ||
+      onWorkers.count != onServers.count)
+    return invalid("expected values that differ by a server entry alone");
+  return absl::OkStatus();
+}
+
+absl::Status
+InstructionVerifier::verifyBucket(const VerifiedValue &bucket,
+                                  const std::vector<VerifiedValue> &tensors) {
+  const Layout &layout = plan.layoutOf(bucket);
+  if (striped != 0 && bucket.layout != 0 && bucket.layout != striped)
+    return invalid("expected the layout of 'striped', or none");
+  const Layout &stripes = plan.layoutOf({bucket.type, 0, striped});
+  if (striped != 0 && isOnServers(stripes) && stripes.size() > 1)
+    return invalid("striped over shards and servers is not supported");
+  if (striped == 0 && partCount(layout, cluster) > 1 && tensors.size() > 1)
+    return invalid("expected 'striped' for values that are stored in parts");
+  int64_t total = 0;
+  for (const VerifiedValue &tensor : tensors) {
+    if (tensor.type != bucket.type || tensor.layout != bucket.layout)
+      return invalid("expected values of one element type and layout");
+    total += striped == 0 ? tensor.count
+                          : maxPartCount(tensor.count, stripes, cluster) *
+                                partCount(stripes, cluster);
+    if (total > kMaxElements)
+      break;
+  }
+  if (total != bucket.count)
+    return invalid(StrCat("expected element counts that add up to ",
+                          bucket.count, ", found ", total));
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifySlice() {
+  Layout layout = plan.layoutOf(outputs[0]);
+  if (isOnServers(layout))
+    return invalid("a slice onto servers is not supported: push");
+  if (layout.empty())
+    return invalid("expected a layout of one entry more, found none");
+  layout.pop_back();
+  if (layout != plan.layoutOf(inputs[0]) ||
+      inputs[0].type != outputs[0].type || inputs[0].count != outputs[0].count)
+    return invalid("expected the operand with one more entry in its layout");
+  return absl::OkStatus();
+}
+
+absl::Status
+InstructionVerifier::verifyLearningRate(const VerifiedValue &rate) {
+  if (rate.count != 1 || rate.layout != 0 || isInteger(rate.type))
+    return invalid("expected a learning rate of one floating-point element");
+  return absl::OkStatus();
+}
+
+/// `states` results; inputs are the states, `extraInputs` more, and the rate.
+absl::Status InstructionVerifier::verifyUpdate(size_t states,
+                                               size_t extraInputs) {
+  size_t tensors = states + extraInputs;
+  if (absl::Status status =
+          expectCounts(tensors + (op.has_learning_rate() ? 0 : 1), states);
+      !status.ok())
+    return status;
+  for (auto *list : {&inputs, &outputs})
+    for (size_t i = 0; i < std::min(list->size(), tensors); ++i)
+      if (!(*list)[i].hasTypeOf(inputs[0]))
+        return invalid("expected values of one element type, count and layout");
+  if (isInteger(inputs[0].type))
+    return invalid("expected floating-point elements");
+  return op.has_learning_rate() ? absl::OkStatus()
+                                : verifyLearningRate(inputs.back());
+}
+
+/// Waits alone: a result is where the operand is.
+absl::Status InstructionVerifier::verifyAfter() {
+  if (outputs.empty())
+    return absl::OkStatus();
+  if (outputs.size() > 1 || inputs.empty() ||
+      !outputs[0].hasTypeOf(inputs[0]) || !outputs[0].hasPlaceOf(inputs[0]))
+    return invalid("expected a result with type and place of the first input");
+  return absl::OkStatus();
+}
+
+/// What does not depend on the number of operands is in the table of cases.
+absl::Status InstructionVerifier::verifyOpcode() {
+  using fb::Opcode;
+  Opcode opcode = op.opcode();
+  if (isCollective(opcode) || opcode == Opcode::Slice ||
+      opcode == Opcode::Cast) {
+    absl::Status status = opcode == Opcode::Exchange ? verifyExchange()
+                                                     : expectCounts(1, 1);
+    if (!status.ok() || opcode == Opcode::Exchange)
+      return status;
+  }
+  bool reduces = opcode == Opcode::AllReduce ||
+                 opcode == Opcode::ReduceScatter ||
+                 opcode == Opcode::Reduce || opcode == Opcode::Push;
+  if (reduces)
+    if (absl::Status status = expectReduction(); !status.ok())
+      return status;
+  if (constantCount() > 0 && opcode < Opcode::Linear)
+    return invalid("expected no constants");
+
+  switch (opcode) {
+  case Opcode::AllReduce:
+    return verifyAllReduce();
+  case Opcode::ReduceScatter:
+    return expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Shard);
+  case Opcode::AllGather:
+    return expectPushed(outputs[0], inputs[0], LayoutPart::Kind::Shard);
+  case Opcode::Reduce:
+    return expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Root);
+  case Opcode::Broadcast:
+    return expectPushed(outputs[0], inputs[0], LayoutPart::Kind::Root);
+  case Opcode::AllToAll:
+    return verifyAllToAll();
+  case Opcode::Push:
+    return verifyServers(inputs[0], outputs[0]);
+  case Opcode::Pull:
+    return verifyServers(outputs[0], inputs[0]);
+  case Opcode::Concat:
+    if (inputs.empty() || outputs.size() != 1)
+      return invalid("expected inputs and one output");
+    return verifyBucket(outputs[0], inputs);
+  case Opcode::Split:
+    if (outputs.empty() || inputs.size() != 1)
+      return invalid("expected one input and outputs");
+    return verifyBucket(inputs[0], outputs);
+  case Opcode::Slice:
+    return verifySlice();
+  case Opcode::Cast:
+    if (inputs[0].count != outputs[0].count ||
+        inputs[0].layout != outputs[0].layout)
+      return invalid("expected a change of element type alone");
+    return absl::OkStatus();
+  case Opcode::Linear:
+    if (inputs.empty() || outputs.size() != 1 ||
+        constantCount() != inputs.size() || isInteger(inputs[0].type))
+      return invalid("expected a coefficient for each floating-point input, "
+                     "and one output");
+    return expectOneType();
+  case Opcode::Sgd: {
+    size_t states = outputs.size() == 2 ? 2 : 1;
+    if (constantCount() > 1 || (states == 2 && constantCount() != 1) ||
+        (states == 1 && constantCount() == 1 && op.constants()->Get(0) != 0))
+      return invalid("expected a momentum with two states, and only there");
+    return verifyUpdate(states, 1);
+  }
+  case Opcode::Adam:
+    if (constantCount() != 4)
+      return invalid("expected beta1, beta2, eps and decay");
+    return verifyUpdate(3, 1);
+  case Opcode::AdamApply: {
+    bool corrects = op.bias_correction() != fb::BiasCorrection::None;
+    if (constantCount() != (corrects ? 3 : 1))
+      return invalid("expected eps, and for a bias correction both betas");
+    return verifyUpdate(1, 2);
+  }
+  case Opcode::After:
+    return verifyAfter();
+  case Opcode::Exchange:
+    break; // above
+  }
+  return absl::OkStatus();
+}
+
+/// Whether an overlap of two values keeps the op's meaning.
+bool InstructionVerifier::mayOverlap(const VerifiedValue &input,
+                                     const VerifiedValue &output) {
+  using fb::Opcode;
+  switch (op.opcode()) {
+  case Opcode::After:
+    return true;
+  case Opcode::Concat:
+  case Opcode::Split:
+    return true; // verifyOverlaps looks closer
+  case Opcode::ReduceScatter:
+  case Opcode::AllGather:
+  case Opcode::AllToAll:
+  case Opcode::Exchange:
+    return false;
+  case Opcode::Push:
+  case Opcode::Pull: {
+    const Layout &layout =
+        plan.layoutOf(op.opcode() == Opcode::Push ? output : input);
+    return input.hasPlaceOf(output) && layout.size() == 1 &&
+           layout[0].server >= 0;
+  }
+  case Opcode::Cast:
+    return input.hasPlaceOf(output) && input.maxBytes == output.maxBytes;
+  default:
+    return input.hasPlaceOf(output);
+  }
+}
+
+/// Results overlap no other result, and an operand only in place. Of concat and
+/// split a tensor is exactly where it is in the bucket, or apart from all of it.
+absl::Status InstructionVerifier::verifyOverlaps() {
+  std::vector<VerifiedValue> sorted = outputs;
+  std::sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
+    return std::tie(a.space, a.offset, a.maxBytes) <
+           std::tie(b.space, b.offset, b.maxBytes);
+  });
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i - 1].overlaps(sorted[i]))
+      return invalid("two outputs overlap");
+  bool isConcat = op.opcode() == fb::Opcode::Concat;
+  if (isConcat || op.opcode() == fb::Opcode::Split) {
+    const VerifiedValue &bucket = isConcat ? outputs[0] : inputs[0];
+    // Of a striped bucket that is whole, a tensor's elements are not together.
+    bool isScattered = striped != 0 && bucket.layout == 0 &&
+                       partCount(plan.layoutOf({bucket.type, 0, striped}),
+                                 cluster) > 1;
+    int64_t at = bucket.offset;
+    for (const VerifiedValue &tensor : isConcat ? inputs : outputs) {
+      bool isInPlace = !isScattered && tensor.space == bucket.space &&
+                       tensor.offset == at;
+      if (tensor.overlaps(bucket) && !isInPlace)
+        return invalid("a tensor overlaps the bucket at another place than its "
+                       "own");
+      at += tensor.maxBytes;
+    }
+    return absl::OkStatus();
+  }
+  if (inputs.size() > 5 && outputs.size() > 1)
+    return absl::OkStatus(); // only `after`, which moves nothing
+  for (const VerifiedValue &input : inputs)
+    for (const VerifiedValue &output : outputs)
+      if (input.overlaps(output) && !mayOverlap(input, output))
+        return invalid("an output overlaps an input other than in place");
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verify() {
+  absl::Status status = verifyAttributes();
+  if (status.ok())
+    status = readOperands();
+  if (status.ok())
+    status = verifyOpcode();
+  return status.ok() ? verifyOverlaps() : status;
+}
+
+} // namespace
+
+absl::Status verifyInstruction(PlanVerifier &verifier,
+                               const fb::Instruction &instruction) {
+  return InstructionVerifier(verifier, instruction).verify();
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,157 @@
+//===- PlanJson.cpp - A plan as JSON --------------------------------------===//
+//
+// Every field under its name in the schema, in the schema's order. Enumerators
+// print as their names, references between tables as the numbers they are.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+
+#include "absl/strings/str_format.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace bagua::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text(const flatbuffers::String *string) {
+  return string ? string->str() : std::string();
+}
+
+template <typename T> Json list(const flatbuffers::Vector<T> *values) {
+  Json result = Json::array();
+  if (values)
+    for (T value : *values)
+      result.push_back(value);
+  return result;
+}
+
+template <typename T>
+Json listOf(const flatbuffers::Vector<flatbuffers::Offset<T>> *tables,
+            Json (*toJson)(const T &)) {
+  Json result = Json::array();
+  if (tables)
+    for (const T *table : *tables)
+      result.push_back(toJson(*table));
+  return result;
+}
+
+Json strings(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *list) {
+  Json result = Json::array();
+  for (const flatbuffers::String *string : *list)
+    result.push_back(text(string));
+  return result;
+}
+
+Json layoutEntry(const fb::LayoutEntry &entry) {
+  return {{"kind", fb::EnumNameLayoutKind(entry.kind())},
+          {"axes", list(entry.axes())},
+          {"server", entry.server()}};
+}
+
+Json axis(const fb::Axis &axis) {
+  return {{"name", text(axis.name())}, {"size", axis.size()}};
+}
+
+Json cluster(const fb::Cluster &cluster) {
+  return {{"axes", listOf(cluster.axes(), axis)},
+          {"dedicated_servers", cluster.dedicated_servers()},
+          {"has_colocated_servers", cluster.has_colocated_servers()},
+          {"server_axes", list(cluster.server_axes())}};
+}
+
+Json arena(const fb::Arena &arena) {
+  return {{"name", text(arena.name())}, {"bytes", arena.bytes()}};
+}
+
+Json tensor(const fb::Tensor &tensor) {
+  return {{"name", text(tensor.name())},
+          {"role", fb::EnumNameRole(tensor.role())},
+          {"type", fb::EnumNameDataType(tensor.type())},
+          {"shape", list(tensor.shape())},
+          {"layout", listOf(tensor.layout(), layoutEntry)},
+          {"arena", tensor.arena()},
+          {"offset", tensor.offset()},
+          {"given_by_program", tensor.given_by_program()},
+          {"optional", tensor.optional()},
+          {"users", list(tensor.users())}};
+}
+
+Json value(const fb::Value &value) {
+  return {{"type", fb::EnumNameDataType(value.type())},
+          {"count", value.count()},
+          {"layout", listOf(value.layout(), layoutEntry)},
+          {"tensor", value.tensor()},
+          {"arena", value.arena()},
+          {"offset", value.offset()}};
+}
+
+Json instruction(const fb::Instruction &op) {
+  return {{"name", text(op.name())},
+          {"opcode", fb::EnumNameOpcode(op.opcode())},
+          {"stream", op.stream()},
+          {"inputs", list(op.inputs())},
+          {"outputs", list(op.outputs())},
+          {"axes", list(op.axes())},
+          {"kind", fb::EnumNameReduceKind(op.kind())},
+          {"pattern", fb::EnumNameExchangePattern(op.pattern())},
+          {"shape", list(op.shape())},
+          {"split_dim", op.split_dim()},
+          {"concat_dim", op.concat_dim()},
+          {"striped", listOf(op.striped(), layoutEntry)},
+          {"constants", list(op.constants())},
+          {"bias_correction", fb::EnumNameBiasCorrection(op.bias_correction())},
+          {"has_learning_rate", op.has_learning_rate()},
+          {"learning_rate", op.learning_rate()},
+          {"ready", list(op.ready())},
+          {"after", list(op.after())},
+          {"after_previous", list(op.after_previous())},
+          {"cost_ns", op.cost_ns()}};
+}
+
+Json relation(const fb::Relation &relation) {
+  return {{"tensor", relation.tensor()},
+          {"of", relation.of()},
+          {"relation", fb::EnumNameRelationKind(relation.relation())},
+          {"reduce", fb::EnumNameReduceKind(relation.reduce())},
+          {"axes", list(relation.axes())},
+          {"split_dim", relation.split_dim()},
+          {"concat_dim", relation.concat_dim()}};
+}
+
+Json programOp(const fb::ProgramOp &op) {
+  return {{"name", text(op.name())},
+          {"phase", fb::EnumNamePhase(op.phase())},
+          {"cost_ns", op.cost_ns()},
+          {"waits", list(op.waits())},
+          {"gives", list(op.gives())}};
+}
+
+} // namespace
+
+std::string planToJson(const Plan &plan) {
+  const fb::Plan &root = plan.root();
+  Json json = {{"version", root.version()},
+               {"fingerprint", absl::StrFormat("%016x", root.fingerprint())},
+               {"name", text(root.name())},
+               {"strategy", text(root.strategy())},
+               {"size_scale", root.size_scale()},
+               {"cluster", cluster(*root.cluster())},
+               {"streams", strings(root.streams())},
+               {"arenas", listOf(root.arenas(), arena)},
+               {"tensors", listOf(root.tensors(), tensor)},
+               {"values", listOf(root.values(), value)},
+               {"instructions", listOf(root.instructions(), instruction)},
+               {"contract", listOf(root.contract(), relation)},
+               {"program", listOf(root.program(), programOp)}};
+  // Names come from a file: bytes that are not UTF-8 become U+FFFD.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace bagua::runtime

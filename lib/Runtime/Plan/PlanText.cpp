@@ -1,0 +1,340 @@
+//===- PlanText.cpp - A plan for people -----------------------------------===//
+//
+// Aligned tables of tensors, instructions, contract and program, and totals. For
+// reading and for FileCheck; JSON is for programs.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/DataType.h"
+#include "bagua/Support/ReduceKind.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace bagua::runtime {
+namespace {
+
+/// Rows of cells, printed with columns as wide as their widest cell.
+class TextTable {
+public:
+  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
+  bool empty() const { return rows.size() <= 1; }
+
+  void print(std::string &out) const {
+    std::vector<size_t> widths;
+    for (const auto &row : rows)
+      for (size_t i = 0; i < row.size(); ++i) {
+        widths.resize(std::max(widths.size(), i + 1));
+        widths[i] = std::max(widths[i], row[i].size());
+      }
+    for (const auto &row : rows) {
+      std::string line = " ";
+      for (size_t i = 0; i < row.size(); ++i)
+        absl::StrAppendFormat(&line, " %-*s", static_cast<int>(widths[i]),
+                              row[i]);
+      absl::StripTrailingAsciiWhitespace(&line);
+      absl::StrAppend(&out, line, "\n");
+    }
+  }
+
+private:
+  std::vector<std::vector<std::string>> rows;
+};
+
+absl::string_view view(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+absl::string_view nameOf(const flatbuffers::String *name) {
+  return name ? absl::string_view(name->data(), name->size())
+              : absl::string_view();
+}
+
+/// "all_reduce" of "AllReduce".
+std::string snakeCase(absl::string_view name) {
+  std::string result;
+  for (char c : name) {
+    if (absl::ascii_isupper(c) && !result.empty())
+      result += '_';
+    result += absl::ascii_tolower(c);
+  }
+  return result;
+}
+
+std::string typeName(fb::DataType type) {
+  return std::string(dataTypeName(static_cast<DataType>(type)));
+}
+
+class PlanPrinter {
+public:
+  explicit PlanPrinter(const Plan &plan) : plan(plan), root(plan.root()) {}
+  std::string print();
+
+private:
+  void printHeader();
+  void printTensors();
+  void printInstructions();
+  void printContract();
+  void printProgram();
+  void printTotals();
+
+  std::string axesToString(const flatbuffers::Vector<uint32_t> *axes) const;
+  std::string
+  layoutToString(const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>>
+                     *layout) const;
+  std::string tensorNames(const flatbuffers::Vector<uint32_t> *list) const;
+  std::string valueToString(uint32_t value) const;
+  std::string describeWaits(const fb::Instruction &op) const;
+  int64_t maxBytes(const fb::Value &value) const;
+
+  const Plan &plan;
+  const fb::Plan &root;
+  std::string out;
+};
+
+std::string PlanPrinter::axesToString(
+    const flatbuffers::Vector<uint32_t> *axes) const {
+  std::vector<absl::string_view> names;
+  if (axes)
+    for (uint32_t axis : *axes)
+      names.push_back(nameOf(root.cluster()->axes()->Get(axis)->name()));
+  return absl::StrCat("[", absl::StrJoin(names, ", "), "]");
+}
+
+std::string PlanPrinter::layoutToString(
+    const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *layout)
+    const {
+  std::vector<std::string> entries;
+  if (layout)
+    for (const fb::LayoutEntry *entry : *layout) {
+      std::string text = snakeCase(fb::EnumNameLayoutKind(entry->kind()));
+      if (entry->kind() != fb::LayoutKind::Server)
+        absl::StrAppend(&text, " ", axesToString(entry->axes()));
+      else if (entry->server() >= 0)
+        absl::StrAppend(&text, " ", entry->server());
+      entries.push_back(text);
+    }
+  return entries.empty() ? "" : absl::StrCat(" <", absl::StrJoin(entries, ", "),
+                                             ">");
+}
+
+std::string
+PlanPrinter::tensorNames(const flatbuffers::Vector<uint32_t> *list) const {
+  std::vector<absl::string_view> names;
+  if (list)
+    for (uint32_t tensor : *list)
+      names.push_back(nameOf(root.tensors()->Get(tensor)->name()));
+  return absl::StrJoin(names, ", ");
+}
+
+int64_t PlanPrinter::maxBytes(const fb::Value &value) const {
+  return maxLocalCount(value.count(), readLayout(value.layout()),
+                       plan.cluster()) *
+         dataTypeBytes(static_cast<DataType>(value.type()));
+}
+
+std::string PlanPrinter::valueToString(uint32_t number) const {
+  const fb::Value &value = *root.values()->Get(number);
+  std::string place =
+      value.arena() >= 0
+          ? absl::StrCat(nameOf(root.arenas()->Get(value.arena())->name()), ":",
+                         value.offset())
+          : absl::StrCat(
+                "'", nameOf(root.tensors()->Get(value.tensor())->name()), "'",
+                value.offset() ? absl::StrCat(":", value.offset()) : "");
+  return absl::StrCat(place, layoutToString(value.layout()));
+}
+
+void PlanPrinter::printHeader() {
+  absl::StrAppendFormat(&out, "plan '%s'", nameOf(root.name()));
+  if (root.strategy())
+    absl::StrAppendFormat(&out, ", strategy %s", nameOf(root.strategy()));
+  absl::StrAppendFormat(&out, ", version %d, fingerprint %016x\n",
+                        root.version(), root.fingerprint());
+  if (root.size_scale() != 1)
+    absl::StrAppendFormat(&out, "sizes    scaled by %g\n", root.size_scale());
+  std::vector<std::string> axes;
+  for (const fb::Axis *axis : *root.cluster()->axes())
+    axes.push_back(absl::StrCat(nameOf(axis->name()), "=", axis->size()));
+  absl::StrAppendFormat(&out, "cluster  %s: %d ranks", absl::StrJoin(axes, " x "),
+                        plan.topology().ranks());
+  if (plan.cluster().serverCount() > 0)
+    absl::StrAppendFormat(&out, ", %d servers (%d dedicated)",
+                          plan.cluster().serverCount(),
+                          plan.topology().servers());
+  std::vector<absl::string_view> streams;
+  for (const flatbuffers::String *stream : *root.streams())
+    streams.push_back(nameOf(stream));
+  absl::StrAppend(&out, "\nstreams  ", absl::StrJoin(streams, ", "), "\n");
+  for (const fb::Arena *arena : *root.arenas())
+    absl::StrAppendFormat(&out, "arena    %s: %d bytes\n", nameOf(arena->name()),
+                          arena->bytes());
+}
+
+void PlanPrinter::printTensors() {
+  TextTable table;
+  table.add({"#", "name", "role", "type", "shape", "place", "given", "users"});
+  for (uint32_t i = 0; i < root.tensors()->size(); ++i) {
+    const fb::Tensor &tensor = *root.tensors()->Get(i);
+    std::vector<int64_t> shape;
+    if (tensor.shape())
+      shape.assign(tensor.shape()->begin(), tensor.shape()->end());
+    std::vector<uint32_t> users;
+    if (tensor.users())
+      users.assign(tensor.users()->begin(), tensor.users()->end());
+    std::string place =
+        tensor.arena() < 0
+            ? "bound"
+            : absl::StrCat(nameOf(root.arenas()->Get(tensor.arena())->name()),
+                           ":", tensor.offset());
+    const char *given = !tensor.given_by_program() ? "-"
+                        : tensor.optional()        ? "optional"
+                                                   : "yes";
+    table.add({absl::StrCat(i), absl::StrCat("'", nameOf(tensor.name()), "'"),
+               snakeCase(fb::EnumNameRole(tensor.role())),
+               typeName(tensor.type()),
+               absl::StrCat("[", absl::StrJoin(shape, "x"), "]",
+                            layoutToString(tensor.layout())),
+               place, given, absl::StrJoin(users, " ")});
+  }
+  absl::StrAppend(&out, "\ntensors\n");
+  table.print(out);
+}
+
+std::string PlanPrinter::describeWaits(const fb::Instruction &op) const {
+  std::vector<std::string> waits;
+  if (op.ready() && op.ready()->size() > 0)
+    waits.push_back(absl::StrCat("ready ", tensorNames(op.ready())));
+  auto numbers = [&](const flatbuffers::Vector<uint32_t> *list,
+                     const char *what) {
+    if (list && list->size() > 0)
+      waits.push_back(absl::StrCat(what, " ", absl::StrJoin(*list, " ")));
+  };
+  numbers(op.after(), "after");
+  numbers(op.after_previous(), "after previous step's");
+  return absl::StrJoin(waits, "; ");
+}
+
+void PlanPrinter::printInstructions() {
+  TextTable table;
+  table.add({"#", "stream", "op", "bytes", "group", "values", "waits", "name"});
+  for (uint32_t i = 0; i < root.instructions()->size(); ++i) {
+    const fb::Instruction &op = *root.instructions()->Get(i);
+    std::string name = snakeCase(fb::EnumNameOpcode(op.opcode()));
+    bool hasKind = op.opcode() == fb::Opcode::AllReduce ||
+                   op.opcode() == fb::Opcode::ReduceScatter ||
+                   op.opcode() == fb::Opcode::Reduce ||
+                   op.opcode() == fb::Opcode::Push;
+    if (hasKind)
+      absl::StrAppend(&name, " ",
+                      view(reduceKindName(static_cast<ReduceKind>(op.kind()))));
+    int64_t bytes = 0;
+    std::vector<std::string> inputs, outputs;
+    if (op.inputs())
+      for (uint32_t value : *op.inputs()) {
+        bytes += maxBytes(*root.values()->Get(value));
+        inputs.push_back(valueToString(value));
+      }
+    if (op.outputs())
+      for (uint32_t value : *op.outputs())
+        outputs.push_back(valueToString(value));
+    std::string group = op.axes() && op.axes()->size() > 0
+                            ? axesToString(op.axes())
+                            : "";
+    table.add({absl::StrCat(i), std::string(nameOf(root.streams()->Get(op.stream()))),
+               name, absl::StrCat(bytes), group,
+               absl::StrCat(absl::StrJoin(inputs, ", "), " -> ",
+                            absl::StrJoin(outputs, ", ")),
+               describeWaits(op), std::string(nameOf(op.name()))});
+  }
+  absl::StrAppend(&out, "\ninstructions\n");
+  table.print(out);
+}
+
+void PlanPrinter::printContract() {
+  absl::StrAppend(&out, "\ncontract\n");
+  for (const fb::Relation *relation : *root.contract()) {
+    absl::string_view of = nameOf(root.tensors()->Get(relation->of())->name());
+    std::string what =
+        relation->relation() == fb::RelationKind::Reduced
+            ? absl::StrCat(view(reduceKindName(
+                               static_cast<ReduceKind>(relation->reduce()))),
+                           " of '", of, "'")
+            : absl::StrCat("all_to_all of '", of, "' split ",
+                           relation->split_dim(), " concat ",
+                           relation->concat_dim());
+    absl::StrAppendFormat(
+        &out, "  '%s' = %s over %s\n",
+        nameOf(root.tensors()->Get(relation->tensor())->name()), what,
+        axesToString(relation->axes()));
+  }
+}
+
+void PlanPrinter::printProgram() {
+  if (!root.program() || root.program()->size() == 0)
+    return;
+  TextTable table;
+  table.add({"phase", "ns", "op", "waits", "gives"});
+  for (const fb::ProgramOp *op : *root.program())
+    table.add({snakeCase(fb::EnumNamePhase(op->phase())),
+               absl::StrCat(op->cost_ns()),
+               absl::StrCat("'", nameOf(op->name()), "'"),
+               tensorNames(op->waits()), tensorNames(op->gives())});
+  absl::StrAppend(&out, "\nprogram\n");
+  table.print(out);
+}
+
+void PlanPrinter::printTotals() {
+  int64_t given = 0, givenBytes = 0, collectives = 0, bytes = 0, cost = 0;
+  for (const fb::Tensor *tensor : *root.tensors()) {
+    if (!tensor->given_by_program())
+      continue;
+    ++given;
+    int64_t count = 1;
+    if (tensor->shape())
+      for (int64_t size : *tensor->shape())
+        count *= size;
+    givenBytes += maxLocalCount(count, readLayout(tensor->layout()),
+                                plan.cluster()) *
+                  dataTypeBytes(static_cast<DataType>(tensor->type()));
+  }
+  for (const fb::Instruction *op : *root.instructions()) {
+    cost += op->cost_ns();
+    if (!op->axes() || op->axes()->size() == 0)
+      continue;
+    ++collectives;
+    for (uint32_t value : *op->inputs())
+      bytes += maxBytes(*root.values()->Get(value));
+  }
+  absl::StrAppendFormat(&out,
+                        "\ntotals   %d tensors given (%d bytes), %d "
+                        "instructions, %d collectives of %d bytes",
+                        given, givenBytes, root.instructions()->size(),
+                        collectives, bytes);
+  if (cost > 0)
+    absl::StrAppendFormat(&out, ", predicted %d ns", cost);
+  absl::StrAppend(&out, "\n");
+}
+
+std::string PlanPrinter::print() {
+  printHeader();
+  printTensors();
+  printInstructions();
+  printContract();
+  printProgram();
+  printTotals();
+  return std::move(out);
+}
+
+} // namespace
+
+std::string planToText(const Plan &plan) { return PlanPrinter(plan).print(); }
+
+} // namespace bagua::runtime

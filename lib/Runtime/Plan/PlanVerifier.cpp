@@ -1,0 +1,542 @@
+//===- PlanVerifier.cpp - Whether a plan's fields mean something ----------===//
+//
+// Everything that does not depend on an opcode: cluster, arenas, tensors,
+// values, order, contract and program. Sizes are checked for the rank that
+// stores most, which is the one at coordinate 0 of all axes.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanVerifier.h"
+
+#include "bagua/Support/DataType.h"
+#include "bagua/Support/ReduceKind.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace bagua::runtime {
+namespace {
+
+using absl::StrCat;
+
+absl::Status invalid(const std::string &message) {
+  return absl::InvalidArgumentError(message);
+}
+
+absl::Status prefixed(const std::string &prefix, const absl::Status &status) {
+  if (status.ok())
+    return status;
+  return invalid(StrCat(prefix, ": ", status.message()));
+}
+
+absl::string_view nameOf(const flatbuffers::String *name) {
+  return {name->data(), name->size()};
+}
+
+template <typename Vector> size_t lengthOf(const Vector *list) {
+  return list ? list->size() : 0;
+}
+
+/// Non-empty, of sensible length, and new in `known`.
+absl::Status verifyName(const flatbuffers::String *name,
+                        std::set<absl::string_view> &known) {
+  if (name->size() == 0 || name->size() > kMaxNameLength)
+    return invalid(StrCat("expected a name of 1 to ", kMaxNameLength,
+                          " bytes, found ", name->size()));
+  if (!known.insert(nameOf(name)).second)
+    return invalid(StrCat("the name '", nameOf(name), "' is used twice"));
+  return absl::OkStatus();
+}
+
+template <typename Enum>
+absl::Status verifyEnum(Enum value, Enum last, const char *what) {
+  if (value <= last)
+    return absl::OkStatus();
+  return invalid(StrCat("expected a ", what, " of at most ",
+                        static_cast<int>(last), ", found ",
+                        static_cast<int>(value)));
+}
+
+/// Product of the sizes; error for a negative one or one too large.
+absl::StatusOr<int64_t>
+elementCount(const flatbuffers::Vector<int64_t> *shape) {
+  int64_t count = 1;
+  if (lengthOf(shape) > kMaxAxes)
+    return invalid(StrCat("expected at most ", kMaxAxes, " dimensions, found ",
+                          lengthOf(shape)));
+  for (size_t i = 0; i < lengthOf(shape); ++i) {
+    int64_t size = shape->Get(i);
+    if (size < 0 || (size > 0 && count > kMaxElements / size))
+      return invalid(StrCat("dimension ", i, " of size ", size,
+                            " is negative or makes the tensor too large"));
+    count *= size;
+  }
+  return count;
+}
+
+} // namespace
+
+absl::Status PlanVerifier::spend(size_t listLength) {
+  listBudget -= static_cast<int64_t>(listLength);
+  if (listBudget < 0)
+    return invalid("lists are longer than the file");
+  return absl::OkStatus();
+}
+
+int PlanVerifier::internLayout(const Layout &layout) {
+  std::vector<int64_t> key;
+  for (const LayoutPart &entry : layout) {
+    key.push_back(static_cast<int64_t>(entry.kind));
+    key.push_back(entry.server);
+    key.push_back(static_cast<int64_t>(entry.axes.size()));
+    key.insert(key.end(), entry.axes.begin(), entry.axes.end());
+  }
+  auto [place, isNew] =
+      layoutNumbers.try_emplace(std::move(key), layouts.size());
+  if (isNew)
+    layouts.push_back(layout);
+  return place->second;
+}
+
+absl::Status
+PlanVerifier::verifyAxes(const flatbuffers::Vector<uint32_t> *axes) {
+  size_t axisCount = plan.cluster()->axes()->size();
+  if (lengthOf(axes) > axisCount)
+    return invalid(StrCat("expected at most ", axisCount, " axes, found ",
+                          lengthOf(axes)));
+  for (size_t i = 0; i < lengthOf(axes); ++i) {
+    if (axes->Get(i) >= axisCount)
+      return invalid(StrCat("expected axes below ", axisCount, ", found ",
+                            axes->Get(i)));
+    if (i > 0 && axes->Get(i - 1) >= axes->Get(i))
+      return invalid(StrCat("expected ascending axes, found ",
+                            axes->Get(i - 1), " before ", axes->Get(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status
+PlanVerifier::verifyIndices(const flatbuffers::Vector<uint32_t> *indices,
+                            size_t limit, absl::string_view what) {
+  if (absl::Status status = spend(lengthOf(indices)); !status.ok())
+    return status;
+  for (size_t i = 0; i < lengthOf(indices); ++i)
+    if (indices->Get(i) >= limit)
+      return invalid(StrCat("expected ", what, " below ", limit, ", found ",
+                            indices->Get(i)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> PlanVerifier::verifyLayout(
+    const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *entries) {
+  size_t length = lengthOf(entries);
+  if (length > plan.cluster()->axes()->size() + 1)
+    return invalid(StrCat("layout of ", length,
+                          " entries, more than the cluster has axes"));
+  std::set<uint32_t> used;
+  for (size_t i = 0; i < length; ++i) {
+    const fb::LayoutEntry &entry = *entries->Get(i);
+    absl::Status status =
+        verifyEnum(entry.kind(), fb::LayoutKind::MAX, "layout kind");
+    if (status.ok())
+      status = verifyAxes(entry.axes());
+    if (!status.ok())
+      return prefixed(StrCat("layout entry ", i), status);
+    bool isServer = entry.kind() == fb::LayoutKind::Server;
+    if (isServer && (i + 1 != length || lengthOf(entry.axes()) != 0))
+      return invalid("a server entry has no axes and is the last one");
+    if (isServer && (entry.server() < -1 ||
+                     entry.server() >= shape.serverCount() ||
+                     shape.serverCount() == 0))
+      return invalid(StrCat("layout on server ", entry.server(),
+                            ", the cluster has ", shape.serverCount(),
+                            " servers"));
+    if (!isServer && (lengthOf(entry.axes()) == 0 || entry.server() != -1))
+      return invalid("a shard or root entry has axes and no server");
+    for (size_t axis = 0; axis < lengthOf(entry.axes()); ++axis)
+      if (!used.insert(entry.axes()->Get(axis)).second)
+        return invalid(StrCat("axis ", entry.axes()->Get(axis),
+                              " is in two entries of a layout"));
+  }
+  return internLayout(readLayout(entries));
+}
+
+absl::Status PlanVerifier::verifyCluster() {
+  const fb::Cluster &cluster = *plan.cluster();
+  if (cluster.axes()->size() > kMaxAxes)
+    return invalid(StrCat("cluster of ", cluster.axes()->size(),
+                          " axes, expected at most ", kMaxAxes));
+  std::set<absl::string_view> names;
+  std::vector<int64_t> sizes;
+  int64_t ranks = 1;
+  for (const fb::Axis *axis : *cluster.axes()) {
+    if (absl::Status status = verifyName(axis->name(), names); !status.ok())
+      return prefixed("cluster axis", status);
+    if (axis->size() < 1 || axis->size() > kMaxRanks / ranks)
+      return invalid(StrCat("cluster axis '", nameOf(axis->name()),
+                            "' of size ", axis->size(),
+                            ": expected at least 1 and at most ", kMaxRanks,
+                            " ranks"));
+    ranks *= axis->size();
+    sizes.push_back(axis->size());
+  }
+  if (cluster.dedicated_servers() < 0 ||
+      cluster.dedicated_servers() > kMaxRanks)
+    return invalid(StrCat("expected 0 to ", kMaxRanks,
+                          " dedicated servers, found ",
+                          cluster.dedicated_servers()));
+  if (absl::Status status = verifyAxes(cluster.server_axes()); !status.ok())
+    return prefixed("cluster.server_axes", status);
+  std::vector<int64_t> serverAxes;
+  if (cluster.server_axes())
+    serverAxes.assign(cluster.server_axes()->begin(),
+                      cluster.server_axes()->end());
+  shape = PlanCluster(Topology(std::move(sizes), cluster.dedicated_servers()),
+                      cluster.has_colocated_servers(), std::move(serverAxes));
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyStorage() {
+  std::set<absl::string_view> streams;
+  if (plan.streams()->size() > kMaxStreams)
+    return invalid(StrCat("expected at most ", kMaxStreams, " streams, found ",
+                          plan.streams()->size()));
+  for (const flatbuffers::String *stream : *plan.streams())
+    if (absl::Status status = verifyName(stream, streams); !status.ok())
+      return prefixed("stream", status);
+  std::set<absl::string_view> arenas;
+  int64_t total = 0;
+  for (const fb::Arena *arena : *plan.arenas()) {
+    if (absl::Status status = verifyName(arena->name(), arenas); !status.ok())
+      return prefixed("arena", status);
+    if (arena->bytes() < 0 || arena->bytes() > kMaxBytes - total)
+      return invalid(StrCat("arena '", nameOf(arena->name()), "' of ",
+                            arena->bytes(), " bytes: expected 0 to ",
+                            kMaxBytes, " in all arenas together"));
+    total += arena->bytes();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::measure(fb::DataType type, int64_t count, int layout,
+                                   VerifiedValue &info) {
+  if (absl::Status status =
+          verifyEnum(type, fb::DataType::MAX, "element type");
+      !status.ok())
+    return status;
+  if (count < 0 || count > kMaxElements)
+    return invalid(StrCat("expected 0 to ", kMaxElements, " elements, found ",
+                          count));
+  info.type = type;
+  info.count = count;
+  info.layout = layout;
+  // A server keeps at most as many slots as there are ranks, each of at most
+  // ceil(count / slots) elements.
+  int64_t elements = maxLocalCount(count, layouts[layout], shape);
+  info.maxBytes = elements * dataTypeBytes(static_cast<DataType>(type));
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyArenaPlace(const VerifiedValue &info,
+                                            int64_t arena) {
+  if (arena >= static_cast<int64_t>(plan.arenas()->size()))
+    return invalid(StrCat("expected an arena below ", plan.arenas()->size(),
+                          ", found ", arena));
+  int64_t bytes = plan.arenas()->Get(arena)->bytes();
+  int64_t alignment = dataTypeBytes(static_cast<DataType>(info.type));
+  if (info.offset < 0 || info.offset > bytes ||
+      info.maxBytes > bytes - info.offset)
+    return invalid(StrCat("expected bytes inside arena '",
+                          nameOf(plan.arenas()->Get(arena)->name()), "' of ",
+                          bytes, ", found ", info.maxBytes, " at ",
+                          info.offset));
+  if (info.offset % alignment != 0)
+    return invalid(StrCat("offset ", info.offset,
+                          " is not a multiple of the element size ",
+                          alignment));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<VerifiedValue>
+PlanVerifier::verifyTensor(const fb::Tensor &tensor) {
+  absl::Status status = verifyEnum(tensor.role(), fb::Role::MAX, "role");
+  if (status.ok())
+    status = spend(lengthOf(tensor.shape()));
+  if (!status.ok())
+    return status;
+  absl::StatusOr<int64_t> count = elementCount(tensor.shape());
+  if (!count.ok())
+    return count.status();
+  absl::StatusOr<int> layout = verifyLayout(tensor.layout());
+  if (!layout.ok())
+    return layout.status();
+  VerifiedValue info;
+  status = measure(tensor.type(), *count, *layout, info);
+  if (!status.ok())
+    return status;
+  if (tensor.arena() < -1 || (tensor.arena() < 0 && tensor.offset() != 0))
+    return invalid(StrCat("expected an arena and an offset or neither, found "
+                          "arena ",
+                          tensor.arena(), ", offset ", tensor.offset()));
+  if (tensor.arena() >= 0) {
+    info.space = -1 - tensor.arena();
+    info.offset = tensor.offset();
+    if (status = verifyArenaPlace(info, tensor.arena()); !status.ok())
+      return status;
+  }
+  if (tensor.optional() && !tensor.given_by_program())
+    return invalid("optional, but not given by the program");
+  return info;
+}
+
+absl::Status PlanVerifier::verifyTensors() {
+  std::set<absl::string_view> names;
+  for (size_t i = 0; i < plan.tensors()->size(); ++i) {
+    const fb::Tensor &tensor = *plan.tensors()->Get(i);
+    if (absl::Status status = verifyName(tensor.name(), names); !status.ok())
+      return prefixed(StrCat("tensor ", i), status);
+    absl::StatusOr<VerifiedValue> info = verifyTensor(tensor);
+    if (!info.ok())
+      return prefixed(StrCat("tensor '", nameOf(tensor.name()), "'"),
+                      info.status());
+    // A tensor that the program binds is a space of its own.
+    if (tensor.arena() < 0)
+      info->space = static_cast<int64_t>(i);
+    tensorInfos.push_back(*info);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<VerifiedValue> PlanVerifier::verifyValue(const fb::Value &value) {
+  absl::StatusOr<int> layout = verifyLayout(value.layout());
+  if (!layout.ok())
+    return layout.status();
+  VerifiedValue info;
+  absl::Status status = measure(value.type(), value.count(), *layout, info);
+  if (!status.ok())
+    return status;
+  if ((value.tensor() < 0) == (value.arena() < 0))
+    return invalid(StrCat("expected a tensor or an arena, found tensor ",
+                          value.tensor(), " and arena ", value.arena()));
+  info.offset = value.offset();
+  if (value.arena() >= 0) {
+    info.space = -1 - value.arena();
+    if (status = verifyArenaPlace(info, value.arena()); !status.ok())
+      return status;
+    return info;
+  }
+
+  if (value.tensor() >= static_cast<int64_t>(tensorInfos.size()))
+    return invalid(StrCat("expected a tensor below ", tensorInfos.size(),
+                          ", found ", value.tensor()));
+  const VerifiedValue &tensor = tensorInfos[value.tensor()];
+  if (tensor.space < 0)
+    return invalid(StrCat("tensor ", value.tensor(),
+                          " lives in an arena: expected the arena"));
+  if (info.type != tensor.type || info.layout != tensor.layout)
+    return invalid(StrCat("element type or layout differs from tensor ",
+                          value.tensor(), "'s"));
+  // Parts of parts lie at other places on every rank.
+  if (tensor.layout != 0 && (info.count != tensor.count || info.offset != 0))
+    return invalid(StrCat("expected all of tensor ", value.tensor(),
+                          ", which has a layout"));
+  int64_t alignment = dataTypeBytes(static_cast<DataType>(info.type));
+  if (info.offset < 0 || info.offset > tensor.maxBytes ||
+      info.maxBytes > tensor.maxBytes - info.offset ||
+      info.offset % alignment != 0)
+    return invalid(StrCat("expected elements inside tensor ", value.tensor(),
+                          " of ", tensor.maxBytes, " bytes, found ",
+                          info.maxBytes, " bytes at ", info.offset));
+  info.space = value.tensor();
+  return info;
+}
+
+absl::Status PlanVerifier::verifyOrder(const fb::Instruction &instruction,
+                                       uint32_t number) {
+  absl::Status status =
+      verifyIndices(instruction.ready(), plan.tensors()->size(), "ready tensors");
+  if (status.ok())
+    status = verifyIndices(instruction.after(), number,
+                           "'after' to name earlier instructions,");
+  if (status.ok())
+    status = verifyIndices(instruction.after_previous(),
+                           plan.instructions()->size(),
+                           "'after_previous' to name instructions");
+  if (!status.ok())
+    return status;
+  if (instruction.ready())
+    for (uint32_t tensor : *instruction.ready())
+      if (!plan.tensors()->Get(tensor)->given_by_program())
+        return invalid(StrCat("waits for tensor '",
+                              nameOf(plan.tensors()->Get(tensor)->name()),
+                              "', which the program doesn't give"));
+  if (instruction.after())
+    for (uint32_t other : *instruction.after())
+      if (plan.instructions()->Get(other)->stream() == instruction.stream())
+        return invalid(StrCat("'after' names instruction ", other,
+                              " of the same stream"));
+  if (instruction.cost_ns() < 0)
+    return invalid("negative cost");
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyInstructions() {
+  if (plan.instructions()->size() > kMaxInstructions)
+    return invalid(StrCat("expected at most ", kMaxInstructions,
+                          " instructions, found ",
+                          plan.instructions()->size()));
+  for (uint32_t i = 0; i < plan.instructions()->size(); ++i) {
+    const fb::Instruction &instruction = *plan.instructions()->Get(i);
+    absl::Status status = absl::OkStatus();
+    if (instruction.name()->size() > kMaxNameLength)
+      status = invalid("the name is too long");
+    if (status.ok() && instruction.stream() >= plan.streams()->size())
+      status = invalid(StrCat("expected a stream below ",
+                              plan.streams()->size(), ", found ",
+                              instruction.stream()));
+    if (status.ok())
+      status = verifyOrder(instruction, i);
+    if (status.ok())
+      status = verifyInstruction(*this, instruction);
+    if (!status.ok())
+      return prefixed(StrCat("instruction ", i, " '",
+                             nameOf(instruction.name()).substr(0, 200), "'"),
+                      status);
+  }
+  return absl::OkStatus();
+}
+
+/// `users` are instructions, and all that name the tensor are among them.
+absl::Status PlanVerifier::verifyUsers() {
+  std::vector<std::pair<uint32_t, uint32_t>> listed;
+  for (uint32_t i = 0; i < plan.tensors()->size(); ++i) {
+    const fb::Tensor &tensor = *plan.tensors()->Get(i);
+    if (absl::Status status = verifyIndices(
+            tensor.users(), plan.instructions()->size(), "users");
+        !status.ok())
+      return prefixed(StrCat("tensor '", nameOf(tensor.name()), "'"), status);
+    if (tensor.users())
+      for (uint32_t user : *tensor.users())
+        listed.push_back({i, user});
+  }
+  std::sort(listed.begin(), listed.end());
+  for (uint32_t i = 0; i < plan.instructions()->size(); ++i) {
+    const fb::Instruction &instruction = *plan.instructions()->Get(i);
+    for (auto *list : {instruction.inputs(), instruction.outputs()})
+      for (size_t j = 0; j < lengthOf(list); ++j) {
+        int tensor = plan.values()->Get(list->Get(j))->tensor();
+        if (tensor >= 0 &&
+            !std::binary_search(listed.begin(), listed.end(),
+                                std::pair<uint32_t, uint32_t>(tensor, i)))
+          return invalid(StrCat(
+              "tensor '", nameOf(plan.tensors()->Get(tensor)->name()),
+              "': expected instruction ", i, ", which touches it, among users"));
+      }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
+  size_t tensorCount = plan.tensors()->size();
+  if (relation.tensor() >= tensorCount || relation.of() >= tensorCount)
+    return invalid(StrCat("expected tensors below ", tensorCount, ", found ",
+                          relation.tensor(), " and ", relation.of()));
+  absl::Status status = verifyEnum(relation.relation(), fb::RelationKind::MAX,
+                                   "relation");
+  if (status.ok())
+    status = verifyEnum(relation.reduce(), fb::ReduceKind::MAX, "reduce kind");
+  if (status.ok())
+    status = verifyAxes(relation.axes());
+  if (!status.ok())
+    return status;
+  const fb::Tensor &of = *plan.tensors()->Get(relation.of());
+  const VerifiedValue &from = tensorInfos[relation.of()];
+  const VerifiedValue &to = tensorInfos[relation.tensor()];
+  if (from.type != to.type || from.count != to.count || from.layout != 0 ||
+      isOnServers(layouts[to.layout]))
+    return invalid("expected tensors of one element type and count, the given "
+                   "one whole on every rank, the other not on servers");
+  bool isInteger = from.type == fb::DataType::Int8 ||
+                   from.type == fb::DataType::Int32 ||
+                   from.type == fb::DataType::Int64;
+  if (relation.relation() == fb::RelationKind::Reduced)
+    return isInteger && relation.reduce() == fb::ReduceKind::Mean
+               ? invalid("a mean of integers is not defined")
+               : absl::OkStatus();
+  size_t rank = lengthOf(of.shape());
+  Layout group = {{LayoutPart::Kind::Shard, {}, -1}};
+  if (relation.axes())
+    group[0].axes.assign(relation.axes()->begin(), relation.axes()->end());
+  if (relation.split_dim() >= rank || relation.concat_dim() >= rank ||
+      of.shape()->Get(relation.split_dim()) % partCount(group, shape) != 0 ||
+      to.layout != 0)
+    return invalid("expected dimensions of the tensor, the first divisible by "
+                   "the group's size");
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyProgram() {
+  size_t tensorCount = plan.tensors()->size();
+  for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
+    const fb::ProgramOp &op = *plan.program()->Get(i);
+    absl::Status status = verifyEnum(op.phase(), fb::Phase::MAX, "phase");
+    if (status.ok() && op.name()->size() > kMaxNameLength)
+      status = invalid("the name is too long");
+    if (status.ok())
+      status = verifyIndices(op.waits(), tensorCount, "tensors");
+    if (status.ok())
+      status = verifyIndices(op.gives(), tensorCount, "tensors");
+    if (status.ok() && (op.cost_ns() < 0 || op.cost_ns() > kMaxBytes))
+      status = invalid(StrCat("cost of ", op.cost_ns(), " ns"));
+    for (size_t j = 0; status.ok() && j < lengthOf(op.gives()); ++j)
+      if (!plan.tensors()->Get(op.gives()->Get(j))->given_by_program())
+        status = invalid(StrCat("gives tensor ", op.gives()->Get(j),
+                                ", which is not given by the program"));
+    if (!status.ok())
+      return prefixed(StrCat("program op ", i), status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verify() {
+  if (absl::Status status = verifyCluster(); !status.ok())
+    return status;
+  internLayout({}); // number 0
+  if (plan.name()->size() > kMaxNameLength ||
+      (plan.strategy() && plan.strategy()->size() > kMaxNameLength))
+    return invalid("the plan's name is too long");
+  if (!std::isfinite(plan.size_scale()) || plan.size_scale() <= 0)
+    return invalid(StrCat("expected a positive size_scale, found ",
+                          plan.size_scale()));
+  absl::Status status = verifyStorage();
+  if (status.ok())
+    status = verifyTensors();
+  if (!status.ok())
+    return status;
+  for (size_t i = 0; i < plan.values()->size(); ++i) {
+    absl::StatusOr<VerifiedValue> info = verifyValue(*plan.values()->Get(i));
+    if (!info.ok())
+      return prefixed(StrCat("value ", i), info.status());
+    valueInfos.push_back(*info);
+  }
+  status = verifyInstructions();
+  if (status.ok())
+    status = verifyUsers();
+  if (!status.ok())
+    return status;
+  for (size_t i = 0; i < plan.contract()->size(); ++i)
+    if (status = verifyRelation(*plan.contract()->Get(i)); !status.ok())
+      return prefixed(StrCat("contract ", i), status);
+  return verifyProgram();
+}
+
+absl::StatusOr<PlanCluster> verifyPlan(const fb::Plan &plan, size_t fileBytes) {
+  PlanVerifier verifier(plan, fileBytes);
+  if (absl::Status status = verifier.verify(); !status.ok())
+    return status;
+  return verifier.cluster();
+}
+
+} // namespace bagua::runtime

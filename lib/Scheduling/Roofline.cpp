@@ -1,0 +1,21 @@
+//===- Roofline.cpp - Durations from flops and bytes ----------------------===//
+//
+// In 128-bit integers: exact, and alike on every machine.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/Roofline.h"
+
+#include <algorithm>
+
+static int64_t ceilNs(int64_t amount, int64_t perSecond) {
+  __extension__ using Wide = __int128;
+  Wide ns = (static_cast<Wide>(amount) * 1000000000 + perSecond - 1) / perSecond;
+  return static_cast<int64_t>(std::min<Wide>(ns, INT64_MAX / 4));
+}
+
+int64_t bagua::rooflineNs(int64_t flops, int64_t bytes,
+                          const DeviceRates &device) {
+  return std::max(ceilNs(flops, device.flopPerS),
+                  ceilNs(bytes, device.bytesPerS)) +
+         device.launchNs;
+}

@@ -1,0 +1,124 @@
+//===- TraceWriter.cpp - Chrome traces ------------------------------------===//
+//
+// JSON by hand: this library uses nothing but the standard one.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Support/TraceWriter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <tuple>
+
+namespace bagua {
+namespace {
+
+/// `text` in quotes. Bytes above 127 pass: names are UTF-8.
+std::string quoted(const std::string &text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      result += escape;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+/// The format counts in microseconds.
+std::string microseconds(int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%lld.%03lld",
+                static_cast<long long>(ns / 1000),
+                static_cast<long long>(ns % 1000));
+  return text;
+}
+
+std::string metadata(const char *what, int process, int thread,
+                     const std::string &name) {
+  return std::string("{\"name\":\"") + what +
+         "\",\"ph\":\"M\",\"pid\":" + std::to_string(process) +
+         ",\"tid\":" + std::to_string(thread) +
+         ",\"args\":{\"name\":" + quoted(name) + "}}";
+}
+
+std::string toLine(const TraceWriter::Event &event, int64_t originNs) {
+  std::string line = "{\"name\":" + quoted(event.name) +
+                     ",\"ph\":\"X\",\"pid\":" + std::to_string(event.process) +
+                     ",\"tid\":" + std::to_string(event.thread) +
+                     ",\"ts\":" + microseconds(event.startNs - originNs) +
+                     ",\"dur\":" + microseconds(event.durationNs) +
+                     ",\"args\":{";
+  for (size_t i = 0; i < event.arguments.size(); ++i)
+    line += (i ? "," : "") + quoted(event.arguments[i].first) + ":" +
+            std::to_string(event.arguments[i].second);
+  return line + "}}";
+}
+
+} // namespace
+
+void TraceWriter::nameProcess(int process, std::string name) {
+  std::lock_guard<std::mutex> lock(mutex);
+  processes[process] = std::move(name);
+}
+
+void TraceWriter::nameThread(int process, int thread, std::string name) {
+  std::lock_guard<std::mutex> lock(mutex);
+  threads[{process, thread}] = std::move(name);
+}
+
+void TraceWriter::add(Event event) {
+  std::lock_guard<std::mutex> lock(mutex);
+  events.push_back(std::move(event));
+}
+
+size_t TraceWriter::size() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return events.size();
+}
+
+std::string TraceWriter::toJson() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<const Event *> order;
+  for (const Event &event : events)
+    order.push_back(&event);
+  auto key = [](const Event *event) {
+    // Of two that start together the longer one contains the other.
+    return std::make_tuple(event->process, event->thread, event->startNs,
+                           -event->durationNs, std::cref(event->name));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto *a, auto *b) { return key(a) < key(b); });
+  int64_t originNs = 0;
+  for (size_t i = 0; i < order.size(); ++i)
+    originNs = i ? std::min(originNs, order[i]->startNs) : order[i]->startNs;
+
+  std::string json = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  const char *separator = "\n";
+  auto append = [&](const std::string &line) {
+    json += separator + line;
+    separator = ",\n";
+  };
+  for (auto &[process, name] : processes)
+    append(metadata("process_name", process, 0, name));
+  for (auto &[place, name] : threads)
+    append(metadata("thread_name", place.first, place.second, name));
+  for (const Event *event : order)
+    append(toLine(*event, originNs));
+  return json + "\n]}\n";
+}
+
+int64_t TraceWriter::nowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+} // namespace bagua

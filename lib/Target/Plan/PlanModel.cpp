@@ -1,0 +1,327 @@
+//===- PlanModel.cpp - What a plan will hold, with indices ----------------===//
+//
+// Reads a scheduled step: which values the runtime touches, by which names they
+// cross to the program, and what waits for what.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanModel.h"
+
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Names.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace bagua;
+
+std::optional<DataType> bagua::dataTypeOf(Type elementType) {
+  std::string text;
+  llvm::raw_string_ostream(text) << elementType;
+  return parseDataType(text);
+}
+
+int64_t PlanModel::bytesOf(Value value) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
+         getElementBytes(type.getElementType());
+}
+
+std::optional<uint32_t> PlanModel::findTensor(StringRef name) const {
+  auto found = tensorNumbers.find(name);
+  return found == tensorNumbers.end() ? std::nullopt
+                                      : std::optional(found->second);
+}
+
+static auto stepOps(StepOp step) {
+  return step.getBody().front().without_terminator();
+}
+
+LogicalResult PlanModel::readValues() {
+  for (BlockArgument argument : step.getBody().getArguments())
+    places[argument] = step.getArgument(argument.getArgNumber()).getPlace();
+  for (Operation &op : stepOps(step)) {
+    auto stepOp = cast<StepOpInterface>(op);
+    if (!stepOp.getStreamAttr() || !stepOp.getPlacesAttr())
+      return op.emitOpError("expected a stream and places: a plan is made of a "
+                            "scheduled step");
+    for (auto [place, result] :
+         llvm::zip_equal(stepOp.getPlacesAttr(), op.getResults()))
+      places[result] = cast<PlaceAttr>(place);
+    if (stepOp.isRunByProgram())
+      continue;
+    for (Value value : llvm::concat<Value>(
+             llvm::to_vector(op.getOperands()),
+             llvm::to_vector_of<Value>(op.getResults()))) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type || !dataTypeOf(type.getElementType()))
+        return op.emitOpError()
+               << "has a value of type " << value.getType()
+               << ", which the runtime doesn't know";
+      PlaceAttr place = places.lookup(value);
+      if (!place || place.getKind() == PlaceKind::Program)
+        return op.emitOpError("has a value in memory that the runtime never "
+                              "sees");
+      values.insert({value, Storage()});
+    }
+  }
+  return success();
+}
+
+void PlanModel::addTensor(Value value, StringRef name) {
+  auto [entry, isNew] = tensorNumbers.try_emplace(name, tensors.size());
+  if (!isNew)
+    return;
+  PlanTensor &tensor = tensors.emplace_back();
+  tensor.name = name.str();
+  tensor.type = cast<RankedTensorType>(value.getType());
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    tensor.argument = step.getArgument(argument.getArgNumber());
+    tensor.givenByProgram = !tensor.argument.isState();
+  } else if (auto compute = dyn_cast<ComputeOp>(value.getDefiningOp())) {
+    ResultAttr info =
+        compute.getResultInfo(cast<OpResult>(value).getResultNumber());
+    tensor.isGradient = info && info.getGrad();
+    tensor.optional = info && info.getOptional();
+    tensor.givenByProgram = true;
+  }
+}
+
+/// Tensors that cross: arguments and named results that the runtime touches.
+LogicalResult PlanModel::readTensors() {
+  for (auto &[value, storage] : values) {
+    StringAttr name = nameOf(step, value);
+    if (name)
+      addTensor(value, name);
+    else if (isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
+      return value.getDefiningOp()->emitOpError(
+          "gives the runtime a value without a name");
+  }
+  for (auto [value, index] : llvm::zip_equal(step.getYield().getValues(),
+                                             step.getStateArguments())) {
+    Value argument = step.getBody().getArgument(index);
+    if (values.contains(argument) &&
+        isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
+      return value.getDefiningOp()->emitOpError()
+             << "updates state '"
+             << step.getArgument(index).getName().getValue()
+             << "', which the runtime uses: not supported yet";
+  }
+  addLostTensors();
+  return success();
+}
+
+/// What the contract names must be in the plan even if no instruction touches it:
+/// so a check finds that it was lost.
+void PlanModel::addLostTensors() {
+  auto contract = step->getAttrOfType<ArrayAttr>("bagua.contract");
+  if (!contract)
+    return;
+  llvm::StringSet<> wanted;
+  for (auto relation : contract.getAsRange<RelationAttr>()) {
+    wanted.insert(relation.getTensor().getValue());
+    wanted.insert(relation.getOf().getValue());
+  }
+  for (Operation &op : stepOps(step))
+    for (Value result : op.getResults())
+      if (StringAttr name = nameOf(step, result))
+        if (wanted.contains(name.getValue()))
+          addTensor(result, name);
+}
+
+void PlanModel::resolveStorage() {
+  llvm::DenseMap<StringAttr, int32_t> arenaNumbers;
+  for (auto &[value, storage] : values) {
+    PlaceAttr place = places.lookup(value);
+    if (place.getKind() == PlaceKind::Named)
+      continue;
+    int64_t &bytes = arenas[place.getName()];
+    arenaNumbers.try_emplace(place.getName(), arenaNumbers.size());
+    bytes = std::max(bytes, place.getOffset() + bytesOf(value));
+  }
+  for (auto &[value, storage] : values) {
+    PlaceAttr place = places.lookup(value);
+    if (place.getKind() == PlaceKind::Named) {
+      storage.tensor = tensorNumbers.lookup(place.getName().getValue());
+    } else {
+      storage.arena = arenaNumbers.lookup(place.getName());
+      storage.offset = place.getOffset();
+    }
+    StringAttr name = nameOf(step, value);
+    if (name && storage.arena >= 0)
+      tensors[tensorNumbers.lookup(name.getValue())].storage = storage;
+  }
+}
+
+/// `all_reduce l3.weight.grad and 2 more`.
+std::string PlanModel::labelOf(Operation *op) const {
+  std::string label = op->getName().stripDialect().str();
+  Value subject = op->getOperand(0);
+  size_t more = 0;
+  while (Operation *maker = subject.getDefiningOp()) {
+    if (nameOf(step, subject) || isa<ComputeOp>(maker))
+      break;
+    if (auto concat = dyn_cast<ConcatOp>(maker))
+      more += concat.getInputs().size() - 1;
+    subject = maker->getOperand(0);
+  }
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    more += concat.getInputs().size() - 1;
+  if (StringAttr name = nameOf(step, subject))
+    label += (" " + name.getValue()).str();
+  if (more)
+    label += " and " + std::to_string(more) + " more";
+  return label;
+}
+
+LogicalResult PlanModel::readDependencies(PlanInstruction &instruction) {
+  Operation *op = instruction.op;
+  YieldOp yield = step.getYield();
+  for (Value operand : op->getOperands()) {
+    if (auto argument = dyn_cast<BlockArgument>(operand)) {
+      ArgumentAttr info = step.getArgument(argument.getArgNumber());
+      if (!info.isState()) {
+        instruction.ready.push_back(*findTensor(info.getName().getValue()));
+        continue;
+      }
+      auto states = step.getStateArguments();
+      size_t position =
+          llvm::find(states, argument.getArgNumber()) - states.begin();
+      Operation *maker = yield.getValues()[position].getDefiningOp();
+      if (maker)
+        instruction.afterPrevious.push_back(instructionNumbers.lookup(maker));
+      continue;
+    }
+    Operation *maker = operand.getDefiningOp();
+    if (isa<ComputeOp>(maker)) {
+      instruction.ready.push_back(*findTensor(nameOf(step, operand)));
+      continue;
+    }
+    uint32_t number = instructionNumbers.lookup(maker);
+    if (instructions[number].stream != instruction.stream)
+      instruction.after.push_back(number);
+  }
+  for (auto *list : {&instruction.ready, &instruction.after,
+                     &instruction.afterPrevious}) {
+    llvm::sort(*list);
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  return success();
+}
+
+LogicalResult PlanModel::readInstructions() {
+  llvm::StringMap<uint32_t> streamNumbers;
+  for (Operation &op : stepOps(step)) {
+    auto stepOp = cast<StepOpInterface>(op);
+    if (stepOp.isRunByProgram())
+      continue;
+    StringRef stream = stepOp.getStreamAttr().getValue();
+    auto [entry, isNew] = streamNumbers.try_emplace(stream, streams.size());
+    if (isNew)
+      streams.push_back(stream.str());
+    instructionNumbers[&op] = instructions.size();
+    instructions.push_back({&op, labelOf(&op), entry->second, {}, {}, {}});
+  }
+  for (PlanInstruction &instruction : instructions)
+    if (failed(readDependencies(instruction)))
+      return failure();
+  return success();
+}
+
+/// Instructions that touch any byte of a tensor.
+void PlanModel::readUsers() {
+  struct Use {
+    int64_t begin, end;
+    uint32_t instruction;
+  };
+  std::vector<std::vector<Use>> uses(arenas.size());
+  for (auto [number, instruction] : llvm::enumerate(instructions)) {
+    Operation *op = instruction.op;
+    for (Value value : llvm::concat<Value>(
+             llvm::to_vector(op->getOperands()),
+             llvm::to_vector_of<Value>(op->getResults()))) {
+      const Storage &storage = values.find(value)->second;
+      auto user = static_cast<uint32_t>(number);
+      if (storage.arena >= 0)
+        uses[storage.arena].push_back(
+            {storage.offset, storage.offset + bytesOf(value), user});
+      else
+        tensors[storage.tensor].users.push_back(user);
+    }
+  }
+  // By begin, with the furthest end so far: a query walks back no further than
+  // where all ranges end before it.
+  std::vector<std::vector<int64_t>> furthest(arenas.size());
+  for (size_t arena = 0; arena < uses.size(); ++arena) {
+    llvm::stable_sort(uses[arena], [](const Use &a, const Use &b) {
+      return a.begin < b.begin;
+    });
+    int64_t end = 0;
+    for (const Use &use : uses[arena])
+      furthest[arena].push_back(end = std::max(end, use.end));
+  }
+  for (PlanTensor &tensor : tensors) {
+    if (int32_t arena = tensor.storage.arena; arena >= 0) {
+      int64_t begin = tensor.storage.offset;
+      int64_t end =
+          begin + maxLocalCount(getElementCount(tensor.type),
+                                getLayout(tensor.type), cluster) *
+                      getElementBytes(tensor.type.getElementType());
+      auto it = llvm::partition_point(
+          uses[arena], [end](const Use &use) { return use.begin < end; });
+      for (size_t i = it - uses[arena].begin();
+           i-- > 0 && furthest[arena][i] > begin;)
+        if (uses[arena][i].end > begin)
+          tensor.users.push_back(uses[arena][i].instruction);
+    }
+    llvm::sort(tensor.users);
+    tensor.users.erase(std::unique(tensor.users.begin(), tensor.users.end()),
+                       tensor.users.end());
+  }
+}
+
+LogicalResult PlanModel::readProgram() {
+  llvm::DenseMap<std::tuple<int32_t, int64_t, Type>, uint32_t> byPlace;
+  for (auto [number, tensor] : llvm::enumerate(tensors))
+    if (tensor.storage.arena >= 0)
+      byPlace.try_emplace({tensor.storage.arena, tensor.storage.offset,
+                           Type(tensor.type)},
+                          number);
+  for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
+    PlanProgramOp &entry = program.emplace_back();
+    entry.op = compute;
+    for (Value operand : compute->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || isa<ComputeOp>(maker))
+        continue;
+      const Storage &storage = values.find(operand)->second;
+      std::optional<uint32_t> tensor;
+      if (StringAttr name = nameOf(step, operand))
+        tensor = findTensor(name);
+      else if (storage.tensor >= 0)
+        tensor = storage.tensor;
+      else if (auto found = byPlace.find(
+                   {storage.arena, storage.offset, operand.getType()});
+               found != byPlace.end())
+        tensor = found->second;
+      if (!tensor)
+        return compute.emitOpError(
+            "uses a value of the runtime's that has no name");
+      entry.waits.push_back(*tensor);
+    }
+    for (OpResult result : compute->getResults())
+      if (StringAttr name = nameOf(step, result))
+        if (std::optional<uint32_t> tensor = findTensor(name))
+          entry.gives.push_back(*tensor);
+  }
+  return success();
+}
+
+LogicalResult PlanModel::read() {
+  if (failed(readValues()) || failed(readTensors()))
+    return failure();
+  resolveStorage();
+  if (failed(readInstructions()))
+    return failure();
+  readUsers();
+  return readProgram();
+}

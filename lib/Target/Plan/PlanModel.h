@@ -1,0 +1,103 @@
+//===- PlanModel.h - What a plan will hold, with indices ------------------===//
+//
+// Tensors, arenas, values and instructions of a scheduled step, numbered. Read
+// from the IR in one place; the writers put it into the file's form.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_TARGET_PLAN_PLANMODEL_H
+#define BAGUA_LIB_TARGET_PLAN_PLANMODEL_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Support/DataType.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <string>
+#include <vector>
+
+namespace bagua {
+
+/// Bytes of an arena, or of a bound tensor.
+struct Storage {
+  int32_t tensor = -1;
+  int32_t arena = -1;
+  int64_t offset = 0;
+};
+
+struct PlanTensor {
+  std::string name;
+  /// Null for a gradient or another value that is no argument.
+  ArgumentAttr argument;
+  bool isGradient = false;
+  mlir::RankedTensorType type;
+  Storage storage;
+  bool givenByProgram = false;
+  bool optional = false;
+  std::vector<uint32_t> users;
+};
+
+struct PlanInstruction {
+  mlir::Operation *op;
+  std::string name;
+  uint32_t stream;
+  std::vector<uint32_t> ready;
+  std::vector<uint32_t> after;
+  std::vector<uint32_t> afterPrevious;
+};
+
+struct PlanProgramOp {
+  ComputeOp op;
+  std::vector<uint32_t> waits;
+  std::vector<uint32_t> gives;
+};
+
+/// Everything of a plan but its encoding.
+class PlanModel {
+public:
+  explicit PlanModel(StepOp step) : step(step), cluster(step.lookupCluster()) {}
+
+  /// Fails, with an error, where the step isn't placed or can't be run.
+  llvm::LogicalResult read();
+
+  StepOp step;
+  ClusterOp cluster;
+  std::vector<std::string> streams;
+  llvm::MapVector<mlir::StringAttr, int64_t> arenas;
+  std::vector<PlanTensor> tensors;
+  /// Values that instructions use, and where they lie.
+  llvm::MapVector<mlir::Value, Storage> values;
+  std::vector<PlanInstruction> instructions;
+  std::vector<PlanProgramOp> program;
+
+  uint32_t valueNumber(mlir::Value value) const {
+    return static_cast<uint32_t>(values.find(value) - values.begin());
+  }
+  std::optional<uint32_t> findTensor(llvm::StringRef name) const;
+  /// Bytes that a value takes on the rank with the largest part.
+  int64_t bytesOf(mlir::Value value) const;
+
+private:
+  llvm::LogicalResult readValues();
+  llvm::LogicalResult readTensors();
+  void addTensor(mlir::Value value, llvm::StringRef name);
+  void addLostTensors();
+  void resolveStorage();
+  llvm::LogicalResult readInstructions();
+  llvm::LogicalResult readDependencies(PlanInstruction &instruction);
+  void readUsers();
+  llvm::LogicalResult readProgram();
+  std::string labelOf(mlir::Operation *op) const;
+
+  llvm::DenseMap<mlir::Value, PlaceAttr> places;
+  llvm::StringMap<uint32_t> tensorNumbers;
+  llvm::DenseMap<mlir::Operation *, uint32_t> instructionNumbers;
+};
+
+/// The element type as the runtime knows it; nothing for others.
+std::optional<DataType> dataTypeOf(mlir::Type elementType);
+
+} // namespace bagua
+
+#endif // BAGUA_LIB_TARGET_PLAN_PLANMODEL_H

@@ -1,0 +1,123 @@
+//===- Axes.cpp - The exported mesh on a cluster --------------------------===//
+//
+// Default clusters, and the correspondence of axes.
+//
+//===----------------------------------------------------------------------===//
+#include "Axes.h"
+
+#include "mlir/IR/Builders.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace bagua;
+using namespace bagua::importer;
+
+/// Links of a cluster that nobody described: 100 Gbit/s Ethernet.
+static constexpr int64_t kLatencyNs = 25000;
+static constexpr int64_t kBytesPerS = 12500000000;
+
+ClusterOp bagua::importer::buildCluster(OpBuilder &builder, const Graph &graph,
+                                        StringRef sizes) {
+  SmallVector<Attribute> axes;
+  auto add = [&](StringRef name, int64_t size) {
+    axes.push_back(AxisAttr::get(builder.getContext(), name, size, kLatencyNs,
+                                 kBytesPerS, /*sharers=*/1, /*table=*/nullptr));
+  };
+  if (sizes.empty()) {
+    for (const MeshAxis &axis : graph.mesh.axes)
+      add(axis.name, axis.size);
+  } else {
+    for (StringRef item : llvm::split(sizes, ',')) {
+      auto [name, number] = item.trim().split('=');
+      int64_t size;
+      if (name.trim().empty() || number.trim().getAsInteger(10, size) ||
+          size < 1) {
+        emitError(graph.loc) << "expected a cluster as axis=size,..., found '"
+                             << sizes << "'";
+        return nullptr;
+      }
+      add(name.trim(), size);
+    }
+  }
+  return builder.create<ClusterOp>(
+      graph.loc, builder.getStringAttr("cluster"), builder.getArrayAttr(axes),
+      /*device=*/nullptr, /*servers=*/nullptr, /*servers_on=*/nullptr);
+}
+
+/// Whether the step treats the mesh as one group: nothing tells its axes apart.
+static bool isPurelyDataParallel(const Graph &graph, const StepModel &model) {
+  AxisMask all = graph.mesh.allAxes();
+  auto isWhole = [&](AxisMask mask) { return mask == 0 || mask == all; };
+  for (const StepArgument &argument : model.arguments)
+    if (!isWhole(argument.varies))
+      return false;
+  for (const Gradient &gradient : model.gradients)
+    if (!isWhole(gradient.reduced))
+      return false;
+  for (const FlatOp &op : graph.ops)
+    if (!op.isDead && (op.kind == OpKind::AllToAll ||
+                       (op.kind == OpKind::AllReduce &&
+                        op.collective.axes != all)))
+      return false;
+  return model.dataAxes == all && !model.dependsOnMesh;
+}
+
+static std::string textOf(ClusterOp cluster) {
+  Mesh mesh;
+  for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
+    mesh.axes.push_back(
+        {cluster.getAxis(i).getName().str(), cluster.getAxis(i).getSize()});
+  return mesh.str();
+}
+
+FailureOr<AxisMap> AxisMap::get(const Graph &graph, const StepModel &model,
+                                ClusterOp cluster) {
+  AxisMap map;
+  map.cluster = cluster;
+  map.groups.resize(graph.mesh.axes.size());
+  if (isPurelyDataParallel(graph, model)) {
+    for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
+      map.groups[0].push_back(i);
+    return map;
+  }
+  unsigned next = 0;
+  bool fits = true;
+  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes)) {
+    int64_t size = 1;
+    do {
+      fits &= next < cluster.getAxisCount();
+      if (!fits)
+        break;
+      size *= cluster.getAxis(next).getSize();
+      map.groups[index].push_back(next++);
+    } while (size < axis.size);
+    fits &= size == axis.size;
+  }
+  if (fits && next == cluster.getAxisCount())
+    return map;
+  return emitError(graph.loc)
+         << "expected a cluster of the exported mesh's sizes "
+         << graph.mesh.str() << ", since the step tells its axes apart, found "
+         << textOf(cluster);
+}
+
+AxesAttr AxisMap::axesOf(AxisMask mask) const {
+  SmallVector<StringAttr> names;
+  for (auto [index, group] : llvm::enumerate(groups))
+    if (mask >> index & 1)
+      for (unsigned axis : group)
+        names.push_back(
+            StringAttr::get(ClusterOp(cluster)->getContext(),
+                            ClusterOp(cluster).getAxis(axis).getName()));
+  return AxesAttr::get(ClusterOp(cluster)->getContext(), names);
+}
+
+int64_t AxisMap::sizeOf(AxisMask mask) const {
+  int64_t size = 1;
+  for (auto [index, group] : llvm::enumerate(groups))
+    if (mask >> index & 1)
+      for (unsigned axis : group)
+        size *= ClusterOp(cluster).getAxis(axis).getSize();
+  return size;
+}

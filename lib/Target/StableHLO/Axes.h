@@ -1,0 +1,39 @@
+//===- Axes.h - The exported mesh on a cluster ----------------------------===//
+//
+// Which axes of the cluster stand for which axes of the exported mesh.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_AXES_H
+#define BAGUA_TARGET_STABLEHLO_AXES_H
+
+#include "StepModel.h"
+
+namespace bagua::importer {
+
+/// A cluster with the axes of `sizes` (`node=2,gpu=4`) or, without it, of the
+/// mesh, and default links. Null after an error.
+ClusterOp buildCluster(mlir::OpBuilder &builder, const Graph &graph,
+                       llvm::StringRef sizes);
+
+/// Lays a mesh on a cluster.
+class AxisMap {
+public:
+  /// A step over data axes alone runs on all ranks of any cluster; another needs
+  /// axes of equal sizes, each one axis of the cluster or neighbouring ones.
+  static mlir::FailureOr<AxisMap> get(const Graph &graph,
+                                      const StepModel &model,
+                                      ClusterOp cluster);
+
+  AxesAttr axesOf(AxisMask mask) const;
+  /// Ranks that differ in these axes alone.
+  int64_t sizeOf(AxisMask mask) const;
+
+private:
+  ClusterOp cluster;
+  /// For each axis of the mesh those of the cluster, as indices.
+  llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4> groups;
+};
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_AXES_H

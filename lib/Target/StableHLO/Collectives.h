@@ -1,0 +1,27 @@
+//===- Collectives.h - Reading communication ops --------------------------===//
+//
+// Kind, dimensions and axes of all_reduce and all_to_all.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_COLLECTIVES_H
+#define BAGUA_TARGET_STABLEHLO_COLLECTIVES_H
+
+#include "Graph.h"
+
+namespace bagua::importer {
+
+/// Everything but the axes. An error says what is not supported.
+mlir::LogicalResult readCollective(mlir::Operation *op, OpKind kind,
+                                   Collective &collective);
+
+/// Matches the replica_groups of every collective against the graph's mesh.
+mlir::LogicalResult resolveGroups(Graph &graph);
+
+/// Turns a sum that is divided by its group's size into a mean, where that is
+/// not a gradient's: the loss, metrics, statistics. The division disappears, or
+/// keeps the factor that does not depend on the group.
+mlir::LogicalResult foldMeans(Graph &graph, AxisMask dataAxes);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_COLLECTIVES_H

@@ -1,0 +1,540 @@
+//===- Flatten.cpp - From a module to the flat graph ----------------------===//
+//
+// One walk from the public function through calls and wrappers. Values that a
+// wrapper only renames share an index, so that names of arguments survive.
+//
+//===----------------------------------------------------------------------===//
+#include "Flatten.h"
+#include "Collectives.h"
+#include "Cost.h"
+#include "OpTable.h"
+#include "Splats.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace bagua::importer;
+
+namespace {
+class Flattener {
+public:
+  explicit Flattener(ModuleOp module)
+      : module(module), graph(module.getLoc()), cost(module) {}
+
+  FailureOr<Graph> run();
+
+private:
+  LogicalResult readModule(func::FuncOp &entry);
+  LogicalResult readArguments(func::FuncOp entry);
+  LogicalResult readOutputs(func::FuncOp entry, ArrayRef<ValueId> results);
+  LogicalResult buildMesh();
+  void nameAxes();
+  LogicalResult checkTypes();
+
+  FailureOr<SmallVector<ValueId>> visitBlock(Block &block,
+                                             ArrayRef<ValueId> arguments);
+  LogicalResult visitOp(Operation *op);
+  LogicalResult visitCall(Operation *op);
+  LogicalResult visitManual(Operation *op);
+  LogicalResult visitCustomCall(Operation *op);
+  LogicalResult visitCollective(Operation *op, OpKind kind);
+  LogicalResult addOp(Operation *op, OpTraits traits);
+  LogicalResult addCaptures(Operation *op, FlatOp &flat);
+  FailureOr<ValueId> addValue(Location loc, Type type, OpId def);
+  Argument *argumentOf(ValueId value);
+  void alias(Operation *op);
+
+  ModuleOp module;
+  Graph graph;
+  CostModel cost;
+  llvm::StringMap<func::FuncOp> functions;
+  DenseMap<Value, ValueId> ids;
+  std::vector<func::FuncOp> stack;
+  llvm::StringMap<Mesh> meshes;
+  /// Of the manual computation, if Shardy made it.
+  std::optional<Mesh> namedMesh;
+  /// Shardings of shard_map's values, arguments or not.
+  std::vector<Sharding> shardings;
+  Block *entryBlock = nullptr;
+  StringRef callScope;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Module and signature
+//===----------------------------------------------------------------------===//
+
+static int64_t integerAttr(Operation *op, StringRef name, int64_t otherwise) {
+  auto attr = op->getAttrOfType<IntegerAttr>(name);
+  return attr ? attr.getInt() : otherwise;
+}
+
+LogicalResult Flattener::readModule(func::FuncOp &entry) {
+  graph.name = module.getSymName().value_or("step").str();
+  graph.replicas = integerAttr(module, "mhlo.num_replicas", 1);
+  graph.partitions = integerAttr(module, "mhlo.num_partitions", 1);
+  if (graph.replicas < 1 || graph.partitions < 1 ||
+      (graph.replicas > 1 && graph.partitions > 1))
+    return emitError(module.getLoc())
+           << "expected replicas or partitions, found " << graph.replicas
+           << " replicas of " << graph.partitions << " partitions";
+  for (Operation &op : *module.getBody()) {
+    if (auto function = dyn_cast<func::FuncOp>(op)) {
+      functions[function.getSymName()] = function;
+      if (function.isPublic() && entry)
+        return emitError(function.getLoc())
+               << "expected one public function, found '" << entry.getSymName()
+               << "' and '" << function.getSymName() << "'";
+      if (function.isPublic())
+        entry = function;
+      continue;
+    }
+    if (op.getName().getStringRef() != "sdy.mesh")
+      return emitError(op.getLoc())
+             << "expected functions and meshes in the module, found '"
+             << op.getName() << "'";
+    auto text = op.getAttrOfType<OpaqueAttr>("mesh");
+    auto name = op.getAttrOfType<StringAttr>("sym_name");
+    if (!text || !name)
+      return emitError(op.getLoc()) << "expected a mesh with a name";
+    FailureOr<Mesh> mesh = parseShardyMesh(op.getLoc(), text.getAttrData());
+    if (failed(mesh))
+      return failure();
+    meshes[name.getValue()] = *mesh;
+  }
+  if (!entry || entry.isExternal())
+    return emitError(module.getLoc())
+           << "expected a public function with a body, found none";
+  return success();
+}
+
+LogicalResult Flattener::readArguments(func::FuncOp entry) {
+  for (BlockArgument argument : entry.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    FailureOr<ValueId> value =
+        addValue(argument.getLoc(), argument.getType(), kNone);
+    if (failed(value))
+      return failure();
+    Argument &info = graph.arguments.emplace_back(argument.getLoc());
+    info.value = *value;
+    info.index = index;
+    if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
+      info.path = name.getName().str();
+    if (auto aliased =
+            entry.getArgAttrOfType<IntegerAttr>(index, "tf.aliasing_output"))
+      info.aliasedOutput = aliased.getInt();
+    auto isSet = [&](StringRef name) {
+      auto attr = entry.getArgAttrOfType<BoolAttr>(index, name);
+      return attr && attr.getValue();
+    };
+    info.isDonated = info.aliasedOutput != kNone ||
+                     isSet("jax.buffer_donor");
+    info.isSame = isSet("mhlo.is_same_data_across_replicas");
+  }
+  return success();
+}
+
+LogicalResult Flattener::readOutputs(func::FuncOp entry,
+                                     ArrayRef<ValueId> results) {
+  Operation *terminator = entry.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(results)) {
+    Output &output = graph.outputs.emplace_back(terminator->getLoc());
+    output.value = value;
+    if (auto path = entry.getResultAttrOfType<StringAttr>(index,
+                                                          "jax.result_info"))
+      output.path = path.str();
+  }
+  for (const Argument &argument : graph.arguments)
+    if (argument.aliasedOutput >= static_cast<int64_t>(results.size()))
+      return emitError(argument.loc)
+             << "expected tf.aliasing_output below " << results.size()
+             << ", found " << argument.aliasedOutput;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+FailureOr<ValueId> Flattener::addValue(Location loc, Type type, OpId def) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
+    return emitError(loc) << "expected a tensor of static shape, found "
+                          << type;
+  FlatValue &value = graph.values.emplace_back();
+  value.type = tensor;
+  value.def = def;
+  return static_cast<ValueId>(graph.values.size() - 1);
+}
+
+Argument *Flattener::argumentOf(ValueId value) {
+  // Arguments are the first values.
+  return value < static_cast<ValueId>(graph.arguments.size())
+             ? &graph.arguments[value]
+             : nullptr;
+}
+
+/// The results are the operands.
+void Flattener::alias(Operation *op) {
+  for (auto [result, operand] :
+       llvm::zip_equal(op->getResults(), op->getOperands()))
+    ids[result] = ids.lookup(operand);
+}
+
+FailureOr<SmallVector<ValueId>>
+Flattener::visitBlock(Block &block, ArrayRef<ValueId> arguments) {
+  for (auto [argument, value] :
+       llvm::zip_equal(block.getArguments(), arguments))
+    ids[argument] = value;
+  for (Operation &op : block.without_terminator())
+    if (failed(visitOp(&op)))
+      return failure();
+  SmallVector<ValueId> results;
+  for (Value operand : block.getTerminator()->getOperands())
+    results.push_back(ids.lookup(operand));
+  return results;
+}
+
+LogicalResult Flattener::visitOp(Operation *op) {
+  StringRef name = op->getName().getStringRef();
+  if (isa<func::CallOp>(op))
+    return visitCall(op);
+  if (name == "sdy.manual_computation")
+    return visitManual(op);
+  bool isIdentity = name == "sdy.sharding_constraint" || name == "sdy.reshard" ||
+                    name == "stablehlo.optimization_barrier";
+  if (isIdentity && op->getNumOperands() == op->getNumResults()) {
+    alias(op);
+    return success();
+  }
+  if (name == "stablehlo.custom_call" || name == "mhlo.custom_call")
+    return visitCustomCall(op);
+  OpTraits traits = traitsOf(op);
+  if (traits.isOtherCommunication)
+    return emitError(op->getLoc())
+           << "expected all_reduce or all_to_all as communication, found '"
+           << name << "', which the importer doesn't support";
+  if (traits.kind == OpKind::AllReduce || traits.kind == OpKind::AllToAll)
+    return visitCollective(op, traits.kind);
+  return addOp(op, traits);
+}
+
+LogicalResult Flattener::visitCall(Operation *op) {
+  auto call = cast<func::CallOp>(op);
+  func::FuncOp callee = functions.lookup(call.getCallee());
+  if (!callee || callee.isExternal())
+    return emitError(op->getLoc()) << "expected a function with a body, found @"
+                                   << call.getCallee();
+  if (llvm::is_contained(stack, callee))
+    return emitError(op->getLoc())
+           << "expected calls without recursion, found @" << call.getCallee()
+           << " inside itself";
+  SmallVector<ValueId> arguments;
+  for (Value operand : op->getOperands())
+    arguments.push_back(ids.lookup(operand));
+  StringRef outerScope = callScope;
+  if (callScope.empty()) {
+    // The call's own scope without the name of the call.
+    std::string scope = scopeOf(op->getLoc());
+    size_t slash = scope.rfind('/');
+    if (slash != std::string::npos) {
+      // Owned by the context.
+      callScope = StringAttr::get(op->getContext(), scope.substr(0, slash));
+    }
+  }
+  stack.push_back(callee);
+  FailureOr<SmallVector<ValueId>> results =
+      visitBlock(callee.getBody().front(), arguments);
+  stack.pop_back();
+  callScope = outerScope;
+  if (failed(results))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results))
+    ids[result] = value;
+  return success();
+}
+
+LogicalResult Flattener::visitManual(Operation *op) {
+  auto text = op->getAttrOfType<OpaqueAttr>("in_shardings");
+  if (!text || op->getNumRegions() != 1 || op->getRegion(0).empty())
+    return emitError(op->getLoc())
+           << "expected a manual computation with in_shardings and a body";
+  FailureOr<std::vector<Sharding>> cuts =
+      parseShardySharding(op->getLoc(), text.getAttrData());
+  if (failed(cuts))
+    return failure();
+  if (cuts->size() != op->getNumOperands())
+    return emitError(op->getLoc())
+           << "expected one sharding for each of " << op->getNumOperands()
+           << " operands, found " << cuts->size();
+  StringRef rest = text.getAttrData();
+  rest = rest.drop_front(std::min(rest.find("<@"), rest.size() - 2) + 2);
+  StringRef meshName = rest.take_until([](char c) { return c == ',' || c == '>'; });
+  if (!meshes.count(meshName) || namedMesh)
+    return emitError(op->getLoc())
+           << "expected one manual computation over a mesh of the module, found "
+              "mesh @"
+           << meshName;
+  namedMesh = meshes[meshName];
+  auto manual = op->getAttrOfType<OpaqueAttr>("manual_axes");
+  for (const MeshAxis &axis : namedMesh->axes)
+    if (axis.size > 1 &&
+        !(manual && manual.getAttrData().contains("\"" + axis.name + "\"")))
+      return emitError(op->getLoc())
+             << "expected a computation that is manual over all axes of "
+             << namedMesh->str() << ", found axis '" << axis.name
+             << "' left to a partitioner";
+  graph.isManual = true;
+  Block &body = op->getRegion(0).front();
+  SmallVector<ValueId> arguments;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    arguments.push_back(ids.lookup(operand));
+    if (Argument *argument = argumentOf(arguments.back()))
+      argument->sharding = (*cuts)[index];
+    graph.values[arguments.back()].type =
+        cast<RankedTensorType>(body.getArgument(index).getType());
+  }
+  FailureOr<SmallVector<ValueId>> results = visitBlock(body, arguments);
+  if (failed(results))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results))
+    ids[result] = value;
+  return success();
+}
+
+LogicalResult Flattener::visitCustomCall(Operation *op) {
+  auto target = op->getAttrOfType<StringAttr>("call_target_name");
+  StringRef name = target ? target.getValue() : "";
+  bool isWrapper = name == "Sharding" || name == "SPMDFullToShardShape" ||
+                   name == "SPMDShardToFullShape";
+  if (!isWrapper || op->getNumOperands() != 1 || op->getNumResults() != 1) {
+    return addOp(op, OpTraits());
+  }
+  alias(op);
+  auto text = op->getAttrOfType<StringAttr>("mhlo.sharding");
+  ValueId value = ids.lookup(op->getResult(0));
+  if (name == "SPMDFullToShardShape") {
+    graph.isManual = true;
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (type && argumentOf(value))
+      graph.values[value].type = type;
+    return success();
+  }
+  if (!text)
+    return success();
+  FailureOr<Sharding> sharding =
+      parseGspmdSharding(op->getLoc(), text.getValue());
+  if (failed(sharding))
+    return failure();
+  shardings.push_back(*sharding);
+  // The mark on an argument itself says how the mesh cuts it.
+  auto marked = dyn_cast<BlockArgument>(op->getOperand(0));
+  if (marked && marked.getOwner() == entryBlock)
+    argumentOf(value)->sharding = *sharding;
+  return success();
+}
+
+LogicalResult Flattener::visitCollective(Operation *op, OpKind kind) {
+  if (op->getNumOperands() != op->getNumResults())
+    return emitError(op->getLoc()) << "expected as many results as operands";
+  Collective collective;
+  if (failed(readCollective(op, kind, collective)))
+    return failure();
+  // A variadic all_reduce is one for each operand.
+  for (auto [operand, result] :
+       llvm::zip_equal(op->getOperands(), op->getResults())) {
+    FailureOr<ValueId> value = addValue(op->getLoc(), result.getType(),
+                                        static_cast<OpId>(graph.ops.size()));
+    if (failed(value))
+      return failure();
+    FlatOp &flat = graph.ops.emplace_back(op->getLoc());
+    flat.kind = kind;
+    flat.source = op;
+    flat.callScope = callScope;
+    flat.operands.push_back(ids.lookup(operand));
+    flat.results.push_back(*value);
+    flat.collective = collective;
+    ids[result] = *value;
+  }
+  return success();
+}
+
+static void remarkUnknown(Operation *op) {
+  emitRemark(op->getLoc()) << "'" << op->getName()
+                           << "' is not known; kept as opaque compute";
+}
+
+LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
+  FlatOp flat(op->getLoc());
+  flat.kind = traits.kind;
+  flat.source = op;
+  flat.callScope = callScope;
+  for (Value operand : op->getOperands())
+    flat.operands.push_back(ids.lookup(operand));
+  if (op->getNumRegions() && failed(addCaptures(op, flat)))
+    return failure();
+  auto id = static_cast<OpId>(graph.ops.size());
+  for (OpResult result : op->getResults()) {
+    FailureOr<ValueId> value = addValue(op->getLoc(), result.getType(), id);
+    if (failed(value))
+      return failure();
+    flat.results.push_back(*value);
+    ids[result] = *value;
+  }
+  bool isStatic = flat.kind != OpKind::Opaque &&
+                  flat.kind != OpKind::RankDependent &&
+                  llvm::all_of(flat.operands, [&](ValueId operand) {
+                    return graph.values[operand].isStatic;
+                  });
+  if (traits.kind == OpKind::Opaque)
+    remarkUnknown(op);
+  for (ValueId result : flat.results)
+    graph.values[result].isStatic = isStatic;
+  graph.ops.push_back(std::move(flat));
+  if (isStatic)
+    inferSplat(graph, graph.ops.back());
+  else
+    cost.annotate(graph, graph.ops.back(), traits);
+  return success();
+}
+
+/// Values from outside that the op's regions use become operands, and regions
+/// with communication are refused: how often they run is not in the graph.
+LogicalResult Flattener::addCaptures(Operation *op, FlatOp &flat) {
+  SmallVector<Operation *> pending = {op};
+  llvm::StringSet<> visited;
+  while (!pending.empty()) {
+    Operation *root = pending.pop_back_val();
+    WalkResult result = root->walk([&](Operation *inner) {
+      if (inner == root)
+        return WalkResult::advance();
+      OpTraits traits = traitsOf(inner);
+      if (traits.isOtherCommunication || traits.kind == OpKind::AllReduce ||
+          traits.kind == OpKind::AllToAll) {
+        InFlightDiagnostic diagnostic = emitError(inner->getLoc());
+        diagnostic << "expected communication outside loops and branches, found "
+                      "'"
+                   << inner->getName() << "' in the body of '" << op->getName()
+                   << "'";
+        diagnostic.attachNote(op->getLoc()) << "the op is here";
+        return WalkResult::interrupt();
+      }
+      // What an unknown op does, the loop around it does.
+      if (traits.kind == OpKind::Opaque && !isa<func::CallOp, func::FuncOp>(inner) &&
+          !inner->getName().getStringRef().ends_with(".return")) {
+        remarkUnknown(inner);
+        flat.kind = OpKind::Opaque;
+      }
+      if (auto call = dyn_cast<func::CallOp>(inner))
+        if (func::FuncOp callee = functions.lookup(call.getCallee()))
+          if (visited.insert(call.getCallee()).second)
+            pending.push_back(callee);
+      for (Value operand : inner->getOperands())
+        if (root == op && !op->isAncestor(operand.getParentBlock()->getParentOp()))
+          flat.operands.push_back(ids.lookup(operand));
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+/// GSPMD names no axis. One axis is called data; of several, those that cut a
+/// donated argument (state) are called model, the others data.
+void Flattener::nameAxes() {
+  AxisMask state = 0;
+  for (const Argument &argument : graph.arguments)
+    if (argument.isDonated)
+      state |= argument.sharded;
+  if (graph.mesh.axes.size() == 1)
+    state = 0;
+  for (bool isModel : {false, true}) {
+    SmallVector<MeshAxis *> axes;
+    for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
+      if ((state >> index & 1) == isModel)
+        axes.push_back(&axis);
+    for (auto [index, axis] : llvm::enumerate(axes))
+      axis->name = std::string(isModel ? "model" : "data") +
+                   (axes.size() > 1 ? std::to_string(index) : "");
+  }
+}
+
+LogicalResult Flattener::buildMesh() {
+  if (graph.partitions > 1 && !graph.isManual)
+    return emitError(graph.loc)
+           << "expected a step written for one device (pmap, shard_map or "
+              "Shardy's manual computation), found "
+           << graph.partitions << " partitions left to a partitioner";
+  if (namedMesh) {
+    graph.mesh = *namedMesh;
+  } else if (graph.isManual) {
+    FailureOr<Mesh> mesh =
+        meshOfShardings(graph.loc, graph.partitions, shardings);
+    if (failed(mesh))
+      return failure();
+    graph.mesh = *mesh;
+  } else {
+    graph.mesh.axes.push_back({"", graph.replicas});
+  }
+  if (graph.mesh.sizeOf(graph.mesh.allAxes()) != graph.deviceCount() &&
+      graph.deviceCount() > 1)
+    return emitError(graph.loc)
+           << "expected a mesh of " << graph.deviceCount()
+           << " devices, found " << graph.mesh.str();
+  for (Argument &argument : graph.arguments) {
+    FailureOr<AxisMask> mask =
+        axesOfSharding(argument.loc, graph.mesh, argument.sharding);
+    if (failed(mask))
+      return failure();
+    argument.sharded = *mask;
+  }
+  if (!namedMesh)
+    nameAxes();
+  return resolveGroups(graph);
+}
+
+/// A value that a wrapper renames has one shape; where the file uses it in
+/// another, part of the step is left to a partitioner.
+LogicalResult Flattener::checkTypes() {
+  for (const FlatOp &op : graph.ops)
+    for (auto [index, operand] : llvm::enumerate(op.source->getOperands())) {
+      if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllToAll)
+        break;
+      if (graph.values[op.operands[index]].type != operand.getType())
+        return emitError(op.loc)
+               << "expected operand " << index << " in the shape of one device "
+               << graph.values[op.operands[index]].type << ", found "
+               << operand.getType() << ", which is left to a partitioner";
+    }
+  return success();
+}
+
+FailureOr<Graph> Flattener::run() {
+  func::FuncOp entry;
+  if (failed(readModule(entry)) || failed(readArguments(entry)))
+    return failure();
+  SmallVector<ValueId> arguments;
+  for (const Argument &argument : graph.arguments)
+    arguments.push_back(argument.value);
+  stack.push_back(entry);
+  entryBlock = &entry.getBody().front();
+  FailureOr<SmallVector<ValueId>> results =
+      visitBlock(*entryBlock, arguments);
+  if (failed(results) || failed(readOutputs(entry, *results)) ||
+      failed(buildMesh()) || failed(checkTypes()))
+    return failure();
+  graph.removeDeadOps();
+  return std::move(graph);
+}
+
+FailureOr<Graph> bagua::importer::flatten(ModuleOp module) {
+  return Flattener(module).run();
+}

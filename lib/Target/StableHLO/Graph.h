@@ -1,0 +1,192 @@
+//===- Graph.h - A training step as index arrays --------------------------===//
+//
+// What the importer works on: the ops of an exported step after calls are
+// inlined and wrappers removed, in a topological order, with operands and
+// results as indices. No model, no names of helpers, no IR mutation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_GRAPH_H
+#define BAGUA_TARGET_STABLEHLO_GRAPH_H
+
+#include "Mesh.h"
+
+#include "bagua/Support/ReduceKind.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Location.h"
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bagua::importer {
+
+using ValueId = int32_t;
+using OpId = int32_t;
+inline constexpr int32_t kNone = -1;
+
+enum class OpKind : uint8_t {
+  /// Element i of the result depends on element i of operands of its shape.
+  Elementwise,
+  /// The same elements in another shape.
+  Reshape,
+  /// Every element of the operand some number of times.
+  Broadcast,
+  /// No operands: constant, iota.
+  Constant,
+  /// Any other op that is known to have no effect.
+  Pure,
+  /// Different on every rank though its operands may agree (replica_id, rng).
+  RankDependent,
+  /// Not known: may have any effect, and is never dropped.
+  Opaque,
+  AllReduce,
+  AllToAll,
+  /// Written by the importer: one operand times a factor, or a copy.
+  Scale,
+  /// Written by the importer: structured updates, see Update.
+  Sgd,
+  Adam,
+};
+
+/// Set for AllReduce and AllToAll.
+struct Collective {
+  AxisMask axes = 0;
+  ReduceKind kind = ReduceKind::Sum;
+  int64_t splitDimension = 0;
+  int64_t concatDimension = 0;
+};
+
+enum class BiasForm : uint8_t { None, Moments, StepSize };
+
+/// Set for Sgd (states w, or w and m) and Adam (w, m, v).
+struct Update {
+  unsigned stateCount = 1;
+  /// Literal learning rate; without one it is the last operand.
+  std::optional<float> lr;
+  /// SGD's momentum.
+  std::optional<float> momentum;
+  float beta1 = 0, beta2 = 0, eps = 0;
+  BiasForm bias = BiasForm::None;
+};
+
+struct FlatOp {
+  OpKind kind = OpKind::Pure;
+  bool isDead = false;
+  /// The op in the file. Null for none; updates keep the op that they replace.
+  mlir::Operation *source = nullptr;
+  mlir::Location loc;
+  /// Scope of the outermost call through which the op came; empty for none.
+  llvm::StringRef callScope;
+  llvm::SmallVector<ValueId, 4> operands;
+  llvm::SmallVector<ValueId, 1> results;
+  int64_t flops = 0;
+  int64_t bytes = 0;
+  Collective collective;
+  Update update;
+  /// Of Scale.
+  double factor = 1;
+
+  explicit FlatOp(mlir::Location loc) : loc(loc) {}
+};
+
+struct FlatValue {
+  mlir::RankedTensorType type;
+  /// kNone for arguments.
+  OpId def = kNone;
+  /// Depends on no argument and on nothing unknown.
+  bool isStatic = false;
+  /// All elements, where they are known to be one number.
+  std::optional<double> splat;
+};
+
+struct Argument {
+  ValueId value = kNone;
+  /// Position in the exported function.
+  unsigned index = 0;
+  mlir::Location loc;
+  /// Tree path such as `params['a']['b']`; empty if none.
+  std::string path;
+  /// How the mesh cuts it.
+  Sharding sharding;
+  AxisMask sharded = 0;
+  bool isDonated = false;
+  /// Declared equal on all replicas.
+  bool isSame = false;
+  int64_t aliasedOutput = kNone;
+
+  explicit Argument(mlir::Location loc) : loc(loc) {}
+};
+
+struct Output {
+  ValueId value = kNone;
+  mlir::Location loc;
+  /// Tree path such as `[0]['a']['b']`; empty if none.
+  std::string path;
+
+  explicit Output(mlir::Location loc) : loc(loc) {}
+};
+
+/// Users of every value, as one array with offsets.
+class Uses {
+public:
+  Uses(const std::vector<FlatOp> &ops, size_t valueCount);
+  /// Ops that use the value, in order; one that uses it twice is listed twice.
+  llvm::ArrayRef<OpId> of(ValueId value) const {
+    return llvm::ArrayRef(users).slice(offsets[value],
+                                       offsets[value + 1] - offsets[value]);
+  }
+
+private:
+  std::vector<uint32_t> offsets;
+  std::vector<OpId> users;
+};
+
+struct Graph {
+  /// The exported module's name.
+  std::string name;
+  mlir::Location loc;
+  int64_t replicas = 1;
+  int64_t partitions = 1;
+  /// The body is written for one device: shard_map, manual computation.
+  bool isManual = false;
+  Mesh mesh;
+  std::vector<FlatOp> ops;
+  std::vector<FlatValue> values;
+  std::vector<Argument> arguments;
+  std::vector<Output> outputs;
+
+  explicit Graph(mlir::Location loc) : loc(loc) {}
+
+  int64_t deviceCount() const { return replicas * partitions; }
+  FlatOp *defOf(ValueId value) {
+    return values[value].def == kNone ? nullptr : &ops[values[value].def];
+  }
+  const FlatOp *defOf(ValueId value) const {
+    return values[value].def == kNone ? nullptr : &ops[values[value].def];
+  }
+  int64_t countOf(ValueId value) const {
+    return values[value].type.getNumElements();
+  }
+  bool sameShape(ValueId a, ValueId b) const {
+    return values[a].type.getShape() == values[b].type.getShape();
+  }
+  Uses computeUses() const { return Uses(ops, values.size()); }
+  /// Marks ops dead that no output and no opaque op needs. O(ops).
+  void removeDeadOps();
+  /// Whether an op of this kind depends on single elements alone: elementwise
+  /// ops, and those that only rename elements.
+  static bool isElementwise(OpKind kind) {
+    return kind == OpKind::Elementwise || kind == OpKind::Reshape ||
+           kind == OpKind::Scale;
+  }
+};
+
+/// Values that depend on the marked arguments. O(ops).
+std::vector<bool> dependents(const Graph &graph,
+                             llvm::ArrayRef<ValueId> sources);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_GRAPH_H

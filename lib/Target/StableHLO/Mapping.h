@@ -1,0 +1,57 @@
+//===- Mapping.h - What the user says about an exported step --------------===//
+//
+// The JSON file of --mapping; docs/Import.md describes it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_MAPPING_H
+#define BAGUA_TARGET_STABLEHLO_MAPPING_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace bagua::importer {
+
+/// An argument or a result, by position or by tree path.
+using Position = std::variant<int64_t, std::string>;
+
+struct Mapping {
+  struct State {
+    Position argument, result;
+    /// Empty for the inferred one.
+    std::string name;
+    std::optional<Role> role;
+  };
+  struct Input {
+    Position argument;
+    std::string name;
+    std::optional<Role> role;
+  };
+  struct Gradient {
+    /// The param's name.
+    std::string param;
+    /// Name of the location of the op that makes it.
+    std::string location;
+    /// Which of the ops with this location, in the file's order.
+    int64_t index = 0;
+    int64_t result = 0;
+  };
+
+  std::vector<State> states;
+  std::vector<Input> inputs;
+  std::vector<Gradient> gradients;
+};
+
+/// Parses the text; `name` is the file's, for messages.
+mlir::FailureOr<Mapping> parseMapping(mlir::MLIRContext *context,
+                                      llvm::StringRef text,
+                                      llvm::StringRef name);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_MAPPING_H

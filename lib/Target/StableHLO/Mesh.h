@@ -1,0 +1,80 @@
+//===- Mesh.h - The exported mesh, shardings and replica groups -----------===//
+//
+// Which axes the exported step runs over, how they cut a value, and which set of
+// axes a list of device groups stands for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_MESH_H
+#define BAGUA_TARGET_STABLEHLO_MESH_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bagua::importer {
+
+/// A set of mesh axes, bit i for axis i.
+using AxisMask = uint32_t;
+
+struct MeshAxis {
+  std::string name;
+  int64_t size = 1;
+};
+
+/// Named axes from the outermost in; device ids count the last fastest.
+struct Mesh {
+  std::vector<MeshAxis> axes;
+
+  AxisMask allAxes() const { return (AxisMask(1) << axes.size()) - 1; }
+  int64_t sizeOf(AxisMask mask) const;
+  /// `[data = 2, expert = 4]`, for messages.
+  std::string str() const;
+  /// The set of axes whose coordinates, others fixed, give exactly these groups;
+  /// nothing if there is none. Of several (axes of size 1) the largest set.
+  /// Each group is a list of device ids.
+  std::optional<AxisMask>
+  matchGroups(std::vector<std::vector<int64_t>> groups) const;
+};
+
+/// How a value is cut: the axes of each of its dimensions. Tilings are GSPMD's,
+/// which name no axes: factors of the device list, as strides in device ids.
+struct Sharding {
+  struct Factor {
+    int64_t stride = 1;
+    int64_t size = 1;
+  };
+  /// GSPMD: every factor of the device list, cutting or not.
+  std::vector<Factor> allFactors;
+  /// GSPMD: the factors that cut a dimension.
+  std::vector<Factor> cutting;
+  /// Shardy: names of axes that cut a dimension.
+  std::vector<std::string> axisNames;
+};
+
+/// Reads GSPMD's `{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}`,
+/// `{replicated}`, `{manual}`; an error names what is not understood.
+mlir::FailureOr<Sharding> parseGspmdSharding(mlir::Location loc,
+                                             llvm::StringRef text);
+
+/// Reads Shardy's `[<@mesh, [{"data"}, {}]>, ...]`, one a value.
+mlir::FailureOr<std::vector<Sharding>>
+parseShardySharding(mlir::Location loc, llvm::StringRef text);
+
+/// Reads Shardy's `mesh<["data"=2, "expert"=4]>`.
+mlir::FailureOr<Mesh> parseShardyMesh(mlir::Location loc, llvm::StringRef text);
+
+/// The coarsest mesh of unnamed axes that has every factor of the shardings;
+/// names are empty. Fails where factors cross.
+mlir::FailureOr<Mesh> meshOfShardings(mlir::Location loc, int64_t devices,
+                                      llvm::ArrayRef<Sharding> shardings);
+
+/// The axes that cut a value.
+mlir::FailureOr<AxisMask> axesOfSharding(mlir::Location loc, const Mesh &mesh,
+                                         const Sharding &sharding);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_MESH_H

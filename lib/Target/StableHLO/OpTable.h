@@ -1,0 +1,28 @@
+//===- OpTable.h - What is known of StableHLO's ops -----------------------===//
+//
+// The one place that knows ops by name.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_OPTABLE_H
+#define BAGUA_TARGET_STABLEHLO_OPTABLE_H
+
+#include "Graph.h"
+
+namespace bagua::importer {
+
+/// What an op outside the importer's own kinds is.
+struct OpTraits {
+  OpKind kind = OpKind::Opaque;
+  /// Moves data between devices, and is not AllReduce or AllToAll.
+  bool isOtherCommunication = false;
+  /// Costs no memory traffic of its own: a view, or fused into its users.
+  bool isFree = false;
+};
+
+/// `shape` is of all tensors: an op of an unknown elementwise family is one only
+/// where operands and results agree in shape.
+OpTraits traitsOf(mlir::Operation *op);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_OPTABLE_H

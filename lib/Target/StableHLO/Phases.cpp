@@ -1,0 +1,78 @@
+//===- Phases.cpp - Forward, backward, update -----------------------------===//
+//
+// The phase of every op, by data flow.
+//
+//===----------------------------------------------------------------------===//
+#include "Phases.h"
+#include "Flatten.h"
+
+using namespace bagua;
+using namespace bagua::importer;
+
+/// Values that lead to one of the targets. O(ops).
+static std::vector<bool> leadingTo(const Graph &graph,
+                                   llvm::ArrayRef<ValueId> targets) {
+  std::vector<bool> leads(graph.values.size(), false);
+  for (ValueId target : targets)
+    leads[target] = true;
+  for (const FlatOp &op : llvm::reverse(graph.ops)) {
+    if (op.isDead ||
+        !llvm::any_of(op.results, [&](ValueId r) { return leads[r]; }))
+      continue;
+    for (ValueId operand : op.operands)
+      leads[operand] = true;
+  }
+  return leads;
+}
+
+std::vector<PhaseKind>
+bagua::importer::inferPhases(const Graph &graph, const StepModel &model) {
+  std::vector<ValueId> gradients, batch, losses;
+  for (const Gradient &gradient : model.gradients)
+    gradients.push_back(gradient.value);
+  std::vector<bool> isStateOutput(graph.outputs.size(), false);
+  for (const StepArgument &argument : model.arguments) {
+    if (argument.isState())
+      isStateOutput[argument.output] = true;
+    if (argument.role == Role::Batch)
+      batch.push_back(graph.arguments[argument.argument].value);
+  }
+  std::vector<bool> afterGradient = dependents(graph, gradients);
+  std::vector<bool> dependsOnBatch = dependents(graph, batch);
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (!isStateOutput[index] && !afterGradient[output.value])
+      losses.push_back(output.value);
+  std::vector<bool> leadsToLoss = leadingTo(graph, losses);
+  std::vector<bool> leadsToGradient = leadingTo(graph, gradients);
+
+  std::vector<PhaseKind> phases(graph.ops.size(), PhaseKind::Update);
+  auto any = [](llvm::ArrayRef<ValueId> values, const std::vector<bool> &set) {
+    return llvm::any_of(values, [&](ValueId value) { return set[value]; });
+  };
+  for (auto [index, op] : llvm::enumerate(graph.ops)) {
+    if (op.isDead || any(op.operands, afterGradient))
+      continue;
+    if (any(op.results, leadsToLoss)) {
+      phases[index] = PhaseKind::Forward;
+    } else if (any(op.results, leadsToGradient)) {
+      bool isForward = losses.empty() && !isTransposedScope(op.loc) &&
+                       !scopeOf(op.loc).empty();
+      phases[index] = isForward ? PhaseKind::Forward : PhaseKind::Backward;
+    } else if (any(op.results, dependsOnBatch)) {
+      phases[index] = PhaseKind::Forward;
+    }
+  }
+  // What a forward op uses is no update: the share of its old value in a buffer.
+  std::vector<bool> isUsedForward(graph.values.size(), false);
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const FlatOp &op = graph.ops[i];
+    if (op.isDead)
+      continue;
+    if (phases[i] == PhaseKind::Update && any(op.results, isUsedForward))
+      phases[i] = PhaseKind::Forward;
+    if (phases[i] == PhaseKind::Forward)
+      for (ValueId operand : op.operands)
+        isUsedForward[operand] = true;
+  }
+  return phases;
+}

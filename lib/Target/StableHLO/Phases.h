@@ -1,0 +1,22 @@
+//===- Phases.h - Forward, backward, update -------------------------------===//
+//
+// The phase of every op, by data flow.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_PHASES_H
+#define BAGUA_TARGET_STABLEHLO_PHASES_H
+
+#include "StepModel.h"
+
+namespace bagua::importer {
+
+/// One phase an op. Update: depends on a gradient, or on no batch and leads to
+/// state alone. Forward: leads to an output that is no state (the loss), or
+/// depends on the batch and leads to no gradient. Backward: all else that leads
+/// to a gradient. A step that returns no loss has no such mark; there the
+/// exporter's scopes decide.
+std::vector<PhaseKind> inferPhases(const Graph &graph, const StepModel &model);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_PHASES_H

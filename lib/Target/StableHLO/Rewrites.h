@@ -1,0 +1,59 @@
+//===- Divisors.h - Rewrites of the flat graph ----------------------------===//
+//
+// Replacing values, and the division after a sum: exporters write a mean as a sum
+// and a division by a constant, or a product with one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_REWRITES_H
+#define BAGUA_TARGET_STABLEHLO_REWRITES_H
+
+#include "Graph.h"
+
+namespace bagua::importer {
+
+struct Division {
+  /// The op that divides.
+  OpId op = kNone;
+  /// Which of its operands is divided.
+  unsigned operand = 0;
+  double divisor = 1;
+};
+
+/// The one division by a constant that all uses of `value` pass, after nothing
+/// but conversions and reshapes; nothing if there is none.
+std::optional<Division> findDivision(const Graph &graph, const Uses &uses,
+                                     ValueId value);
+
+/// Values that take the place of others, applied all at once.
+class Replacements {
+public:
+  explicit Replacements(const Graph &graph)
+      : targets(graph.values.size(), kNone) {}
+  void add(ValueId from, ValueId to) { targets[from] = to; }
+  /// What stands for the value in the end.
+  ValueId resolve(ValueId value) const {
+    while (targets[value] != kNone)
+      value = targets[value];
+    return value;
+  }
+  /// Rewrites operands and outputs. O(ops).
+  void apply(Graph &graph) const;
+
+private:
+  std::vector<ValueId> targets;
+};
+
+/// A reshape back to the type from which another came is the value itself. So
+/// that gradients are the same values in every exported form. O(ops).
+void foldReshapeRoundTrips(Graph &graph);
+
+/// The divided value takes the place of the quotient.
+void removeDivision(Graph &graph, const Division &division,
+                    Replacements &replacements);
+
+/// The division becomes a product with `factor`.
+void scaleDivision(Graph &graph, const Division &division, double factor);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_REWRITES_H

@@ -1,0 +1,22 @@
+//===- Splats.h - Values known to be one number ---------------------------===//
+//
+// Constants of an exported step that matter (learning rates, divisors) are
+// splats; this follows them through the ops that exporters put on top.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_SPLATS_H
+#define BAGUA_TARGET_STABLEHLO_SPLATS_H
+
+#include "Graph.h"
+
+namespace bagua::importer {
+
+/// The number that every element of a constant op is; nothing if they differ.
+std::optional<double> splatOf(mlir::Operation *constant);
+
+/// Sets the splats of a static op's results, where its operands' are known.
+void inferSplat(Graph &graph, FlatOp &op);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_SPLATS_H

@@ -1,0 +1,24 @@
+//===- TreePath.h - Names such as params['layer_0']['bias'] ---------------===//
+//
+// Paths into the exporter's trees of arguments and results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_TREEPATH_H
+#define BAGUA_TARGET_STABLEHLO_TREEPATH_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace bagua::importer {
+
+/// `params['a'][0].b` is params, a, 0, b. Empty for what is no path.
+llvm::SmallVector<std::string, 4> parseTreePath(llvm::StringRef text);
+
+/// `a.0.b`.
+std::string joinPath(llvm::ArrayRef<std::string> components);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_TREEPATH_H

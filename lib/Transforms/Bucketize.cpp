@@ -1,0 +1,145 @@
+//===- Bucketize.cpp - bagua-bucketize ------------------------------------===//
+//
+// Reads the gradients' all_reduces into a BucketingProblem, asks Scheduling, and
+// writes each bucket as concat, all_reduce and split.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/Bucketing.h"
+#include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Transforms/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_BUCKETIZEPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+using namespace mlir;
+using namespace bagua;
+
+namespace {
+/// A gradient's all_reduce and when its operand is there.
+struct Candidate {
+  AllReduceOp op;
+  int64_t readyNs;
+};
+} // namespace
+
+/// Whole tensors, whose results have no memory of their own by a name.
+static bool canShare(AllReduceOp reduce) {
+  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
+  return type && !getLayout(type) && !reduce.getCodecAttr() &&
+         !reduce.getNamesAttr();
+}
+
+/// All_reduces of whole gradients, by readiness; the program runs its compute in
+/// block order, one op after the other.
+static SmallVector<Candidate> collectCandidates(StepOp step) {
+  SmallVector<Candidate> candidates;
+  int64_t now = 0;
+  for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
+    now += compute.getCostNs().value_or(0);
+    for (OpResult result : compute->getResults()) {
+      ResultAttr info = compute.getResultInfo(result.getResultNumber());
+      if (!info || !info.getGrad())
+        continue;
+      for (Operation *user : result.getUsers())
+        if (auto reduce = dyn_cast<AllReduceOp>(user))
+          if (canShare(reduce))
+            candidates.push_back({reduce, now});
+    }
+  }
+  return candidates;
+}
+
+static BucketingProblem readProblem(ArrayRef<Candidate> candidates) {
+  BucketingProblem problem;
+  llvm::DenseMap<std::tuple<Type, Attribute, Attribute>, int32_t> classes;
+  for (Candidate candidate : candidates) {
+    auto type = cast<RankedTensorType>(candidate.op.getInput().getType());
+    auto key = std::make_tuple(type.getElementType(),
+                               Attribute(candidate.op.getKindAttr()),
+                               Attribute(candidate.op.getOverAttr()));
+    int32_t shareClass = classes.try_emplace(key, classes.size()).first->second;
+    problem.tensors.push_back(
+        {getElementCount(type) * getElementBytes(type.getElementType()),
+         candidate.readyNs, shareClass});
+  }
+  return problem;
+}
+
+static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket) {
+  if (bucket.size() == 1)
+    return;
+  AllReduceOp last = candidates[bucket.back()].op;
+  SmallVector<Value> inputs;
+  SmallVector<Type> types;
+  int64_t count = 0;
+  for (int32_t index : bucket) {
+    AllReduceOp reduce = candidates[index].op;
+    Value input = reduce.getInput();
+    inputs.push_back(input);
+    types.push_back(input.getType());
+    count += getElementCount(cast<RankedTensorType>(input.getType()));
+  }
+  OpBuilder builder(last);
+  Location location = last.getLoc();
+  auto bucketType = RankedTensorType::get(
+      {count}, cast<RankedTensorType>(types.front()).getElementType());
+  auto concat = builder.create<ConcatOp>(location, bucketType, inputs,
+                                         LayoutAttr(), StringAttr(), ArrayAttr());
+  auto reduced = builder.create<AllReduceOp>(
+      location, bucketType, last.getKindAttr(), concat, CodecAttrInterface(),
+      UnitAttr(), last.getOverAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+  auto split =
+      builder.create<SplitOp>(location, types, reduced.getOutput(),
+                              LayoutAttr(), StringAttr(), ArrayAttr());
+  for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
+    AllReduceOp old = candidates[index].op;
+    old.getOutput().replaceAllUsesWith(output);
+    old.erase();
+  }
+}
+
+namespace {
+struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
+  using BucketizePassBase::BucketizePassBase;
+
+  void runOnOperation() override {
+    StepOp step = getOperation();
+    if (firstBytes < 0 || capBytes < 0 || cycleNs < 1) {
+      step.emitError("expected first-bytes and cap-bytes of at least 0 and "
+                     "cycle-ns of at least 1");
+      return signalPassFailure();
+    }
+    SmallVector<Candidate> candidates = collectCandidates(step);
+    BucketingProblem problem = readProblem(candidates);
+    assert(!problem.check());
+    std::optional<std::vector<Bucket>> buckets = decide(problem);
+    if (!buckets) {
+      step.emitError() << "expected policy none, size, ddp or cycle, found '"
+                       << policy << "'";
+      return signalPassFailure();
+    }
+    assert(!problem.verify(*buckets));
+    for (const Bucket &bucket : *buckets)
+      writeBucket(candidates, bucket);
+    sortTopologically(step);
+  }
+
+private:
+  std::optional<std::vector<Bucket>> decide(const BucketingProblem &problem) {
+    if (policy == "none")
+      return bucketizeAlone(problem);
+    if (policy == "size")
+      return bucketizeBySize(problem, capBytes, capBytes);
+    if (policy == "ddp")
+      return bucketizeBySize(problem, firstBytes, capBytes);
+    if (policy == "cycle")
+      return bucketizeByCycle(problem, capBytes, cycleNs);
+    return std::nullopt;
+  }
+};
+} // namespace

@@ -1,0 +1,135 @@
+//===- Coarsen.cpp - bagua-coarsen ----------------------------------------===//
+//
+// Reads where communication can start or must end, asks Scheduling for clusters,
+// and writes each as one compute op.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/Coarsening.h"
+#include "bagua/Transforms/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_COARSENPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+using namespace mlir;
+using namespace bagua;
+
+/// Describes every op of the step; only compute merges.
+static std::vector<CoarseningOp> readProblem(StepOp step,
+                                             ArrayRef<Operation *> ops) {
+  llvm::DenseSet<Value> seen;
+  auto isFirstUse = [&](Value operand) {
+    bool communicates = operand.getDefiningOp() &&
+                        !isa<ComputeOp>(operand.getDefiningOp());
+    auto argument = dyn_cast<BlockArgument>(operand);
+    bool isParam = argument && step.getArgument(argument.getArgNumber())
+                                       .getRole() == Role::Param;
+    return (communicates || isParam) && seen.insert(operand).second;
+  };
+  std::vector<CoarseningOp> problem;
+  for (Operation *op : ops) {
+    CoarseningOp &entry = problem.emplace_back(CoarseningOp{-1, false, false});
+    auto compute = dyn_cast<ComputeOp>(op);
+    for (Value operand : op->getOperands())
+      entry.startsCluster |= isFirstUse(operand);
+    if (!compute)
+      continue;
+    entry.mergeClass = static_cast<int32_t>(compute.getPhase());
+    for (OpResult result : op->getResults()) {
+      entry.endsCluster |= compute.getResultName(result.getResultNumber()) !=
+                           nullptr;
+      for (Operation *user : result.getUsers())
+        entry.endsCluster |= !isa<ComputeOp>(user);
+    }
+  }
+  return problem;
+}
+
+/// Sums an optional quantity over a cluster; absent where no member has it.
+template <typename Getter>
+static IntegerAttr sumOf(ArrayRef<ComputeOp> cluster, Getter get) {
+  std::optional<int64_t> total;
+  for (ComputeOp op : cluster)
+    if (std::optional<int64_t> value = get(op))
+      total = total.value_or(0) + *value;
+  ComputeOp first = cluster.front();
+  Builder builder(first.getContext());
+  return total ? builder.getI64IntegerAttr(*total) : nullptr;
+}
+
+/// By which the costliest member of a cluster is found.
+static std::tuple<int64_t, int64_t, int64_t> weightOf(ComputeOp op) {
+  return {op.getCostNs().value_or(0), op.getFlops().value_or(0),
+          op.getBytes().value_or(0)};
+}
+
+static void mergeCluster(ArrayRef<ComputeOp> cluster) {
+  llvm::SmallPtrSet<Operation *, 16> members;
+  for (ComputeOp op : cluster)
+    members.insert(op);
+  llvm::SetVector<Value> inputs;
+  SmallVector<OpResult> outputs;
+  for (ComputeOp op : cluster) {
+    for (Value operand : op->getOperands())
+      if (!operand.getDefiningOp() || !members.count(operand.getDefiningOp()))
+        inputs.insert(operand);
+    for (OpResult result : op->getResults()) {
+      bool leaves = llvm::any_of(result.getUsers(), [&](Operation *user) {
+        return !members.count(user);
+      });
+      if (leaves || op.getResultInfo(result.getResultNumber()))
+        outputs.push_back(result);
+    }
+  }
+  ComputeOp costliest = *std::max_element(
+      cluster.begin(), cluster.end(),
+      [](ComputeOp a, ComputeOp b) { return weightOf(a) < weightOf(b); });
+  ComputeOp first = cluster.front();
+  OpBuilder builder(cluster.back());
+  SmallVector<Type> types;
+  for (OpResult output : outputs)
+    types.push_back(output.getType());
+  auto merged = builder.create<ComputeOp>(
+      costliest.getLoc(), types, inputs.getArrayRef(),
+      first.getPhaseAttr(), costliest.getNameAttr(),
+      sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }),
+      sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }),
+      sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }),
+      costliest.getCostSourceAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+  for (auto [index, output] : llvm::enumerate(outputs)) {
+    auto owner = cast<ComputeOp>(output.getOwner());
+    if (ResultAttr info = owner.getResultInfo(output.getResultNumber()))
+      merged.setResultInfo(index, info);
+    output.replaceAllUsesWith(merged->getResult(index));
+  }
+  for (ComputeOp op : llvm::reverse(cluster))
+    op.erase();
+}
+
+namespace {
+struct CoarsenPass : public bagua::impl::CoarsenPassBase<CoarsenPass> {
+  void runOnOperation() override {
+    StepOp step = getOperation();
+    SmallVector<Operation *> ops;
+    for (Operation &op : step.getBody().front().without_terminator())
+      ops.push_back(&op);
+    std::vector<int32_t> clusters = coarsen(readProblem(step, ops));
+    SmallVector<ComputeOp> cluster;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      auto compute = dyn_cast<ComputeOp>(ops[i]);
+      if (compute)
+        cluster.push_back(compute);
+      if (i + 1 < ops.size() && clusters[i + 1] == clusters[i])
+        continue;
+      if (cluster.size() > 1)
+        mergeCluster(cluster);
+      cluster.clear();
+    }
+  }
+};
+} // namespace

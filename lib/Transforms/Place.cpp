@@ -1,0 +1,287 @@
+//===- Place.cpp - bagua-place --------------------------------------------===//
+//
+// Finds values that can share bytes (a bucket and its tensors, operand and result
+// of a collective in place), and lays each such class into an arena or into the
+// program's own tensor.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Scheduling/Aliasing.h"
+#include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Transforms/Names.h"
+#include "bagua/Transforms/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_PLACEPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+using namespace mlir;
+using namespace bagua;
+
+/// Of what lies in an arena: a cache line, and any vector register.
+static constexpr int64_t kArenaAlignment = 64;
+
+namespace {
+/// Values that lie in one piece of memory.
+struct PlaceClass {
+  SmallVector<Value> members;
+  int64_t begin = 0, end = 0;
+};
+
+/// The yield's number: behind all others.
+constexpr size_t kYield = ~size_t(0);
+
+class Placer {
+public:
+  explicit Placer(StepOp step)
+      : step(step), cluster(step.lookupCluster()), block(step), names(step) {}
+
+  LogicalResult run(int64_t maxBytes);
+
+private:
+  LogicalResult nameCrossing();
+  void collect();
+  size_t lastUseOf(Value value);
+  void tieAll();
+  bool tie(Value value, Value base, int64_t delta);
+  void tieInPlace(size_t index, Value result, Value operand);
+  void gather();
+  LogicalResult assign(int64_t maxBytes);
+  std::optional<PlaceAttr> namedPlaceOf(const PlaceClass &shared);
+  void writePlaces();
+
+  int64_t bytesOf(Value value);
+  bool isTouched(Value value) { return numbers.count(value); }
+
+  StepOp step;
+  ClusterOp cluster;
+  BlockOrder block;
+  StepNames names;
+  AliasClasses aliases;
+  /// Of each class, under its number: the last op that uses any member.
+  std::vector<size_t> lastUses;
+  llvm::MapVector<Value, int32_t> numbers;
+  llvm::MapVector<int32_t, PlaceClass> classes;
+  llvm::DenseMap<Value, PlaceAttr> places;
+};
+} // namespace
+
+int64_t Placer::bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
+         getElementBytes(type.getElementType());
+}
+
+/// Whatever the program makes for the runtime has a name.
+LogicalResult Placer::nameCrossing() {
+  for (Operation *op : block) {
+    auto stepOp = cast<StepOpInterface>(op);
+    if (stepOp.isRunByProgram())
+      continue;
+    for (Value operand : op->getOperands()) {
+      auto maker = dyn_cast_or_null<ComputeOp>(operand.getDefiningOp());
+      if (maker)
+        names.nameValue(operand);
+    }
+    for (Type type : op->getResultTypes())
+      if (!isa<RankedTensorType>(type))
+        return op->emitOpError("can't be placed yet: encoded values have no "
+                               "run-time form so far");
+  }
+  return success();
+}
+
+/// Numbers the values that the runtime touches.
+void Placer::collect() {
+  auto touch = [&](Value value) {
+    if (!numbers.insert({value, 0}).second)
+      return;
+    numbers[value] = aliases.add();
+    lastUses.push_back(lastUseOf(value));
+  };
+  for (Operation *op : block) {
+    if (cast<StepOpInterface>(op).isRunByProgram())
+      continue;
+    for (Value operand : op->getOperands())
+      touch(operand);
+    for (Value result : op->getResults())
+      touch(result);
+  }
+}
+
+size_t Placer::lastUseOf(Value value) {
+  size_t last = 0;
+  for (Operation *user : value.getUsers())
+    last = std::max(last, isa<YieldOp>(user) ? kYield : block.indexOf(user));
+  return last;
+}
+
+bool Placer::tie(Value value, Value base, int64_t delta) {
+  int32_t number = numbers[value], baseNumber = numbers[base];
+  size_t lastUse = std::max(lastUses[aliases.classOf(number)],
+                            lastUses[aliases.classOf(baseNumber)]);
+  if (!aliases.tie(number, baseNumber, delta))
+    return false;
+  lastUses[aliases.classOf(number)] = lastUse;
+  return true;
+}
+
+/// The result may take the operand's bytes if nobody needs what they hold later:
+/// no member of the operand's class, all of which hold some of these bytes. A
+/// result with a name of its own has memory of its own.
+void Placer::tieInPlace(size_t index, Value result, Value operand) {
+  if (nameOf(step, result) || bytesOf(result) > bytesOf(operand))
+    return;
+  if (lastUses[aliases.classOf(numbers[operand])] <= index)
+    tie(result, operand, 0);
+}
+
+void Placer::tieAll() {
+  for (auto [index, op] : llvm::enumerate(block)) {
+    if (auto concat = dyn_cast<ConcatOp>(op); concat && !concat.getStriped()) {
+      int64_t offset = 0;
+      for (Value input : concat.getInputs()) {
+        tie(input, concat.getOutput(), offset);
+        offset += bytesOf(input);
+      }
+    } else if (auto split = dyn_cast<SplitOp>(op);
+               split && !split.getStriped()) {
+      int64_t offset = 0;
+      for (Value output : split.getOutputs()) {
+        tie(output, split.getInput(), offset);
+        offset += bytesOf(output);
+      }
+    } else if (isa<AfterOp>(op)) {
+      tie(op->getResult(0), op->getOperand(0), 0);
+    } else if (isa<AllReduceOp, LinearOp>(op)) {
+      tieInPlace(index, op->getResult(0), op->getOperand(0));
+    }
+  }
+}
+
+void Placer::gather() {
+  for (auto &[value, number] : numbers) {
+    PlaceClass &shared = classes[aliases.classOf(number)];
+    int64_t begin = aliases.offsetOf(number);
+    int64_t end = begin + bytesOf(value);
+    bool isFirst = shared.members.empty();
+    shared.begin = isFirst ? begin : std::min(shared.begin, begin);
+    shared.end = isFirst ? end : std::max(shared.end, end);
+    shared.members.push_back(value);
+  }
+}
+
+/// A class that one named tensor spans stays in that tensor's own memory.
+std::optional<PlaceAttr> Placer::namedPlaceOf(const PlaceClass &shared) {
+  StringAttr name;
+  for (Value member : shared.members) {
+    if (bytesOf(member) != shared.end - shared.begin)
+      return std::nullopt;
+    StringAttr found = nameOf(step, member);
+    if (!found)
+      continue;
+    if (name && name != found)
+      return std::nullopt;
+    name = found;
+  }
+  if (!name)
+    return std::nullopt;
+  return PlaceAttr::get(step.getContext(), PlaceKind::Named, name, 0);
+}
+
+LogicalResult Placer::assign(int64_t maxBytes) {
+  MLIRContext *context = step.getContext();
+  auto arena = StringAttr::get(context, "buckets");
+  int64_t used = 0;
+  for (auto &[number, shared] : classes) {
+    if (std::optional<PlaceAttr> named = namedPlaceOf(shared)) {
+      for (Value member : shared.members)
+        places[member] = *named;
+      continue;
+    }
+    for (Value member : shared.members) {
+      int64_t offset = used + aliases.offsetOf(numbers[member]) - shared.begin;
+      places[member] =
+          PlaceAttr::get(context, PlaceKind::Arena, arena, offset);
+    }
+    int64_t bytes = shared.end - shared.begin;
+    used += (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  }
+  if (maxBytes > 0 && used > maxBytes)
+    return step.emitError() << "expected at most " << maxBytes
+                            << " bytes of runtime memory, found " << used;
+  return success();
+}
+
+void Placer::writePlaces() {
+  MLIRContext *context = step.getContext();
+  auto program = PlaceAttr::get(context, PlaceKind::Program,
+                                StringAttr::get(context, "program"), 0);
+  for (Operation *op : block) {
+    SmallVector<Attribute> list;
+    for (Value result : op->getResults())
+      list.push_back(isTouched(result) ? places[result] : program);
+    cast<StepOpInterface>(op).setPlacesAttr(ArrayAttr::get(context, list));
+  }
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    if (!isTouched(argument))
+      continue;
+    ArgumentAttr info = step.getArgument(argument.getArgNumber());
+    step.setArgument(argument.getArgNumber(),
+                     ArgumentAttr::get(context, info.getRole(), info.getName(),
+                                       info.getVaries(), places[argument]));
+  }
+}
+
+LogicalResult Placer::run(int64_t maxBytes) {
+  if (failed(nameCrossing()))
+    return failure();
+  collect();
+  tieAll();
+  gather();
+  // What the program takes back needs a name, unless it lies where a named
+  // tensor does.
+  for (auto &[value, number] : numbers) {
+    Operation *maker = value.getDefiningOp();
+    bool crosses =
+        maker && !isa<ComputeOp>(maker) &&
+        llvm::any_of(value.getUsers(), [](Operation *user) {
+          return isa<YieldOp>(user) ||
+                 cast<StepOpInterface>(user).isRunByProgram();
+        });
+    PlaceClass &shared = classes[aliases.classOf(number)];
+    bool hasName = llvm::any_of(shared.members, [&, number = number,
+                                                 value = value](Value member) {
+      return nameOf(step, member) &&
+             aliases.offsetOf(numbers[member]) == aliases.offsetOf(number) &&
+             bytesOf(member) == bytesOf(value);
+    });
+    if (crosses && !hasName && !names.nameValue(value))
+      return maker->emitOpError("makes a value for the program that can't be "
+                                "given a name");
+  }
+  if (failed(assign(maxBytes)))
+    return failure();
+  writePlaces();
+  return success();
+}
+
+namespace {
+struct PlacePass : public bagua::impl::PlacePassBase<PlacePass> {
+  using PlacePassBase::PlacePassBase;
+
+  void runOnOperation() override {
+    StepOp step = getOperation();
+    if (!step.isScheduled()) {
+      step.emitError("expected a scheduled step, found one without streams");
+      return signalPassFailure();
+    }
+    if (failed(Placer(step).run(maxBytes)))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,25 @@
+//===- RecordStrategy.cpp - bagua-record-strategy -------------------------===//
+//
+// Writes the strategy's text into the module.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_RECORDSTRATEGYPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+namespace {
+struct RecordStrategyPass
+    : public bagua::impl::RecordStrategyPassBase<RecordStrategyPass> {
+  using RecordStrategyPassBase::RecordStrategyPassBase;
+
+  void runOnOperation() override {
+    getOperation()->setAttr("bagua.strategy",
+                            mlir::StringAttr::get(&getContext(), text));
+  }
+};
+} // namespace

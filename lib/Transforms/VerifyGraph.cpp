@@ -1,0 +1,23 @@
+//===- VerifyGraph.cpp - bagua-verify-graph -------------------------------===//
+//
+// The fact analysis as a pass; the analysis itself is the dialect's.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Transforms/Passes.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_VERIFYGRAPHPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+namespace {
+struct VerifyGraphPass
+    : public bagua::impl::VerifyGraphPassBase<VerifyGraphPass> {
+  void runOnOperation() override {
+    if (failed(bagua::verifyGraph(getOperation())))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -1,0 +1,313 @@
+//===- VerifySchedule.cpp - bagua-verify-schedule -------------------------===//
+//
+// Two proofs on two unrolled steps. First, every two conflicting accesses are
+// ordered (Scheduling's HappensBefore); then all executions are alike, so it is
+// enough to play one, in block order, and to see that every read finds the bytes
+// of the value that it means.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Scheduling/HappensBefore.h"
+#include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Transforms/MemoryContents.h"
+#include "bagua/Transforms/Names.h"
+#include "bagua/Transforms/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_VERIFYSCHEDULEPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+using namespace mlir;
+using namespace bagua;
+
+namespace {
+/// The bytes of a value: of one memory, or none where the runtime never sees it.
+struct ByteRange {
+  int32_t memory = -1;
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool isSeen() const { return memory >= 0; }
+  friend bool operator==(const ByteRange &a, const ByteRange &b) {
+    return a.memory == b.memory && a.begin == b.begin && a.end == b.end;
+  }
+};
+
+class ScheduleVerifier {
+public:
+  explicit ScheduleVerifier(StepOp step)
+      : step(step), cluster(step.lookupCluster()), block(step) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult readStreams();
+  LogicalResult readPlaces();
+  LogicalResult verifyState();
+  void addCopy(int32_t copy);
+  void addAccesses(int32_t task, Operation *op);
+  bool movesNothing(Operation *op);
+  LogicalResult verifyOrder();
+  LogicalResult verifyContents();
+  LogicalResult replay(Operation *op, MemoryContents &contents);
+
+  int64_t bytesOf(Value value);
+  ByteRange rangeOf(Value value) { return ranges.lookup(value); }
+  int32_t memoryOf(PlaceAttr place);
+
+  StepOp step;
+  ClusterOp cluster;
+  BlockOrder block;
+  OrderingProblem problem;
+  llvm::DenseMap<StringAttr, int32_t> streamNumbers;
+  /// Arenas and named tensors, by a key that keeps them apart.
+  llvm::MapVector<std::pair<int, StringAttr>, int32_t> memories;
+  llvm::DenseMap<Value, ByteRange> ranges;
+};
+} // namespace
+
+int64_t ScheduleVerifier::bytesOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return 0;
+  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
+         getElementBytes(type.getElementType());
+}
+
+int32_t ScheduleVerifier::memoryOf(PlaceAttr place) {
+  auto key = std::make_pair(int(place.getKind()), place.getName());
+  return memories.insert({key, int32_t(memories.size())}).first->second;
+}
+
+LogicalResult ScheduleVerifier::readStreams() {
+  for (Attribute name : step.getStreamsAttr())
+    streamNumbers.try_emplace(cast<StringAttr>(name), streamNumbers.size());
+  for (Operation *op : block) {
+    StringAttr stream = cast<StepOpInterface>(op).getStreamAttr();
+    if (!stream)
+      return op->emitOpError("expected a stream in a scheduled step");
+    if (!streamNumbers.count(stream))
+      return op->emitOpError() << "is on stream '" << stream.getValue()
+                               << "', which the step doesn't have";
+  }
+  return success();
+}
+
+LogicalResult ScheduleVerifier::readPlaces() {
+  auto rangeAt = [&](PlaceAttr place, Value value) {
+    if (!place || place.getKind() == PlaceKind::Program)
+      return ByteRange();
+    return ByteRange{memoryOf(place), place.getOffset(),
+                     place.getOffset() + bytesOf(value)};
+  };
+  for (BlockArgument argument : step.getBody().getArguments())
+    ranges[argument] = rangeAt(
+        step.getArgument(argument.getArgNumber()).getPlace(), argument);
+  for (Operation *op : block) {
+    ArrayAttr places = cast<StepOpInterface>(op).getPlacesAttr();
+    if (!places)
+      return op->emitOpError("expected places in a scheduled step");
+    for (auto [place, result] : llvm::zip_equal(places, op->getResults()))
+      ranges[result] = rangeAt(cast<PlaceAttr>(place), result);
+  }
+  // What the runtime runs, it must be able to reach.
+  for (Operation *op : block) {
+    if (cast<StepOpInterface>(op).isRunByProgram())
+      continue;
+    for (Value value : llvm::concat<Value>(
+             llvm::to_vector(op->getOperands()),
+             llvm::to_vector_of<Value>(op->getResults())))
+      if (!rangeOf(value).isSeen())
+        return op->emitOpError("has an operand or result in memory that the "
+                               "runtime never sees");
+  }
+  return success();
+}
+
+/// State that the runtime sees stays where it is from step to step.
+LogicalResult ScheduleVerifier::verifyState() {
+  YieldOp yield = step.getYield();
+  for (auto [value, index] :
+       llvm::zip_equal(yield.getValues(), step.getStateArguments())) {
+    ByteRange declared = rangeOf(step.getBody().getArgument(index));
+    if (declared.isSeen() && !(rangeOf(value) == declared))
+      return yield.emitOpError()
+             << "yields state '"
+             << step.getArgument(index).getName().getValue()
+             << "' in another place than its argument's";
+  }
+  return success();
+}
+
+/// An op whose result is its operands' bytes, where they are.
+bool ScheduleVerifier::movesNothing(Operation *op) {
+  auto isLaidOut = [&](ValueRange pieces, Value whole) {
+    ByteRange at = rangeOf(whole);
+    for (Value piece : pieces) {
+      at.end = at.begin + bytesOf(piece);
+      if (!(rangeOf(piece) == at))
+        return false;
+      at.begin = at.end;
+    }
+    return true;
+  };
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return !concat.getStriped() &&
+           isLaidOut(concat.getInputs(), concat.getOutput());
+  if (auto split = dyn_cast<SplitOp>(op))
+    return !split.getStriped() &&
+           isLaidOut(split.getOutputs(), split.getInput());
+  if (auto after = dyn_cast<AfterOp>(op))
+    return rangeOf(after.getInput()) == rangeOf(after.getOutput());
+  return false;
+}
+
+void ScheduleVerifier::addAccesses(int32_t task, Operation *op) {
+  if (movesNothing(op))
+    return;
+  auto add = [&](Value value, bool writes) {
+    ByteRange range = rangeOf(value);
+    if (range.isSeen())
+      problem.accesses.push_back(
+          {task, range.memory, range.begin, range.end, writes});
+  };
+  for (Value operand : op->getOperands())
+    add(operand, false);
+  for (Value result : op->getResults())
+    add(result, true);
+}
+
+/// Adds the tasks of one step; a state argument of the second is what the first
+/// yields for it.
+void ScheduleVerifier::addCopy(int32_t copy) {
+  auto first = static_cast<int32_t>(copy * block.size());
+  llvm::DenseMap<Value, Value> yielded;
+  for (auto [value, index] : llvm::zip_equal(step.getYield().getValues(),
+                                             step.getStateArguments()))
+    yielded[step.getBody().getArgument(index)] = value;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    auto task = static_cast<int32_t>(first + index);
+    problem.streams.push_back(
+        streamNumbers.lookup(cast<StepOpInterface>(op).getStreamAttr()));
+    auto &dependencies = problem.dependencies.emplace_back();
+    for (Value operand : op->getOperands()) {
+      int32_t base = first;
+      if (isa<BlockArgument>(operand)) {
+        operand = yielded.lookup(operand);
+        base -= block.size();
+      }
+      if (base < 0 || !operand)
+        continue;
+      if (std::optional<size_t> from = block.definitionOf(operand))
+        dependencies.push_back(static_cast<int32_t>(base + *from));
+    }
+    addAccesses(task, op);
+  }
+}
+
+LogicalResult ScheduleVerifier::verifyOrder() {
+  problem.streamCount = static_cast<int32_t>(streamNumbers.size());
+  addCopy(0);
+  addCopy(1);
+  assert(!problem.check());
+  auto conflicts = findUnorderedConflicts(problem, /*limit=*/1);
+  if (conflicts.empty())
+    return success();
+  auto [i, j] = conflicts.front();
+  const MemoryAccess &a = problem.accesses[i], &b = problem.accesses[j];
+  Operation *earlier = block[a.task % block.size()];
+  Operation *later = block[b.task % block.size()];
+  bool crosses = a.task / block.size() != b.task / block.size();
+  StringRef memory;
+  for (auto &[key, number] : memories)
+    if (number == b.memory)
+      memory = key.second.getValue();
+  InFlightDiagnostic diagnostic =
+      later->emitOpError() << (b.writes ? "writes" : "reads") << " bytes "
+                           << std::max(a.begin, b.begin) << " to "
+                           << std::min(a.end, b.end) << " of '" << memory
+                           << "'" << (crosses ? " in the next step" : "")
+                           << ", unordered with another op";
+  diagnostic.attachNote(earlier->getLoc())
+      << "which " << (a.writes ? "writes" : "reads") << " them on stream '"
+      << cast<StepOpInterface>(earlier).getStreamAttr().getValue() << "'";
+  return diagnostic;
+}
+
+LogicalResult ScheduleVerifier::replay(Operation *op,
+                                       MemoryContents &contents) {
+  for (Value operand : op->getOperands()) {
+    ByteRange range = rangeOf(operand);
+    if (!range.isSeen() || isa<AfterOp>(op))
+      continue;
+    if (contents.holds(operand, range.memory, range.begin))
+      continue;
+    InFlightDiagnostic diagnostic = op->emitOpError()
+                                    << "reads a value whose bytes have been "
+                                       "overwritten";
+    diagnostic.attachNote(operand.getLoc()) << "the value is made here";
+    return diagnostic;
+  }
+  if (auto concat = dyn_cast<ConcatOp>(op); concat && !concat.getStriped())
+    contents.defineConcat(concat.getOutput(), concat.getInputs());
+  else if (auto split = dyn_cast<SplitOp>(op); split && !split.getStriped())
+    contents.defineSplit(split.getInput(), split.getOutputs());
+  else if (auto after = dyn_cast<AfterOp>(op))
+    contents.defineConcat(after.getOutput(), after.getInput());
+  else
+    for (Value result : op->getResults())
+      contents.defineFresh(result, bytesOf(result));
+  for (Value result : op->getResults())
+    if (ByteRange range = rangeOf(result); range.isSeen())
+      contents.write(result, range.memory, range.begin);
+  return success();
+}
+
+LogicalResult ScheduleVerifier::verifyContents() {
+  MemoryContents contents;
+  for (int copy = 0; copy < 2; ++copy) {
+    for (BlockArgument argument : step.getBody().getArguments()) {
+      ByteRange range = rangeOf(argument);
+      ArgumentAttr info = step.getArgument(argument.getArgNumber());
+      if (copy == 0 || !info.isState()) {
+        contents.defineFresh(argument, bytesOf(argument));
+        if (range.isSeen())
+          contents.write(argument, range.memory, range.begin);
+      }
+    }
+    for (Operation *op : block)
+      if (failed(replay(op, contents)))
+        return failure();
+    SmallVector<Value> arguments;
+    for (unsigned index : step.getStateArguments())
+      arguments.push_back(step.getBody().getArgument(index));
+    contents.rename(step.getYield().getValues(), arguments);
+  }
+  return success();
+}
+
+LogicalResult ScheduleVerifier::run() {
+  if (failed(readStreams()) || failed(readPlaces()) || failed(verifyState()) ||
+      failed(verifyOrder()))
+    return failure();
+  return verifyContents();
+}
+
+namespace {
+struct VerifySchedulePass
+    : public bagua::impl::VerifySchedulePassBase<VerifySchedulePass> {
+  void runOnOperation() override {
+    StepOp step = getOperation();
+    if (!step.isScheduled()) {
+      step.emitError("expected a scheduled step, found one without streams");
+      return signalPassFailure();
+    }
+    if (failed(ScheduleVerifier(step).run()))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -1,0 +1,33 @@
+// RUN: %round-trip
+// RUN: bagua-opt --bagua-verify-graph %s -o /dev/null
+
+// The same, scheduled: streams, launch order, places. Gradients lie next to each
+// other, so concat and split cost nothing.
+!a = tensor<32x512xf32>
+!s = tensor<f32>
+!w1 = tensor<1024xf32>
+!w2 = tensor<2048xf32>
+!w3 = tensor<4096xf32>
+!b = tensor<7168xf32>
+bagua.cluster @pod
+    axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000, sharers = 8>,
+          #bagua.axis<"gpu", size = 8, latency_ns = 3000, bytes_per_s = 200000000000>]
+    device #bagua.device<flop_per_s = 120000000000000, bytes_per_s = 900000000000, launch_ns = 5000>
+bagua.step @train on @pod data [node, gpu] streams [compute, comm, update] (
+    batch %x "batch" : !a, input %lr "lr" : !s,
+    param %w1 "l1.weight" : !w1, param %w2 "l2.weight" : !w2, param %w3 "l3.weight" : !w3) {
+  %a1 = bagua.compute forward "l1"(%x, %w1) on compute at [program] : (!a, !w1) -> (!a)
+  %a2 = bagua.compute forward "l2"(%a1, %w2) on compute at [program] : (!a, !w2) -> (!a)
+  %a3 = bagua.compute forward "l3"(%a2, %w3) on compute at [program] : (!a, !w3) -> (!a)
+  %d3, %g3 = bagua.compute backward "l3"(%a3, %a2, %w3) on compute at [program, grads:0] : (!a, !a, !w3) -> (!a, !w3 grad "l3.weight")
+  %r3 = bagua.all_reduce mean %g3 over [node, gpu] on comm at [grads:0] : !w3
+  %d2, %g2 = bagua.compute backward "l2"(%d3, %a1, %w2) on compute at [program, grads:16384] : (!a, !a, !w2) -> (!a, !w2 grad "l2.weight")
+  %g1 = bagua.compute backward "l1"(%d2, %x) on compute at [grads:24576] : (!a, !a) -> (!w1 grad "l1.weight")
+  %b1 = bagua.concat %g2, %g1 on comm at [grads:16384] : !w2, !w1 -> tensor<3072xf32>
+  %c1 = bagua.all_reduce mean %b1 over [node, gpu] on comm at [grads:16384] : tensor<3072xf32>
+  %r2, %r1 = bagua.split %c1 on comm at [grads:16384, grads:24576] : tensor<3072xf32> -> !w2, !w1
+  %w3n = bagua.sgd (%w3) grad %r3 lr %lr on update at ["l3.weight"] : !w3, !s
+  %w2n = bagua.sgd (%w2) grad %r2 lr %lr on update at ["l2.weight"] : !w2, !s
+  %w1n = bagua.sgd (%w1) grad %r1 lr %lr on update at ["l1.weight"] : !w1, !s
+  bagua.yield %w1n, %w2n, %w3n : !w1, !w2, !w3
+}

@@ -1,0 +1,26 @@
+// RUN: bagua-opt %s --split-input-file --verify-diagnostics
+
+// What a cluster may not be.
+
+// A cluster has ranks.
+// expected-error @+1 {{expected at least one axis}}
+bagua.cluster @c axes []
+
+// -----
+
+// Axes are told apart by name.
+// expected-error @+1 {{expected unique names of axes, found 'gpu' twice}}
+bagua.cluster @c axes [#bagua.axis<"gpu", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                       #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+
+// -----
+
+// Servers stand on the coordinates of axes that there are.
+// expected-error @+1 {{has no axis 'rack', named by servers_on}}
+bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers_on [rack]
+
+// -----
+
+// No dedicated servers is no `servers`.
+// expected-error @+1 {{attribute 'servers' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers 0

@@ -1,0 +1,181 @@
+// RUN: bagua-opt %s --split-input-file --verify-diagnostics
+
+// What structured arithmetic may not be.
+
+// A combination has a term.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected at least one operand}}
+  %r = "bagua.linear"() <{coefficients = array<f32>}> : () -> tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// Each term has a coefficient.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected one coefficient for each of 2 operands, found 1}}
+  %r = bagua.linear [0.5] (%x, %w) : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// Coefficients are numbers.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected finite coefficients}}
+  %r = "bagua.linear"(%x) <{coefficients = array<f32: 0x7F800000>}> : (tensor<8xf32>) -> tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// Terms have the result's type.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %e "e" : tensor<4xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected operands of the result's type 'tensor<8xf32>', found 'tensor<4xf32>'}}
+  %r = "bagua.linear"(%e) <{coefficients = array<f32: 1.0>}> : (tensor<4xf32>) -> tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// Plain SGD has one state
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected 1 states without momentum, found 2}}
+  %n, %k = bagua.sgd (%w, %m) grad %g lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// ... and momentum is a second.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected 2 states with momentum, found 1}}
+  %n = bagua.sgd (%w) momentum 0.9 grad %g lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// There is a learning rate
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected a learning rate, as a value or as an attribute}}
+  %n = "bagua.sgd"(%w, %g) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// ... and only one.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected a learning rate, as a value or as an attribute}}
+  %n = "bagua.sgd"(%w, %g, %lr) <{lr_value = 0.1 : f32, operandSegmentSizes = array<i32: 1, 1, 1>}> : (tensor<8xf32>, tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Each state has a next one.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected one result for each of 1 states, found 2}}
+  %n:2 = "bagua.sgd"(%w, %g) <{lr_value = 0.1 : f32, operandSegmentSizes = array<i32: 1, 1, 0>}> : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// States, old and new, have the gradient's type.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected states of the gradient's type 'tensor<8xf32>', found 'tensor<4xf32>'}}
+  %n = "bagua.sgd"(%w, %g) <{lr_value = 0.1 : f32, operandSegmentSizes = array<i32: 1, 1, 0>}> : (tensor<8xf32>, tensor<8xf32>) -> tensor<4xf32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Adam has a param and two moments.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected 3 states (param, first and second moment), found 2}}
+  %n, %k = bagua.adam (%w, %m) grad %g lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Betas are rates of decay.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected betas of at least 0 and below 1, found 9.000000e-01 and 1.000000e+00}}
+  %n, %k, %j = bagua.adam (%w, %m, %m) betas [0.9, 1.0] grad %g lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Bias is corrected in one of two ways, or not.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected none, moments or step_size, found 'both'}}
+  %n, %k, %j = bagua.adam (%w, %m, %m) bias_correction both grad %g lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Adam has a learning rate too.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>, input %lr "lr" : tensor<f32>) {
+  // expected-error @+1 {{expected a learning rate, as a value or as an attribute}}
+  %n:3 = "bagua.adam"(%w, %m, %m, %g) <{operandSegmentSizes = array<i32: 3, 1, 0>}> : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// A product is of matrices.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %p "p" : tensor<6x4xf32>, param %q "q" : tensor<6x3xf32>, param %v "v" : tensor<6xf32>) {
+  // expected-error @+1 {{expected a matrix of floats without layout, found 'tensor<6xf32>'}}
+  %r = bagua.matmul %p, %v : tensor<6x4xf32>, tensor<6xf32> -> tensor<6x6xf32>
+  bagua.yield %p, %q, %v : tensor<6x4xf32>, tensor<6x3xf32>, tensor<6xf32>
+}
+
+// -----
+
+// Inner dimensions agree.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %p "p" : tensor<6x4xf32>, param %q "q" : tensor<6x3xf32>, param %v "v" : tensor<6xf32>) {
+  // expected-error @+1 {{expected inner dimensions to agree, found 4 and 6}}
+  %r = bagua.matmul %p, %q : tensor<6x4xf32>, tensor<6x3xf32> -> tensor<6x3xf32>
+  bagua.yield %p, %q, %v : tensor<6x4xf32>, tensor<6x3xf32>, tensor<6xf32>
+}
+
+// -----
+
+// Outer dimensions are the result's.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %p "p" : tensor<6x4xf32>, param %q "q" : tensor<6x3xf32>, param %v "v" : tensor<6xf32>) {
+  // expected-error @+1 {{expected result 'tensor<4x3xf32>', found 'tensor<3x4xf32>'}}
+  %r = bagua.matmul transpose_lhs %p, %q : tensor<6x4xf32>, tensor<6x3xf32> -> tensor<3x4xf32>
+  bagua.yield %p, %q, %v : tensor<6x4xf32>, tensor<6x3xf32>, tensor<6xf32>
+}
+
+// -----
+
+// Columns of a matrix are made orthonormal.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %p "p" : tensor<6x4xf32>, param %q "q" : tensor<6x3xf32>, param %v "v" : tensor<6xf32>) {
+  // expected-error @+1 {{expected a matrix of floats without layout, found 'tensor<6xf32>'}}
+  %r = bagua.orthonormalize %v : tensor<6xf32>
+  bagua.yield %p, %q, %v : tensor<6x4xf32>, tensor<6x3xf32>, tensor<6xf32>
+}

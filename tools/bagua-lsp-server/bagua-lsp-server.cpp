@@ -1,0 +1,16 @@
+//===- bagua-lsp-server.cpp - Editor support for bagua IR -----------------===//
+//
+// MLIR's language server with the bagua dialect.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+
+#include <cstdlib>
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<bagua::BaguaDialect>();
+  return failed(mlir::MlirLspServerMain(argc, argv, registry)) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,19 @@
+//===- bagua-reduce.cpp - Shrinks a step that shows a fault ---------------===//
+//
+// MLIR's test-case reducer with the bagua dialect.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "mlir/Reducer/Passes.h"
+#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+
+#include <cstdlib>
+
+int main(int argc, char **argv) {
+  mlir::registerReducerPasses();
+  mlir::DialectRegistry registry;
+  registry.insert<bagua::BaguaDialect>();
+  mlir::MLIRContext context(registry);
+  return failed(mlir::mlirReduceMain(argc, argv, context)) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

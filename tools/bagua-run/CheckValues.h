@@ -1,0 +1,54 @@
+//===- CheckValues.h - What --check fills tensors with --------------------===//
+//
+// Values that anyone can compute again: a function of rank, tensor, step and
+// element. So a check needs no second copy of any tensor and no message between
+// ranks. The expected results here are written down independently of the
+// runtime's kernels.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_RUN_CHECKVALUES_H
+#define BAGUA_TOOLS_BAGUA_RUN_CHECKVALUES_H
+
+#include "bagua/Support/DataType.h"
+#include "bagua/Support/ReduceKind.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bagua::run {
+
+/// Names a tensor's values on a rank in a step.
+uint64_t valueKey(const std::string &tensor, int64_t rank, int64_t step);
+
+/// Elements [begin, begin + count) of the values `key`. Floating-point values
+/// have full mantissas and magnitudes in [0.25, 4), so that sums round and their
+/// order shows; about 0.5 ns an element.
+void generateValues(DataType type, uint64_t key, int64_t begin, int64_t count,
+                    std::byte *output);
+
+/// The reduction of the values of `keys`, in their order, as docs/Semantics.md
+/// says.
+void expectReduced(DataType type, ReduceKind kind,
+                   const std::vector<uint64_t> &keys, int64_t begin,
+                   int64_t count, std::byte *output);
+
+/// Whether equal, bit by bit. If not, where first, and how far apart at most.
+struct Comparison {
+  int64_t firstDifference = -1;
+  double maxError = 0;
+};
+void compareValues(DataType type, const std::byte *expected,
+                   const std::byte *found, int64_t begin, int64_t count,
+                   Comparison &result);
+
+/// One element as a number, for messages.
+double valueAt(DataType type, const std::byte *data, int64_t index);
+
+/// Changes if any bit of `size` bytes does. Faster than memory.
+uint64_t digest(const std::byte *data, size_t size);
+
+} // namespace bagua::run
+
+#endif // BAGUA_TOOLS_BAGUA_RUN_CHECKVALUES_H

@@ -1,0 +1,266 @@
+//===- Checker.cpp - Whether a rank gets the numbers that the plan promises ===//
+//
+// Expected values are computed piece by piece and never kept.
+//
+//===----------------------------------------------------------------------===//
+#include "Checker.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <set>
+
+namespace bagua::run {
+namespace {
+
+namespace fb = runtime::fb;
+
+constexpr int64_t kPiece = 16384;
+constexpr size_t kMaxFailures = 8;
+
+const fb::Tensor &tensorAt(const Plan &plan, uint32_t tensor) {
+  return *plan.root().tensors()->Get(tensor);
+}
+
+DataType typeOf(const fb::Tensor &tensor) {
+  return static_cast<DataType>(tensor.type());
+}
+
+int64_t elementsOf(const fb::Tensor &tensor) {
+  int64_t count = 1;
+  if (tensor.shape())
+    for (int64_t size : *tensor.shape())
+      count *= size;
+  return count;
+}
+
+std::vector<int64_t> axesOf(const fb::Relation &relation) {
+  std::vector<int64_t> axes;
+  if (relation.axes())
+    axes.assign(relation.axes()->begin(), relation.axes()->end());
+  return axes;
+}
+
+/// Whether all ranks of a group hold equal bits: whole tensors.
+bool isEqualInGroup(const Plan &plan, const fb::Relation &relation) {
+  auto *layout = tensorAt(plan, relation.tensor()).layout();
+  return relation.relation() == fb::RelationKind::Reduced &&
+         (!layout || layout->size() == 0);
+}
+
+} // namespace
+
+void CheckResult::fail(double error, const std::string &what) {
+  passed = false;
+  maxError = std::max(maxError, error);
+  if (failures.size() < kMaxFailures)
+    failures.push_back(what);
+}
+
+int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
+  const fb::Tensor &tensor = tensorAt(plan, number);
+  return runtime::localCount(elementsOf(tensor),
+                             runtime::readLayout(tensor.layout()),
+                             plan.cluster(), rank);
+}
+
+RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
+    : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
+      relationOf(filled.size(), -1), lastChecked(filled.size(), -1),
+      checkedSteps(filled.size(), 0) {
+  const auto &contract = *plan.root().contract();
+  for (uint32_t i = 0; i < contract.size(); ++i)
+    relationOf[contract.Get(i)->tensor()] = i;
+}
+
+uint64_t RankChecker::keyOf(uint32_t tensor, int64_t ofRank,
+                            int64_t step) const {
+  return valueKey(tensorAt(plan, tensor).name()->str(), ofRank, step);
+}
+
+void RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
+  generateValues(typeOf(tensorAt(plan, tensor)), keyOf(tensor, rank, step), 0,
+                 localElements(plan, tensor, rank), data);
+  filled[tensor] = step;
+}
+
+void RankChecker::check(uint32_t tensor, const std::byte *data) {
+  int64_t relation = relationOf[tensor];
+  uint32_t of = relation < 0
+                    ? tensor
+                    : plan.root().contract()->Get(relation)->of();
+  int64_t step = filled[of];
+  if (step <= lastChecked[tensor])
+    return; // the program looks at it again
+  lastChecked[tensor] = step;
+  ++checkedSteps[tensor];
+  if (relation < 0)
+    checkUnchanged(tensor, step, data);
+  else
+    checkRelation(static_cast<uint32_t>(relation), step, data);
+}
+
+/// `expect(begin, count, output)` writes what elements must be.
+template <typename Expect>
+void RankChecker::compare(uint32_t number, int64_t step, int64_t count,
+                          const std::byte *data, Expect expect) {
+  const fb::Tensor &tensor = tensorAt(plan, number);
+  DataType type = typeOf(tensor);
+  int64_t bytes = dataTypeBytes(type);
+  std::vector<std::byte> expected(kPiece * bytes);
+  std::string example;
+  Comparison result;
+  for (int64_t begin = 0; begin < count; begin += kPiece) {
+    int64_t size = std::min(kPiece, count - begin);
+    expect(begin, size, expected.data());
+    compareValues(type, expected.data(), data + begin * bytes, begin, size,
+                  result);
+    if (result.firstDifference >= begin && example.empty()) {
+      int64_t at = result.firstDifference;
+      example = absl::StrFormat(
+          "tensor '%s' on rank %d in step %d: element %d is %.9g, the contract "
+          "says %.9g",
+          tensor.name()->str(), rank, step, at, valueAt(type, data, at),
+          valueAt(type, expected.data(), at - begin));
+    }
+  }
+  if (result.firstDifference >= 0)
+    found.fail(result.maxError, example);
+}
+
+void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
+                                 const std::byte *data) {
+  compare(tensor, step, localElements(plan, tensor, rank), data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            generateValues(typeOf(tensorAt(plan, tensor)),
+                           keyOf(tensor, rank, step), begin, count, output);
+          });
+}
+
+void RankChecker::checkRelation(uint32_t number, int64_t step,
+                                const std::byte *data) {
+  const fb::Relation &relation = *plan.root().contract()->Get(number);
+  bool isEqual = isEqualInGroup(plan, relation);
+  if (isEqual)
+    digests[{number, step}] =
+        digest(data, localElements(plan, relation.tensor(), rank) *
+                         dataTypeBytes(
+                             typeOf(tensorAt(plan, relation.tensor()))));
+  if (relation.relation() == fb::RelationKind::AllToAll)
+    checkAllToAll(relation, step, data);
+  else if (!isEqual ||
+           plan.topology().positionInGroup(rank, axesOf(relation)) == 0)
+    checkReduced(relation, step, data);
+}
+
+void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
+                               const std::byte *data) {
+  const fb::Tensor &tensor = tensorAt(plan, relation.tensor());
+  std::vector<uint64_t> keys;
+  for (int64_t member : plan.topology().groupOf(rank, axesOf(relation)))
+    keys.push_back(keyOf(relation.of(), member, step));
+  ElementRange range =
+      runtime::workerRange(elementsOf(tensor),
+                           runtime::readLayout(tensor.layout()),
+                           plan.cluster(), rank);
+  compare(relation.tensor(), step, range.size(), data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            expectReduced(typeOf(tensor),
+                          static_cast<ReduceKind>(relation.reduce()), keys,
+                          range.begin + begin, count, output);
+          });
+}
+
+/// Follows each element of the result back to the rank and place it came from.
+void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
+                                const std::byte *data) {
+  const fb::Tensor &of = tensorAt(plan, relation.of());
+  std::vector<int64_t> group =
+      plan.topology().groupOf(rank, axesOf(relation));
+  auto size = static_cast<int64_t>(group.size());
+  int64_t position = plan.topology().positionInGroup(rank, axesOf(relation));
+  std::vector<uint64_t> keys;
+  for (int64_t member : group)
+    keys.push_back(keyOf(relation.of(), member, step));
+  // A block has the operand's shape with the split dimension cut. Runs of
+  // `splitInner` elements are together in the operand, of `concatInner` in the
+  // result.
+  int64_t splitInner = 1, concatInner = 1;
+  for (uint32_t i = 0; i < of.shape()->size(); ++i) {
+    int64_t dimension = of.shape()->Get(i);
+    if (i == relation.split_dim())
+      dimension /= size;
+    splitInner *= i >= relation.split_dim() ? dimension : 1;
+    concatInner *= i >= relation.concat_dim() ? dimension : 1;
+  }
+  DataType type = typeOf(of);
+  int64_t bytes = dataTypeBytes(type);
+  compare(relation.tensor(), step, elementsOf(of), data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            for (int64_t i = begin; i < begin + count;) {
+              int64_t run = i / concatInner;
+              int64_t inRun = i % concatInner;
+              int64_t member = run % size;
+              int64_t inBlock = run / size * concatInner + inRun;
+              int64_t inSplit = inBlock % splitInner;
+              int64_t source =
+                  (inBlock / splitInner * size + position) * splitInner +
+                  inSplit;
+              int64_t length =
+                  std::min({concatInner - inRun, splitInner - inSplit,
+                            begin + count - i});
+              generateValues(type, keys[member], source, length,
+                             output + (i - begin) * bytes);
+              i += length;
+            }
+          });
+}
+
+CheckResult mergeChecks(const Plan &plan,
+                        const std::vector<RankChecker> &ranks, int64_t steps) {
+  CheckResult result;
+  for (const RankChecker &rank : ranks) {
+    result.passed &= rank.found.passed;
+    result.maxError = std::max(result.maxError, rank.found.maxError);
+    for (const std::string &failure : rank.found.failures)
+      result.fail(0, failure);
+  }
+  for (const RankChecker &rank : ranks)
+    for (auto &[place, found] : rank.digests) {
+      const fb::Relation &relation = *plan.root().contract()->Get(place.first);
+      int64_t first =
+          plan.topology().groupOf(rank.rank, axesOf(relation))[0];
+      auto other = ranks[first].digests.find(place);
+      if (other != ranks[first].digests.end() && other->second != found)
+        result.fail(0, absl::StrFormat(
+                           "tensor '%s' in step %d: rank %d has other bits "
+                           "than rank %d",
+                           tensorAt(plan, relation.tensor()).name()->str(),
+                           place.second, rank.rank, first));
+    }
+
+  // What the contract names, and what the program gives without any relation.
+  // What a relation only reads need not come back: its result is checked.
+  std::set<uint32_t> expected, read;
+  for (const fb::Relation *relation : *plan.root().contract()) {
+    expected.insert(relation->tensor());
+    read.insert(relation->of());
+  }
+  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
+    if (tensorAt(plan, i).given_by_program() && !read.count(i))
+      expected.insert(i);
+  result.tensors = static_cast<int64_t>(expected.size());
+  for (const RankChecker &rank : ranks)
+    for (uint32_t tensor : expected)
+      if (plan.cluster().isWorker(rank.rank) &&
+          rank.checkedSteps[tensor] != steps)
+        result.fail(0, absl::StrFormat(
+                           "tensor '%s' on rank %d was given back in %d of %d "
+                           "steps",
+                           tensorAt(plan, tensor).name()->str(), rank.rank,
+                           rank.checkedSteps[tensor], steps));
+  return result;
+}
+
+} // namespace bagua::run

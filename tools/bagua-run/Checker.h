@@ -1,0 +1,91 @@
+//===- Checker.h - Whether a rank gets the numbers that the plan promises -===//
+//
+// Goes by the plan's contract and by nothing else of it: what the instructions
+// do is what is being checked. Each rank fills what it gives and looks at what it
+// takes back; where the contract says that a group's ranks get the same, the
+// first one compares with the contract and the others' digests with its.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_RUN_CHECKER_H
+#define BAGUA_TOOLS_BAGUA_RUN_CHECKER_H
+
+#include "CheckValues.h"
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bagua::run {
+
+using runtime::Plan;
+
+struct CheckResult {
+  bool passed = true;
+  double maxError = 0;
+  /// Tensors in the contract, or given and not in it.
+  int64_t tensors = 0;
+  /// What went wrong, at most a few.
+  std::vector<std::string> failures;
+
+  void fail(double error, const std::string &what);
+};
+
+/// One rank's side.
+class RankChecker {
+public:
+  RankChecker(const Plan &plan, int64_t rank);
+
+  /// Fills what the program is about to give in `step`.
+  void fill(uint32_t tensor, int64_t step, std::byte *data);
+  /// Looks at what the program has just taken back.
+  void check(uint32_t tensor, const std::byte *data);
+
+  const CheckResult &result() const { return found; }
+
+private:
+  friend CheckResult
+  mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
+              int64_t steps);
+
+  void checkRelation(uint32_t number, int64_t step, const std::byte *data);
+  void checkReduced(const runtime::fb::Relation &relation, int64_t step,
+                    const std::byte *data);
+  void checkAllToAll(const runtime::fb::Relation &relation, int64_t step,
+                     const std::byte *data);
+  void checkUnchanged(uint32_t tensor, int64_t step, const std::byte *data);
+  template <typename Expect>
+  void compare(uint32_t tensor, int64_t step, int64_t count,
+               const std::byte *data, Expect expect);
+  uint64_t keyOf(uint32_t tensor, int64_t ofRank, int64_t step) const;
+
+  const Plan &plan;
+  const int64_t rank;
+  CheckResult found;
+  /// By tensor: the step whose values it was filled with last; -1 before.
+  std::vector<int64_t> filled;
+  /// By tensor: its relation's number; -1 if it has none.
+  std::vector<int64_t> relationOf;
+  /// By tensor: the step that was checked last, and how many were.
+  std::vector<int64_t> lastChecked;
+  std::vector<int64_t> checkedSteps;
+  /// By relation and step, what others of the group must have too.
+  std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
+};
+
+/// Compares the ranks with each other, and looks for tensors that were not
+/// checked in each of `steps` steps.
+CheckResult mergeChecks(const Plan &plan,
+                        const std::vector<RankChecker> &ranks, int64_t steps);
+
+/// Elements of a tensor that a rank stores.
+int64_t localElements(const Plan &plan, uint32_t tensor, int64_t rank);
+
+} // namespace bagua::run
+
+#endif // BAGUA_TOOLS_BAGUA_RUN_CHECKER_H

@@ -1,0 +1,145 @@
+//===- Options.cpp - The command line of bagua-run ------------------------===//
+//
+// --flag, --flag=value or --flag value; everything else is the plan.
+//
+//===----------------------------------------------------------------------===//
+#include "Options.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <functional>
+#include <utility>
+
+namespace bagua::run {
+namespace {
+
+struct Flag {
+  const char *name;
+  /// What it takes, for --help; null for a switch.
+  const char *value;
+  const char *help;
+  /// False for a bad value. A switch gets the empty string.
+  std::function<bool(Options &, const std::string &)> set;
+};
+
+bool setCount(int64_t &to, const std::string &text, int64_t least) {
+  return absl::SimpleAtoi(text, &to) && to >= least;
+}
+
+bool setNumber(double &to, const std::string &text, bool mayBeZero) {
+  return absl::SimpleAtod(text, &to) && to < 1e9 &&
+         (mayBeZero ? to >= 0 : to > 0);
+}
+
+const std::vector<Flag> &flags() {
+  static const std::vector<Flag> table = {
+      {"ranks", "N", "ranks, servers included (default: the plan's)",
+       [](Options &o, auto &text) { return setCount(o.ranks, text, 1); }},
+      {"communicator", "NAME", "in-process (default), gloo or nccl",
+       [](Options &o, auto &text) {
+         o.communicator = text;
+         return text == "in-process" || text == "gloo" || text == "nccl";
+       }},
+      {"timeout", "S", "seconds after which a wait is an error (default 600)",
+       [](Options &o, auto &text) {
+         return setNumber(o.timeoutSeconds, text, false);
+       }},
+      {"check", nullptr,
+       "first run 3 steps whose every result is compared, bit by bit, with\n"
+       "what the plan's contract says",
+       [](Options &o, auto &) { return o.check = true; }},
+      {"steps", "K", "steps to time (default 10)",
+       [](Options &o, auto &text) { return setCount(o.steps, text, 1); }},
+      {"time-scale", "X",
+       "factor on the predicted times of the program's compute (default 1;\n"
+       "0: none)",
+       [](Options &o, auto &text) { return setNumber(o.timeScale, text, true); }},
+      {"trace", "F.json", "write a Chrome trace of the run",
+       [](Options &o, auto &text) {
+         o.trace = text;
+         return !text.empty();
+       }},
+      {"json", nullptr, "print the summary as JSON",
+       [](Options &o, auto &) { return o.json = true; }},
+      {"throw-on-rank", "R", "throw on rank R in its last step (for tests)",
+       [](Options &o, auto &text) { return setCount(o.throwOnRank, text, 0); }},
+      {"help", nullptr, "print this",
+       [](Options &o, auto &) { return o.help = true; }},
+      {"version", nullptr, "print the version",
+       [](Options &o, auto &) { return o.version = true; }},
+  };
+  return table;
+}
+
+absl::Status invalid(const std::string &message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(message, " (see bagua-run --help)"));
+}
+
+} // namespace
+
+absl::StatusOr<Options>
+parseOptions(const std::vector<std::string> &arguments) {
+  Options options;
+  bool hasPlan = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string &argument = arguments[i];
+    if (!absl::StartsWith(argument, "--")) {
+      if (hasPlan)
+        return invalid(absl::StrCat("expected one plan, found '", options.plan,
+                                    "' and '", argument, "'"));
+      hasPlan = true;
+      options.plan = argument;
+      continue;
+    }
+    size_t equals = argument.find('=');
+    std::string name = argument.substr(2, equals - 2);
+    const Flag *flag = nullptr;
+    for (const Flag &known : flags())
+      if (name == known.name)
+        flag = &known;
+    if (!flag)
+      return invalid(absl::StrCat("unknown flag --", name));
+    bool hasValue = equals != std::string::npos;
+    if (!flag->value && hasValue)
+      return invalid(absl::StrCat("--", name, " takes no value"));
+    std::string value = hasValue ? argument.substr(equals + 1) : "";
+    if (flag->value && !hasValue) {
+      if (i + 1 == arguments.size())
+        return invalid(absl::StrCat("--", name, " needs a value ", flag->value));
+      value = arguments[++i];
+    }
+    if (!flag->set(options, value))
+      return invalid(
+          absl::StrCat("--", name, "=", value, ": expected ", flag->value));
+  }
+  return options;
+}
+
+std::string helpText() {
+  std::string text =
+      "usage: bagua-run [flag...] [PLAN.bagua]\n\n"
+      "Replays a plan: ranks run the plan's program with synthetic compute and\n"
+      "communicate as the plan says. Reads standard input without a plan, or for"
+      " -.\n\n";
+  for (const Flag &flag : flags()) {
+    std::string name = absl::StrCat("--", flag.name, flag.value ? "=" : "",
+                                    flag.value ? flag.value : "");
+    std::string help = flag.help;
+    for (size_t at = 0; (at = help.find('\n', at)) != std::string::npos; ++at)
+      help.insert(at + 1, 24, ' ');
+    absl::StrAppendFormat(&text, "  %-21s %s\n", name, help);
+  }
+  return text +
+         "\nexample: bagua-run resnet50.bagua --ranks=4 --check --steps=5 "
+         "--trace=run.json\n";
+}
+
+std::string versionText() {
+  return absl::StrCat("bagua-run ", BAGUA_VERSION, "\n");
+}
+
+} // namespace bagua::run

@@ -1,0 +1,44 @@
+//===- Options.h - The command line of bagua-run --------------------------===//
+//
+// Flags in one table, from which both the parser and --help are made.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
+#define BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
+
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bagua::run {
+
+struct Options {
+  /// "-": standard input.
+  std::string plan = "-";
+  /// 0: as many as the plan is for.
+  int64_t ranks = 0;
+  std::string communicator = "in-process";
+  double timeoutSeconds = 600;
+  bool check = false;
+  int64_t steps = 10;
+  double timeScale = 1;
+  /// Empty: none.
+  std::string trace;
+  bool json = false;
+  /// A rank that throws, for tests of how a run ends; -1: none.
+  int64_t throwOnRank = -1;
+  bool help = false;
+  bool version = false;
+};
+
+/// InvalidArgument names the flag and what it takes.
+absl::StatusOr<Options> parseOptions(const std::vector<std::string> &arguments);
+
+std::string helpText();
+std::string versionText();
+
+} // namespace bagua::run
+
+#endif // BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H

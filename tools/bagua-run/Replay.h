@@ -1,0 +1,54 @@
+//===- Replay.h - Runs a plan on threads ----------------------------------===//
+//
+// One thread a rank runs the plan's program section: waits, synthetic compute
+// (it sleeps), gifts. Communication is the session's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_RUN_REPLAY_H
+#define BAGUA_TOOLS_BAGUA_RUN_REPLAY_H
+
+#include "Checker.h"
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Support/TraceWriter.h"
+
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bagua::run {
+
+inline constexpr int64_t kCheckedSteps = 3;
+
+struct ReplayOptions {
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  bool check = false;
+  int64_t steps = 10;
+  double timeScale = 1;
+  int64_t throwOnRank = -1;
+  TraceWriter *trace = nullptr;
+};
+
+/// Of the timed steps, which follow one step (or the checked ones) of warm-up.
+struct ReplayResult {
+  /// By step: the longest of all ranks.
+  std::vector<int64_t> stepNs;
+  /// By step: what the program's threads were blocked in wait, mean of ranks.
+  std::vector<int64_t> exposedNs;
+  /// Of the rank that sends most, in one step.
+  int64_t bytesSent = 0;
+  std::optional<CheckResult> check;
+};
+
+/// Runs all ranks of the plan in this process. The error is the first one of any
+/// rank; an exception on a rank becomes one that names the rank.
+absl::StatusOr<ReplayResult> replay(std::shared_ptr<const Plan> plan,
+                                    const ReplayOptions &options);
+
+} // namespace bagua::run
+
+#endif // BAGUA_TOOLS_BAGUA_RUN_REPLAY_H

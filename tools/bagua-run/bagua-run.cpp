@@ -1,0 +1,105 @@
+//===- bagua-run.cpp - Replays plans --------------------------------------===//
+//
+// Reads a plan, runs it, prints what happened. Exit status: 0 for a good run, 1
+// for an error or a failed check, 2 for a wrong command line.
+//
+//===----------------------------------------------------------------------===//
+#include "Options.h"
+#include "Replay.h"
+#include "Report.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+using namespace bagua;
+using namespace bagua::run;
+
+namespace {
+
+absl::StatusOr<std::shared_ptr<const Plan>> readPlan(const std::string &path) {
+  if (path != "-")
+    return Plan::fromFile(path);
+  std::string bytes{std::istreambuf_iterator<char>(std::cin),
+                    std::istreambuf_iterator<char>()};
+  return Plan::fromBytes(std::move(bytes));
+}
+
+absl::Status writeTrace(const std::string &path, const TraceWriter &trace) {
+  std::ofstream file(path);
+  if (file << trace.toJson() && file.flush())
+    return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("can't write the trace to '", path, "'"));
+}
+
+absl::Status checkRanks(const Plan &plan, int64_t ranks) {
+  if (ranks == 0 || ranks == plan.topology().ranks())
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the plan is for ", plan.topology().ranks(),
+                   " ranks, --ranks says ", ranks));
+}
+
+/// Whether the run and its check are good.
+absl::StatusOr<bool> runPlan(const Options &options) {
+  if (options.communicator != "in-process")
+    return absl::UnimplementedError(
+        absl::StrCat("communicator '", options.communicator,
+                     "' is not in this build, which has: in-process"));
+  auto plan = readPlan(options.plan);
+  if (!plan.ok())
+    return plan.status();
+  if (absl::Status status = checkRanks(**plan, options.ranks); !status.ok())
+    return status;
+  TraceWriter trace;
+  ReplayOptions replayOptions;
+  replayOptions.timeout = std::chrono::nanoseconds(
+      std::llround(options.timeoutSeconds * 1e9));
+  replayOptions.check = options.check;
+  replayOptions.steps = options.steps;
+  replayOptions.timeScale = options.timeScale;
+  replayOptions.throwOnRank = options.throwOnRank;
+  replayOptions.trace = options.trace.empty() ? nullptr : &trace;
+  absl::StatusOr<ReplayResult> result = replay(*plan, replayOptions);
+  if (!result.ok())
+    return result.status();
+  if (!options.trace.empty())
+    if (absl::Status status = writeTrace(options.trace, trace); !status.ok())
+      return status;
+  std::string report = options.json
+                           ? reportJson(**plan, replayOptions, *result)
+                           : reportText(**plan, replayOptions, *result);
+  std::fputs(report.c_str(), stdout);
+  return !result->check || result->check->passed;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  absl::StatusOr<Options> options =
+      parseOptions(std::vector<std::string>(argv + 1, argv + argc));
+  auto complain = [](const absl::Status &status) {
+    std::cerr << "bagua-run: error: " << status.message() << "\n";
+  };
+  if (!options.ok()) {
+    complain(options.status());
+    return 2;
+  }
+  if (options->help || options->version) {
+    std::cout << (options->help ? helpText() : versionText());
+    return 0;
+  }
+  absl::StatusOr<bool> passed = runPlan(*options);
+  if (!passed.ok()) {
+    complain(passed.status());
+    return 1;
+  }
+  if (!*passed && options->json)
+    std::cerr << "bagua-run: error: the check failed\n";
+  return *passed ? 0 : 1;
+}

@@ -1,0 +1,57 @@
+//===- ExportPlan.cpp - Plans out, and plans as text ----------------------===//
+//
+// --export-plan, --print-plan and --plan-to-json.
+//
+//===----------------------------------------------------------------------===//
+#include "Translations.h"
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Target/PlanExport.h"
+
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace bagua;
+
+/// Reads the plan in the source and prints what `print` makes of it.
+static LogicalResult
+printPlan(const std::shared_ptr<llvm::SourceMgr> &sources,
+          llvm::raw_ostream &output, MLIRContext *context,
+          std::string (*print)(const runtime::Plan &)) {
+  const llvm::MemoryBuffer *buffer =
+      sources->getMemoryBuffer(sources->getMainFileID());
+  auto plan = runtime::Plan::fromBytes(buffer->getBuffer().str());
+  if (!plan.ok())
+    return emitError(FileLineColLoc::get(context,
+                                         buffer->getBufferIdentifier(), 0, 0))
+           << std::string(plan.status().message());
+  output << print(**plan);
+  return success();
+}
+
+void bagua::registerPlanTranslations() {
+  static TranslateFromMLIRRegistration exportPlanRegistration(
+      "export-plan", "a scheduled step as a plan file",
+      [](ModuleOp module, llvm::raw_ostream &output) -> LogicalResult {
+        llvm::FailureOr<std::string> bytes = exportPlan(module);
+        if (failed(bytes))
+          return failure();
+        output << *bytes;
+        return success();
+      },
+      [](DialectRegistry &registry) { registry.insert<BaguaDialect>(); });
+  static TranslateRegistration printRegistration(
+      "print-plan", "a plan as text",
+      [](const std::shared_ptr<llvm::SourceMgr> &sources,
+         llvm::raw_ostream &output, MLIRContext *context) {
+        return printPlan(sources, output, context, runtime::planToText);
+      });
+  static TranslateRegistration jsonRegistration(
+      "plan-to-json", "a plan as JSON",
+      [](const std::shared_ptr<llvm::SourceMgr> &sources,
+         llvm::raw_ostream &output, MLIRContext *context) {
+        return printPlan(sources, output, context, runtime::planToJson);
+      });
+}

@@ -1,0 +1,20 @@
+//===- bagua-translate.cpp - Formats in and out ---------------------------===//
+//
+// MLIR's driver with the importers of steps and the exporter of plans.
+//
+//===----------------------------------------------------------------------===//
+#include "Translations.h"
+
+#include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
+
+#include <cstdlib>
+
+int main(int argc, char **argv) {
+  bagua::registerImports();
+  bagua::registerPlanTranslations();
+  return failed(mlir::mlirTranslateMain(
+      argc, argv,
+      "bagua-translate: imports training steps, exports and prints plans\n\n"
+      "  bagua-translate --import-stablehlo step.mlir | bagua-opt "
+      "--bagua-strategy=ddp | bagua-translate --export-plan -o step.bagua\n")) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

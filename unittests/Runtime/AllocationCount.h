@@ -1,0 +1,18 @@
+//===- AllocationCount.h - How often a thread called operator new ---------===//
+//
+// The test binary replaces the global operator new to count.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_RUNTIME_ALLOCATIONCOUNT_H
+#define BAGUA_UNITTESTS_RUNTIME_ALLOCATIONCOUNT_H
+
+#include <cstdint>
+
+namespace bagua::runtime {
+
+/// Calls of any operator new on this thread so far.
+int64_t allocationCount();
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_UNITTESTS_RUNTIME_ALLOCATIONCOUNT_H

@@ -1,0 +1,69 @@
+//===- CommunicatorBackends.h - What the communicator suites run on -------===//
+//
+// A backend is a name and a way to make worlds in this process. The suites are
+// parameterised over this list: add a backend here and it is tested.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_RUNTIME_COMMUNICATORBACKENDS_H
+#define BAGUA_UNITTESTS_RUNTIME_COMMUNICATORBACKENDS_H
+
+#include "bagua/Runtime/Communicator.h"
+
+#include "gtest/gtest.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace bagua::runtime {
+
+using Worlds = std::vector<std::unique_ptr<World>>;
+
+struct Backend {
+  const char *name;
+  Worlds (*createWorlds)(int size, std::chrono::nanoseconds timeout);
+};
+
+inline const Backend kBackends[] = {
+    {"in_process", createInProcessWorlds},
+};
+
+inline std::ostream &operator<<(std::ostream &out, const Backend &backend) {
+  return out << backend.name;
+}
+
+/// Long enough for any machine: met only by a test that has gone wrong.
+inline constexpr std::chrono::seconds kLongTime(120);
+
+/// Runs `body(rank)` on a thread for each of `size` ranks and joins them.
+inline void onEachRank(int size, const std::function<void(int)> &body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back(body, rank);
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+/// 0, 1, ..., size - 1.
+inline std::vector<int> firstMembers(int size) {
+  std::vector<int> members(size);
+  std::iota(members.begin(), members.end(), 0);
+  return members;
+}
+
+/// The communicator of all ranks, made on the rank's own thread. Null after a
+/// failure, which is reported.
+inline std::unique_ptr<Communicator> joinAll(World &world,
+                                             const std::string &name = "all") {
+  auto communicator =
+      world.createCommunicator(firstMembers(world.size()), name);
+  EXPECT_TRUE(communicator.ok()) << communicator.status();
+  return communicator.ok() ? *std::move(communicator) : nullptr;
+}
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_UNITTESTS_RUNTIME_COMMUNICATORBACKENDS_H

@@ -1,0 +1,31 @@
+//===- MakeTestPlan.cpp - Writes a plan for tests of tools ----------------===//
+//
+// bagua-make-test-plan RANKS [SCALE] > plan.bagua; `--text` and `--json` print
+// the plan on standard input instead.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanBuilder.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+
+using namespace bagua::runtime;
+
+int main(int argc, char **argv) {
+  std::string what = argc > 1 ? argv[1] : "4";
+  if (what == "--text" || what == "--json") {
+    std::string bytes{std::istreambuf_iterator<char>(std::cin),
+                      std::istreambuf_iterator<char>()};
+    auto plan = Plan::fromBytes(std::move(bytes));
+    if (!plan.ok()) {
+      std::cerr << plan.status() << "\n";
+      return 1;
+    }
+    std::cout << (what == "--text" ? planToText(**plan) : planToJson(**plan));
+    return 0;
+  }
+  int64_t scale = argc > 2 ? std::atoll(argv[2]) : 1;
+  std::cout << test::makeDdpPlan(std::atoll(what.c_str()), scale).bytes();
+  return 0;
+}

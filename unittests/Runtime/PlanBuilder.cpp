@@ -1,0 +1,227 @@
+//===- PlanBuilder.cpp - Plans by hand, for tests -------------------------===//
+//
+// Object form in, a finished file out.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanBuilder.h"
+
+#include "bagua/Support/DataType.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace bagua::runtime::test {
+
+fb::LayoutEntryT shard(std::vector<uint32_t> axes) {
+  fb::LayoutEntryT entry;
+  entry.kind = fb::LayoutKind::Shard;
+  entry.axes = std::move(axes);
+  return entry;
+}
+
+fb::LayoutEntryT root(std::vector<uint32_t> axes) {
+  fb::LayoutEntryT entry = shard(std::move(axes));
+  entry.kind = fb::LayoutKind::Root;
+  return entry;
+}
+
+fb::LayoutEntryT server(int32_t number) {
+  fb::LayoutEntryT entry;
+  entry.kind = fb::LayoutKind::Server;
+  entry.server = number;
+  return entry;
+}
+
+void setLayout(std::vector<std::unique_ptr<fb::LayoutEntryT>> &to,
+               const std::vector<fb::LayoutEntryT> &layout) {
+  to.clear();
+  for (const fb::LayoutEntryT &entry : layout)
+    to.push_back(std::make_unique<fb::LayoutEntryT>(entry));
+}
+
+PlanBuilder::PlanBuilder(std::vector<std::pair<std::string, int64_t>> axes) {
+  plan.name = "test";
+  plan.cluster = std::make_unique<fb::ClusterT>();
+  for (auto &[name, size] : axes) {
+    auto axis = std::make_unique<fb::AxisT>();
+    axis->name = name;
+    axis->size = size;
+    plan.cluster->axes.push_back(std::move(axis));
+  }
+  addStream("comm");
+}
+
+uint32_t PlanBuilder::addStream(const std::string &name) {
+  plan.streams.push_back(name);
+  return static_cast<uint32_t>(plan.streams.size()) - 1;
+}
+
+uint32_t PlanBuilder::addArena(const std::string &name, int64_t bytes) {
+  auto arena = std::make_unique<fb::ArenaT>();
+  arena->name = name;
+  arena->bytes = bytes;
+  plan.arenas.push_back(std::move(arena));
+  return static_cast<uint32_t>(plan.arenas.size()) - 1;
+}
+
+uint32_t PlanBuilder::addTensor(const std::string &name,
+                                std::vector<int64_t> shape, fb::Role role,
+                                fb::DataType type, int32_t arena,
+                                int64_t offset) {
+  auto tensor = std::make_unique<fb::TensorT>();
+  tensor->name = name;
+  tensor->shape = std::move(shape);
+  tensor->role = role;
+  tensor->type = type;
+  tensor->arena = arena;
+  tensor->offset = offset;
+  tensor->given_by_program = true;
+  plan.tensors.push_back(std::move(tensor));
+  return static_cast<uint32_t>(plan.tensors.size()) - 1;
+}
+
+uint32_t PlanBuilder::addResult(const std::string &name,
+                                std::vector<int64_t> shape, fb::DataType type) {
+  uint32_t number = addTensor(name, std::move(shape), fb::Role::Value, type);
+  tensor(number).given_by_program = false;
+  return number;
+}
+
+uint32_t PlanBuilder::whole(uint32_t number) {
+  const fb::TensorT &of = tensor(number);
+  auto value = std::make_unique<fb::ValueT>();
+  value->type = of.type;
+  value->count = 1;
+  for (int64_t size : of.shape)
+    value->count *= size;
+  for (auto &entry : of.layout)
+    value->layout.push_back(std::make_unique<fb::LayoutEntryT>(*entry));
+  if (of.arena >= 0) {
+    value->arena = of.arena;
+    value->offset = of.offset;
+  } else {
+    value->tensor = static_cast<int32_t>(number);
+  }
+  plan.values.push_back(std::move(value));
+  return static_cast<uint32_t>(plan.values.size()) - 1;
+}
+
+uint32_t PlanBuilder::inArena(uint32_t arena, int64_t offset, int64_t count,
+                              fb::DataType type,
+                              std::vector<fb::LayoutEntryT> layout) {
+  auto value = std::make_unique<fb::ValueT>();
+  value->type = type;
+  value->count = count;
+  value->arena = static_cast<int32_t>(arena);
+  value->offset = offset;
+  setLayout(value->layout, layout);
+  plan.values.push_back(std::move(value));
+  return static_cast<uint32_t>(plan.values.size()) - 1;
+}
+
+void PlanBuilder::use(uint32_t number, uint32_t user, bool waits) {
+  auto &users = tensor(number).users;
+  if (std::find(users.begin(), users.end(), user) == users.end())
+    users.push_back(user);
+  auto &ready = op(user).ready;
+  if (waits && tensor(number).given_by_program &&
+      std::find(ready.begin(), ready.end(), number) == ready.end())
+    ready.push_back(number);
+}
+
+uint32_t PlanBuilder::addOp(fb::Opcode opcode, Numbers inputs, Numbers outputs,
+                            Numbers axes, uint32_t stream) {
+  auto instruction = std::make_unique<fb::InstructionT>();
+  auto number = static_cast<uint32_t>(plan.instructions.size());
+  instruction->name =
+      std::string(fb::EnumNameOpcode(opcode)) + std::to_string(number);
+  instruction->opcode = opcode;
+  instruction->stream = stream;
+  instruction->inputs = std::move(inputs);
+  instruction->outputs = std::move(outputs);
+  instruction->axes = std::move(axes);
+  plan.instructions.push_back(std::move(instruction));
+  for (const Numbers *list : {&op(number).inputs, &op(number).outputs})
+    for (uint32_t operand : *list)
+      if (value(operand).tensor >= 0)
+        use(static_cast<uint32_t>(value(operand).tensor), number);
+  return number;
+}
+
+void PlanBuilder::promise(uint32_t tensor, Numbers axes, fb::ReduceKind kind,
+                          int64_t of) {
+  auto relation = std::make_unique<fb::RelationT>();
+  relation->tensor = tensor;
+  relation->of = of < 0 ? tensor : static_cast<uint32_t>(of);
+  relation->reduce = kind;
+  relation->axes = std::move(axes);
+  plan.contract.push_back(std::move(relation));
+}
+
+void PlanBuilder::addProgramOp(const std::string &name, fb::Phase phase,
+                               int64_t costNs, Numbers waits, Numbers gives) {
+  auto op = std::make_unique<fb::ProgramOpT>();
+  op->name = name;
+  op->phase = phase;
+  op->cost_ns = costNs;
+  op->waits = std::move(waits);
+  op->gives = std::move(gives);
+  plan.program.push_back(std::move(op));
+}
+
+std::string PlanBuilder::bytes() {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceDefaults(true);
+  auto offset = fb::Plan::Pack(builder, &plan);
+  return finishPlan(builder, offset);
+}
+
+std::shared_ptr<const Plan> PlanBuilder::load() {
+  auto loaded = Plan::fromBytes(bytes());
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? *loaded : nullptr;
+}
+
+PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale, fb::DataType type) {
+  PlanBuilder plan({{"gpu", ranks}});
+  plan.plan.name = "ddp";
+  plan.plan.strategy = "ddp";
+  int64_t bytes = dataTypeBytes(static_cast<DataType>(type));
+  // Counts that divide by nothing; places are multiples of 64 bytes.
+  int64_t counts[] = {1021 * scale, 517 * scale, 259 * scale};
+  int64_t bucketAt = (counts[0] * bytes + 63) / 64 * 64;
+  int64_t offsets[] = {0, bucketAt, bucketAt + counts[1] * bytes};
+  plan.addArena("grads", offsets[2] + counts[2] * bytes);
+  auto kind = type == fb::DataType::Int8 || type == fb::DataType::Int32 ||
+                      type == fb::DataType::Int64
+                  ? fb::ReduceKind::Sum
+                  : fb::ReduceKind::Mean;
+  const char *names[] = {"l3.weight.grad", "l2.weight.grad", "l1.weight.grad"};
+  for (int i = 0; i < 3; ++i) {
+    plan.addTensor(names[i], {counts[i]}, fb::Role::Gradient, type, 0,
+                   offsets[i]);
+    plan.promise(i, {0}, kind);
+  }
+  uint32_t g3 = plan.whole(0), g2 = plan.whole(1), g1 = plan.whole(2);
+  uint32_t bucket = plan.inArena(0, bucketAt, counts[1] + counts[2], type);
+  uint32_t first = plan.addOp(fb::Opcode::AllReduce, {g3}, {g3}, {0});
+  uint32_t concat = plan.addOp(fb::Opcode::Concat, {g2, g1}, {bucket});
+  uint32_t second = plan.addOp(fb::Opcode::AllReduce, {bucket}, {bucket}, {0});
+  uint32_t split = plan.addOp(fb::Opcode::Split, {bucket}, {g2, g1});
+  for (uint32_t op : {first, second})
+    plan.op(op).kind = kind;
+  plan.use(0, first);
+  for (uint32_t tensor : {1, 2}) {
+    plan.use(tensor, concat);
+    plan.use(tensor, second, /*waits=*/false);
+    plan.use(tensor, split, /*waits=*/false);
+  }
+  plan.addProgramOp("l3", fb::Phase::Backward, 200000, {}, {0});
+  plan.addProgramOp("l2", fb::Phase::Backward, 200000, {}, {1});
+  plan.addProgramOp("l1", fb::Phase::Backward, 200000, {}, {2});
+  plan.addProgramOp("update", fb::Phase::Update, 100000, {0, 1, 2}, {});
+  return plan;
+}
+
+} // namespace bagua::runtime::test
