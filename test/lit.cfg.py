@@ -11,6 +11,7 @@ config.test_source_root = os.path.dirname(__file__)
 path = [os.path.join(config.bagua_build, "bin"), config.llvm_tools, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
 config.substitutions.append(("%source", config.bagua_source))
+config.substitutions.append(("%build", config.bagua_build))
 config.substitutions.append(("%graphs", os.path.join(config.test_source_root, "graphs")))
 # Long sweeps run where BAGUA_FULL_TESTS is set, by `scripts/test --full`.
 if os.environ.get("BAGUA_FULL_TESTS"):

@@ -4,12 +4,14 @@
 // writes each bucket as concat, all_reduce and split.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Scheduling/Bucketing.h"
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
+
+#include <map>
 
 namespace bagua {
 #define GEN_PASS_DEF_BUCKETIZEPASS
@@ -27,11 +29,12 @@ struct Candidate {
 };
 } // namespace
 
-/// Whole tensors, whose results have no memory of their own by a name.
+/// Whole tensors that can be reduced where they lie: nobody else uses them, and
+/// the result has no memory of its own by a name.
 static bool canShare(AllReduceOp reduce) {
   auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && !getLayout(type) && !reduce.getCodecAttr() &&
-         !reduce.getNamesAttr();
+  return type && !getLayout(type) && reduce.getInput().hasOneUse() &&
+         !reduce.getCodecAttr() && !reduce.getNamesAttr();
 }
 
 /// All_reduces of whole gradients, by readiness; the program runs its compute in
@@ -54,14 +57,19 @@ static SmallVector<Candidate> collectCandidates(StepOp step) {
   return candidates;
 }
 
-static BucketingProblem readProblem(ArrayRef<Candidate> candidates) {
+/// A bucket agrees no better than its worst member, so what is the same along an
+/// axis must not share one with what differs there (tensor parallelism).
+static BucketingProblem readProblem(ArrayRef<Candidate> candidates,
+                                    const FactAnalysis &analysis) {
   BucketingProblem problem;
-  llvm::DenseMap<std::tuple<Type, Attribute, Attribute>, int32_t> classes;
+  std::map<std::tuple<const void *, const void *, const void *, Facts>, int32_t>
+      classes;
   for (Candidate candidate : candidates) {
     auto type = cast<RankedTensorType>(candidate.op.getInput().getType());
-    auto key = std::make_tuple(type.getElementType(),
-                               Attribute(candidate.op.getKindAttr()),
-                               Attribute(candidate.op.getOverAttr()));
+    auto key = std::make_tuple(type.getElementType().getAsOpaquePointer(),
+                               candidate.op.getKindAttr().getAsOpaquePointer(),
+                               candidate.op.getOverAttr().getAsOpaquePointer(),
+                               analysis.factsOf(candidate.op.getInput()));
     int32_t shareClass = classes.try_emplace(key, classes.size()).first->second;
     problem.tensors.push_back(
         {getElementCount(type) * getElementBytes(type.getElementType()),
@@ -114,8 +122,11 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
                      "cycle-ns of at least 1");
       return signalPassFailure();
     }
+    FactAnalysis analysis(step);
+    if (failed(analysis.run()))
+      return signalPassFailure();
     SmallVector<Candidate> candidates = collectCandidates(step);
-    BucketingProblem problem = readProblem(candidates);
+    BucketingProblem problem = readProblem(candidates, analysis);
     assert(!problem.check());
     std::optional<std::vector<Bucket>> buckets = decide(problem);
     if (!buckets) {

@@ -89,6 +89,11 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   ComputeOp costliest = *std::max_element(
       cluster.begin(), cluster.end(),
       [](ComputeOp a, ComputeOp b) { return weightOf(a) < weightOf(b); });
+  // The costliest may have no duration, if those of the others are 0.
+  ComputeOp timed = costliest;
+  for (ComputeOp op : cluster)
+    if (!timed.getCostNs())
+      timed = op;
   ComputeOp first = cluster.front();
   OpBuilder builder(cluster.back());
   SmallVector<Type> types;
@@ -100,7 +105,7 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
       sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }),
       sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }),
       sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }),
-      costliest.getCostSourceAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+      timed.getCostSourceAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
   for (auto [index, output] : llvm::enumerate(outputs)) {
     auto owner = cast<ComputeOp>(output.getOwner());
     if (ResultAttr info = owner.getResultInfo(output.getResultNumber()))

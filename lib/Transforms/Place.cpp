@@ -49,6 +49,7 @@ private:
   void tieAll();
   bool tie(Value value, Value base, int64_t delta);
   void tieInPlace(size_t index, Value result, Value operand);
+  bool canGather(ConcatOp concat);
   void gather();
   LogicalResult assign(int64_t maxBytes);
   std::optional<PlaceAttr> namedPlaceOf(const PlaceClass &shared);
@@ -62,8 +63,13 @@ private:
   BlockOrder block;
   StepNames names;
   AliasClasses aliases;
-  /// Of each class, under its number: the last op that uses any member.
-  std::vector<size_t> lastUses;
+  /// Of each class, under its number: the last op that uses any member, and the
+  /// bytes of all in the class's own coordinates.
+  struct Extent {
+    size_t lastUse;
+    int64_t begin, end;
+  };
+  std::vector<Extent> extents;
   llvm::MapVector<Value, int32_t> numbers;
   llvm::MapVector<int32_t, PlaceClass> classes;
   llvm::DenseMap<Value, PlaceAttr> places;
@@ -101,7 +107,7 @@ void Placer::collect() {
     if (!numbers.insert({value, 0}).second)
       return;
     numbers[value] = aliases.add();
-    lastUses.push_back(lastUseOf(value));
+    extents.push_back({lastUseOf(value), 0, bytesOf(value)});
   };
   for (Operation *op : block) {
     if (cast<StepOpInterface>(op).isRunByProgram())
@@ -122,12 +128,36 @@ size_t Placer::lastUseOf(Value value) {
 
 bool Placer::tie(Value value, Value base, int64_t delta) {
   int32_t number = numbers[value], baseNumber = numbers[base];
-  size_t lastUse = std::max(lastUses[aliases.classOf(number)],
-                            lastUses[aliases.classOf(baseNumber)]);
+  int32_t from = aliases.classOf(number), to = aliases.classOf(baseNumber);
   if (!aliases.tie(number, baseNumber, delta))
     return false;
-  lastUses[aliases.classOf(number)] = lastUse;
+  Extent a = extents[from], b = extents[to];
+  int64_t shiftA = aliases.offsetOf(from), shiftB = aliases.offsetOf(to);
+  extents[aliases.classOf(number)] = {
+      std::max(a.lastUse, b.lastUse),
+      std::min(a.begin + shiftA, b.begin + shiftB),
+      std::max(a.end + shiftA, b.end + shiftB)};
   return true;
+}
+
+/// Whether a bucket's tensors can lie side by side: each has its memory to itself,
+/// or all lie so already. Otherwise, one is in another bucket, say, all are copied:
+/// half a bucket in another's bytes would keep both from being reduced in place.
+bool Placer::canGather(ConcatOp concat) {
+  llvm::DenseMap<int32_t, int64_t> begins;
+  bool areAlone = true;
+  int64_t delta = 0;
+  for (Value input : concat.getInputs()) {
+    int32_t number = numbers[input], shared = aliases.classOf(number);
+    int64_t offset = aliases.offsetOf(number);
+    if (begins.try_emplace(shared, offset - delta).first->second !=
+        offset - delta)
+      return false;
+    areAlone &= extents[shared].begin == offset &&
+                extents[shared].end == offset + bytesOf(input);
+    delta += bytesOf(input);
+  }
+  return areAlone || begins.size() == 1;
 }
 
 /// The result may take the operand's bytes if nobody needs what they hold later:
@@ -136,13 +166,14 @@ bool Placer::tie(Value value, Value base, int64_t delta) {
 void Placer::tieInPlace(size_t index, Value result, Value operand) {
   if (nameOf(step, result) || bytesOf(result) > bytesOf(operand))
     return;
-  if (lastUses[aliases.classOf(numbers[operand])] <= index)
+  if (extents[aliases.classOf(numbers[operand])].lastUse <= index)
     tie(result, operand, 0);
 }
 
 void Placer::tieAll() {
   for (auto [index, op] : llvm::enumerate(block)) {
-    if (auto concat = dyn_cast<ConcatOp>(op); concat && !concat.getStriped()) {
+    if (auto concat = dyn_cast<ConcatOp>(op);
+        concat && !concat.getStriped() && canGather(concat)) {
       int64_t offset = 0;
       for (Value input : concat.getInputs()) {
         tie(input, concat.getOutput(), offset);

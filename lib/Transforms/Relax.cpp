@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Dialect/Bagua/Provenance.h"
 #include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
 
@@ -61,6 +62,9 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
     nameExchanged(step, contract);
     reduceGradients(step, analysis, contract);
     step->setAttr("bagua.contract", ArrayAttr::get(&getContext(), contract));
+    // To this, bagua-verify-graph holds the passes that follow.
+    if (failed(recordMeaning(step)))
+      signalPassFailure();
   }
 
 private:
@@ -71,9 +75,11 @@ private:
       auto stepOp = dyn_cast<StepOpInterface>(op);
       if (!stepOp || !stepOp.getGroupAxes() || op.getNumResults() != 1)
         continue;
+      if (isGradient(op.getOperand(0)) && isReducedInPlace(op.getOperand(0)))
+        continue; // the gradient's own relation says it
       StringAttr of = names.nameValue(op.getOperand(0));
-      StringAttr tensor = names.nameValue(op.getResult(0));
-      if (!of || !tensor)
+      StringAttr tensor = of ? names.nameValue(op.getResult(0)) : nullptr;
+      if (!tensor)
         continue;
       if (RelationAttr relation = relationOf(&op, of, tensor))
         contract.push_back(relation);
@@ -88,33 +94,61 @@ private:
     for (auto compute :
          llvm::make_early_inc_range(step.getBody().front().getOps<ComputeOp>()))
       for (OpResult gradient : compute->getResults()) {
-        ResultAttr info = compute.getResultInfo(gradient.getResultNumber());
-        if (!info || !info.getGrad())
+        if (!isGradient(gradient))
           continue;
         AxesAttr axes = pendingAxes(analysis, gradient);
         if (!axes)
           continue;
+        bool reduced = isReduced(gradient, axes);
         StringAttr name = compute.getResultName(gradient.getResultNumber());
-        contract.push_back(RelationAttr::get(context, name, name,
-                                             RelationKind::Reduced,
-                                             ReduceKind::Mean, axes, 0, 0));
-        if (isReduced(gradient))
+        if (!reduced || isReducedInPlace(gradient))
+          contract.push_back(RelationAttr::get(context, name, name,
+                                               RelationKind::Reduced,
+                                               ReduceKind::Mean, axes, 0, 0));
+        if (reduced)
           continue;
         builder.setInsertionPointAfter(compute);
-        auto reduced = builder.create<AllReduceOp>(
+        auto reduction = builder.create<AllReduceOp>(
             gradient.getLoc(), gradient.getType(), mean, gradient,
             CodecAttrInterface(), UnitAttr(), axes, ArrayAttr(), StringAttr(),
             ArrayAttr());
-        gradient.replaceAllUsesExcept(reduced.getResult(), reduced);
+        gradient.replaceAllUsesExcept(reduction.getResult(), reduction);
       }
   }
 
-  /// Whether the step reduces the gradient by itself: then it is left alone.
-  static bool isReduced(Value gradient) {
-    return llvm::any_of(gradient.getUsers(), [](Operation *user) {
+  static bool isGradient(Value value) {
+    auto compute = value.getDefiningOp<ComputeOp>();
+    ResultAttr info = compute ? compute.getResultInfo(
+                                    cast<OpResult>(value).getResultNumber())
+                              : nullptr;
+    return info && info.getGrad();
+  }
+
+  /// Whether the step reduces the gradient over some of the axes by itself, maybe
+  /// in a bucket or as another element type: then it is left alone.
+  static bool isReduced(Value gradient, AxesAttr axes) {
+    return llvm::any_of(gradient.getUsers(), [&](Operation *user) {
       auto stepOp = dyn_cast<StepOpInterface>(user);
-      return stepOp && stepOp.getReduction();
+      if (!stepOp || stepOp.isRunByProgram())
+        return false;
+      AxesAttr over = stepOp.getGroupAxes(); // null for decode
+      bool isOver = !over || llvm::any_of(over.getNames(), [&](StringAttr name) {
+        return axes.contains(name.getValue());
+      });
+      return (stepOp.getReduction() && isOver) ||
+             llvm::any_of(user->getResults(), [&](Value result) {
+               return isReduced(result, axes);
+             });
     });
+  }
+
+  /// Whether the program gets the reduced gradient where it gave its own: nobody
+  /// else needs that, and the step doesn't give the result a name of its own.
+  static bool isReducedInPlace(Value gradient) {
+    if (!gradient.hasOneUse())
+      return false;
+    auto reduction = dyn_cast<AllReduceOp>(*gradient.getUsers().begin());
+    return !reduction || !reduction.getNamesAttr();
   }
 };
 } // namespace

@@ -23,43 +23,63 @@ using namespace bagua;
 // The program's optimizer
 //===----------------------------------------------------------------------===//
 
-/// Replaces a structured update of whole tensors by compute of the program's.
-static void giveToProgram(StepOp step, Operation *update, StringRef optimizer,
-                          DeviceAttr device) {
-  auto type = cast<RankedTensorType>(update->getResult(0).getType());
-  int64_t tensors = update->getNumOperands() + update->getNumResults();
-  int64_t bytes = getElementCount(type) * getElementBytes(type.getElementType());
-  OpBuilder builder(update);
+/// Bytes that an op reads and writes.
+static int64_t trafficOf(Operation *op) {
+  int64_t bytes = 0;
+  for (TypeRange types : {TypeRange(op->getOperandTypes()),
+                          TypeRange(op->getResultTypes())})
+    for (Type type : types) {
+      auto tensor = cast<RankedTensorType>(type);
+      bytes +=
+          getElementCount(tensor) * getElementBytes(tensor.getElementType());
+    }
+  return bytes;
+}
+
+/// Replaces arithmetic on whole tensors by compute of the program's.
+static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
+  OpBuilder builder(op);
+  int64_t bytes = trafficOf(op);
   IntegerAttr cost;
   CostSourceAttr source;
   if (device) {
     cost = builder.getI64IntegerAttr(rooflineNs(
-        0, tensors * bytes,
+        0, bytes,
         {device.getFlopPerS(), device.getBytesPerS(), device.getLaunchNs()}));
     source = CostSourceAttr::get(builder.getContext(), CostSource::Roofline);
   }
-  std::string name = optimizer.str();
-  if (auto param = dyn_cast<BlockArgument>(update->getOperand(0)))
+  std::string name = op->getName().stripDialect().str();
+  if (auto param = dyn_cast<BlockArgument>(op->getOperand(0)))
     name += (" " + step.getArgument(param.getArgNumber()).getName().getValue())
                 .str();
   auto compute = builder.create<ComputeOp>(
-      update->getLoc(), update->getResultTypes(), update->getOperands(),
+      op->getLoc(), op->getResultTypes(), op->getOperands(),
       PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
       builder.getStringAttr(name), IntegerAttr(),
-      builder.getI64IntegerAttr(tensors * bytes), cost, source, ArrayAttr(),
+      builder.getI64IntegerAttr(bytes), cost, source, ArrayAttr(),
       StringAttr(), ArrayAttr());
-  update->replaceAllUsesWith(compute);
-  update->erase();
+  op->replaceAllUsesWith(compute);
+  op->erase();
 }
 
+/// Arithmetic on whole tensors that only the program uses is the program's:
+/// updates, and the casts and sums that lead to them. From the last op to the
+/// first, so that users are decided before what they use.
 static void giveUpdatesToProgram(StepOp step) {
   DeviceAttr device = step.lookupCluster().getDeviceAttr();
-  for (Operation &op :
-       llvm::make_early_inc_range(step.getBody().front().without_terminator())) {
-    if (!isa<SgdOp, AdamOp>(op))
-      continue;
-    if (!getLayout(cast<RankedTensorType>(op.getResult(0).getType())))
-      giveToProgram(step, &op, op.getName().stripDialect(), device);
+  auto isWhole = [](Type type) {
+    return !getLayout(cast<RankedTensorType>(type));
+  };
+  auto isProgram = [](Operation *user) {
+    return isa<ComputeOp, YieldOp>(user);
+  };
+  BlockOrder block(step);
+  for (size_t index = block.size(); index-- > 0;) {
+    Operation *op = block[index];
+    if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
+        llvm::all_of(op->getResultTypes(), isWhole) &&
+        llvm::all_of(op->getUsers(), isProgram))
+      giveToProgram(step, op, device);
   }
 }
 

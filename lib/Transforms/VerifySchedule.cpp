@@ -31,6 +31,10 @@ struct ByteRange {
   int64_t end = 0;
 
   bool isSeen() const { return memory >= 0; }
+  bool overlaps(const ByteRange &other) const {
+    return isSeen() && memory == other.memory &&
+           std::max(begin, other.begin) < std::min(end, other.end);
+  }
   friend bool operator==(const ByteRange &a, const ByteRange &b) {
     return a.memory == b.memory && a.begin == b.begin && a.end == b.end;
   }
@@ -45,8 +49,13 @@ public:
 
 private:
   LogicalResult readStreams();
+  int32_t streamOf(Operation *op);
   LogicalResult readPlaces();
+  void readStatePlaces();
+  ByteRange rangeAt(PlaceAttr place, Value value);
   LogicalResult verifyState();
+  bool isGathered(Value bucket, ValueRange tensors, LayoutAttr striped);
+  LogicalResult verifyInPlace(Operation *op);
   void addCopy(int32_t copy);
   void addAccesses(int32_t task, Operation *op);
   bool movesNothing(Operation *op);
@@ -68,6 +77,12 @@ private:
   llvm::DenseMap<Value, ByteRange> ranges;
 };
 } // namespace
+
+/// The operands whose bytes an op reads: an `after` only waits for the others.
+static OperandRange usedOperands(Operation *op) {
+  OperandRange operands = op->getOperands();
+  return isa<AfterOp>(op) ? operands.take_front() : operands;
+}
 
 int64_t ScheduleVerifier::bytesOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -96,13 +111,47 @@ LogicalResult ScheduleVerifier::readStreams() {
   return success();
 }
 
-LogicalResult ScheduleVerifier::readPlaces() {
-  auto rangeAt = [&](PlaceAttr place, Value value) {
-    if (!place || place.getKind() == PlaceKind::Program)
-      return ByteRange();
-    return ByteRange{memoryOf(place), place.getOffset(),
-                     place.getOffset() + bytesOf(value)};
+/// Program and runtime share no host stream: on one of the same name, each keeps its
+/// own order only.
+int32_t ScheduleVerifier::streamOf(Operation *op) {
+  auto stepOp = cast<StepOpInterface>(op);
+  return 2 * streamNumbers.lookup(stepOp.getStreamAttr()) +
+         stepOp.isRunByProgram();
+}
+
+ByteRange ScheduleVerifier::rangeAt(PlaceAttr place, Value value) {
+  if (!place || place.getKind() == PlaceKind::Program)
+    return ByteRange();
+  return ByteRange{memoryOf(place), place.getOffset(),
+                   place.getOffset() + bytesOf(value)};
+}
+
+/// An argument that says no place lies in the program's tensor of its name, if the
+/// runtime or a place speaks of that; otherwise, state lies where it was left.
+void ScheduleVerifier::readStatePlaces() {
+  auto isTouched = [](BlockArgument argument) {
+    return llvm::any_of(argument.getUsers(), [](Operation *user) {
+      auto stepOp = dyn_cast<StepOpInterface>(user);
+      return stepOp && !stepOp.isRunByProgram();
+    });
   };
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    ArgumentAttr info = step.getArgument(argument.getArgNumber());
+    auto own = PlaceAttr::get(step.getContext(), PlaceKind::Named,
+                              info.getName(), 0);
+    auto key = std::make_pair(int(PlaceKind::Named), info.getName());
+    if (!info.getPlace() && (isTouched(argument) || memories.count(key)))
+      ranges[argument] = rangeAt(own, argument);
+  }
+  for (auto [value, index] : llvm::zip_equal(step.getYield().getValues(),
+                                             step.getStateArguments())) {
+    BlockArgument argument = step.getBody().getArgument(index);
+    if (!step.getArgument(index).getPlace() && !rangeOf(argument).isSeen())
+      ranges[argument] = rangeOf(value);
+  }
+}
+
+LogicalResult ScheduleVerifier::readPlaces() {
   for (BlockArgument argument : step.getBody().getArguments())
     ranges[argument] = rangeAt(
         step.getArgument(argument.getArgNumber()).getPlace(), argument);
@@ -113,12 +162,13 @@ LogicalResult ScheduleVerifier::readPlaces() {
     for (auto [place, result] : llvm::zip_equal(places, op->getResults()))
       ranges[result] = rangeAt(cast<PlaceAttr>(place), result);
   }
+  readStatePlaces();
   // What the runtime runs, it must be able to reach.
   for (Operation *op : block) {
     if (cast<StepOpInterface>(op).isRunByProgram())
       continue;
     for (Value value : llvm::concat<Value>(
-             llvm::to_vector(op->getOperands()),
+             llvm::to_vector(usedOperands(op)),
              llvm::to_vector_of<Value>(op->getResults())))
       if (!rangeOf(value).isSeen())
         return op->emitOpError("has an operand or result in memory that the "
@@ -165,6 +215,55 @@ bool ScheduleVerifier::movesNothing(Operation *op) {
   return false;
 }
 
+/// A bucket's tensors lie where the bucket has them, or apart from all of it. Of a
+/// whole striped bucket no tensor's elements are together.
+bool ScheduleVerifier::isGathered(Value bucket, ValueRange tensors,
+                                  LayoutAttr striped) {
+  bool isScattered =
+      striped && !getLayout(cast<RankedTensorType>(bucket.getType()));
+  ByteRange whole = rangeOf(bucket), at = whole;
+  for (Value tensor : tensors) {
+    at.end = at.begin + bytesOf(tensor);
+    ByteRange range = rangeOf(tensor);
+    if (range.overlaps(whole) && (isScattered || !(range == at)))
+      return false;
+    at.begin = at.end;
+  }
+  return true;
+}
+
+/// An op writes while it reads. So its results lie apart from each other, and from
+/// its operands unless it works element by element and takes exactly their bytes.
+LogicalResult ScheduleVerifier::verifyInPlace(Operation *op) {
+  if (cast<StepOpInterface>(op).isRunByProgram() || isa<AfterOp>(op))
+    return success();
+  bool isElementwise =
+      isa<AllReduceOp, ReduceOp, BroadcastOp, SliceOp, CastOp, LinearOp, SgdOp,
+          AdamOp, AdamApplyOp>(op);
+  auto concat = dyn_cast<ConcatOp>(op);
+  auto split = dyn_cast<SplitOp>(op);
+  bool isGood = true;
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    ByteRange range = rangeOf(result);
+    for (Value other : op->getResults().take_front(index))
+      if (range.overlaps(rangeOf(other)))
+        return op->emitOpError("has two results in the same bytes");
+    for (Value operand : op->getOperands())
+      isGood &= concat || split || !range.overlaps(rangeOf(operand)) ||
+                (isElementwise && range == rangeOf(operand));
+  }
+  if (concat)
+    isGood = isGathered(concat.getOutput(), concat.getInputs(),
+                        concat.getStripedAttr());
+  if (split)
+    isGood = isGathered(split.getInput(), split.getOutputs(),
+                        split.getStripedAttr());
+  if (!isGood)
+    return op->emitOpError(
+        "has a result that overlaps an operand other than in place");
+  return success();
+}
+
 void ScheduleVerifier::addAccesses(int32_t task, Operation *op) {
   if (movesNothing(op))
     return;
@@ -174,7 +273,7 @@ void ScheduleVerifier::addAccesses(int32_t task, Operation *op) {
       problem.accesses.push_back(
           {task, range.memory, range.begin, range.end, writes});
   };
-  for (Value operand : op->getOperands())
+  for (Value operand : usedOperands(op))
     add(operand, false);
   for (Value result : op->getResults())
     add(result, true);
@@ -190,8 +289,7 @@ void ScheduleVerifier::addCopy(int32_t copy) {
     yielded[step.getBody().getArgument(index)] = value;
   for (auto [index, op] : llvm::enumerate(block)) {
     auto task = static_cast<int32_t>(first + index);
-    problem.streams.push_back(
-        streamNumbers.lookup(cast<StepOpInterface>(op).getStreamAttr()));
+    problem.streams.push_back(streamOf(op));
     auto &dependencies = problem.dependencies.emplace_back();
     for (Value operand : op->getOperands()) {
       int32_t base = first;
@@ -209,7 +307,7 @@ void ScheduleVerifier::addCopy(int32_t copy) {
 }
 
 LogicalResult ScheduleVerifier::verifyOrder() {
-  problem.streamCount = static_cast<int32_t>(streamNumbers.size());
+  problem.streamCount = 2 * static_cast<int32_t>(streamNumbers.size());
   addCopy(0);
   addCopy(1);
   assert(!problem.check());
@@ -239,9 +337,9 @@ LogicalResult ScheduleVerifier::verifyOrder() {
 
 LogicalResult ScheduleVerifier::replay(Operation *op,
                                        MemoryContents &contents) {
-  for (Value operand : op->getOperands()) {
+  for (Value operand : usedOperands(op)) {
     ByteRange range = rangeOf(operand);
-    if (!range.isSeen() || isa<AfterOp>(op))
+    if (!range.isSeen())
       continue;
     if (contents.holds(operand, range.memory, range.begin))
       continue;
@@ -290,8 +388,12 @@ LogicalResult ScheduleVerifier::verifyContents() {
 }
 
 LogicalResult ScheduleVerifier::run() {
-  if (failed(readStreams()) || failed(readPlaces()) || failed(verifyState()) ||
-      failed(verifyOrder()))
+  if (failed(readStreams()) || failed(readPlaces()) || failed(verifyState()))
+    return failure();
+  for (Operation *op : block)
+    if (failed(verifyInPlace(op)))
+      return failure();
+  if (failed(verifyOrder()))
     return failure();
   return verifyContents();
 }

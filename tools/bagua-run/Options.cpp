@@ -48,14 +48,14 @@ const std::vector<Flag> &flags() {
          return setNumber(o.timeoutSeconds, text, false);
        }},
       {"check", nullptr,
-       "first run 3 steps whose every result is compared, bit by bit, with\n"
-       "what the plan's contract says",
+       "first run 3 steps and compare every result, bit by\n"
+       "bit, with what the plan's contract says",
        [](Options &o, auto &) { return o.check = true; }},
       {"steps", "K", "steps to time (default 10)",
        [](Options &o, auto &text) { return setCount(o.steps, text, 1); }},
       {"time-scale", "X",
-       "factor on the predicted times of the program's compute (default 1;\n"
-       "0: none)",
+       "factor on the predicted times of the program's\n"
+       "compute (default 1; 0: none)",
        [](Options &o, auto &text) { return setNumber(o.timeScale, text, true); }},
       {"trace", "F.json", "write a Chrome trace of the run",
        [](Options &o, auto &text) {
@@ -64,7 +64,7 @@ const std::vector<Flag> &flags() {
        }},
       {"json", nullptr, "print the summary as JSON",
        [](Options &o, auto &) { return o.json = true; }},
-      {"throw-on-rank", "R", "throw on rank R in its last step (for tests)",
+      {"throw-on-rank", "R", "throw on rank R in its second step (for tests)",
        [](Options &o, auto &text) { return setCount(o.throwOnRank, text, 0); }},
       {"help", nullptr, "print this",
        [](Options &o, auto &) { return o.help = true; }},

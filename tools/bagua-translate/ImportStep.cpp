@@ -1,13 +1,17 @@
 //===- ImportStep.cpp - Exported steps in ---------------------------------===//
 //
-// --import-stablehlo, with its options, as IR or as a summary.
+// --import-stablehlo and --import-layers, with their options, as IR or as a
+// summary.
 //
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
 
+#include "bagua/Target/LayerImport.h"
 #include "bagua/Target/StableHLOImport.h"
 #include "bagua/Target/StepSummary.h"
+#include "bagua/Transforms/Passes.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/CommandLine.h"
@@ -27,6 +31,9 @@ llvm::cl::opt<std::string>
 llvm::cl::opt<std::string>
     mappingOption("mapping", llvm::cl::cat(category),
                   llvm::cl::desc("JSON that says what can't be inferred"));
+llvm::cl::opt<std::string>
+    costsOption("costs", llvm::cl::cat(category),
+                llvm::cl::desc("CSV of measured times: name,phase,ns"));
 llvm::cl::opt<double>
     sizeScaleOption("size-scale", llvm::cl::cat(category), llvm::cl::init(1.0),
                     llvm::cl::desc("multiplies the size of every tensor"));
@@ -37,17 +44,25 @@ llvm::cl::opt<bool> jsonOption("json", llvm::cl::cat(category),
                                llvm::cl::desc("print the summary as JSON"));
 } // namespace
 
-static LogicalResult readMapping(StableHLOImportOptions &options,
-                                 MLIRContext *context) {
-  if (mappingOption.empty())
-    return success();
+/// The text of a file that an option names; empty for none.
+static llvm::FailureOr<std::string> readText(StringRef path,
+                                             MLIRContext *context) {
+  if (path.empty())
+    return std::string();
   std::string message;
-  auto file = openInputFile(mappingOption, &message);
+  auto file = openInputFile(path, &message);
   if (!file)
     return emitError(UnknownLoc::get(context)) << message;
-  options.mapping = file->getBuffer().str();
-  options.mappingName = mappingOption;
-  return success();
+  return file->getBuffer().str();
+}
+
+/// Durations measured elsewhere, in the place of the importer's own.
+static LogicalResult overlayCosts(ModuleOp module) {
+  if (costsOption.empty())
+    return success();
+  PassManager manager(module.getContext());
+  manager.nest<StepOp>().addPass(createAnnotateCostsPass({costsOption}));
+  return manager.run(module);
 }
 
 static void printSummary(const StepSummary &summary,
@@ -64,34 +79,59 @@ static void printSummary(const StepSummary &summary,
          << llvm::format("%.2f", double(summary.flops) * 1e-9) << " GFLOP\n";
 }
 
+/// Prints the step, or the summary that was asked for.
 static LogicalResult
-importAndPrint(const std::shared_ptr<llvm::SourceMgr> &sources,
-               llvm::raw_ostream &output, MLIRContext *context) {
-  StableHLOImportOptions options;
-  StableHLOImportInfo info;
-  auto cluster = readCluster(clusterOption, context);
-  if (failed(cluster) || failed(readMapping(options, context)))
+print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
+      std::optional<int64_t> allReducesFound = std::nullopt) {
+  if (!module || failed(overlayCosts(*module)))
     return failure();
-  options.cluster = cluster->cluster;
-  options.clusterSizes = cluster->sizes;
-  options.sizeScale = sizeScaleOption;
-  OwningOpRef<ModuleOp> module =
-      importStableHLO(*sources, context, options, &info);
-  if (!module)
-    return failure();
-  if (!summaryOption) {
-    // Locations are what later messages point at.
-    module->print(output, OpPrintingFlags().enableDebugInfo());
-    output << '\n';
+  if (summaryOption) {
+    for (auto step : module->getOps<StepOp>())
+      printSummary(summarize(step, allReducesFound), output);
     return success();
   }
-  for (auto step : module->getOps<StepOp>())
-    printSummary(summarize(step, info.allReducesFound), output);
+  // Locations are what later messages point at.
+  module->print(output, OpPrintingFlags().enableDebugInfo());
+  output << '\n';
   return success();
 }
 
+static LogicalResult
+importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
+                    llvm::raw_ostream &output, MLIRContext *context) {
+  auto cluster = readCluster(clusterOption, context);
+  auto mapping = readText(mappingOption, context);
+  if (failed(cluster) || failed(mapping))
+    return failure();
+  StableHLOImportOptions options;
+  options.cluster = cluster->cluster;
+  options.clusterSizes = cluster->sizes;
+  options.mapping = *mapping;
+  options.mappingName = mappingOption;
+  options.sizeScale = sizeScaleOption;
+  StableHLOImportInfo info;
+  auto module = importStableHLO(*sources, context, options, &info);
+  return print(std::move(module), output, info.allReducesFound);
+}
+
+static LogicalResult
+importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
+                 llvm::raw_ostream &output, MLIRContext *context) {
+  auto cluster = readCluster(clusterOption, context);
+  if (failed(cluster))
+    return failure();
+  LayerImportOptions options;
+  options.cluster = cluster->cluster;
+  options.clusterSizes = cluster->sizes;
+  options.sizeScale = sizeScaleOption;
+  return print(importLayers(*sources, context, options), output);
+}
+
 void bagua::registerImports() {
-  static TranslateRegistration registration(
+  static TranslateRegistration stableHLORegistration(
       "import-stablehlo", "an exported training step (StableHLO, generic form)",
-      importAndPrint);
+      importStableHLOStep);
+  static TranslateRegistration layersRegistration(
+      "import-layers", "a table of layers (CSV, or a PipeDream profile)",
+      importLayerTable);
 }

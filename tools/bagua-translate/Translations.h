@@ -13,7 +13,7 @@
 
 namespace bagua {
 
-/// --import-stablehlo, and their options.
+/// --import-stablehlo, --import-layers, and their options.
 void registerImports();
 
 /// --export-plan, --print-plan, --plan-to-json.

@@ -1,7 +1,7 @@
 //===- Field.h - Exact arithmetic for the oracles -------------------------===//
 //
-// Integers modulo the prime 2^61 - 1: sums, products and means have no rounding,
-// so values that differ for some input differ for nearly every one.
+// Integers modulo the prime 2^61 - 1: sums, products and means have no
+// rounding, so values that differ for some input differ for nearly every one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_PROOFS_FIELD_H

@@ -153,11 +153,10 @@ std::string GraphWriter::argument(const std::string &role,
                                   const std::string &name,
                                   const std::string &type, bool isVarying) {
   std::string value = fresh();
-  arguments.push_back(role + " " + value + " \"" + name + "\"" +
-                      (isVarying && !varies.empty()
-                           ? " varies " + list(varies)
-                           : "") +
-                      " : " + type);
+  arguments.push_back(
+      role + " " + value + " \"" + name + "\"" +
+      (isVarying && !varies.empty() ? " varies " + list(varies) : "") + " : " +
+      type);
   return value;
 }
 
@@ -169,8 +168,8 @@ void GraphWriter::chooseParams() {
     Param param;
     param.name = "l" + std::to_string(i) + ".weight";
     param.count = random.chance(60) ? common : random.pick(kCounts);
-    param.weight = argument("param", param.name,
-                            tensor(param.count, weightLayout), true);
+    param.weight =
+        argument("param", param.name, tensor(param.count, weightLayout), true);
     params.push_back(param);
   }
 }
@@ -196,8 +195,8 @@ void GraphWriter::writeForward() {
   std::string value = "%x";
   for (const Param &param : params) {
     value = line("compute forward \"" + param.name + "\"(" + value + ", " +
-                 param.weight + ") : (tensor<4x2xf32>, " +
-                 tensor(param.count) + ") -> (tensor<4x2xf32>)");
+                 param.weight + ") : (tensor<4x2xf32>, " + tensor(param.count) +
+                 ") -> (tensor<4x2xf32>)");
     value = communicateActivation(value);
   }
   body += "  // The loss's gradient.\n";
@@ -246,9 +245,8 @@ std::string GraphWriter::reduceByRail(const std::string &value, int64_t count,
   Names inner{data.back()}, outer(data.begin(), data.end() - 1);
   std::string whole = tensor(count, "", element);
   std::string part = tensor(count, shard(inner), element);
-  std::string result =
-      line("reduce_scatter mean " + value + " over " + list(inner) + " : " +
-           whole + " -> " + part);
+  std::string result = line("reduce_scatter mean " + value + " over " +
+                            list(inner) + " : " + whole + " -> " + part);
   if (!outer.empty() && throughServer) {
     std::string pushed = tensor(count, shard(inner) + ", server 0", element);
     result = line("push mean " + result + " over " + list(outer) + " : " +
@@ -263,8 +261,7 @@ std::string GraphWriter::reduceByRail(const std::string &value, int64_t count,
               " -> " + whole);
 }
 
-std::string GraphWriter::reduceByLeader(const std::string &value,
-                                        int64_t count,
+std::string GraphWriter::reduceByLeader(const std::string &value, int64_t count,
                                         const std::string &element) {
   Names inner{data.back()}, outer(data.begin(), data.end() - 1);
   std::string whole = tensor(count, "", element);
@@ -279,8 +276,7 @@ std::string GraphWriter::reduceByLeader(const std::string &value,
 }
 
 /// BlueConnect: one axis after the other, from the inside out and back.
-std::string GraphWriter::reduceByLevels(const std::string &value,
-                                        int64_t count,
+std::string GraphWriter::reduceByLevels(const std::string &value, int64_t count,
                                         const std::string &element) {
   std::string layout, result = value;
   Names types{tensor(count, "", element)};
@@ -299,8 +295,7 @@ std::string GraphWriter::reduceByLevels(const std::string &value,
   return result;
 }
 
-std::string GraphWriter::reduceOnServer(const std::string &value,
-                                        int64_t count,
+std::string GraphWriter::reduceOnServer(const std::string &value, int64_t count,
                                         const std::string &element) {
   std::string whole = tensor(count, "", element);
   std::string pushed =
@@ -318,8 +313,8 @@ std::string GraphWriter::reduceInParts(const std::string &value, int64_t count,
   std::string whole = tensor(count, "", element),
               left = tensor(first, "", element),
               right = tensor(count - first, "", element);
-  lines({a, b}, "split " + value + " : " + whole + " -> " + left + ", " +
-                    right);
+  lines({a, b},
+        "split " + value + " : " + whole + " -> " + left + ", " + right);
   a = reduce(a, first, depth + 1, element);
   b = reduce(b, count - first, depth + 1, element);
   return line("concat " + a + ", " + b + " : " + left + ", " + right + " -> " +
@@ -328,9 +323,8 @@ std::string GraphWriter::reduceInParts(const std::string &value, int64_t count,
 
 std::string GraphWriter::reduceCast(const std::string &value, int64_t count,
                                     int depth) {
-  std::string narrow =
-      line("cast " + value + " : " + tensor(count) + " -> " +
-           tensor(count, "", "bf16"));
+  std::string narrow = line("cast " + value + " : " + tensor(count) + " -> " +
+                            tensor(count, "", "bf16"));
   narrow = reduce(narrow, count, depth + 1, "bf16");
   return line("cast " + narrow + " : " + tensor(count, "", "bf16") + " -> " +
               tensor(count));
@@ -437,8 +431,8 @@ void GraphWriter::updateOne(const Param &param, const std::string &gradient) {
   case 4: {
     std::string m = argument("optimizer", param.name + ".m", type, true);
     std::string v = argument("optimizer", param.name + ".v", type, true);
-    std::string mNext = line("linear [0.9, 0.1] (" + m + ", " + gradient +
-                             ") : " + type);
+    std::string mNext =
+        line("linear [0.9, 0.1] (" + m + ", " + gradient + ") : " + type);
     next(line("adam_apply " + param.weight + ", " + mNext + ", " + v +
               " lr %lr : " + states),
          type);
@@ -460,7 +454,7 @@ void GraphWriter::updateAll() {
 
 /// ZeRO-1 in one striped bucket, with sgd on shards.
 void GraphWriter::updateSharded() {
-  std::string layout = shard(data), stripes = " striped #bagua.layout<" + layout + ">";
+  std::string layout = shard(data), stripes = " striped <" + layout + ">";
   int64_t ranks = groupSize(data), total = 0;
   Names gradients, wholes, shards, scattered, updated, results;
   for (size_t i = params.size(); i-- > 0;) {
@@ -476,12 +470,12 @@ void GraphWriter::updateSharded() {
                             join(wholes) + " -> " + whole);
   bucket = line("reduce_scatter mean " + bucket + " over " + list(data) +
                 " : " + whole + " -> " + part);
-  lines(scattered, "split " + bucket + stripes + " : " + part + " -> " +
-                       join(shards));
+  lines(scattered,
+        "split " + bucket + stripes + " : " + part + " -> " + join(shards));
   for (size_t i = 0; i < params.size(); ++i) {
     const Param &param = params[params.size() - 1 - i];
-    std::string own = line("slice " + param.weight + " : " + wholes[i] +
-                           " -> " + shards[i]);
+    std::string own =
+        line("slice " + param.weight + " : " + wholes[i] + " -> " + shards[i]);
     updated.push_back(line("sgd (" + own + ") grad " + scattered[i] +
                            " lr %lr : " + shards[i] + ", tensor<f32>"));
   }
@@ -489,8 +483,8 @@ void GraphWriter::updateSharded() {
                 " -> " + part);
   bucket = line("all_gather " + bucket + " over " + list(data) + " : " + part +
                 " -> " + whole);
-  lines(results, "split " + bucket + stripes + " : " + whole + " -> " +
-                     join(wholes));
+  lines(results,
+        "split " + bucket + stripes + " : " + whole + " -> " + join(wholes));
   for (size_t i = params.size(); i-- > 0;)
     next(results[i], wholes[i]);
 }
@@ -499,11 +493,11 @@ void GraphWriter::updateSharded() {
 void GraphWriter::updateOnServers() {
   for (Param &param : params) {
     std::string type = tensor(param.count, weightLayout);
-    std::string pushed = line("push mean " + param.gradient + " over " +
-                              list(data) + " : " + tensor(param.count) +
-                              " -> " + type);
-    next(line("sgd (" + param.weight + "s) grad " + pushed + " lr %lr : " +
-              type + ", tensor<f32>"),
+    std::string pushed =
+        line("push mean " + param.gradient + " over " + list(data) + " : " +
+             tensor(param.count) + " -> " + type);
+    next(line("sgd (" + param.weight + "s) grad " + pushed +
+              " lr %lr : " + type + ", tensor<f32>"),
          type);
   }
 }
@@ -543,9 +537,9 @@ void GraphWriter::updateMixed() {
 void GraphWriter::updateAndAverage() {
   for (const Param &param : params) {
     std::string type = tensor(param.count);
-    std::string updated = line("sgd (" + param.weight + ") grad " +
-                               param.gradient + " lr %lr : " + type +
-                               ", tensor<f32>");
+    std::string updated =
+        line("sgd (" + param.weight + ") grad " + param.gradient +
+             " lr %lr : " + type + ", tensor<f32>");
     next(random.chance(50) ? updated : reduce(updated, param.count, 0), type);
   }
 }
@@ -561,8 +555,9 @@ std::string GraphWriter::frame(const std::string &extra) {
             axis.name + "\", size = " + std::to_string(axis.size) +
             ", latency_ns = 1000, bytes_per_s = 1000000000>";
   text += "]" + servers + "\nbagua.step @train on @pod data " + list(data) +
-          extra + " (batch %x \"batch\" : tensor<4x2xf32>, input %lr \"lr\" : "
-                  "tensor<f32>";
+          extra +
+          " (batch %x \"batch\" : tensor<4x2xf32>, input %lr \"lr\" : "
+          "tensor<f32>";
   for (const std::string &entry : arguments)
     text += ",\n    " + entry;
   return text + ") {\n" + body + "  bagua.yield " + join(yields) + " : " +

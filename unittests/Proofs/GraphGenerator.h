@@ -13,8 +13,8 @@
 
 namespace bagua::proofs {
 
-/// The text of a module with a cluster and one step, which verify and pass the graph
-/// proof.
+/// The text of a module with a cluster and one step, which verify and pass the
+/// graph proof.
 std::string generateGraph(Random &random);
 
 /// The same step as imported: without communication of gradients.

@@ -1,7 +1,7 @@
 //===- GraphOracle.cpp - A step, run on every rank ------------------------===//
 //
-// One function an op or a family of ops; each computes what every rank stores from
-// what every rank stores.
+// One function an op or a family of ops; each computes what every rank stores
+// from what every rank stores.
 //
 //===----------------------------------------------------------------------===//
 #include "GraphOracle.h"
@@ -43,8 +43,7 @@ static RankedTensorType tensorOf(Type type) {
 
 static bool isOnServer(Type type) {
   LayoutAttr layout = getLayout(tensorOf(type));
-  return layout &&
-         layout.getEntries().back().kind == LayoutEntry::Kind::Server;
+  return layout && layout.getEntries().back().kind == LayoutEntry::Kind::Server;
 }
 
 namespace {
@@ -105,8 +104,8 @@ private:
 OnRanks Interpreter::initial(BlockArgument argument) {
   ArgumentAttr info = step.getArgument(argument.getArgNumber());
   auto type = cast<RankedTensorType>(argument.getType());
-  bool isOwn = info.getRole() == Role::Residual ||
-               info.getRole() == Role::Replica;
+  bool isOwn =
+      info.getRole() == Role::Residual || info.getRole() == Role::Replica;
   AxesAttr differs = info.getRole() == Role::Batch ? step.getDataAxes()
                      : isOwn ? step.lookupCluster().getAllAxes()
                              : info.getVaries();
@@ -142,13 +141,14 @@ size_t Interpreter::placeOf(size_t rank, AxesAttr over) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Where an op left something else than its result's type says, a collective did not
-/// find its members' values: numbers then that no other program computes.
+/// Where an op left something else than its result's type says, a collective
+/// did not find its members' values: numbers then that no other program
+/// computes.
 void Interpreter::complete(Value result) {
   auto encoded = dyn_cast<EncodedType>(result.getType());
   RankedTensorType type = tensorOf(result.getType());
-  auto place = llvm::find_if(
-      values, [&](auto &entry) { return entry.first == result; });
+  auto place =
+      llvm::find_if(values, [&](auto &entry) { return entry.first == result; });
   uint64_t key = mix(seed, 0xdead + (place - values.begin()));
   for (size_t rank = 0; rank < ranks.count(); ++rank) {
     Stored &stored = values[result][rank];
@@ -161,10 +161,11 @@ void Interpreter::complete(Value result) {
                        ? groupsOver(encoded.getTerms())[rank].size()
                        : 1;
     auto count = static_cast<size_t>(range->second - range->first);
-    bool isComplete = stored.size() == terms &&
-                      llvm::all_of(stored, [&](const std::vector<Number> &term) {
-                        return term.size() == count;
-                      });
+    bool isComplete =
+        stored.size() == terms &&
+        llvm::all_of(stored, [&](const std::vector<Number> &term) {
+          return term.size() == count;
+        });
     if (isComplete)
       continue;
     isDefined = false;
@@ -211,8 +212,8 @@ std::vector<Number> Interpreter::combine(const Terms &terms, ReduceKind kind) {
   return result;
 }
 
-/// Every member gets the combination; those that store nothing (all but the roots of
-/// another level) have nothing to do.
+/// Every member gets the combination; those that store nothing (all but the
+/// roots of another level) have nothing to do.
 OnRanks Interpreter::reduce(Operation *op, AxesAttr over, ReduceKind kind) {
   const OnRanks &input = values[op->getOperand(0)];
   OnRanks output(ranks.count());
@@ -333,8 +334,8 @@ void Interpreter::exchange(ExchangeOp op) {
       outputs[0][rank] = input[group[(place + size - 1) % size]];
       outputs[1][rank] = input[group[(place + 1) % size]];
     } else {
-      outputs[0][rank] =
-          input[group[shiftOnePeer(place, size, static_cast<int64_t>(seed % 7))]];
+      outputs[0][rank] = input[group[shiftOnePeer(
+          place, size, static_cast<int64_t>(seed % 7))]];
     }
   }
   for (auto [result, output] : llvm::zip_equal(op.getOutputs(), outputs))
@@ -381,8 +382,8 @@ OnRanks Interpreter::allToAll(AllToAllOp op) {
       int64_t width = outShape[concatDim] / static_cast<int64_t>(group.size());
       int64_t member = at[concatDim] / width;
       at[concatDim] %= width;
-      at[splitDim] += place * (inShape[splitDim] /
-                               static_cast<int64_t>(group.size()));
+      at[splitDim] +=
+          place * (inShape[splitDim] / static_cast<int64_t>(group.size()));
       int64_t index = 0;
       for (size_t d = 0; d < inShape.size(); ++d)
         index = index * inShape[d] + at[d];
@@ -397,8 +398,8 @@ OnRanks Interpreter::allToAll(AllToAllOp op) {
 // Rearrangement
 //===----------------------------------------------------------------------===//
 
-/// A bucket's pieces: for each, which tensor it comes from, which of what the rank
-/// stores of that, and the padding behind it.
+/// A bucket's pieces: for each, which tensor it comes from, which of what the
+/// rank stores of that, and the padding behind it.
 namespace {
 struct Piece {
   size_t tensor;
@@ -419,8 +420,8 @@ static std::vector<Piece> piecesOf(const Ranks &ranks, TypeRange tensors,
   std::vector<std::vector<std::pair<int64_t, int64_t>>> parts;
   std::vector<int64_t> full;
   for (Type type : tensors) {
-    parts.push_back(ranks.allParts(cast<ShapedType>(type).getNumElements(),
-                                   striped));
+    parts.push_back(
+        ranks.allParts(cast<ShapedType>(type).getNumElements(), striped));
     int64_t largest = 0;
     for (auto [begin, end] : parts.back())
       largest = std::max(largest, end - begin);
@@ -429,9 +430,8 @@ static std::vector<Piece> piecesOf(const Ranks &ranks, TypeRange tensors,
   size_t count = isCut ? 1 : parts.front().size();
   for (size_t part = 0; part < count; ++part)
     for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-      auto [begin, end] = isCut
-                              ? std::make_pair(int64_t(0), stored[tensor])
-                              : parts[tensor][part];
+      auto [begin, end] = isCut ? std::make_pair(int64_t(0), stored[tensor])
+                                : parts[tensor][part];
       pieces.push_back({tensor, begin, end, full[tensor] - (end - begin)});
     }
   return pieces;
@@ -518,13 +518,14 @@ void Interpreter::sgd(SgdOp op) {
       continue;
     std::vector<Number> w = values[op.getStates()[0]][rank].front();
     std::vector<Number> m = values[op.getGrad()][rank].front();
-    Number rate = op.getLr()
-                      ? values[op.getLr()][rank].front().front()
-                      : numberOf(op.getLrValueAttr().getValue().convertToFloat());
+    Number rate =
+        op.getLr() ? values[op.getLr()][rank].front().front()
+                   : numberOf(op.getLrValueAttr().getValue().convertToFloat());
     for (size_t i = 0; i < w.size() && i < m.size(); ++i) {
       if (FloatAttr momentum = op.getMomentumAttr())
-        m[i] = add(m[i], multiply(numberOf(momentum.getValue().convertToFloat()),
-                                  values[op.getStates()[1]][rank].front()[i]));
+        m[i] =
+            add(m[i], multiply(numberOf(momentum.getValue().convertToFloat()),
+                               values[op.getStates()[1]][rank].front()[i]));
       w[i] = add(w[i], negate(multiply(rate, m[i])));
     }
     params[rank] = {w};
@@ -589,7 +590,8 @@ void Interpreter::scrambleElements(Operation *op) {
           if (stored.empty() || stored.front().empty())
             continue;
           size_t count = stored.front().size();
-          key = mix(key, stored.front()[count == 1 ? 0 : std::min(i, count - 1)]);
+          key =
+              mix(key, stored.front()[count == 1 ? 0 : std::min(i, count - 1)]);
         }
         numbers.push_back(reduceBits(key));
       }
@@ -600,8 +602,8 @@ void Interpreter::scrambleElements(Operation *op) {
     values[result] = output;
 }
 
-/// Without loss: the value (with the residual added), and a residual that depends
-/// on both.
+/// Without loss: the value (with the residual added), and a residual that
+/// depends on both.
 void Interpreter::encode(EncodeOp op) {
   if (!op.getResidual()) {
     values[op.getOutput()] = OnRanks(values[op.getInput()]);
@@ -630,7 +632,8 @@ OnRanks Interpreter::matmul(MatmulOp op) {
   int64_t lhsColumns = op.getLhs().getType().getDimSize(1);
   int64_t rhsColumns = op.getRhs().getType().getDimSize(1);
   ArrayRef<int64_t> shape = op.getOutput().getType().getShape();
-  int64_t inner = op.getLhs().getType().getDimSize(op.getTransposeLhs() ? 0 : 1);
+  int64_t inner =
+      op.getLhs().getType().getDimSize(op.getTransposeLhs() ? 0 : 1);
   for (size_t rank = 0; rank < ranks.count(); ++rank) {
     const std::vector<Number> &a = values[op.getLhs()][rank].front();
     const std::vector<Number> &b = values[op.getRhs()][rank].front();
@@ -639,10 +642,11 @@ OnRanks Interpreter::matmul(MatmulOp op) {
       for (int64_t j = 0; j < shape[1]; ++j) {
         Number sum = 0;
         for (int64_t k = 0; k < inner; ++k)
-          sum = add(sum, multiply(a[op.getTransposeLhs() ? k * lhsColumns + i
-                                                         : i * lhsColumns + k],
-                                  b[op.getTransposeRhs() ? j * rhsColumns + k
-                                                         : k * rhsColumns + j]));
+          sum =
+              add(sum, multiply(a[op.getTransposeLhs() ? k * lhsColumns + i
+                                                       : i * lhsColumns + k],
+                                b[op.getTransposeRhs() ? j * rhsColumns + k
+                                                       : k * rhsColumns + j]));
         c.push_back(sum);
       }
     output[rank] = {c};
@@ -658,7 +662,9 @@ void Interpreter::interpret(Operation *op) {
   // Before anything else: a reference into the map must stay where it is.
   for (Value result : op->getResults())
     values.insert({result, {}});
-  auto set = [&](OnRanks stored) { values[op->getResult(0)] = std::move(stored); };
+  auto set = [&](OnRanks stored) {
+    values[op->getResult(0)] = std::move(stored);
+  };
   llvm::TypeSwitch<Operation *>(op)
       .Case<AfterOp, CastOp, PullOp>(
           [&](auto) { set(OnRanks(values[op->getOperand(0)])); })

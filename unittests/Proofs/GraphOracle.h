@@ -1,7 +1,7 @@
 //===- GraphOracle.h - A step, run on every rank --------------------------===//
 //
-// Interprets a step at graph level with what each rank really stores: no facts, no
-// logical tensors, no code shared with the compiler but the IR's accessors.
+// Interprets a step at graph level with what each rank really stores: no facts,
+// no logical tensors, no code shared with the compiler but the IR's accessors.
 // Arithmetic is exact (Field.h); what is not linear (adam, compute) is a fixed
 // random-looking function of all it reads; codecs lose nothing.
 //
@@ -17,8 +17,8 @@
 
 namespace bagua::proofs {
 
-/// What one rank stores of a value: nothing (`root` elsewhere), its elements, or
-/// several terms of an encoded value.
+/// What one rank stores of a value: nothing (`root` elsewhere), its elements,
+/// or several terms of an encoded value.
 using Stored = std::vector<std::vector<Number>>;
 /// The same on all workers. What servers store is kept with each worker that
 /// reaches it.
@@ -35,8 +35,8 @@ struct GraphOutcome {
   }
 };
 
-/// Runs a step once. Equal seeds give equal inputs: random, different wherever the
-/// arguments' roles and `varies` let ranks differ.
+/// Runs a step once. Equal seeds give equal inputs: random, different wherever
+/// the arguments' roles and `varies` let ranks differ.
 GraphOutcome runStep(StepOp step, uint64_t seed);
 
 } // namespace bagua::proofs

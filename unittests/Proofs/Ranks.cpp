@@ -40,8 +40,8 @@ std::vector<size_t> Ranks::groupOf(size_t rank, AxesAttr axes) const {
   for (size_t other = 0; other < count(); ++other) {
     bool isMember = true;
     for (size_t axis = 0; axis < names.size(); ++axis)
-      isMember &= mask[axis] ||
-                  coordinates[rank][axis] == coordinates[other][axis];
+      isMember &=
+          mask[axis] || coordinates[rank][axis] == coordinates[other][axis];
     if (isMember)
       group.push_back(other);
   }

@@ -1,7 +1,7 @@
 //===- Ranks.h - Ranks, groups and parts, written down once more ----------===//
 //
-// The oracle's own idea of who is in a group and which elements a layout gives a
-// rank, from the definitions in IR.md.
+// The oracle's own idea of who is in a group and which elements a layout gives
+// a rank, from the definitions in IR.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_PROOFS_RANKS_H
@@ -27,12 +27,12 @@ public:
   /// A number that ranks share which agree on the coordinates of `axes`.
   uint64_t coordinateKey(size_t rank, AxesAttr axes) const;
 
-  /// Elements of `count` that a rank stores in a layout, as a range; nothing where
-  /// it stores none. Servers' entries keep the whole.
-  std::optional<std::pair<int64_t, int64_t>>
-  rangeOf(size_t rank, int64_t count, LayoutAttr layout) const;
-  /// The ranges of all parts of a layout of shards, in order, and the elements to
-  /// which each is padded.
+  /// Elements of `count` that a rank stores in a layout, as a range; nothing
+  /// where it stores none. Servers' entries keep the whole.
+  std::optional<std::pair<int64_t, int64_t>> rangeOf(size_t rank, int64_t count,
+                                                     LayoutAttr layout) const;
+  /// The ranges of all parts of a layout of shards, in order, and the elements
+  /// to which each is padded.
   std::vector<std::pair<int64_t, int64_t>> allParts(int64_t count,
                                                     LayoutAttr layout) const;
 

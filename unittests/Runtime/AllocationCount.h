@@ -13,6 +13,9 @@ namespace bagua::runtime {
 /// Calls of any operator new on this thread so far.
 int64_t allocationCount();
 
+/// The same of all threads together.
+int64_t allocationCountOfAllThreads();
+
 } // namespace bagua::runtime
 
 #endif // BAGUA_UNITTESTS_RUNTIME_ALLOCATIONCOUNT_H

@@ -133,6 +133,9 @@ std::vector<Case> casesOf(int ranks) {
                  static_cast<Place>(choice[5])};
     if (next.ranks != ranks)
       continue;
+    // A block for each rank: memory would grow with the square of the ranks.
+    if (next.form == Form::AllToAll)
+      next.count = std::min<int64_t>(next.count, 100000 / ranks);
     // Refused; has a test of its own.
     if (isInteger(next.type) && next.kind == ReduceKind::Mean)
       next.kind = ReduceKind::Sum;

@@ -1,11 +1,11 @@
 //===- StableHLOImportTest.cpp - Real exported steps ----------------------===//
 //
-// Every graph in test/graphs against its README's table, names against those that
-// the text itself has, and the graph proof after one mean per gradient.
+// Every graph in test/graphs against its README's table, names against those
+// that the text itself has, and the graph proof after one mean per gradient.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Target/StableHLOImport.h"
+#include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Target/StepSummary.h"
 
 #include "mlir/IR/Builders.h"
@@ -36,8 +36,7 @@ std::string readGraph(const std::string &name) {
 
 /// A context that collects messages, and the import of one text.
 struct Import {
-  explicit Import(const std::string &text,
-                  StableHLOImportOptions options = {})
+  explicit Import(const std::string &text, StableHLOImportOptions options = {})
       : handler(&context, [&](Diagnostic &diagnostic) {
           messages.push_back(diagnostic.str());
           return success();
@@ -86,7 +85,8 @@ std::map<std::string, std::string> gradientTypes(StepOp step) {
 /// Names of params by the text alone: paths of the results of tree 0.
 std::set<std::string> namesInText(const std::string &text) {
   std::set<std::string> names;
-  std::regex result(R"(jax\.result_info = \"(?:result)?\[0\]((?:\['[^']*'\])+)\")");
+  std::regex result(
+      R"(jax\.result_info = \"(?:result)?\[0\]((?:\['[^']*'\])+)\")");
   for (std::sregex_iterator i(text.begin(), text.end(), result), end; i != end;
        ++i) {
     std::string path = (*i)[1];
@@ -96,8 +96,8 @@ std::set<std::string> namesInText(const std::string &text) {
   return names;
 }
 
-/// One mean all_reduce on each gradient, over the data axes over which its param
-/// agrees: what a relaxation pass does.
+/// One mean all_reduce on each gradient, over the data axes over which its
+/// param agrees: what a relaxation pass does.
 void reduceGradients(StepOp step) {
   OpBuilder builder(step.getContext());
   for (const GradientResult &gradient : gradientsOf(step)) {
@@ -178,8 +178,7 @@ TEST_P(TableTest, PassesTheGraphProof) {
   ASSERT_TRUE(import.module);
   EXPECT_TRUE(failed(verifyGraph(*import.module)));
   reduceGradients(import.step());
-  EXPECT_TRUE(succeeded(verifyGraph(*import.module)))
-      << import.messages.back();
+  EXPECT_TRUE(succeeded(verifyGraph(*import.module))) << import.messages.back();
 }
 
 // At a thousandth of its size a step keeps its gradients.
@@ -195,19 +194,18 @@ TEST_P(TableTest, Scales) {
 
 INSTANTIATE_TEST_SUITE_P(
     Graphs, TableTest,
-    testing::Values(
-        Row{"mlp", 6, 210600, 7, 0.006877184, false},
-        Row{"mlp_shard_map", 6, 210600, 7, 0.006877184, false},
-        Row{"mlp_single", 6, 210600, 0, 0.006877184, false},
-        Row{"mlp_shardy", 6, 210600, 7, 0.006877184, false},
-        Row{"resnet50", 161, 102228128, 162, 1555.14, false},
-        Row{"resnet50_single", 161, 102228128, 0, 1555.14, false},
-        Row{"vgg16", 32, 553430176, 33, 2964.74, false},
-        Row{"bert_base", 206, 440425712, 207, 4475.46, true},
-        Row{"bert_large", 398, 1344904432, 399, 1925.14, true},
-        Row{"bert_large_bf16", 398, 672452216, 399, 1925.14, true},
-        Row{"lstm", 113, 766784512, 114, 2422.92, true},
-        Row{"transformer_moe", 66, 231890944, 67, 435.60, true}),
+    testing::Values(Row{"mlp", 6, 210600, 7, 0.006877184, false},
+                    Row{"mlp_shard_map", 6, 210600, 7, 0.006877184, false},
+                    Row{"mlp_single", 6, 210600, 0, 0.006877184, false},
+                    Row{"mlp_shardy", 6, 210600, 7, 0.006877184, false},
+                    Row{"resnet50", 161, 102228128, 162, 1555.14, false},
+                    Row{"resnet50_single", 161, 102228128, 0, 1555.14, false},
+                    Row{"vgg16", 32, 553430176, 33, 2964.74, false},
+                    Row{"bert_base", 206, 440425712, 207, 4475.46, true},
+                    Row{"bert_large", 398, 1344904432, 399, 1925.14, true},
+                    Row{"bert_large_bf16", 398, 672452216, 399, 1925.14, true},
+                    Row{"lstm", 113, 766784512, 114, 2422.92, true},
+                    Row{"transformer_moe", 66, 231890944, 67, 435.60, true}),
     [](const auto &info) { return std::string(info.param.name); });
 
 //===----------------------------------------------------------------------===//
@@ -216,10 +214,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 // A step without collectives has the gradients of the same step with them.
 TEST(StableHLOImport, SingleDeviceHasTheSameGradients) {
-  for (auto [with, without] : {std::pair("resnet50", "resnet50_single"),
-                               std::pair("mlp", "mlp_single"),
-                               std::pair("mlp", "mlp_shard_map"),
-                               std::pair("mlp", "mlp_shardy")}) {
+  for (auto [with, without] :
+       {std::pair("resnet50", "resnet50_single"),
+        std::pair("mlp", "mlp_single"), std::pair("mlp", "mlp_shard_map"),
+        std::pair("mlp", "mlp_shardy")}) {
     Import a(readGraph(with)), b(readGraph(without));
     ASSERT_TRUE(a.module && b.module);
     EXPECT_EQ(gradientTypes(a.step()), gradientTypes(b.step())) << without;
@@ -271,7 +269,8 @@ TEST(StableHLOImport, ExpertsVaryAlongTheirAxis) {
 TEST(StableHLOImport, UnreducedBuffersVary) {
   Import import(readGraph("resnet50"));
   ASSERT_TRUE(import.module);
-  for (auto argument : import.step().getArguments().getAsRange<ArgumentAttr>()) {
+  for (auto argument :
+       import.step().getArguments().getAsRange<ArgumentAttr>()) {
     bool isBuffer = argument.getRole() == Role::Buffer;
     EXPECT_EQ(argument.getVaries() != nullptr, isBuffer)
         << argument.getName().str();

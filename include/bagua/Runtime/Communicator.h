@@ -37,8 +37,8 @@ namespace bagua::runtime {
 /// tensor unless said otherwise; any count from 0 is right. Parts are those of
 /// Support/Parts.h over the members (or over the owners, where given).
 ///
-/// Sums are in member order, ((x0 + x1) + x2) + ..., in the accumulation type of
-/// docs/Semantics.md, section "Collectives"; `Mean` divides after the sum.
+/// Sums are in member order, ((x0 + x1) + x2) + ..., in the accumulation type
+/// of docs/Semantics.md, section "Collectives"; `Mean` divides after the sum.
 ///
 /// Errors: DeadlineExceeded when a member does not arrive in time (it names the
 /// missing ranks), InvalidArgument when members' calls differ or a `Mean` of
@@ -57,9 +57,11 @@ public:
 
   /// Part i of the combination goes to member owners[i], which gets that part
   /// alone in `output`; other members pass null. Only members
-  /// [0, contributors) have an input. In place for an owner: `output` may be the
-  /// address of its part inside `input`. reduce_scatter: all members contribute
-  /// and own; reduce: one owner; push: the owners are servers.
+  /// [0, contributors) have an input, and `Mean` divides by their number.
+  /// Owners are distinct; there is at least one. In place for an owner:
+  /// `output` may be the address of its part inside `input`. reduce_scatter:
+  /// all members contribute and own; reduce: one owner; push: the owners are
+  /// servers.
   virtual absl::Status reduceToOwners(const void *input, void *output,
                                       int64_t count, DataType type,
                                       ReduceKind kind, int contributors,
@@ -79,9 +81,10 @@ public:
   virtual absl::Status allToAll(const void *input, void *output,
                                 int64_t blockBytes) = 0;
 
-  /// Sends `input` to each of `peers` and stores what peer i sends in
-  /// outputs[i]. Symmetric: if a lists b, b lists a. A peer may be listed twice
-  /// and may be this rank. Outputs overlap neither the input nor each other.
+  /// Sends `input` to each of `peers` (none, for a member that only takes part
+  /// in the call) and stores what peer i sends in outputs[i]. Symmetric: if a
+  /// lists b, b lists a. A peer may be listed twice and may be this rank.
+  /// Outputs overlap neither the input nor each other.
   virtual absl::Status exchange(const void *input, int64_t bytes,
                                 absl::Span<const int> peers,
                                 absl::Span<void *const> outputs) = 0;
@@ -98,10 +101,10 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// A communicator over `members` (ranks of the world, distinct, this one among
-  /// them). Collective over the members: all of them call it with the same
-  /// `members` and `name`, from any threads, each pair of a group and a name
-  /// once. Communicators of different names are independent of each other.
+  /// A communicator over `members` (ranks of the world, distinct, this one
+  /// among them). Collective over the members: all of them call it with the
+  /// same `members` and `name`, from any threads, each pair of a group and a
+  /// name once. Communicators of different names are independent of each other.
   virtual absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members,
                      const std::string &name) = 0;
@@ -114,11 +117,10 @@ public:
   virtual absl::Status status() const = 0;
 };
 
-/// `size` ranks as threads of this process; element r is rank r's. Every wait of
-/// theirs ends after `timeout` with DeadlineExceeded.
+/// `size` ranks as threads of this process; element r is rank r's. Every wait
+/// of theirs ends after `timeout` with DeadlineExceeded.
 std::vector<std::unique_ptr<World>> createInProcessWorlds(
-    int size,
-    std::chrono::nanoseconds timeout = std::chrono::seconds(600));
+    int size, std::chrono::nanoseconds timeout = std::chrono::seconds(600));
 
 } // namespace bagua::runtime
 

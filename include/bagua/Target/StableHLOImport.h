@@ -1,8 +1,8 @@
 //===- StableHLOImport.h - Exported training steps to bagua.step ----------===//
 //
 // Reads a whole training step (forward, loss, backward, reduction, update) in
-// StableHLO's generic text form, as JAX exports it, and writes it as bagua.step.
-// What is recognised, and what is refused: docs/Import.md.
+// StableHLO's generic text form, as JAX exports it, and writes it as
+// bagua.step. What is recognised, and what is refused: docs/Import.md.
 //
 //   llvm::SourceMgr sources;
 //   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());

@@ -23,17 +23,25 @@ def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
   let summary = "Merges runs of compute between points where communication can start or must end";
   let description = [{
     Neighbouring compute ops of one phase become one, unless the first makes a
-    gradient (or another named result), or the second is the first to use a param,
-    a collective's result or an optional value. Durations, flops and bytes add up; the name is that of
-    the costliest member.
+    gradient (or another named result) or something that an op other than compute
+    uses, or the second is the first to use a param or a collective's result.
+    Durations, flops and bytes add up; the name is that of the costliest member.
 
     ```
-    %a = bagua.compute forward "dot"(%x, %w) flops 1000 bytes 64 : ...
-    %b = bagua.compute forward "relu"(%a) bytes 32 : ...
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %a = bagua.compute forward "dot"(%x, %w) flops 1000 bytes 64 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %b = bagua.compute forward "relu"(%a) bytes 32 : (tensor<8xf32>) -> (tensor<8xf32>)
+      %g = bagua.compute backward "dot"(%b, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      bagua.yield %w : tensor<8xf32>
+    }
     ```
     becomes
     ```
-    %b = bagua.compute forward "dot"(%x, %w) flops 1000 bytes 96 : ...
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %b = bagua.compute forward "dot"(%x, %w) flops 1000 bytes 96 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %g = bagua.compute backward "dot"(%b, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      bagua.yield %w : tensor<8xf32>
+    }
     ```
   }];
 }
@@ -45,6 +53,20 @@ def AnnotateCostsPass : Pass<"bagua-annotate-costs", "::bagua::StepOp"> {
     durations that are there stay. With `overlay`, a CSV of `name,phase,ns`, measured
     times replace them: an op takes the time of the line with its name and phase,
     and a line that names no op is an error.
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>) {
+      %a = bagua.compute forward "dot"(%x) flops 240000000 bytes 9000 : (tensor<8xf32>) -> (tensor<8xf32>)
+      %b = bagua.compute forward "relu"(%a) bytes 900000 : (tensor<8xf32>) -> (tensor<8xf32>)
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>) {
+      %a = bagua.compute forward "dot"(%x) flops 240000000 bytes 9000 cost_ns 7000 roofline : (tensor<8xf32>) -> (tensor<8xf32>)
+      %b = bagua.compute forward "relu"(%a) bytes 900000 cost_ns 6000 roofline : (tensor<8xf32>) -> (tensor<8xf32>)
+    }
+    ```
   }];
   let options = [
     Option<"overlay", "overlay", "std::string", "", "CSV of measured times: name,phase,ns">,
@@ -55,18 +77,26 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
   let summary = "Puts the algorithm's communication on each gradient";
   let description = [{
     `all-reduce`: every gradient that is pending is reduced by a mean over the axes
-    over which it is. Values that the step itself communicates get names, and the
-    step its contract: what must hold of every tensor that the runtime gives back.
+    over which it is, unless the step reduces it by itself. Values that the step
+    itself communicates get names, and the step its contract: what must hold of
+    every tensor that the runtime gives back.
 
     ```
-    %g = bagua.compute backward "l"(%x) : (...) -> (!w grad "w")
-    %n = bagua.sgd (%w) grad %g lr %lr : !w, !s
+    bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %n = bagua.sgd (%w) grad %g lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
     ```
     becomes
     ```
-    %g = bagua.compute backward "l"(%x) : (...) -> (!w grad "w")
-    %r = bagua.all_reduce mean %g over [node, gpu] : !w
-    %n = bagua.sgd (%w) grad %r lr %lr : !w, !s
+    bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>)
+        attributes {bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [node, gpu]>]} {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node, gpu] : tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
     ```
   }];
   let options = [
@@ -81,17 +111,35 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     predicted to be ready, into buckets: `none` (each alone), `size` (buckets of
     `cap-bytes`), `ddp` (the same with a first bucket of `first-bytes`), `cycle`
     (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`). Only
-    gradients of one element type, kind and group share a bucket.
+    gradients of one element type, kind, group and agreement over the other axes
+    share a bucket. One that something besides its reduction uses travels alone, as
+    does one whose reduction has a name.
+
+    With `policy=ddp`
 
     ```
-    %r2 = bagua.all_reduce mean %g2 over [node] : tensor<2xf32>
-    %r1 = bagua.all_reduce mean %g1 over [node] : tensor<3xf32>
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
+      %d, %g2 = bagua.compute backward "l2"(%x, %w2) : (tensor<8xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32> grad "w2")
+      %r2 = bagua.all_reduce mean %g2 over [node] : tensor<2xf32>
+      %g1 = bagua.compute backward "l1"(%d, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32> grad "w1")
+      %r1 = bagua.all_reduce mean %g1 over [node] : tensor<3xf32>
+      %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : tensor<2xf32>
+      %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : tensor<3xf32>
+      bagua.yield %n1, %n2 : tensor<3xf32>, tensor<2xf32>
+    }
     ```
     becomes
     ```
-    %b = bagua.concat %g2, %g1 : tensor<2xf32>, tensor<3xf32> -> tensor<5xf32>
-    %c = bagua.all_reduce mean %b over [node] : tensor<5xf32>
-    %r2, %r1 = bagua.split %c : tensor<5xf32> -> tensor<2xf32>, tensor<3xf32>
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
+      %d, %g2 = bagua.compute backward "l2"(%x, %w2) : (tensor<8xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32> grad "w2")
+      %g1 = bagua.compute backward "l1"(%d, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32> grad "w1")
+      %b = bagua.concat %g2, %g1 : tensor<2xf32>, tensor<3xf32> -> tensor<5xf32>
+      %c = bagua.all_reduce mean %b over [node] : tensor<5xf32>
+      %r2, %r1 = bagua.split %c : tensor<5xf32> -> tensor<2xf32>, tensor<3xf32>
+      %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : tensor<2xf32>
+      %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : tensor<3xf32>
+      bagua.yield %n1, %n2 : tensor<3xf32>, tensor<2xf32>
+    }
     ```
   }];
   let options = [
@@ -110,8 +158,33 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     the order in which these arrive. Communication that compute of the same step
     waits for (activations, expert dispatch) is on stream `activation`, at the place
     where it is needed; everything else on `comm`, by `policy`: `wfbp` as soon as
-    its operands are predicted ready, `bsp` after all backward compute. Structured
-    updates of whole tensors become compute: the program runs its optimizer.
+    its operands are predicted ready, `bsp` after all backward compute. Arithmetic on
+    whole tensors that only the program uses (updates, and what leads to them)
+    becomes compute: the program runs its optimizer.
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
+      %d, %g2 = bagua.compute backward "l2"(%x, %w2) : (tensor<8xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32> grad "w2")
+      %g1 = bagua.compute backward "l1"(%d, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32> grad "w1")
+      %r1 = bagua.all_reduce mean %g1 over [node] : tensor<3xf32>
+      %n1 = bagua.compute update "sgd w1"(%w1, %r1) : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>)
+      %r2 = bagua.all_reduce mean %g2 over [node] : tensor<2xf32>
+      %n2 = bagua.compute update "sgd w2"(%w2, %r2) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
+      bagua.yield %n1, %n2 : tensor<3xf32>, tensor<2xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
+      %d, %g2 = bagua.compute backward "l2"(%x, %w2) on compute : (tensor<8xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32> grad "w2")
+      %r2 = bagua.all_reduce mean %g2 over [node] on comm : tensor<2xf32>
+      %g1 = bagua.compute backward "l1"(%d, %x) on compute : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32> grad "w1")
+      %r1 = bagua.all_reduce mean %g1 over [node] on comm : tensor<3xf32>
+      %n2 = bagua.compute update "sgd w2"(%w2, %r2) on compute : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>)
+      %n1 = bagua.compute update "sgd w1"(%w1, %r1) on compute : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>)
+      bagua.yield %n1, %n2 : tensor<3xf32>, tensor<2xf32>
+    }
+    ```
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"wfbp\"", "bsp or wfbp">,
@@ -125,8 +198,33 @@ def PlacePass : Pass<"bagua-place", "::bagua::StepOp"> {
     concat and split cost nothing; collectives work in place. A gradient that
     travels alone stays in the program's own tensor. Where a value is still needed
     after its bytes would be overwritten, it is copied. Values that cross between
-    program and runtime without a name get one. `max-bytes` is a hard limit of the
-    arenas' sum; 0 is none.
+    program and runtime without a name get one; a piece of a bucket can't have one,
+    and is refused unless it lies where its gradient does. `max-bytes` is a hard
+    limit of the arenas' sum; 0 is none.
+
+    ```
+    bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
+      %d, %g2 = bagua.compute backward "l2"(%x, %w2) on compute : (tensor<8xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32> grad "w2")
+      %g1 = bagua.compute backward "l1"(%d, %x) on compute : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32> grad "w1")
+      %b = bagua.concat %g2, %g1 on comm : tensor<2xf32>, tensor<3xf32> -> tensor<5xf32>
+      %c = bagua.all_reduce mean %b over [node] on comm : tensor<5xf32>
+      %r2, %r1 = bagua.split %c on comm : tensor<5xf32> -> tensor<2xf32>, tensor<3xf32>
+      %n1, %n2 = bagua.compute update "sgd"(%w1, %w2, %r1, %r2) on compute : (tensor<3xf32>, tensor<2xf32>, tensor<3xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<2xf32>)
+      bagua.yield %n1, %n2 : tensor<3xf32>, tensor<2xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
+      %d, %g2 = bagua.compute backward "l2"(%x, %w2) on compute at [program, buckets:0] : (tensor<8xf32>, tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32> grad "w2")
+      %g1 = bagua.compute backward "l1"(%d, %x) on compute at [buckets:8] : (tensor<8xf32>, tensor<8xf32>) -> (tensor<3xf32> grad "w1")
+      %b = bagua.concat %g2, %g1 on comm at [buckets:0] : tensor<2xf32>, tensor<3xf32> -> tensor<5xf32>
+      %c = bagua.all_reduce mean %b over [node] on comm at [buckets:0] : tensor<5xf32>
+      %r2, %r1 = bagua.split %c on comm at [buckets:0, buckets:8] : tensor<5xf32> -> tensor<2xf32>, tensor<3xf32>
+      %n1, %n2 = bagua.compute update "sgd"(%w1, %w2, %r1, %r2) on compute at [program, program] : (tensor<3xf32>, tensor<2xf32>, tensor<3xf32>, tensor<2xf32>) -> (tensor<3xf32>, tensor<2xf32>)
+      bagua.yield %n1, %n2 : tensor<3xf32>, tensor<2xf32>
+    }
+    ```
   }];
   let options = [
     Option<"maxBytes", "max-bytes", "int64_t", "0", "limit of the runtime's memory on a rank">,
@@ -138,8 +236,9 @@ def VerifySchedulePass : Pass<"bagua-verify-schedule", "::bagua::StepOp"> {
   let description = [{
     Every op has a stream and every result a place; every two accesses to
     overlapping bytes, one of them a write, are ordered by dependencies and streams,
-    within a step and from one step to the next; collectives are launched in block
-    order, so that no circular wait is possible. Changes nothing.
+    within a step and from one step to the next, and what an op reads is the value
+    that it means; an op overlaps itself only in place. Collectives are launched in
+    block order, so that no circular wait is possible. Changes nothing.
   }];
 }
 

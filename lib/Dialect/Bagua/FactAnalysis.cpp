@@ -19,7 +19,7 @@ Facts FactAnalysis::declaredFacts(unsigned argument) {
   ArgumentAttr info = step.getArgument(argument);
   switch (info.getRole()) {
   case Role::Batch: {
-    Facts facts = context.all(Fact::Replicated);
+    Facts facts = context.varyingOn(info.getVaries());
     for (unsigned axis = 0; axis < context.axisCount(); ++axis)
       if (context.dataAxes[axis])
         facts[axis] = Fact::Varying;

@@ -10,8 +10,8 @@
 #include "bagua/Dialect/Bagua/Meaning.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <set>
 
@@ -21,13 +21,17 @@ using namespace bagua;
 using Kind = MeaningTerm::Kind;
 
 namespace {
-/// Elements of a source that arrive `shift` elements further on than they were.
+/// A source of which elements `shift` further on than where they arrive are
+/// used, and the axes (a bit each) over which they have been reduced on the
+/// way.
 struct Arrival {
   int32_t term;
   int64_t shift;
+  uint64_t axes;
 
   friend bool operator<(const Arrival &a, const Arrival &b) {
-    return std::tie(a.term, a.shift) < std::tie(b.term, b.shift);
+    return std::tie(a.term, a.shift, a.axes) <
+           std::tie(b.term, b.shift, b.axes);
   }
 };
 
@@ -39,14 +43,17 @@ struct Sources {
   std::set<Arrival> gradients;
   /// Gradients (by their params' argument numbers) that opaque ops use.
   llvm::BitVector opaque;
-  /// Whether the state is updated by the result of an update.
-  bool isUpdatedTwice = false;
+  /// Whether the way to the states ends in an opaque op.
+  bool isOpaque = false;
+  /// Whether an update makes them, and whether of what another has made.
+  bool isUpdated = false, isUpdatedTwice = false;
 };
 
 class ProvenanceVerifier {
 public:
-  ProvenanceVerifier(StepOp step, const MeaningAnalysis &meanings)
-      : step(step), meanings(meanings),
+  ProvenanceVerifier(StepOp step, const FactContext &context,
+                     const MeaningAnalysis &meanings)
+      : step(step), context(context), meanings(meanings),
         arguments(step.getBody().getNumArguments()),
         gradients(arguments, nullptr) {}
 
@@ -54,23 +61,30 @@ public:
 
 private:
   std::optional<unsigned> markOf(Value value);
-  const llvm::BitVector *reachOf(Operation *op);
   void collectReaches();
-  void collect(int32_t term, int64_t shift, bool isState, bool isUpdated,
-               Sources &sources, std::set<std::tuple<Arrival, int>> &seen);
+  void collect(Arrival at, bool isState, bool isUpdated, Sources &sources,
+               std::set<std::tuple<Arrival, int>> &seen);
+  Sources sourcesOf(const MeaningSegment &segment, int64_t position);
+  LogicalResult verifyUpdate(Operation *op);
+  LogicalResult verifyOperand(ComputeOp op, Value operand);
   LogicalResult verifyState(unsigned argument, Value next);
-  LogicalResult verifyBase(unsigned argument, const Sources &sources);
+  LogicalResult verifyBase(unsigned argument, Value next,
+                           const Sources &sources);
   LogicalResult verifyGradient(unsigned argument, const Sources &sources);
+  LogicalResult verifyAxes(Operation *op, const Arrival &arrival);
 
   StringRef nameOf(unsigned argument) {
     return step.getArgument(argument).getName().getValue();
   }
 
   StepOp step;
+  const FactContext &context;
   const MeaningAnalysis &meanings;
   unsigned arguments;
   /// The marked gradient of each param; null for none.
   SmallVector<Value> gradients;
+  /// What is yielded for each state argument.
+  llvm::DenseMap<Value, Value> nextValues;
   /// Gradients that an op's results depend on, for ops that do.
   llvm::DenseMap<Operation *, std::shared_ptr<llvm::BitVector>> reaches;
 };
@@ -88,11 +102,14 @@ std::optional<unsigned> ProvenanceVerifier::markOf(Value value) {
   return step.findArgument(info.getGrad().getValue());
 }
 
-/// Which gradients each op may use. Sets are shared along chains.
+/// Which gradients each op may use: exactly where it is elementwise, all of
+/// what compute before it used otherwise. Sets are shared along chains of
+/// compute.
 void ProvenanceVerifier::collectReaches() {
+  using Reach = std::shared_ptr<llvm::BitVector>;
   for (Operation &op : step.getBody().front().without_terminator()) {
-    std::shared_ptr<llvm::BitVector> reach;
-    auto include = [&](std::shared_ptr<llvm::BitVector> other) {
+    Reach reach;
+    auto include = [&](const Reach &other) {
       if (!reach || !reach->test(*other)) {
         reach = other; // has all that `reach` has
       } else if (other->test(*reach)) {
@@ -101,14 +118,25 @@ void ProvenanceVerifier::collectReaches() {
       }
     };
     for (Value operand : op.getOperands()) {
-      if (std::optional<unsigned> param = markOf(operand)) {
-        auto own = std::make_shared<llvm::BitVector>(arguments);
-        own->set(*param);
-        include(own);
-      } else if (Operation *maker = operand.getDefiningOp()) {
-        if (auto found = reaches.find(maker); found != reaches.end())
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || (!isa<ComputeOp>(op) && isa<ComputeOp>(maker) &&
+                     !markOf(operand)))
+        continue; // only opaque ops are asked
+      auto found = reaches.find(maker);
+      if (isa<ComputeOp>(maker) && !markOf(operand)) {
+        if (found != reaches.end())
           include(found->second);
+        continue;
       }
+      auto own = std::make_shared<llvm::BitVector>(arguments);
+      for (const MeaningSegment &segment : meanings.of(operand)) {
+        Sources sources = sourcesOf(segment, 0);
+        *own |= sources.opaque;
+        for (const Arrival &arrival : sources.gradients)
+          own->set(*markOf(meanings.term(arrival.term).value));
+      }
+      if (own->any())
+        include(own);
     }
     if (reach)
       reaches[&op] = reach;
@@ -120,62 +148,172 @@ void ProvenanceVerifier::collectReaches() {
 
 /// Follows a term to its sources. `isState`: on the way through updates'
 /// states; `isUpdated`: behind an update.
-void ProvenanceVerifier::collect(int32_t index, int64_t shift, bool isState,
-                                 bool isUpdated, Sources &sources,
+void ProvenanceVerifier::collect(Arrival at, bool isState, bool isUpdated,
+                                 Sources &sources,
                                  std::set<std::tuple<Arrival, int>> &seen) {
-  if (!seen.insert({Arrival{index, shift}, 2 * isState + isUpdated}).second)
+  if (!seen.insert({at, 2 * isState + isUpdated}).second)
     return;
-  const MeaningTerm &term = meanings.term(index);
+  const MeaningTerm &term = meanings.term(at.term);
+  auto follow = [&](const MeaningTerm::Operand &operand, bool staysState,
+                    bool becomesUpdated) {
+    collect({operand.term, at.shift + operand.shift, at.axes | term.axes},
+            staysState, becomesUpdated, sources, seen);
+  };
   switch (term.kind) {
   case Kind::Padding:
     return;
   case Kind::Argument:
     if (isState)
-      sources.states.insert({index, shift});
+      sources.states.insert(at);
     return;
   case Kind::Opaque:
-    if (markOf(term.value))
-      sources.gradients.insert({index, shift});
-    else if (auto reach = reaches.find(term.value.getDefiningOp());
-             reach != reaches.end())
+    if (markOf(term.value)) {
+      sources.gradients.insert(at);
+      return;
+    }
+    sources.isOpaque |= isState;
+    if (auto reach = reaches.find(term.value.getDefiningOp());
+        reach != reaches.end())
       sources.opaque |= *reach->second;
     return;
   case Kind::Elementwise:
   case Kind::Reduce:
     for (const MeaningTerm::Operand &operand : term.operands)
-      collect(operand.term, shift + operand.shift, isState, isUpdated, sources,
-              seen);
+      follow(operand, isState, isUpdated);
     return;
   case Kind::Update:
+    sources.isUpdated |= isState;
     sources.isUpdatedTwice |= isState && isUpdated;
     // Whatever else it uses is the next value of another state, or its old one.
-    for (auto [number, operand] : llvm::enumerate(term.operands))
-      if (number < 2)
-        collect(operand.term, shift + operand.shift, isState && number == 0,
-                true, sources, seen);
+    follow(term.operands[0], isState, true);
+    follow(term.operands[1], false, true);
     return;
   }
 }
 
-LogicalResult ProvenanceVerifier::verifyBase(unsigned argument,
+/// Of elements that lie from `position` on in a value.
+Sources ProvenanceVerifier::sourcesOf(const MeaningSegment &segment,
+                                      int64_t position) {
+  Sources sources;
+  sources.opaque.resize(arguments);
+  std::set<std::tuple<Arrival, int>> seen;
+  collect({segment.term, segment.offset - position, 0}, true, false, sources,
+          seen);
+  return sources;
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// Moments belong to their param: nobody may lose one of an update's results.
+LogicalResult ProvenanceVerifier::verifyUpdate(Operation *op) {
+  for (OpResult next : op->getResults())
+    if (next.use_empty())
+      return op->emitOpError() << "expected a use of the next value of each of "
+                                  "its states, found none of result "
+                               << next.getResultNumber();
+  return success();
+}
+
+/// A gradient belongs to one part of the model along an axis that its param
+/// varies over, unless that is an axis of data.
+LogicalResult ProvenanceVerifier::verifyAxes(Operation *op,
+                                             const Arrival &arrival) {
+  unsigned param = *markOf(meanings.term(arrival.term).value);
+  auto varies = context.maskOf(step.getArgument(param).getVaries());
+  for (unsigned axis = 0; axis < context.axisCount(); ++axis)
+    if ((arrival.axes >> axis & 1) && varies[axis] && !context.dataAxes[axis])
+      return op->emitOpError()
+             << "uses the gradient of '" << nameOf(param)
+             << "' reduced over axis '" << context.axisNames[axis]
+             << "', over which the param varies";
+  return success();
+}
+
+/// What the program gets back in a gradient's size is the gradient, all of it.
+LogicalResult ProvenanceVerifier::verifyOperand(ComputeOp op, Value operand) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  SmallVector<Sources> all;
+  std::optional<unsigned> expected;
+  int64_t position = 0;
+  for (const MeaningSegment &segment : meanings.of(operand)) {
+    all.push_back(sourcesOf(segment, position));
+    position += segment.count;
+    for (const Arrival &arrival : all.back().gradients) {
+      Value gradient = meanings.term(arrival.term).value;
+      if (failed(verifyAxes(op, arrival)))
+        return failure();
+      if (getElementCount(cast<RankedTensorType>(gradient.getType())) ==
+          getElementCount(type))
+        expected = markOf(gradient);
+    }
+  }
+  for (const Sources &sources : all)
+    if (expected && llvm::none_of(sources.gradients, [&](const Arrival &a) {
+          return a.shift == 0 &&
+                 markOf(meanings.term(a.term).value) == expected;
+        }))
+      return op.emitOpError() << "expected every element of the gradient of '"
+                              << nameOf(*expected)
+                              << "' in its place in an operand, found others";
+  return success();
+}
+
+/// Whether a value may depend on an argument, other than through gradients.
+static bool mayUse(Value value, BlockArgument argument,
+                   function_ref<bool(Value)> isGradient) {
+  llvm::DenseSet<Value> seen{value};
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (next == argument)
+      return true;
+    if (next.getDefiningOp() && !isGradient(next))
+      for (Value operand : next.getDefiningOp()->getOperands())
+        if (seen.insert(operand).second)
+          open.push_back(operand);
+  }
+  return false;
+}
+
+/// The next value of a param comes from its value, and so does that of each
+/// moment of an update. A param may be the copy of an optimizer's state (its
+/// master), with which it then shares the next value.
+LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
                                              const Sources &sources) {
+  bool isParam = step.getArgument(argument).getRole() == Role::Param;
   const Arrival *wrong = nullptr;
   for (const Arrival &arrival : sources.states) {
     auto source = cast<BlockArgument>(meanings.term(arrival.term).value);
     if (source.getArgNumber() == argument && arrival.shift == 0)
       return success();
     Role role = step.getArgument(source.getArgNumber()).getRole();
+    if (isParam && role == Role::Optimizer && arrival.shift == 0 &&
+        meanings.fingerprintOf(nextValues.lookup(source)) ==
+            meanings.fingerprintOf(next))
+      return success();
     if (role == Role::Param || role == Role::Optimizer)
       wrong = &arrival;
   }
+  auto isGradient = [&](Value value) { return markOf(value).has_value(); };
+  if (sources.isOpaque &&
+      (isParam || !sources.isUpdated ||
+       mayUse(next, step.getBody().getArgument(argument), isGradient)))
+    return success();
+  YieldOp yield = step.getYield();
+  if (!wrong && (isParam || sources.isUpdated))
+    return yield.emitOpError()
+           << "expected the next value of state '" << nameOf(argument)
+           << "' to come from its value, found a value without it";
   if (!wrong)
-    return success(); // opaque, or all from elsewhere
+    return success(); // a moment may start anew
   auto source = cast<BlockArgument>(meanings.term(wrong->term).value);
   if (source.getArgNumber() == argument)
-    return step.getYield().emitOpError()
+    return yield.emitOpError()
            << "expected every element of state '" << nameOf(argument)
            << "' in its place, found elements moved by " << -wrong->shift;
-  return step.getYield().emitOpError()
+  return yield.emitOpError()
          << "expected the next value of state '" << nameOf(argument)
          << "' to come from its value, found that of '"
          << nameOf(source.getArgNumber()) << "'";
@@ -200,6 +338,8 @@ LogicalResult ProvenanceVerifier::verifyGradient(unsigned argument,
       diagnostic.attachNote(gradient.getLoc()) << "the gradient is made here";
       return diagnostic;
     }
+    if (failed(verifyAxes(yield, arrival)))
+      return failure();
     if (arrival.shift != 0)
       return yield.emitOpError()
              << "expected every element of the gradient of '" << nameOf(param)
@@ -226,12 +366,8 @@ LogicalResult ProvenanceVerifier::verifyGradient(unsigned argument,
 LogicalResult ProvenanceVerifier::verifyState(unsigned argument, Value next) {
   int64_t position = 0;
   for (const MeaningSegment &segment : meanings.of(next)) {
-    Sources sources;
-    sources.opaque.resize(arguments);
-    std::set<std::tuple<Arrival, int>> seen;
-    collect(segment.term, segment.offset - position, true, false, sources,
-            seen);
-    if (failed(verifyBase(argument, sources)) ||
+    Sources sources = sourcesOf(segment, position);
+    if (failed(verifyBase(argument, next, sources)) ||
         failed(verifyGradient(argument, sources)))
       return failure();
     position += segment.count;
@@ -241,6 +377,18 @@ LogicalResult ProvenanceVerifier::verifyState(unsigned argument, Value next) {
 
 LogicalResult ProvenanceVerifier::run() {
   collectReaches();
+  for (auto [next, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    nextValues[step.getBody().getArgument(argument)] = next;
+  for (Operation &op : step.getBody().front()) {
+    if (isa<SgdOp, AdamOp>(op) && failed(verifyUpdate(&op)))
+      return failure();
+    if (auto compute = dyn_cast<ComputeOp>(op))
+      for (Value operand : compute.getInputs())
+        if (operand.getDefiningOp() && !operand.getDefiningOp<ComputeOp>() &&
+            failed(verifyOperand(compute, operand)))
+          return failure();
+  }
   for (auto [next, argument] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Role role = step.getArgument(argument).getRole();
@@ -265,18 +413,16 @@ static SmallVector<int64_t> fingerprintsOf(StepOp step,
   return fingerprints;
 }
 
-void bagua::recordMeaning(StepOp step) {
-  step->removeAttr(kMeaningAttr);
-  ScopedDiagnosticHandler quiet(step.getContext(),
-                                [](Diagnostic &) { return success(); });
+LogicalResult bagua::recordMeaning(StepOp step) {
   FactAnalysis facts(step);
   if (failed(facts.run()))
-    return;
+    return failure();
   MeaningAnalysis meanings(step, facts);
   meanings.run();
   step->setAttr(kMeaningAttr,
                 DenseI64ArrayAttr::get(step.getContext(),
                                        fingerprintsOf(step, meanings)));
+  return success();
 }
 
 /// Scheduling turns structured updates into the program's compute, so the
@@ -310,7 +456,7 @@ static LogicalResult verifyMeaning(StepOp step,
 LogicalResult bagua::verifyProvenance(StepOp step, const FactAnalysis &facts) {
   MeaningAnalysis meanings(step, facts);
   meanings.run();
-  if (failed(ProvenanceVerifier(step, meanings).run()))
+  if (failed(ProvenanceVerifier(step, facts.getContext(), meanings).run()))
     return failure();
   return verifyMeaning(step, meanings);
 }

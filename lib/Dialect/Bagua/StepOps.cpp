@@ -204,10 +204,11 @@ void StepOp::print(OpAsmPrinter &printer) {
                                             getArgument(argument.getArgNumber()),
                                             argument);
                         });
-  printer << ") ";
+  printer << ')';
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(), {"sym_name", "cluster", "data_axes", "arguments",
                             "consistency", "staleness", "streams"});
+  printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/true);
 }

@@ -69,7 +69,8 @@ LogicalResult Agreement::check() {
     if (op.kind == OpKind::AllReduce &&
         (op.collective.axes & ~masks[op.operands[0]]))
       return emitError(op.loc)
-             << "expected an all_reduce of a value that differs over its group, "
+             << "expected an all_reduce of a value that differs over its "
+                "group, "
                 "found one that is the same on all ranks of an axis";
   }
   return success();

@@ -17,15 +17,15 @@ using namespace bagua::importer;
 static constexpr int64_t kLatencyNs = 25000;
 static constexpr int64_t kBytesPerS = 12500000000;
 
-ClusterOp bagua::importer::buildCluster(OpBuilder &builder, const Graph &graph,
-                                        StringRef sizes) {
+ClusterOp bagua::importer::buildCluster(OpBuilder &builder, Location loc,
+                                        const Mesh &mesh, StringRef sizes) {
   SmallVector<Attribute> axes;
   auto add = [&](StringRef name, int64_t size) {
     axes.push_back(AxisAttr::get(builder.getContext(), name, size, kLatencyNs,
                                  kBytesPerS, /*sharers=*/1, /*table=*/nullptr));
   };
   if (sizes.empty()) {
-    for (const MeshAxis &axis : graph.mesh.axes)
+    for (const MeshAxis &axis : mesh.axes)
       add(axis.name, axis.size);
   } else {
     for (StringRef item : llvm::split(sizes, ',')) {
@@ -33,15 +33,15 @@ ClusterOp bagua::importer::buildCluster(OpBuilder &builder, const Graph &graph,
       int64_t size;
       if (name.trim().empty() || number.trim().getAsInteger(10, size) ||
           size < 1) {
-        emitError(graph.loc) << "expected a cluster as axis=size,..., found '"
-                             << sizes << "'";
+        emitError(loc) << "expected a cluster as axis=size,..., found '"
+                       << sizes << "'";
         return nullptr;
       }
       add(name.trim(), size);
     }
   }
   return builder.create<ClusterOp>(
-      graph.loc, builder.getStringAttr("cluster"), builder.getArrayAttr(axes),
+      loc, builder.getStringAttr("cluster"), builder.getArrayAttr(axes),
       /*device=*/nullptr, /*servers=*/nullptr, /*servers_on=*/nullptr);
 }
 
@@ -56,9 +56,9 @@ static bool isPurelyDataParallel(const Graph &graph, const StepModel &model) {
     if (!isWhole(gradient.reduced))
       return false;
   for (const FlatOp &op : graph.ops)
-    if (!op.isDead && (op.kind == OpKind::AllToAll ||
-                       (op.kind == OpKind::AllReduce &&
-                        op.collective.axes != all)))
+    if (!op.isDead &&
+        (op.kind == OpKind::AllToAll ||
+         (op.kind == OpKind::AllReduce && op.collective.axes != all)))
       return false;
   return model.dataAxes == all && !model.dependsOnMesh;
 }

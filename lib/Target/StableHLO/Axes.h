@@ -12,17 +12,17 @@ namespace bagua::importer {
 
 /// A cluster with the axes of `sizes` (`node=2,gpu=4`) or, without it, of the
 /// mesh, and default links. Null after an error.
-ClusterOp buildCluster(mlir::OpBuilder &builder, const Graph &graph,
-                       llvm::StringRef sizes);
+ClusterOp buildCluster(mlir::OpBuilder &builder, mlir::Location loc,
+                       const Mesh &mesh, llvm::StringRef sizes);
 
 /// Lays a mesh on a cluster.
 class AxisMap {
 public:
-  /// A step over data axes alone runs on all ranks of any cluster; another needs
-  /// axes of equal sizes, each one axis of the cluster or neighbouring ones.
-  static mlir::FailureOr<AxisMap> get(const Graph &graph,
-                                      const StepModel &model,
-                                      ClusterOp cluster);
+  /// A step over data axes alone runs on all ranks of any cluster; another
+  /// needs axes of equal sizes, each one axis of the cluster or neighbouring
+  /// ones.
+  static mlir::FailureOr<AxisMap>
+  get(const Graph &graph, const StepModel &model, ClusterOp cluster);
 
   AxesAttr axesOf(AxisMask mask) const;
   /// Ranks that differ in these axes alone.

@@ -55,9 +55,9 @@ static std::optional<ReduceKind> kindOfRegion(Region &region) {
 LogicalResult bagua::importer::readCollective(Operation *op, OpKind kind,
                                               Collective &collective) {
   if (kind == OpKind::AllReduce) {
-    std::optional<ReduceKind> reduction =
-        op->getNumRegions() == 1 ? kindOfRegion(op->getRegion(0))
-                                 : std::nullopt;
+    std::optional<ReduceKind> reduction = op->getNumRegions() == 1
+                                              ? kindOfRegion(op->getRegion(0))
+                                              : std::nullopt;
     if (!reduction)
       return emitError(op->getLoc())
              << "expected an all_reduce that adds, or takes the minimum or the "
@@ -125,8 +125,8 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
                                          : graph.mesh.matchGroups(*groups);
       if (!axes)
         return emitError(op.loc)
-               << "expected groups along axes of the mesh "
-               << graph.mesh.str() << ", found " << textOf(*groups);
+               << "expected groups along axes of the mesh " << graph.mesh.str()
+               << ", found " << textOf(*groups);
       found = known.try_emplace(attr, *axes).first;
     }
     op.collective.axes = found->second;

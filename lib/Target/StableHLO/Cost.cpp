@@ -44,8 +44,7 @@ static SmallVector<int64_t> listOf(StringRef text, StringRef key) {
   size_t at = text.find(key);
   if (at == StringRef::npos)
     return list;
-  StringRef items =
-      text.drop_front(at).split('[').second.split(']').first;
+  StringRef items = text.drop_front(at).split('[').second.split(']').first;
   for (StringRef item : llvm::split(items, ',')) {
     int64_t number;
     if (!item.trim().getAsInteger(10, number))
@@ -61,8 +60,7 @@ static int64_t dotFlops(Operation *op) {
     return 0;
   int64_t contracted = 1;
   if (auto dims = op->getAttrOfType<OpaqueAttr>("dot_dimension_numbers")) {
-    for (int64_t dim :
-         listOf(dims.getAttrData(), "lhs_contracting_dimensions"))
+    for (int64_t dim : listOf(dims.getAttrData(), "lhs_contracting_dimensions"))
       if (dim >= 0 && dim < lhs.getRank())
         contracted *= lhs.getDimSize(dim);
   } else if (lhs.getRank() > 0) {
@@ -79,8 +77,7 @@ static int64_t convolutionFlops(Operation *op) {
   if (!kernel || !numbers)
     return 0;
   // #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>
-  StringRef dims =
-      numbers.getAttrData().split("]x[").second.split(']').first;
+  StringRef dims = numbers.getAttrData().split("]x[").second.split(']').first;
   int64_t outputs = 1, dilation = 1;
   int64_t index = 0;
   for (StringRef dim : llvm::split(dims, ',')) {
@@ -174,7 +171,10 @@ std::optional<int64_t> CostModel::incrementOf(Value next, Value counter) {
 /// Turns of `while (i < n) i += step`, n a constant or carried unchanged.
 std::optional<int64_t> CostModel::tripCountOf(Operation *op,
                                               InitialValue initial) {
-  if (op->getNumRegions() != 2)
+  if (op->getNumRegions() != 2 || op->getNumOperands() < op->getNumResults() ||
+      llvm::any_of(op->getRegions(), [&](Region &region) {
+        return region.getNumArguments() != op->getNumResults();
+      }))
     return std::nullopt;
   Operation *condition = terminatorOf(op->getRegion(0));
   Operation *body = terminatorOf(op->getRegion(1));
@@ -185,8 +185,7 @@ std::optional<int64_t> CostModel::tripCountOf(Operation *op,
   if (!compare || compare->getName().stripDialect() != "compare" ||
       compare->getNumOperands() != 2)
     return std::nullopt;
-  auto direction =
-      compare->getAttrOfType<OpaqueAttr>("comparison_direction");
+  auto direction = compare->getAttrOfType<OpaqueAttr>("comparison_direction");
   auto counter = dyn_cast<BlockArgument>(compare->getOperand(0));
   if (!direction || !counter)
     return std::nullopt;
@@ -198,8 +197,8 @@ std::optional<int64_t> CostModel::tripCountOf(Operation *op,
       end = initial(at);
   }
   std::optional<int64_t> begin = initial(index);
-  std::optional<int64_t> step = incrementOf(
-      body->getOperand(index), op->getRegion(1).getArgument(index));
+  std::optional<int64_t> step =
+      incrementOf(body->getOperand(index), op->getRegion(1).getArgument(index));
   if (!begin || !end || !step || *step <= 0)
     return std::nullopt;
   int64_t span = *end - *begin;
@@ -229,11 +228,16 @@ CostModel::Cost CostModel::costOfLoop(Operation *op, InitialValue initial) {
 // Sums
 //===----------------------------------------------------------------------===//
 
+/// A return, of which the stub dialects don't know that it is one.
+static bool isTerminator(Operation *op) {
+  return op == &op->getBlock()->back() && op->getNumResults() == 0;
+}
+
 CostModel::Cost CostModel::costOf(Region &region) {
   Cost total;
   for (Block &block : region)
-    for (Operation &op : block.without_terminator()) {
-      Cost cost = costOf(&op);
+    for (Operation &op : block) {
+      Cost cost = isTerminator(&op) ? Cost() : costOf(&op);
       total.flops += cost.flops;
       total.bytes += cost.bytes;
     }

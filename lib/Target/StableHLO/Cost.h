@@ -17,11 +17,12 @@
 namespace bagua::importer {
 
 /// flops: of dot_general and convolution, a multiplication and an addition
-/// counted as two; nothing else. Zeros that lhs_dilation inserts are not counted.
-/// bytes: operands and results of every op that is not free. Free are constants,
-/// reshapes and broadcasts: an operand counts as what it is a view of. A slice or
-/// gather reads what it returns, an update in place writes what it is given.
-/// Loops: their bodies times the trip count; branches: the dearest one.
+/// counted as two; nothing else. Zeros that lhs_dilation inserts are not
+/// counted. bytes: operands and results of every op that is not free. Free are
+/// constants, reshapes and broadcasts: an operand counts as what it is a view
+/// of. A slice or gather reads what it returns, an update in place writes what
+/// it is given. Loops: their bodies times the trip count; branches: the dearest
+/// one.
 class CostModel {
 public:
   explicit CostModel(mlir::ModuleOp module);

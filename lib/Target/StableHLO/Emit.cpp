@@ -102,7 +102,8 @@ std::string Emitter::nameOf(const FlatOp &op) {
   if (!op.callScope.empty())
     name = (op.callScope + "/" + StringRef(name).rsplit('/').second).str();
   if (!op.callScope.empty() && !scope.contains('/'))
-    name = (op.callScope + "/" + (scope.empty() ? StringRef(own) : scope)).str();
+    name =
+        (op.callScope + "/" + (scope.empty() ? StringRef(own) : scope)).str();
   return op.kind == OpKind::Scale ? name + "/scale" : name;
 }
 
@@ -110,8 +111,8 @@ std::string Emitter::nameOf(const FlatOp &op) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Values that depend on no argument are part of the ops that use them; where an
-/// SSA value is needed, a compute op makes it.
+/// Values that depend on no argument are part of the ops that use them; where
+/// an SSA value is needed, a compute op makes it.
 Value Emitter::valueOf(ValueId id) {
   if (values[id])
     return values[id];
@@ -152,9 +153,9 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
     results.push_back(types[result]);
     Attribute info = builder.getUnitAttr();
     if (int32_t param = gradientOf[result]; param != kNone) {
-      info = ResultAttr::get(
-          builder.getContext(),
-          builder.getStringAttr(model.arguments[param].name), nullptr, false);
+      info = ResultAttr::get(builder.getContext(),
+                             builder.getStringAttr(model.arguments[param].name),
+                             nullptr, false);
       hasInfo = true;
     }
     infos.push_back(info);
@@ -218,10 +219,10 @@ void Emitter::emitUpdate(const FlatOp &op) {
 }
 
 void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
-  bool isStatic = !op.results.empty() &&
-                  llvm::all_of(op.results, [&](ValueId result) {
-                    return graph.values[result].isStatic;
-                  });
+  bool isStatic =
+      !op.results.empty() && llvm::all_of(op.results, [&](ValueId result) {
+        return graph.values[result].isStatic;
+      });
   if (op.isDead || isStatic)
     return;
   if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllToAll)
@@ -266,7 +267,7 @@ void Emitter::emitOutputs() {
 
 ClusterOp Emitter::emitCluster() {
   if (!options.cluster)
-    return buildCluster(builder, graph, options.clusterSizes);
+    return buildCluster(builder, graph.loc, graph.mesh, options.clusterSizes);
   ClusterOp given = options.cluster;
   return cast<ClusterOp>(builder.clone(*given.getOperation()));
 }
@@ -286,6 +287,10 @@ StepOp Emitter::emitStepOp(ClusterOp cluster) {
       graph.loc, name, cluster.getSymName(), axes->axesOf(model.dataAxes),
       builder.getArrayAttr(infos), /*consistency=*/nullptr,
       /*staleness=*/nullptr, /*streams=*/nullptr);
+  // The plan carries it on, so nobody takes a scaled run for the whole.
+  if (options.sizeScale != 1)
+    step->setAttr("bagua.size_scale",
+                  builder.getF64FloatAttr(options.sizeScale));
   Block *body = builder.createBlock(&step.getBody());
   for (const StepArgument &argument : model.arguments) {
     const Argument &info = graph.arguments[argument.argument];

@@ -16,10 +16,9 @@
 namespace bagua::importer {
 
 /// The verified module; null after an error.
-mlir::OwningOpRef<mlir::ModuleOp> emitStep(mlir::MLIRContext *context,
-                                           const Graph &graph,
-                                           const StepModel &model,
-                                           const StableHLOImportOptions &options);
+mlir::OwningOpRef<mlir::ModuleOp>
+emitStep(mlir::MLIRContext *context, const Graph &graph, const StepModel &model,
+         const StableHLOImportOptions &options);
 
 } // namespace bagua::importer
 

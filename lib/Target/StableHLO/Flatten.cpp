@@ -84,6 +84,12 @@ LogicalResult Flattener::readModule(func::FuncOp &entry) {
   for (Operation &op : *module.getBody()) {
     if (auto function = dyn_cast<func::FuncOp>(op)) {
       functions[function.getSymName()] = function;
+      // The stub dialects' ops might end a block for all that MLIR knows.
+      if (!function.isExternal() &&
+          (!function.getBody().hasOneBlock() ||
+           !isa<func::ReturnOp>(function.getBody().front().back())))
+        return emitError(function.getLoc())
+               << "expected a function of one block that ends in func.return";
       if (function.isPublic() && entry)
         return emitError(function.getLoc())
                << "expected one public function, found '" << entry.getSymName()
@@ -130,8 +136,7 @@ LogicalResult Flattener::readArguments(func::FuncOp entry) {
       auto attr = entry.getArgAttrOfType<BoolAttr>(index, name);
       return attr && attr.getValue();
     };
-    info.isDonated = info.aliasedOutput != kNone ||
-                     isSet("jax.buffer_donor");
+    info.isDonated = info.aliasedOutput != kNone || isSet("jax.buffer_donor");
     info.isSame = isSet("mhlo.is_same_data_across_replicas");
   }
   return success();
@@ -143,8 +148,8 @@ LogicalResult Flattener::readOutputs(func::FuncOp entry,
   for (auto [index, value] : llvm::enumerate(results)) {
     Output &output = graph.outputs.emplace_back(terminator->getLoc());
     output.value = value;
-    if (auto path = entry.getResultAttrOfType<StringAttr>(index,
-                                                          "jax.result_info"))
+    if (auto path =
+            entry.getResultAttrOfType<StringAttr>(index, "jax.result_info"))
       output.path = path.str();
   }
   for (const Argument &argument : graph.arguments)
@@ -189,11 +194,11 @@ Flattener::visitBlock(Block &block, ArrayRef<ValueId> arguments) {
   for (auto [argument, value] :
        llvm::zip_equal(block.getArguments(), arguments))
     ids[argument] = value;
-  for (Operation &op : block.without_terminator())
+  for (Operation &op : llvm::make_range(block.begin(), --block.end()))
     if (failed(visitOp(&op)))
       return failure();
   SmallVector<ValueId> results;
-  for (Value operand : block.getTerminator()->getOperands())
+  for (Value operand : block.back().getOperands())
     results.push_back(ids.lookup(operand));
   return results;
 }
@@ -204,7 +209,8 @@ LogicalResult Flattener::visitOp(Operation *op) {
     return visitCall(op);
   if (name == "sdy.manual_computation")
     return visitManual(op);
-  bool isIdentity = name == "sdy.sharding_constraint" || name == "sdy.reshard" ||
+  bool isIdentity = name == "sdy.sharding_constraint" ||
+                    name == "sdy.reshard" ||
                     name == "stablehlo.optimization_barrier";
   if (isIdentity && op->getNumOperands() == op->getNumResults()) {
     alias(op);
@@ -226,8 +232,8 @@ LogicalResult Flattener::visitCall(Operation *op) {
   auto call = cast<func::CallOp>(op);
   func::FuncOp callee = functions.lookup(call.getCallee());
   if (!callee || callee.isExternal())
-    return emitError(op->getLoc()) << "expected a function with a body, found @"
-                                   << call.getCallee();
+    return emitError(op->getLoc())
+           << "expected a function with a body, found @" << call.getCallee();
   if (llvm::is_contained(stack, callee))
     return emitError(op->getLoc())
            << "expected calls without recursion, found @" << call.getCallee()
@@ -272,12 +278,13 @@ LogicalResult Flattener::visitManual(Operation *op) {
            << " operands, found " << cuts->size();
   StringRef rest = text.getAttrData();
   rest = rest.drop_front(std::min(rest.find("<@"), rest.size() - 2) + 2);
-  StringRef meshName = rest.take_until([](char c) { return c == ',' || c == '>'; });
+  StringRef meshName =
+      rest.take_until([](char c) { return c == ',' || c == '>'; });
   if (!meshes.count(meshName) || namedMesh)
-    return emitError(op->getLoc())
-           << "expected one manual computation over a mesh of the module, found "
-              "mesh @"
-           << meshName;
+    return emitError(op->getLoc()) << "expected one manual computation over a "
+                                      "mesh of the module, found "
+                                      "mesh @"
+                                   << meshName;
   namedMesh = meshes[meshName];
   auto manual = op->getAttrOfType<OpaqueAttr>("manual_axes");
   for (const MeshAxis &axis : namedMesh->axes)
@@ -289,6 +296,11 @@ LogicalResult Flattener::visitManual(Operation *op) {
              << "' left to a partitioner";
   graph.isManual = true;
   Block &body = op->getRegion(0).front();
+  if (body.getNumArguments() != op->getNumOperands() || body.empty() ||
+      body.back().getNumOperands() != op->getNumResults() ||
+      !llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
+    return emitError(op->getLoc())
+           << "expected a body with one tensor for each operand and result";
   SmallVector<ValueId> arguments;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     arguments.push_back(ids.lookup(operand));
@@ -368,6 +380,11 @@ static void remarkUnknown(Operation *op) {
 }
 
 LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
+  if (!isWellFormed(op, traits.kind))
+    return emitError(op->getLoc())
+           << "expected the operands and results of '" << op->getName()
+           << "', found " << op->getNumOperands() << " operands and "
+           << op->getNumResults() << " results of other shapes or number";
   FlatOp flat(op->getLoc());
   flat.kind = traits.kind;
   flat.source = op;
@@ -415,15 +432,16 @@ LogicalResult Flattener::addCaptures(Operation *op, FlatOp &flat) {
       if (traits.isOtherCommunication || traits.kind == OpKind::AllReduce ||
           traits.kind == OpKind::AllToAll) {
         InFlightDiagnostic diagnostic = emitError(inner->getLoc());
-        diagnostic << "expected communication outside loops and branches, found "
-                      "'"
-                   << inner->getName() << "' in the body of '" << op->getName()
-                   << "'";
+        diagnostic
+            << "expected communication outside loops and branches, found "
+               "'"
+            << inner->getName() << "' in the body of '" << op->getName() << "'";
         diagnostic.attachNote(op->getLoc()) << "the op is here";
         return WalkResult::interrupt();
       }
       // What an unknown op does, the loop around it does.
-      if (traits.kind == OpKind::Opaque && !isa<func::CallOp, func::FuncOp>(inner) &&
+      if (traits.kind == OpKind::Opaque &&
+          !isa<func::CallOp, func::FuncOp>(inner) &&
           !inner->getName().getStringRef().ends_with(".return")) {
         remarkUnknown(inner);
         flat.kind = OpKind::Opaque;
@@ -433,7 +451,8 @@ LogicalResult Flattener::addCaptures(Operation *op, FlatOp &flat) {
           if (visited.insert(call.getCallee()).second)
             pending.push_back(callee);
       for (Value operand : inner->getOperands())
-        if (root == op && !op->isAncestor(operand.getParentBlock()->getParentOp()))
+        if (root == op &&
+            !op->isAncestor(operand.getParentBlock()->getParentOp()))
           flat.operands.push_back(ids.lookup(operand));
       return WalkResult::advance();
     });
@@ -486,9 +505,8 @@ LogicalResult Flattener::buildMesh() {
   }
   if (graph.mesh.sizeOf(graph.mesh.allAxes()) != graph.deviceCount() &&
       graph.deviceCount() > 1)
-    return emitError(graph.loc)
-           << "expected a mesh of " << graph.deviceCount()
-           << " devices, found " << graph.mesh.str();
+    return emitError(graph.loc) << "expected a mesh of " << graph.deviceCount()
+                                << " devices, found " << graph.mesh.str();
   for (Argument &argument : graph.arguments) {
     FailureOr<AxisMask> mask =
         axesOfSharding(argument.loc, graph.mesh, argument.sharding);
@@ -526,8 +544,7 @@ FailureOr<Graph> Flattener::run() {
     arguments.push_back(argument.value);
   stack.push_back(entry);
   entryBlock = &entry.getBody().front();
-  FailureOr<SmallVector<ValueId>> results =
-      visitBlock(*entryBlock, arguments);
+  FailureOr<SmallVector<ValueId>> results = visitBlock(*entryBlock, arguments);
   if (failed(results) || failed(readOutputs(entry, *results)) ||
       failed(buildMesh()) || failed(checkTypes()))
     return failure();

@@ -1,7 +1,7 @@
 //===- Flatten.h - From a module to the flat graph ------------------------===//
 //
-// Inlines calls, removes the wrappers of the exported forms (pmap, stacked pmap,
-// shard_map, Shardy's manual computation), and reads the mesh.
+// Inlines calls, removes the wrappers of the exported forms (pmap, stacked
+// pmap, shard_map, Shardy's manual computation), and reads the mesh.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_FLATTEN_H

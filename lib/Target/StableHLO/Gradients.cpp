@@ -23,9 +23,8 @@ namespace {
 class GradientFinder {
 public:
   GradientFinder(Graph &graph, const Mapping &mapping, StepModel &model)
-      : graph(graph), mapping(mapping), model(model),
-        uses(graph.computeUses()), replacements(graph),
-        found(model.arguments.size(), kNone) {}
+      : graph(graph), mapping(mapping), model(model), uses(graph.computeUses()),
+        replacements(graph), found(model.arguments.size(), kNone) {}
 
   LogicalResult run();
 
@@ -33,6 +32,15 @@ private:
   LogicalResult applyMapping();
   LogicalResult findReductions();
   LogicalResult findByDataFlow();
+  /// The sum of a gradient: its last op, axes, their ranks, and the divisor.
+  struct Reduction {
+    OpId last = kNone;
+    AxisMask axes = 0;
+    double size = 1;
+    double divisor = 1;
+  };
+  LogicalResult mergeChain(unsigned param, ArrayRef<OpId> reductions,
+                           Reduction &reduction);
   LogicalResult strip(unsigned param, ArrayRef<OpId> reductions);
   LogicalResult addGradient(unsigned param, ValueId value, AxisMask reduced);
   ValueId findCut(unsigned param, bool &isClipped);
@@ -80,7 +88,8 @@ void GradientFinder::computeReach() {
   reached.assign(graph.values.size(), kNone);
   reachedElementwise.assign(graph.values.size(), kNone);
   for (unsigned i = 0; i < model.arguments.size(); ++i)
-    if (model.arguments[i].role == Role::Param && model.arguments[i].isState()) {
+    if (model.arguments[i].role == Role::Param &&
+        model.arguments[i].isState()) {
       int32_t index = static_cast<int32_t>(i);
       reached[nextOf(i)] = mergeReached(reached[nextOf(i)], index);
       reachedElementwise[nextOf(i)] = reached[nextOf(i)];
@@ -143,26 +152,21 @@ LogicalResult GradientFinder::findReductions() {
   return success();
 }
 
-/// Takes away the sums of one gradient (several in a chain, each over other
-/// axes) and the division. The mean over the group is what `grad` means. A
-/// divisor n k for a group of n leaves 1/k: of an expert's gradient the terms of
-/// the other k ranks were already added by the all_to_all of the backward pass,
-/// so 1/k belongs to the model, whatever the number of replicas.
-LogicalResult GradientFinder::strip(unsigned param, ArrayRef<OpId> reductions) {
-  double size = 1, divisor = 1;
-  AxisMask axes = 0;
-  OpId previous = kNone;
+/// Several sums of one gradient in a chain, each over other axes, become the
+/// last of them; divisions disappear.
+LogicalResult GradientFinder::mergeChain(unsigned param,
+                                         ArrayRef<OpId> reductions,
+                                         Reduction &reduction) {
+  auto &[previous, axes, size, divisor] = reduction;
   for (OpId id : reductions) {
     const FlatOp &op = graph.ops[id];
-    bool isChain =
-        previous == kNone ||
-        llvm::is_contained(elementwiseRegion(graph, op.operands[0]),
-                           graph.ops[previous].results[0]);
+    bool isChain = previous == kNone ||
+                   llvm::is_contained(elementwiseRegion(graph, op.operands[0]),
+                                      graph.ops[previous].results[0]);
     if (!isChain || (axes & op.collective.axes)) {
       InFlightDiagnostic diagnostic =
-          emitError(op.loc)
-          << "expected one reduction of the gradient of '"
-          << model.arguments[param].name << "', found two";
+          emitError(op.loc) << "expected one reduction of the gradient of '"
+                            << model.arguments[param].name << "', found two";
       diagnostic.attachNote(graph.ops[previous].loc) << "the other is here";
       return diagnostic;
     }
@@ -180,9 +184,23 @@ LogicalResult GradientFinder::strip(unsigned param, ArrayRef<OpId> reductions) {
     }
     previous = id;
   }
-  FlatOp &op = graph.ops[previous];
+  return success();
+}
+
+/// Takes away the sum of one gradient and the division. The mean over the group
+/// is what `grad` means. A divisor n k for a group of n leaves 1/k: of an
+/// expert's gradient the terms of the other k ranks were already added by the
+/// all_to_all of the backward pass, so 1/k belongs to the model, whatever the
+/// number of replicas.
+LogicalResult GradientFinder::strip(unsigned param, ArrayRef<OpId> reductions) {
+  Reduction reduction;
+  if (failed(mergeChain(param, reductions, reduction)))
+    return failure();
+  auto [last, axes, size, divisor] = reduction;
+  FlatOp &op = graph.ops[last];
   if (!isa<FloatType>(graph.values[op.results[0]].type.getElementType()))
-    return refuse(param, "its gradient has integer elements, which have no mean");
+    return refuse(param,
+                  "its gradient has integer elements, which have no mean");
   double factor = size / divisor;
   bool isExact = std::fmod(divisor, size) == 0;
   model.dependsOnMesh |= !isExact;
@@ -223,7 +241,8 @@ LogicalResult GradientFinder::addGradient(unsigned param, ValueId value,
   if (!def || def->isDead || graph.values[value].isStatic)
     return refuse(param, "its gradient is not computed in the step");
   if (!isa<FloatType>(graph.values[value].type.getElementType()))
-    return refuse(param, "its gradient has integer elements, which have no mean");
+    return refuse(param,
+                  "its gradient has integer elements, which have no mean");
   if (!graph.sameShape(value, valueOf(param)))
     return refuse(param, "its gradient has another shape");
   found[param] = static_cast<int32_t>(model.gradients.size());
@@ -246,8 +265,8 @@ LogicalResult GradientFinder::refuse(unsigned param, StringRef reason) {
 // Data flow
 //===----------------------------------------------------------------------===//
 
-/// The next values of the param and of the optimizer state that its update uses,
-/// as far as they depend on the batch; the largest index first.
+/// The next values of the param and of the optimizer state that its update
+/// uses, as far as they depend on the batch; the largest index first.
 std::set<ValueId, std::greater<>>
 GradientFinder::updatedValues(unsigned param) {
   std::set<ValueId, std::greater<>> values = {nextOf(param)};
@@ -268,9 +287,9 @@ GradientFinder::updatedValues(unsigned param) {
 bool GradientFinder::dependsThroughScalar(ValueId value, const FlatOp &op) {
   for (ValueId scalar : op.operands) {
     const FlatOp *def = graph.defOf(scalar);
-    bool isSpread = graph.countOf(scalar) == 1 ||
-                    (def && def->kind == OpKind::Broadcast &&
-                     graph.countOf(def->operands[0]) == 1);
+    bool isSpread =
+        graph.countOf(scalar) == 1 || (def && def->kind == OpKind::Broadcast &&
+                                       graph.countOf(def->operands[0]) == 1);
     if (!isSpread || !dependsOnBatch[scalar])
       continue;
     for (ValueId other : op.operands) {
@@ -304,16 +323,15 @@ static bool isNarrowing(const Graph &graph, const FlatOp &op) {
 /// The most upstream value of the param's shape through which all dependence of
 /// its update on the batch passes, with elementwise ops only after it. Values
 /// are taken from the last made to the first; whenever one alone is left, it is
-/// such a value. A conversion to a narrower type ends the search: the step wants
-/// its gradients in that type.
+/// such a value. A conversion to a narrower type ends the search: the step
+/// wants its gradients in that type.
 ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
   std::set<ValueId, std::greater<>> frontier = updatedValues(param);
   ValueId cut = kNone;
   while (!frontier.empty()) {
     ValueId value = *frontier.begin();
     const FlatOp *def = graph.defOf(value);
-    if (frontier.size() == 1 && def &&
-        graph.sameShape(value, valueOf(param)) &&
+    if (frontier.size() == 1 && def && graph.sameShape(value, valueOf(param)) &&
         isa<FloatType>(graph.values[value].type.getElementType()))
       cut = value;
     if (!def || !Graph::isElementwise(def->kind) ||
@@ -341,16 +359,18 @@ LogicalResult GradientFinder::findByDataFlow() {
     // whole on no two ranks.
     AxisMask unreduced = model.dataAxes & ~state.varies;
     if (hasReductions && unreduced)
-      return refuse(i, "no all_reduce of kind sum over the data axes reaches it "
-                       "alone, though other gradients are reduced");
+      return refuse(i,
+                    "no all_reduce of kind sum over the data axes reaches it "
+                    "alone, though other gradients are reduced");
     bool isClipped = false;
     ValueId cut = findCut(i, isClipped);
     if (isClipped)
       return refuse(i, "it is scaled by a number that depends on it, such as a "
                        "norm, so the mean must come before");
     if (cut == kNone)
-      return refuse(i, "its update depends on the batch through no single value "
-                       "of its shape");
+      return refuse(i,
+                    "its update depends on the batch through no single value "
+                    "of its shape");
     if (failed(addGradient(i, cut, unreduced)))
       return failure();
   }

@@ -31,8 +31,9 @@ void Graph::removeDeadOps() {
     if (op.isDead)
       continue;
     bool isLive = op.kind == OpKind::Opaque ||
-                  llvm::any_of(op.results,
-                               [&](ValueId result) { return isNeeded[result]; });
+                  llvm::any_of(op.results, [&](ValueId result) {
+                    return isNeeded[result];
+                  });
     if (!isLive) {
       op.isDead = true;
       continue;
@@ -42,9 +43,8 @@ void Graph::removeDeadOps() {
   }
 }
 
-std::vector<bool>
-bagua::importer::dependents(const Graph &graph,
-                            llvm::ArrayRef<ValueId> sources) {
+std::vector<bool> bagua::importer::dependents(const Graph &graph,
+                                              llvm::ArrayRef<ValueId> sources) {
   std::vector<bool> depends(graph.values.size(), false);
   for (ValueId source : sources)
     depends[source] = true;

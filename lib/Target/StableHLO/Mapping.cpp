@@ -119,8 +119,7 @@ FailureOr<Mapping> MappingParser::parse(StringRef text) {
   if (failed(checkKeys(*root, {"states", "inputs", "gradients"})))
     return failure();
   using Parse = LogicalResult (MappingParser::*)(const llvm::json::Object &);
-  for (auto [key, parse] :
-       std::initializer_list<std::pair<StringRef, Parse>>{
+  for (auto [key, parse] : std::initializer_list<std::pair<StringRef, Parse>>{
            {"states", &MappingParser::parseState},
            {"inputs", &MappingParser::parseInput},
            {"gradients", &MappingParser::parseGradient}}) {

@@ -172,8 +172,8 @@ static LogicalResult factorize(const Tiling &tiling, Sharding &sharding) {
   return success();
 }
 
-FailureOr<Sharding>
-bagua::importer::parseGspmdSharding(Location loc, StringRef text) {
+FailureOr<Sharding> bagua::importer::parseGspmdSharding(Location loc,
+                                                        StringRef text) {
   StringRef body = text.trim();
   Sharding sharding;
   if (!body.consume_front("{") || !body.consume_back("}"))
@@ -194,9 +194,8 @@ bagua::importer::parseGspmdSharding(Location loc, StringRef text) {
   return sharding;
 }
 
-FailureOr<Mesh>
-bagua::importer::meshOfShardings(Location loc, int64_t devices,
-                                 ArrayRef<Sharding> shardings) {
+FailureOr<Mesh> bagua::importer::meshOfShardings(Location loc, int64_t devices,
+                                                 ArrayRef<Sharding> shardings) {
   std::set<int64_t> strides = {1, devices};
   for (const Sharding &sharding : shardings)
     for (const Sharding::Factor &factor : sharding.allFactors) {
@@ -207,10 +206,11 @@ bagua::importer::meshOfShardings(Location loc, int64_t devices,
   int64_t previous = 0;
   for (int64_t stride : strides) {
     if (previous && stride % previous != 0)
-      return emitError(loc) << "expected shardings over one mesh, found cuts at "
-                               "strides "
-                            << previous << " and " << stride << " of "
-                            << devices << " devices";
+      return emitError(loc)
+             << "expected shardings over one mesh, found cuts at "
+                "strides "
+             << previous << " and " << stride << " of " << devices
+             << " devices";
     if (previous)
       mesh.axes.insert(mesh.axes.begin(), {"", stride / previous});
     previous = stride;
@@ -245,9 +245,8 @@ bagua::importer::parseShardySharding(Location loc, StringRef text) {
       if (quote == StringRef::npos)
         break;
       dims = dims.drop_front(quote + 1);
-      sharding.axisNames.push_back(dims.take_until([](char c) {
-                                         return c == '"';
-                                       }).str());
+      sharding.axisNames.push_back(
+          dims.take_until([](char c) { return c == '"'; }).str());
       dims = dims.drop_front(sharding.axisNames.back().size() + 1);
       if (dims.starts_with(":"))
         return emitError(loc) << "expected whole axes, found a part of axis '"
@@ -260,10 +259,12 @@ FailureOr<Mesh> bagua::importer::parseShardyMesh(Location loc, StringRef text) {
   Mesh mesh;
   size_t open = text.find('['), close = text.find(']');
   if (open == StringRef::npos || close == StringRef::npos || close < open)
-    return emitError(loc) << "expected axes in brackets, found '" << text << "'";
+    return emitError(loc) << "expected axes in brackets, found '" << text
+                          << "'";
   if (text.drop_front(close).contains("device_ids"))
-    return emitError(loc) << "expected devices in the order of the axes, found '"
-                          << text << "'";
+    return emitError(loc)
+           << "expected devices in the order of the axes, found '" << text
+           << "'";
   StringRef list = text.slice(open + 1, close).trim();
   if (list.empty())
     return mesh; // a mesh that nothing uses
@@ -277,9 +278,9 @@ FailureOr<Mesh> bagua::importer::parseShardyMesh(Location loc, StringRef text) {
   return mesh;
 }
 
-FailureOr<AxisMask>
-bagua::importer::axesOfSharding(Location loc, const Mesh &mesh,
-                                const Sharding &sharding) {
+FailureOr<AxisMask> bagua::importer::axesOfSharding(Location loc,
+                                                    const Mesh &mesh,
+                                                    const Sharding &sharding) {
   AxisMask mask = 0;
   for (const std::string &name : sharding.axisNames) {
     auto axis = llvm::find_if(

@@ -1,7 +1,7 @@
 //===- Mesh.h - The exported mesh, shardings and replica groups -----------===//
 //
-// Which axes the exported step runs over, how they cut a value, and which set of
-// axes a list of device groups stands for.
+// Which axes the exported step runs over, how they cut a value, and which set
+// of axes a list of device groups stands for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_MESH_H
@@ -32,9 +32,9 @@ struct Mesh {
   int64_t sizeOf(AxisMask mask) const;
   /// `[data = 2, expert = 4]`, for messages.
   std::string str() const;
-  /// The set of axes whose coordinates, others fixed, give exactly these groups;
-  /// nothing if there is none. Of several (axes of size 1) the largest set.
-  /// Each group is a list of device ids.
+  /// The set of axes whose coordinates, others fixed, give exactly these
+  /// groups; nothing if there is none. Of several (axes of size 1) the largest
+  /// set. Each group is a list of device ids.
   std::optional<AxisMask>
   matchGroups(std::vector<std::vector<int64_t>> groups) const;
 };

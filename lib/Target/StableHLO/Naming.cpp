@@ -60,7 +60,8 @@ static PathName nameInTree(llvm::StringRef path, bool isResult) {
     dropped = 2;
   if (rest.size() <= dropped)
     dropped = 1;
-  return {joinPath(rest.drop_front(dropped)), joinPath(rest.take_front(dropped))};
+  return {joinPath(rest.drop_front(dropped)),
+          joinPath(rest.take_front(dropped))};
 }
 
 void bagua::importer::nameArguments(const Graph &graph,

@@ -17,26 +17,83 @@ static const llvm::StringMap<OpTraits> &table() {
       for (StringRef name : names)
         map[name] = traits;
     };
-    add({OpKind::Elementwise},
-        {"abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare",
-         "complex", "convert", "cosine", "count_leading_zeros", "divide",
-         "exponential", "exponential_minus_one", "floor", "imag", "is_finite",
-         "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply",
-         "negate", "not", "or", "popcnt", "power", "real", "reduce_precision",
-         "remainder", "round_nearest_afz", "round_nearest_even", "rsqrt",
-         "select", "shift_left", "shift_right_arithmetic",
-         "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan",
-         "tanh", "xor"});
+    add({OpKind::Elementwise}, {"abs",
+                                "add",
+                                "and",
+                                "atan2",
+                                "cbrt",
+                                "ceil",
+                                "clamp",
+                                "compare",
+                                "complex",
+                                "convert",
+                                "cosine",
+                                "count_leading_zeros",
+                                "divide",
+                                "exponential",
+                                "exponential_minus_one",
+                                "floor",
+                                "imag",
+                                "is_finite",
+                                "log",
+                                "log_plus_one",
+                                "logistic",
+                                "maximum",
+                                "minimum",
+                                "multiply",
+                                "negate",
+                                "not",
+                                "or",
+                                "popcnt",
+                                "power",
+                                "real",
+                                "reduce_precision",
+                                "remainder",
+                                "round_nearest_afz",
+                                "round_nearest_even",
+                                "rsqrt",
+                                "select",
+                                "shift_left",
+                                "shift_right_arithmetic",
+                                "shift_right_logical",
+                                "sign",
+                                "sine",
+                                "sqrt",
+                                "subtract",
+                                "tan",
+                                "tanh",
+                                "xor"});
     add({OpKind::Reshape, false, true}, {"reshape"});
     add({OpKind::Broadcast, false, true}, {"broadcast_in_dim", "broadcast"});
     add({OpKind::Constant, false, true}, {"constant", "iota"});
-    add({OpKind::Pure},
-        {"batch_norm_grad", "batch_norm_inference", "batch_norm_training",
-         "bitcast_convert", "case", "cholesky", "concatenate", "convolution",
-         "dot", "dot_general", "dynamic_slice", "dynamic_update_slice", "fft",
-         "gather", "if", "map", "pad", "reduce", "reduce_window", "reverse",
-         "rng_bit_generator", "scatter", "select_and_scatter", "slice", "sort",
-         "transpose", "triangular_solve", "while"});
+    add({OpKind::Pure}, {"batch_norm_grad",
+                         "batch_norm_inference",
+                         "batch_norm_training",
+                         "bitcast_convert",
+                         "case",
+                         "cholesky",
+                         "concatenate",
+                         "convolution",
+                         "dot",
+                         "dot_general",
+                         "dynamic_slice",
+                         "dynamic_update_slice",
+                         "fft",
+                         "gather",
+                         "if",
+                         "map",
+                         "pad",
+                         "reduce",
+                         "reduce_window",
+                         "reverse",
+                         "rng_bit_generator",
+                         "scatter",
+                         "select_and_scatter",
+                         "slice",
+                         "sort",
+                         "transpose",
+                         "triangular_solve",
+                         "while"});
     add({OpKind::RankDependent}, {"partition_id", "replica_id", "rng"});
     add({OpKind::AllReduce}, {"all_reduce"});
     add({OpKind::AllToAll}, {"all_to_all"});
@@ -73,4 +130,32 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
     return {};
   auto entry = table().find(name);
   return entry == table().end() ? OpTraits() : entry->second;
+}
+
+bool bagua::importer::isWellFormed(Operation *op, OpKind kind) {
+  if (kind != OpKind::Elementwise && kind != OpKind::Reshape &&
+      kind != OpKind::Broadcast && kind != OpKind::Constant)
+    return true;
+  StringRef name = op->getName().stripDialect();
+  bool isBinary = name == "add" || name == "subtract" || name == "multiply" ||
+                  name == "divide" || name == "power" || name == "maximum" ||
+                  name == "minimum" || name == "compare";
+  unsigned operands = op->getNumOperands();
+  if (op->getNumResults() != 1)
+    return false;
+  if (kind == OpKind::Constant)
+    return operands == 0;
+  if (kind == OpKind::Elementwise && !isBinary && name != "convert" &&
+      name != "negate" && name != "sqrt")
+    return operands > 0;
+  if (operands != (isBinary ? 2u : 1u))
+    return false;
+  auto input = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto output = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!input || !output || !input.hasStaticShape() || !output.hasStaticShape())
+    return true; // refused elsewhere
+  if (kind == OpKind::Elementwise)
+    return input.getShape() == output.getShape();
+  return kind == OpKind::Broadcast ||
+         input.getNumElements() == output.getNumElements();
 }

@@ -19,9 +19,13 @@ struct OpTraits {
   bool isFree = false;
 };
 
-/// `shape` is of all tensors: an op of an unknown elementwise family is one only
-/// where operands and results agree in shape.
+/// `shape` is of all tensors: an op of an unknown elementwise family is one
+/// only where operands and results agree in shape.
 OpTraits traitsOf(mlir::Operation *op);
+
+/// Whether a known op has the operands and results that its users here rely on.
+/// Stub dialects verify nothing.
+bool isWellFormed(mlir::Operation *op, OpKind kind);
 
 } // namespace bagua::importer
 

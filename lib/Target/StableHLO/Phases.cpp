@@ -25,8 +25,8 @@ static std::vector<bool> leadingTo(const Graph &graph,
   return leads;
 }
 
-std::vector<PhaseKind>
-bagua::importer::inferPhases(const Graph &graph, const StepModel &model) {
+std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
+                                                    const StepModel &model) {
   std::vector<ValueId> gradients, batch, losses;
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);
@@ -42,6 +42,10 @@ bagua::importer::inferPhases(const Graph &graph, const StepModel &model) {
   for (auto [index, output] : llvm::enumerate(graph.outputs))
     if (!isStateOutput[index] && !afterGradient[output.value])
       losses.push_back(output.value);
+  bool hasHints =
+      losses.empty() && llvm::any_of(graph.ops, [](const FlatOp &op) {
+        return !op.isDead && isTransposedScope(op.loc);
+      });
   std::vector<bool> leadsToLoss = leadingTo(graph, losses);
   std::vector<bool> leadsToGradient = leadingTo(graph, gradients);
 
@@ -55,14 +59,15 @@ bagua::importer::inferPhases(const Graph &graph, const StepModel &model) {
     if (any(op.results, leadsToLoss)) {
       phases[index] = PhaseKind::Forward;
     } else if (any(op.results, leadsToGradient)) {
-      bool isForward = losses.empty() && !isTransposedScope(op.loc) &&
-                       !scopeOf(op.loc).empty();
+      bool isForward =
+          hasHints && !isTransposedScope(op.loc) && !scopeOf(op.loc).empty();
       phases[index] = isForward ? PhaseKind::Forward : PhaseKind::Backward;
     } else if (any(op.results, dependsOnBatch)) {
       phases[index] = PhaseKind::Forward;
     }
   }
-  // What a forward op uses is no update: the share of its old value in a buffer.
+  // What a forward op uses is no update: the share of its old value in a
+  // buffer.
   std::vector<bool> isUsedForward(graph.values.size(), false);
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const FlatOp &op = graph.ops[i];

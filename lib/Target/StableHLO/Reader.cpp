@@ -15,8 +15,8 @@ using namespace bagua::importer;
 
 namespace {
 /// A dialect of which every op and attribute is unknown. Without it an op with
-/// one region might be a symbol table for all that MLIR knows, and a call inside
-/// it would not verify.
+/// one region might be a symbol table for all that MLIR knows, and a call
+/// inside it would not verify.
 class StubDialect : public Dialect {
 protected:
   StubDialect(StringRef name, MLIRContext *context, TypeID id)
@@ -25,9 +25,9 @@ protected:
   }
 
   Attribute parseAttribute(DialectAsmParser &parser, Type type) const override {
-    return OpaqueAttr::get(
-        StringAttr::get(getContext(), getNamespace()), textOf(parser),
-        type ? type : NoneType::get(getContext()));
+    return OpaqueAttr::get(StringAttr::get(getContext(), getNamespace()),
+                           textOf(parser),
+                           type ? type : NoneType::get(getContext()));
   }
 
   Type parseType(DialectAsmParser &parser) const override {
@@ -58,8 +58,8 @@ BAGUA_STUB_DIALECT(MhloStub, "mhlo")
 #undef BAGUA_STUB_DIALECT
 } // namespace
 
-OwningOpRef<ModuleOp>
-bagua::importer::readModule(llvm::SourceMgr &sources, MLIRContext *context) {
+OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
+                                                  MLIRContext *context) {
   context->loadDialect<StableHLOStub, ShardyStub, ChloStub, MhloStub,
                        func::FuncDialect>();
   // An op of a dialect that nobody knows is kept as opaque compute, so it must

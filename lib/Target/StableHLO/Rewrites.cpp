@@ -34,9 +34,9 @@ static std::optional<Division> divisionBy(const Graph &graph, OpId id,
   return std::nullopt;
 }
 
-std::optional<Division>
-bagua::importer::findDivision(const Graph &graph, const Uses &uses,
-                              ValueId value) {
+std::optional<Division> bagua::importer::findDivision(const Graph &graph,
+                                                      const Uses &uses,
+                                                      ValueId value) {
   while (true) {
     for (const Output &output : graph.outputs)
       if (output.value == value)
@@ -44,8 +44,7 @@ bagua::importer::findDivision(const Graph &graph, const Uses &uses,
     llvm::ArrayRef<OpId> users = uses.of(value);
     if (users.size() != 1)
       return std::nullopt;
-    if (std::optional<Division> division =
-            divisionBy(graph, users[0], value))
+    if (std::optional<Division> division = divisionBy(graph, users[0], value))
       return division;
     const FlatOp &user = graph.ops[users[0]];
     bool isView = user.kind == OpKind::Reshape ||

@@ -1,7 +1,7 @@
 //===- Divisors.h - Rewrites of the flat graph ----------------------------===//
 //
-// Replacing values, and the division after a sum: exporters write a mean as a sum
-// and a division by a constant, or a product with one.
+// Replacing values, and the division after a sum: exporters write a mean as a
+// sum and a division by a constant, or a product with one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_REWRITES_H

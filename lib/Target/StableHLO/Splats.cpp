@@ -26,8 +26,8 @@ static double roundTo(Type type, double value) {
   if (auto floatType = dyn_cast<FloatType>(type)) {
     bool losesInfo;
     APFloat rounded(value);
-    rounded.convert(floatType.getFloatSemantics(),
-                    APFloat::rmNearestTiesToEven, &losesInfo);
+    rounded.convert(floatType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                    &losesInfo);
     return toDouble(rounded);
   }
   return std::trunc(value);

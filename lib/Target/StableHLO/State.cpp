@@ -1,11 +1,11 @@
 //===- State.cpp - Pairs of state, roles, and shapes ----------------------===//
 //
-// Which result is the next value of which argument, and what each argument is to
-// training. Names decide where there are any; data flow decides the rest.
+// Which result is the next value of which argument, and what each argument is
+// to training. Names decide where there are any; data flow decides the rest.
 //
 //===----------------------------------------------------------------------===//
-#include "Rewrites.h"
 #include "Naming.h"
+#include "Rewrites.h"
 #include "StepModel.h"
 #include "TreePath.h"
 
@@ -37,8 +37,8 @@ public:
   StateFinder(Graph &graph, const Mapping &mapping, StepModel &model)
       : graph(graph), mapping(mapping), model(model),
         outputOf(graph.arguments.size(), kNone),
-        argumentOf(graph.outputs.size(), kNone),
-        roles(graph.arguments.size()), names(graph.arguments.size()) {}
+        argumentOf(graph.outputs.size(), kNone), roles(graph.arguments.size()),
+        names(graph.arguments.size()) {}
 
   LogicalResult run();
 
@@ -114,9 +114,8 @@ LogicalResult StateFinder::pair(unsigned argument, unsigned output) {
   if (!canPair(argument, output))
     return emitError(info.loc)
            << "expected argument " << argument << " of type "
-           << graph.values[info.value].type
-           << " and result " << output << " of type "
-           << graph.values[graph.outputs[output].value].type
+           << graph.values[info.value].type << " and result " << output
+           << " of type " << graph.values[graph.outputs[output].value].type
            << " to be one state, in one pair and of one type";
   outputOf[argument] = static_cast<int32_t>(output);
   argumentOf[output] = static_cast<int32_t>(argument);
@@ -247,8 +246,8 @@ void StateFinder::pairByDataFlow() {
 LogicalResult StateFinder::checkPairs() {
   for (auto [index, argument] : llvm::enumerate(graph.arguments))
     if (argument.isDonated && outputOf[index] == kNone &&
-        !(roles[index] && (*roles[index] == Role::Batch ||
-                           *roles[index] == Role::Input)))
+        !(roles[index] &&
+          (*roles[index] == Role::Batch || *roles[index] == Role::Input)))
       return emitError(argument.loc)
              << "expected one result of type "
              << graph.values[argument.value].type
@@ -274,9 +273,9 @@ static bool isWithoutLeadingOne(RankedTensorType type, RankedTensorType full) {
   return hasLeadingOne(full) && type.getShape() == full.getShape().drop_front();
 }
 
-/// In a stacked step each value has a leading 1 for its replica, which a reshape
-/// removes first and a broadcast restores last. Without it the same model has
-/// the same types in every form.
+/// In a stacked step each value has a leading 1 for its replica, which a
+/// reshape removes first and a broadcast restores last. Without it the same
+/// model has the same types in every form.
 void StateFinder::peelStacked() {
   if (graph.deviceCount() == 1)
     return;
@@ -293,7 +292,8 @@ void StateFinder::peelStacked() {
   for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
     bool isState = outputOf[index] != kNone;
     RankedTensorType full = graph.values[argument.value].type;
-    // State is peeled only where all is stacked: a leading 1 may be the model's.
+    // State is peeled only where all is stacked: a leading 1 may be the
+    // model's.
     if (isState && !isAllStacked)
       continue;
     ArrayRef<OpId> users = uses.of(argument.value);
@@ -312,9 +312,10 @@ void StateFinder::peelStacked() {
     if (isState) {
       Output &output = graph.outputs[outputOf[index]];
       FlatOp *def = graph.defOf(output.value);
-      bool restores = def && (def->kind == OpKind::Reshape ||
-                              def->kind == OpKind::Broadcast) &&
-                      graph.values[def->operands[0]].type == peeled;
+      bool restores =
+          def &&
+          (def->kind == OpKind::Reshape || def->kind == OpKind::Broadcast) &&
+          graph.values[def->operands[0]].type == peeled;
       if (!restores)
         continue;
       output.value = def->operands[0];
@@ -378,8 +379,8 @@ void StateFinder::inferRolesByDataFlow() {
     if (roles[index])
       continue;
     ValueId next = graph.outputs[outputOf[index]].value;
-    bool isOwn = llvm::is_contained(elementwiseRegion(graph, next),
-                                    argument.value);
+    bool isOwn =
+        llvm::is_contained(elementwiseRegion(graph, next), argument.value);
     if (isUsedByModel[argument.value])
       roles[index] = isOwn ? Role::Param : Role::Buffer;
     else if (reaches[argument.value] == static_cast<int32_t>(index) ||
@@ -430,10 +431,12 @@ LogicalResult StateFinder::run() {
     if (isState == (info.role == Role::Batch || info.role == Role::Input))
       return emitError(argument.loc)
              << "expected " << (isState ? "a role of state" : "batch or input")
-             << " for argument " << index << ", found " << stringifyRole(info.role);
+             << " for argument " << index << ", found "
+             << stringifyRole(info.role);
     info.varies = isState ? argument.sharded : 0;
     if (info.role == Role::Batch)
-      model.dataAxes |= graph.isManual ? argument.sharded : graph.mesh.allAxes();
+      model.dataAxes |=
+          graph.isManual ? argument.sharded : graph.mesh.allAxes();
   }
   nameArguments(graph, model.arguments);
   if (model.dataAxes == 0)

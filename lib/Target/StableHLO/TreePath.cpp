@@ -41,7 +41,6 @@ bagua::importer::parseTreePath(llvm::StringRef text) {
   return components;
 }
 
-std::string
-bagua::importer::joinPath(llvm::ArrayRef<std::string> components) {
+std::string bagua::importer::joinPath(llvm::ArrayRef<std::string> components) {
   return llvm::join(components, ".");
 }

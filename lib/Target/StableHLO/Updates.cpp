@@ -102,8 +102,8 @@ const FlatOp *UpdateMatcher::match(ValueId value, llvm::StringRef name) const {
              : nullptr;
 }
 
-llvm::SmallVector<Pair, 2>
-UpdateMatcher::commuted(ValueId value, llvm::StringRef name) const {
+llvm::SmallVector<Pair, 2> UpdateMatcher::commuted(ValueId value,
+                                                   llvm::StringRef name) const {
   const FlatOp *op = match(value, name);
   if (!op)
     return {};
@@ -161,8 +161,7 @@ bool UpdateMatcher::isGradientLike(ValueId value, unsigned param) const {
     constexpr unsigned kLongest = 16;
     if (!def || turns > kLongest)
       return false;
-    if (def->kind == OpKind::Broadcast &&
-        graph.countOf(def->operands[0]) == 1)
+    if (def->kind == OpKind::Broadcast && graph.countOf(def->operands[0]) == 1)
       continue; // a schedule's decay, a clip's scale
     if (!Graph::isElementwise(def->kind))
       return false;
@@ -376,11 +375,12 @@ bool UpdateMatcher::matchAdamStep(unsigned param, const Factor &rate,
         continue;
       update.bias = BiasForm::Moments;
     } else if (rate.value != kNone) {
-      // Another rate than this one is a learning rate that the program computes.
+      // Another rate than this one is a learning rate that the program
+      // computes.
       matchStepSize(rate.value, update);
     }
-    return replace(param, OpKind::Adam, {param, *first, *second},
-                   terms->second, rate, update);
+    return replace(param, OpKind::Adam, {param, *first, *second}, terms->second,
+                   rate, update);
   }
   return false;
 }
@@ -410,8 +410,8 @@ bool UpdateMatcher::matchAdam(unsigned param) {
 //===----------------------------------------------------------------------===//
 
 /// The op that makes the param's next value becomes the structured op and makes
-/// the next moments too. Not done where something else uses what lies between: it may
-/// stand before this op.
+/// the next moments too. Not done where something else uses what lies between:
+/// it may stand before this op.
 bool UpdateMatcher::replace(unsigned param, OpKind kind,
                             llvm::ArrayRef<unsigned> states, ValueId grad,
                             const Factor &rate, Update update) {
@@ -428,8 +428,7 @@ bool UpdateMatcher::replace(unsigned param, OpKind kind,
     firstMoment = std::min(firstMoment, nextOf(state));
   }
   for (ValueId value : region)
-    if (value >= firstMoment &&
-        llvm::any_of(uses.of(value), [&](OpId user) {
+    if (value >= firstMoment && llvm::any_of(uses.of(value), [&](OpId user) {
           return !inside.contains(graph.ops[user].results[0]);
         }))
       return false;

@@ -499,16 +499,15 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // -----
 
-// all_gather reduces nothing.
+// slice and all_gather over another axis reduces nothing.
 !t = tensor<8xf32>
-!z = tensor<8xf32, #bagua.layout<shard [node]>>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   // expected-note @+1 {{'w.grad' is pending over axis 'node'}}
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  %z = bagua.slice %g : !t -> !z
-  %k = bagua.all_gather %z over [node] : !z -> !t
+  %z = bagua.slice %g : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %k = bagua.all_gather %z over [tp] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !t
   // expected-error @+1 {{expected state 'w' replicated over axis 'node', found pending}}
   bagua.yield %k : !t
 }

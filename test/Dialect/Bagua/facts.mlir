@@ -31,6 +31,12 @@ bagua.step @batch_elsewhere on @grid data [node] (batch %x "x" : !t, buffer %b "
   bagua.yield %x : !t
 }
 
+// ... unless it says otherwise: parts of a sequence, say.
+bagua.step @batch_varies on @grid data [node] (batch %x "x" varies [tp] : !t, buffer %b "b" : !t) {
+  %s = bagua.all_reduce sum %x over [node, tp] : !t
+  bagua.yield %s : !t
+}
+
 // Inputs and states are the same on all ranks,
 bagua.step @agreed on @grid data [node] (input %i "i" : !t, param %w "w" : !t, optimizer %o "o" : !t, buffer %b "b" : !t) {
   %u = bagua.compute update "l"(%i, %w, %o, %b) : (!t, !t, !t, !t) -> (!t)
@@ -75,13 +81,14 @@ bagua.step @compute_of_same on @grid data [node] (input %lr "lr" : !l, param %w 
 bagua.step @all_reduce_pending on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %s = bagua.all_reduce mean %g over [node] : !t
-  bagua.yield %s : !t
+  %u = bagua.sgd (%w) grad %s lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // ... and a varying one by any kind.
-bagua.step @all_reduce_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
+bagua.step @all_reduce_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %buffer "b" : !t) {
   %s = bagua.all_reduce max %x over [node] : !t
-  bagua.yield %s : !t
+  bagua.yield %w, %s : !t, !t
 }
 
 // reduce_scatter makes a pending value the same, by its mean,
@@ -89,14 +96,15 @@ bagua.step @reduce_scatter_pending on @grid data [node] (batch %x "x" : !t, para
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %s = bagua.reduce_scatter mean %g over [node] : !t -> !z
   %n = bagua.all_gather %s over [node] : !z -> !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // ... and a varying one by any kind.
-bagua.step @reduce_scatter_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
+bagua.step @reduce_scatter_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %buffer "b" : !t) {
   %s = bagua.reduce_scatter max %x over [node] : !t -> !z
   %n = bagua.all_gather %s over [node] : !z -> !t
-  bagua.yield %n : !t
+  bagua.yield %w, %n : !t, !t
 }
 
 // reduce makes a pending value the same, by its mean,
@@ -104,14 +112,15 @@ bagua.step @reduce_pending on @grid data [node] (batch %x "x" : !t, param %w "w"
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %s = bagua.reduce mean %g over [node] : !t -> !r
   %n = bagua.broadcast %s over [node] : !r -> !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // ... and a varying one by any kind.
-bagua.step @reduce_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
+bagua.step @reduce_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %buffer "b" : !t) {
   %s = bagua.reduce max %x over [node] : !t -> !r
   %n = bagua.broadcast %s over [node] : !r -> !t
-  bagua.yield %n : !t
+  bagua.yield %w, %n : !t, !t
 }
 
 // push makes a pending value the same, by its mean,
@@ -119,14 +128,15 @@ bagua.step @push_pending on @grid data [node] (batch %x "x" : !t, param %w "w" :
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %s = bagua.push mean %g over [node] : !t -> !v
   %n = bagua.pull %s over [node] : !v -> !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // ... and a varying one by any kind.
-bagua.step @push_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
+bagua.step @push_varying on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %buffer "b" : !t) {
   %s = bagua.push max %x over [node] : !t -> !v
   %n = bagua.pull %s over [node] : !v -> !t
-  bagua.yield %n : !t
+  bagua.yield %w, %n : !t, !t
 }
 
 // decode of terms is a reduction too,
@@ -135,7 +145,8 @@ bagua.step @decode_terms on @grid data [node] (batch %x "x" : !t, param %w "w" :
   %q = bagua.encode %g : (!t) -> (!q)
   %t = bagua.all_gather %q over [node] : !q -> !qt
   %n = bagua.decode mean %t : !qt -> !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // Encoded values that are pushed are terms on the servers; their decode reduces.
@@ -145,7 +156,8 @@ bagua.step @push_encoded on @grid data [node] (batch %x "x" : !t, param %w "w" :
   %t = bagua.push mean %q over [node] : !q -> !qv
   %s = bagua.decode mean %t : !qv -> !v
   %n = bagua.pull %s over [node] : !v -> !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // Under asp a server applies each push as it comes: of a gradient the sum of one term.
@@ -170,13 +182,14 @@ bagua.step @pull_bsp on @grid data [node] (buffer %v "v" : !v, buffer %b "b" : !
   bagua.yield %v, %p : !v, !t
 }
 
-// all_gather keeps what is pending, to be reduced later,
-bagua.step @keep_all_gather on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
+// slice and all_gather over another axis keeps what is pending, to be reduced later,
+bagua.step @keep_slice on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  %z = bagua.slice %g : !t -> !z
-  %k = bagua.all_gather %z over [node] : !z -> !t
+  %z = bagua.slice %g : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %k = bagua.all_gather %z over [tp] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !t
   %n = bagua.all_reduce mean %k over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // split keeps what is pending, to be reduced later,
@@ -185,7 +198,8 @@ bagua.step @keep_split on @grid data [node] (batch %x "x" : !t, param %w "w" : !
   %h, %j = bagua.split %g : !t -> tensor<4xf32>, tensor<4xf32>
   %k = bagua.concat %h, %j : tensor<4xf32>, tensor<4xf32> -> !t
   %n = bagua.all_reduce mean %k over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // cast keeps what is pending, to be reduced later,
@@ -194,7 +208,8 @@ bagua.step @keep_cast on @grid data [node] (batch %x "x" : !t, param %w "w" : !t
   %h = bagua.cast %g : !t -> tensor<8xbf16>
   %k = bagua.cast %h : tensor<8xbf16> -> !t
   %n = bagua.all_reduce mean %k over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // after keeps what is pending, to be reduced later,
@@ -202,7 +217,8 @@ bagua.step @keep_after on @grid data [node] (batch %x "x" : !t, param %w "w" : !
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %k = bagua.after %g [%x] : !t [!t]
   %n = bagua.all_reduce mean %k over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // encode and decode keeps what is pending, to be reduced later,
@@ -211,7 +227,8 @@ bagua.step @keep_encode on @grid data [node] (batch %x "x" : !t, param %w "w" : 
   %q = bagua.encode %g : (!t) -> (!qp)
   %k = bagua.decode %q : !qp -> !t
   %n = bagua.all_reduce mean %k over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // broadcast over another axis keeps what is pending, to be reduced later,
@@ -220,7 +237,8 @@ bagua.step @keep_broadcast on @grid data [node] (batch %x "x" : !t, param %w "w"
   %l = bagua.slice %g : !t -> tensor<8xf32, #bagua.layout<root [tp]>>
   %k = bagua.broadcast %l over [tp] : tensor<8xf32, #bagua.layout<root [tp]>> -> !t
   %n = bagua.all_reduce mean %k over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // broadcast over an axis makes the value the same there: coordinate 0's.
@@ -241,7 +259,8 @@ bagua.step @all_to_all_encoded on @grid data [node] (batch %x "x" : !t, param %w
   %o = bagua.encode %m : (!z) -> (!q1)
   %p = bagua.all_gather %o over [node] : !q1 -> !qp
   %n = bagua.decode %p : !qp -> !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // The residual that is fed back is ignored: that lossy methods converge is a promise.
@@ -250,7 +269,8 @@ bagua.step @feedback on @grid data [node] (batch %x "x" : !t, param %w "w" : !t,
   %q, %en = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
   %t = bagua.all_gather %q over [node] : !q -> !qt
   %n = bagua.decode mean %t : !qt -> !t
-  bagua.yield %n, %en : !t, !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u, %en : !t, !t
 }
 
 // A linear map of what is pending is pending: the mean of a sum is the sum of means.
@@ -258,7 +278,8 @@ bagua.step @linear on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %l = bagua.linear [0.9, 0.1] (%w, %g) : !t
   %n = bagua.all_reduce mean %l over [node] : !t
-  bagua.yield %n : !t
+  %u = bagua.sgd (%w) grad %n lr 0.1 : !t
+  bagua.yield %u : !t
 }
 
 // sgd is linear in its gradient: the update may run before the mean (gradients of one rank, then averaged weights).
@@ -307,11 +328,11 @@ bagua.step @exchange on @grid data [node] (param %w "w" varies [node] : !t) {
 }
 
 // all_to_all brings each rank pieces of its own. Over the other axes it keeps what is.
-bagua.step @all_to_all on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
+bagua.step @all_to_all on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %buffer "b" : !t) {
   %a = bagua.all_to_all %x over [tp] split 0 concat 0 : !t -> !t
   %b = bagua.all_reduce sum %a over [tp] : !t
   %c = bagua.all_reduce sum %b over [node] : !t
-  bagua.yield %c : !t
+  bagua.yield %w, %c : !t, !t
 }
 
 // A state may be yielded with more agreement than it declares,

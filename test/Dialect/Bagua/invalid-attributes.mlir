@@ -5,226 +5,226 @@
 
 // A list of axes names each axis once.
 // expected-error @+1 {{expected each axis once, found 'node' twice}}
-module attributes {a = #bagua.axes<[node, node]>} {}
+module attributes {bagua.example = #bagua.axes<[node, node]>} {}
 
 // -----
 
 // A place is the program's, a named tensor or a byte of an arena.
 // expected-error @+1 {{expected 'program', a name in quotes, or 'arena:byte', found 'nowhere'}}
-module attributes {a = #bagua.place<nowhere>} {}
+module attributes {bagua.example = #bagua.place<nowhere>} {}
 
 // -----
 
 // Offsets in an arena are not negative.
 // expected-error @+1 {{expected a byte offset of at least 0 in arena 'grads', found -4}}
-module attributes {a = #bagua.place<grads:-4>} {}
+module attributes {bagua.example = #bagua.place<grads:-4>} {}
 
 // -----
 
 // `program` is a word of the syntax, so no arena is called that.
 // expected-error @+1 {{'program' can't be the name of an arena}}
-module attributes {a = #bagua.place<program:0>} {}
+module attributes {bagua.example = #bagua.place<program:0>} {}
 
 // -----
 
 // There are four kinds of reduction.
 // expected-error @+1 {{expected a reduction kind (sum, mean, min or max), found 'avg'}}
-module attributes {a = #bagua.reduce_kind<avg>} {}
+module attributes {bagua.example = #bagua.reduce_kind<avg>} {}
 
 // -----
 
 // Axis names are bare words, because lists of axes print them as such.
 // expected-error @+1 {{expected an axis name of letters, digits, '_', '$' and '.', found 'my node'}}
-module attributes {a = #bagua.axis<"my node", size = 1, latency_ns = 0, bytes_per_s = 1>} {}
+module attributes {bagua.example = #bagua.axis<"my node", size = 1, latency_ns = 0, bytes_per_s = 1>} {}
 
 // -----
 
 // An axis has at least one coordinate.
 // expected-error @+1 {{expected size of axis 'node' of at least 1, found 0}}
-module attributes {a = #bagua.axis<"node", size = 0, latency_ns = 0, bytes_per_s = 1>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 0, latency_ns = 0, bytes_per_s = 1>} {}
 
 // -----
 
 // A latency is not negative.
 // expected-error @+1 {{expected latency_ns of axis 'node' of at least 0, found -1}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = -1, bytes_per_s = 1>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = -1, bytes_per_s = 1>} {}
 
 // -----
 
 // A link moves something.
 // expected-error @+1 {{expected bytes_per_s of axis 'node' of at least 1, found 0}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 0>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 0>} {}
 
 // -----
 
 // A link is shared by at least its own rank.
 // expected-error @+1 {{expected sharers of axis 'node' of at least 1, found 0}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, sharers = 0>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, sharers = 0>} {}
 
 // -----
 
 // Measured times are arrays of integers.
 // expected-error @+1 {{expected measured times of 'all_reduce' as array<i64: bytes, ns, ...>, found 5 : i64}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = 5}>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = 5}>} {}
 
 // -----
 
 // Measured times come in pairs of bytes and ns.
 // expected-error @+1 {{expected measured times of 'all_reduce' as array<i64: bytes, ns, ...>, found array<i64: 1024, 10, 2048>}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = array<i64: 1024, 10, 2048>}>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = array<i64: 1024, 10, 2048>}>} {}
 
 // -----
 
 // Measured times are at least one pair.
 // expected-error @+1 {{expected measured times of 'all_reduce' as array<i64: bytes, ns, ...>, found array<i64>}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = array<i64>}>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = array<i64>}>} {}
 
 // -----
 
 // Measured times ascend, so that what lies between can be interpolated.
 // expected-error @+1 {{expected ascending bytes in the measured times of 'all_reduce', found 1024 after 2048}}
-module attributes {a = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = array<i64: 2048, 10, 1024, 20>}>} {}
+module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = array<i64: 2048, 10, 1024, 20>}>} {}
 
 // -----
 
 // A device computes and has memory.
 // expected-error @+1 {{expected flop_per_s and bytes_per_s of at least 1, found 0 and 1}}
-module attributes {a = #bagua.device<flop_per_s = 0, bytes_per_s = 1>} {}
+module attributes {bagua.example = #bagua.device<flop_per_s = 0, bytes_per_s = 1>} {}
 
 // -----
 
 // A launch takes no negative time.
 // expected-error @+1 {{expected launch_ns and codec_bytes_per_s of at least 0, found -5 and 0}}
-module attributes {a = #bagua.device<flop_per_s = 1, bytes_per_s = 1, launch_ns = -5>} {}
+module attributes {bagua.example = #bagua.device<flop_per_s = 1, bytes_per_s = 1, launch_ns = -5>} {}
 
 // -----
 
 // Communication never makes compute faster.
 // expected-error @+1 {{expected communication_slowdown of at least 1, found 5.000000e-01}}
-module attributes {a = #bagua.device<flop_per_s = 1, bytes_per_s = 1, communication_slowdown = 0.5>} {}
+module attributes {bagua.example = #bagua.device<flop_per_s = 1, bytes_per_s = 1, communication_slowdown = 0.5>} {}
 
 // -----
 
 // There are three kinds of layout entries.
 // expected-error @+1 {{expected 'shard', 'root' or 'server', found 'split'}}
-module attributes {a = #bagua.layout<split [gpu]>} {}
+module attributes {bagua.example = #bagua.layout<split [gpu]>} {}
 
 // -----
 
 // Servers are numbered from 0.
 // expected-error @+1 {{expected a server's number, found -2}}
-module attributes {a = #bagua.layout<server -2>} {}
+module attributes {bagua.example = #bagua.layout<server -2>} {}
 
 // -----
 
 // No layout is no attribute, rather than an empty one.
 // expected-error @+1 {{expected at least one entry in a layout}}
-module attributes {a = #bagua.layout<>} {}
+module attributes {bagua.example = #bagua.layout<>} {}
 
 // -----
 
 // What is on servers is not cut or moved further.
 // expected-error @+1 {{expected 'server' as the last entry of a layout}}
-module attributes {a = #bagua.layout<server, shard [gpu]>} {}
+module attributes {bagua.example = #bagua.layout<server, shard [gpu]>} {}
 
 // -----
 
 // An entry over no axis would say nothing.
 // expected-error @+1 {{expected at least one axis in a layout's entry}}
-module attributes {a = #bagua.layout<root []>} {}
+module attributes {bagua.example = #bagua.layout<root []>} {}
 
 // -----
 
 // A tensor is cut over an axis once.
 // expected-error @+1 {{expected each axis once in a layout, found 'gpu' twice}}
-module attributes {a = #bagua.layout<shard [node, gpu], root [gpu]>} {}
+module attributes {bagua.example = #bagua.layout<shard [node, gpu], root [gpu]>} {}
 
 // -----
 
 // An argument has one of seven roles.
 // expected-error @+1 {{expected a role, found 'weight'}}
-module attributes {a = #bagua.argument<weight "w">} {}
+module attributes {bagua.example = #bagua.argument<weight "w">} {}
 
 // -----
 
 // A result is named by its param or by itself.
 // expected-error @+1 {{expected 'grad' or 'as', found both}}
-module attributes {a = #bagua.result<grad "w" as "x">} {}
+module attributes {bagua.example = #bagua.result<grad "w" as "x">} {}
 
 // -----
 
 // Only gradients may be left out: zeros add nothing to a sum.
 // expected-error @+1 {{expected 'grad' with 'optional'}}
-module attributes {a = #bagua.result<optional as "x">} {}
+module attributes {bagua.example = #bagua.result<optional as "x">} {}
 
 // -----
 
 // A contract's relation has a kind of reduction too.
 // expected-error @+1 {{expected a reduction kind (sum, mean, min or max), found 'avg'}}
-module attributes {a = #bagua.relation<"g" = avg "g" over [node]>} {}
+module attributes {bagua.example = #bagua.relation<"g" = avg "g" over [node]>} {}
 
 // -----
 
 // An encoded value has parts and terms, and nothing else.
 // expected-error @+1 {{expected 'parts' or 'terms', found 'pieces'}}
-module attributes {a = !bagua.encoded<tensor<8xf32>, #bagua.onebit, pieces [gpu]>} {}
+module attributes {bagua.example = !bagua.encoded<tensor<8xf32>, #bagua.onebit, pieces [gpu]>} {}
 
 // -----
 
 // A tensor is encoded by a codec.
 // expected-error @+1 {{expected a codec, found 5 : i64}}
-module attributes {a = !bagua.encoded<tensor<8xf32>, 5>} {}
+module attributes {bagua.example = !bagua.encoded<tensor<8xf32>, 5>} {}
 
 // -----
 
 // Codecs take floats.
 // expected-error @+1 {{codec #bagua.onebit doesn't support elements of 'i32'}}
-module attributes {a = !bagua.encoded<tensor<8xi32>, #bagua.onebit>} {}
+module attributes {bagua.example = !bagua.encoded<tensor<8xi32>, #bagua.onebit>} {}
 
 // -----
 
 // A scale belongs to a block of at least one element.
 // expected-error @+1 {{expected block of at least 1, found 0}}
-module attributes {a = #bagua.fp8_e4m3<block = 0>} {}
+module attributes {bagua.example = #bagua.fp8_e4m3<block = 0>} {}
 
 // -----
 
 // QSGD has as many levels as fit into a signed byte.
 // expected-error @+1 {{expected levels from 1 to 127, found 128}}
-module attributes {a = #bagua.qsgd<levels = 128, block = 64>} {}
+module attributes {bagua.example = #bagua.qsgd<levels = 128, block = 64>} {}
 
 // -----
 
 // QSGD has at least one level.
 // expected-error @+1 {{expected levels from 1 to 127, found 0}}
-module attributes {a = #bagua.qsgd<levels = 0, block = 64>} {}
+module attributes {bagua.example = #bagua.qsgd<levels = 0, block = 64>} {}
 
 // -----
 
 // QSGD has a norm for blocks of at least one element.
 // expected-error @+1 {{expected block of at least 1, found 0}}
-module attributes {a = #bagua.qsgd<levels = 7, block = 0>} {}
+module attributes {bagua.example = #bagua.qsgd<levels = 7, block = 0>} {}
 
 // -----
 
 // Top-k sends at least one element.
 // expected-error @+1 {{expected count of at least 1, found 0}}
-module attributes {a = #bagua.topk<count = 0>} {}
+module attributes {bagua.example = #bagua.topk<count = 0>} {}
 
 // -----
 
 // gTop-k sends at least one element.
 // expected-error @+1 {{expected count of at least 1, found 0}}
-module attributes {a = #bagua.gtopk<count = 0>} {}
+module attributes {bagua.example = #bagua.gtopk<count = 0>} {}
 
 // -----
 
 // DGC sends at least one element.
 // expected-error @+1 {{expected count of at least 1, found 0}}
-module attributes {a = #bagua.dgc<count = 0>} {}
+module attributes {bagua.example = #bagua.dgc<count = 0>} {}
 
 // -----
 
 // Random-k sends at least one element.
 // expected-error @+1 {{expected count of at least 1, found 0}}
-module attributes {a = #bagua.randomk<count = 0>} {}
+module attributes {bagua.example = #bagua.randomk<count = 0>} {}

@@ -67,6 +67,10 @@ def Bagua_ReduceKindAttr : Bagua_Attr<"ReduceKind", "reduce_kind"> {
   let description = [{
     The kinds themselves are defined in Support, which the runtime shares.
     `mean` divides by the group's size after its own sum.
+
+    ```
+    #bagua.reduce_kind<mean>
+    ```
   }];
   let parameters = (ins "::bagua::ReduceKind":$value);
   let hasCustomAssemblyFormat = 1;
@@ -80,8 +84,11 @@ def Bagua_AxesAttr : Bagua_Attr<"Axes", "axes"> {
   let summary = "a list of axes of the cluster";
   let description = [{
     A group of ranks: those that share all coordinates outside these axes. In
-    cluster order, each axis once. `#bagua.axes<[node, gpu]>`; ops print the
-    list alone.
+    cluster order, each axis once. Ops print the list alone.
+
+    ```
+    #bagua.axes<[node, gpu]>
+    ```
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names);
   let hasCustomAssemblyFormat = 1;
@@ -120,6 +127,10 @@ def Bagua_DeviceAttr : Bagua_Attr<"Device", "device"> {
     Peak `flop_per_s`, memory `bytes_per_s` and `launch_ns` of one kernel.
     `communication_slowdown` multiplies the time of compute that runs beside a
     collective; `codec_bytes_per_s` is the throughput of encoding.
+
+    ```
+    #bagua.device<flop_per_s = 120000000000000, bytes_per_s = 900000000000, launch_ns = 5000>
+    ```
   }];
   let parameters = (ins "int64_t":$flop_per_s, "int64_t":$bytes_per_s,
                         DefaultValuedParameter<"int64_t", "0">:$launch_ns,
@@ -166,6 +177,12 @@ def Bagua_PlaceAttr : Bagua_Attr<"Place", "place"> {
   let description = [{
     `program` (memory that the runtime never sees), `"l3.weight"` (the memory of
     a named tensor), or `grads:16384` (byte 16384 of the arena `grads`).
+
+    ```
+    #bagua.place<program>
+    #bagua.place<"l3.weight">
+    #bagua.place<grads:16384>
+    ```
   }];
   let parameters = (ins "::bagua::PlaceKind":$kind, "::mlir::StringAttr":$name, "int64_t":$offset);
   let hasCustomAssemblyFormat = 1;
@@ -174,6 +191,14 @@ def Bagua_PlaceAttr : Bagua_Attr<"Place", "place"> {
 
 def Bagua_ArgumentAttr : Bagua_Attr<"Argument", "argument"> {
   let summary = "role, name, axes of disagreement and place of a step's argument";
+  let description = [{
+    What a step prints before and behind an argument, in one attribute.
+
+    ```
+    #bagua.argument<param "l1.weight" varies [gpu] at weights:4096>
+    #bagua.argument<batch "x">
+    ```
+  }];
   let parameters = (ins "::bagua::Role":$role, "::mlir::StringAttr":$name,
                         "::bagua::AxesAttr":$varies, "::bagua::PlaceAttr":$place);
   let hasCustomAssemblyFormat = 1;
@@ -188,6 +213,11 @@ def Bagua_ResultAttr : Bagua_Attr<"Result", "result"> {
   let description = [{
     `grad "w"` makes the result the gradient of param `w`, named `w.grad`; `as
     "used"` names it otherwise; `optional` lets the program leave it out.
+
+    ```
+    #bagua.result<optional grad "w">
+    #bagua.result<as "used">
+    ```
   }];
   let parameters = (ins "::mlir::StringAttr":$grad, "::mlir::StringAttr":$as, "bool":$optional);
   let hasCustomAssemblyFormat = 1;

@@ -137,7 +137,14 @@ def Bagua_PhaseOp : Bagua_Op<"phase", [HasParent<"::bagua::TrainingOp">, Declare
     `at_start` rows run once, first. `until N` matches iterations below N, `every
     K offset O` those with `i mod K == O`; a row without either always matches
     and must be the last in the foreground. `background_ns` rows run beside the
-    others at that interval.
+    others at that interval, while the current step has no collective.
+
+    ```
+    bagua.phase @init at_start
+    bagua.phase @warmup until 1000
+    bagua.phase @average every 8 offset 7
+    bagua.phase @local
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$step, UnitAttr:$at_start,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$until,

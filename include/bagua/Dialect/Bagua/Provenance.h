@@ -20,9 +20,8 @@ namespace bagua {
 /// purpose writes it anew. Holds at graph level.
 inline constexpr llvm::StringLiteral kMeaningAttr = "bagua.meaning";
 
-/// Writes the attribute, or removes it where the facts are in error. Emits
-/// nothing.
-void recordMeaning(StepOp step);
+/// Writes the attribute. Fails where a reduction is wrong (FactAnalysis::run).
+llvm::LogicalResult recordMeaning(StepOp step);
 
 /// Checks params' and optimizer states' next values, and the attribute if there
 /// is one. `facts` must have run, without an error.

@@ -1,0 +1,205 @@
+//===- LayerImport.cpp - Tables of layers to bagua.step -------------------===//
+//
+// One forward and one backward op a layer, with measured times, and an update
+// of each tensor.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Target/LayerImport.h"
+
+#include "../StableHLO/Axes.h"
+#include "LayerTable.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Verifier.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bagua;
+using namespace bagua::importer;
+
+namespace {
+class LayerEmitter {
+public:
+  LayerEmitter(MLIRContext *context, const LayerTable &table,
+               const LayerImportOptions &options)
+      : table(table), options(options), builder(context),
+        loc(UnknownLoc::get(context)), params(table.layers.size()),
+        gradients(table.layers.size()), activations(table.layers.size()),
+        errors(table.layers.size()) {}
+
+  OwningOpRef<ModuleOp> run();
+
+private:
+  StepOp emitStepOp(ClusterOp cluster);
+  void emitForward(unsigned index);
+  void emitBackward(unsigned index);
+  ComputeOp emitCompute(Location loc, PhaseKind phase, const Twine &name,
+                        TypeRange results, ValueRange operands, int64_t ns,
+                        ArrayRef<Attribute> infos = {});
+  RankedTensorType scaled(RankedTensorType type) const;
+
+  const LayerTable &table;
+  const LayerImportOptions &options;
+  OpBuilder builder;
+  Location loc;
+  Value batch;
+  std::vector<SmallVector<Value, 2>> params, gradients;
+  std::vector<Value> activations, errors;
+};
+} // namespace
+
+/// The name of a layer's tensor: the layer's if it has one.
+static std::string tensorName(const Layer &layer, size_t index) {
+  return layer.params.size() == 1 ? layer.name
+                                  : layer.name + "." + std::to_string(index);
+}
+
+RankedTensorType LayerEmitter::scaled(RankedTensorType type) const {
+  if (options.sizeScale == 1 || type.getRank() == 0)
+    return type;
+  auto count = static_cast<int64_t>(std::llround(
+      static_cast<double>(type.getNumElements()) * options.sizeScale));
+  return RankedTensorType::get({std::max<int64_t>(1, count)},
+                               type.getElementType());
+}
+
+ComputeOp LayerEmitter::emitCompute(Location loc, PhaseKind phase,
+                                    const Twine &name, TypeRange results,
+                                    ValueRange operands, int64_t ns,
+                                    ArrayRef<Attribute> infos) {
+  return builder.create<ComputeOp>(
+      loc, results, operands, phase, name.str(), nullptr, nullptr,
+      builder.getI64IntegerAttr(ns),
+      CostSourceAttr::get(builder.getContext(), CostSource::Measured),
+      infos.empty() ? nullptr : builder.getArrayAttr(infos), nullptr, nullptr);
+}
+
+StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
+  SmallVector<Attribute> infos;
+  SmallVector<Type> types;
+  auto add = [&](Role role, StringRef name, RankedTensorType type) {
+    infos.push_back(ArgumentAttr::get(builder.getContext(), role,
+                                      builder.getStringAttr(name), nullptr,
+                                      nullptr));
+    types.push_back(scaled(type));
+  };
+  for (const Layer &layer : table.layers)
+    for (auto [index, type] : llvm::enumerate(layer.params))
+      add(Role::Param, tensorName(layer, index), type);
+  std::string batchName = "batch";
+  while (llvm::any_of(table.layers,
+                      [&](auto &layer) { return layer.name == batchName; }))
+    batchName += "_";
+  add(Role::Batch, batchName, table.layers.front().activation);
+  auto step = builder.create<StepOp>(
+      loc, "step", cluster.getSymName(), cluster.getAllAxes(),
+      builder.getArrayAttr(infos), nullptr, nullptr, nullptr);
+  // The plan carries it on, so nobody takes a scaled run for the whole.
+  if (options.sizeScale != 1)
+    step->setAttr("bagua.size_scale",
+                  builder.getF64FloatAttr(options.sizeScale));
+  Block *body = builder.createBlock(&step.getBody());
+  unsigned next = 0;
+  for (auto [index, layer] : llvm::enumerate(table.layers))
+    for (size_t i = 0; i < layer.params.size(); ++i)
+      params[index].push_back(body->addArgument(types[next++], layer.loc));
+  batch = body->addArgument(types[next], loc);
+  return step;
+}
+
+void LayerEmitter::emitForward(unsigned index) {
+  const Layer &layer = table.layers[index];
+  SmallVector<Value> operands;
+  for (unsigned input : layer.inputs)
+    operands.push_back(activations[input]);
+  if (layer.inputs.empty())
+    operands.push_back(batch);
+  operands.append(params[index].begin(), params[index].end());
+  activations[index] = emitCompute(layer.loc, PhaseKind::Forward, layer.name,
+                                   TypeRange(scaled(layer.activation)),
+                                   operands, layer.forwardNs)
+                           .getResult(0);
+}
+
+/// Uses the errors of the layers behind it and the activations before it; makes
+/// the error of its input and its gradients.
+void LayerEmitter::emitBackward(unsigned index) {
+  const Layer &layer = table.layers[index];
+  SmallVector<Value> operands;
+  for (unsigned after : layer.backwardInputs)
+    operands.push_back(errors[after]);
+  if (layer.backwardInputs.empty())
+    operands.push_back(activations[index]);
+  Value input = layer.inputs.empty() ? batch : activations[layer.inputs[0]];
+  operands.push_back(input);
+  operands.append(params[index].begin(), params[index].end());
+  SmallVector<Type> results = {input.getType()};
+  SmallVector<Attribute> infos = {builder.getUnitAttr()};
+  for (size_t i = 0; i < layer.params.size(); ++i) {
+    results.push_back(params[index][i].getType());
+    infos.push_back(ResultAttr::get(builder.getContext(),
+                                    builder.getStringAttr(tensorName(layer, i)),
+                                    nullptr, false));
+  }
+  if (layer.params.empty())
+    infos.clear();
+  ComputeOp op = emitCompute(layer.loc, PhaseKind::Backward, layer.name,
+                             results, operands, layer.backwardNs, infos);
+  errors[index] = op.getResult(0);
+  gradients[index].append(op.getResults().begin() + 1, op.getResults().end());
+}
+
+OwningOpRef<ModuleOp> LayerEmitter::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  Mesh mesh;
+  mesh.axes.push_back({"data", 1});
+  ClusterOp given = options.cluster;
+  ClusterOp cluster =
+      given ? cast<ClusterOp>(builder.clone(*given.getOperation()))
+            : buildCluster(builder, loc, mesh, options.clusterSizes);
+  if (!cluster)
+    return nullptr;
+  emitStepOp(cluster);
+  for (unsigned i = 0; i < table.layers.size(); ++i)
+    emitForward(i);
+  for (unsigned i : table.backwardOrder)
+    emitBackward(i);
+  // The table says nothing of the optimizer, so the program keeps it.
+  SmallVector<Value> next;
+  for (auto [index, layer] : llvm::enumerate(table.layers))
+    for (size_t i = 0; i < layer.params.size(); ++i) {
+      Value param = params[index][i];
+      next.push_back(builder
+                         .create<ComputeOp>(
+                             layer.loc, TypeRange(param.getType()),
+                             ValueRange{param, gradients[index][i]},
+                             PhaseKind::Update, "opt." + tensorName(layer, i),
+                             nullptr, nullptr, nullptr, nullptr, nullptr,
+                             nullptr, nullptr)
+                         .getResult(0));
+    }
+  builder.create<YieldOp>(loc, next);
+  if (failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+OwningOpRef<ModuleOp> bagua::importLayers(llvm::SourceMgr &sources,
+                                          MLIRContext *context,
+                                          const LayerImportOptions &options) {
+  context->loadDialect<BaguaDialect>();
+  const llvm::MemoryBuffer *buffer =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  if (!(options.sizeScale > 0)) {
+    emitError(UnknownLoc::get(context))
+        << "expected a size scale above 0, found " << options.sizeScale;
+    return nullptr;
+  }
+  FailureOr<LayerTable> table = readLayerTable(context, buffer->getBuffer(),
+                                               buffer->getBufferIdentifier());
+  if (failed(table))
+    return nullptr;
+  return LayerEmitter(context, *table, options).run();
+}

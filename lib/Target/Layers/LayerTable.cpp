@@ -1,0 +1,302 @@
+//===- LayerTable.cpp - Layers with tensors and times ---------------------===//
+//
+// Reads CSV and PipeDream profiles.
+//
+//===----------------------------------------------------------------------===//
+#include "LayerTable.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Diagnostics.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <cmath>
+#include <map>
+
+using namespace mlir;
+using namespace bagua::importer;
+
+namespace {
+class TableReader {
+public:
+  TableReader(MLIRContext *context, StringRef text, StringRef fileName)
+      : context(context), fileName(fileName) {
+    text.split(lines, '\n');
+  }
+
+  FailureOr<LayerTable> readCsv();
+  FailureOr<LayerTable> readPipeDream();
+
+private:
+  struct Columns {
+    llvm::StringMap<unsigned> index;
+    StringRef get(ArrayRef<StringRef> cells, StringRef name) const {
+      auto found = index.find(name);
+      return found == index.end() || found->second >= cells.size()
+                 ? StringRef()
+                 : cells[found->second].trim();
+    }
+  };
+  struct Node {
+    Layer layer;
+    bool isInput;
+  };
+
+  Location locOf(size_t line) {
+    return FileLineColLoc::get(context, fileName, line + 1, 1);
+  }
+  RankedTensorType floats(int64_t bytes) {
+    return RankedTensorType::get({std::max<int64_t>(1, bytes / 4)},
+                                 Float32Type::get(context));
+  }
+  LogicalResult readTensors(StringRef text, Layer &layer);
+  LogicalResult readRow(const Columns &columns, ArrayRef<StringRef> cells,
+                        Layer &layer, std::optional<int64_t> &ready);
+  FailureOr<Node> readNode(StringRef line, size_t number);
+  LogicalResult readEdges(const llvm::DenseMap<int64_t, unsigned> &indexOf,
+                          const std::map<int64_t, Node> &nodes,
+                          LayerTable &table);
+
+  MLIRContext *context;
+  StringRef fileName;
+  SmallVector<StringRef> lines;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// CSV
+//===----------------------------------------------------------------------===//
+
+/// `64x3x7x7xf32; 64xf32`, each a tensor type without its brackets.
+LogicalResult TableReader::readTensors(StringRef text, Layer &layer) {
+  for (StringRef item : llvm::split(text, ';')) {
+    item = item.trim();
+    if (item.empty())
+      continue;
+    RankedTensorType type;
+    {
+      // The parser's own message would speak of a type that isn't in the file.
+      ScopedDiagnosticHandler quiet(context,
+                                    [](Diagnostic &) { return success(); });
+      type = dyn_cast_or_null<RankedTensorType>(
+          parseType(("tensor<" + item + ">").str(), context));
+    }
+    if (type && type.hasStaticShape() && !type.getEncoding()) {
+      layer.params.push_back(type);
+      continue;
+    }
+    return emitError(layer.loc)
+           << "expected tensors such as 64x3x7x7xf32, found '" << item << "'";
+  }
+  return success();
+}
+
+LogicalResult TableReader::readRow(const Columns &columns,
+                                   ArrayRef<StringRef> cells, Layer &layer,
+                                   std::optional<int64_t> &ready) {
+  auto readNumber = [&](StringRef name, int64_t &number) -> LogicalResult {
+    StringRef cell = columns.get(cells, name);
+    if (cell.empty())
+      return success();
+    if (cell.getAsInteger(10, number) || number < 0)
+      return emitError(layer.loc) << "expected a whole number of at least 0 as "
+                                  << name << ", found '" << cell << "'";
+    return success();
+  };
+  layer.name = columns.get(cells, "name").str();
+  if (layer.name.empty())
+    return emitError(layer.loc) << "expected a layer with a name";
+  int64_t activationBytes = 4, order = -1;
+  if (failed(readTensors(columns.get(cells, "tensors"), layer)) ||
+      failed(readNumber("forward_ns", layer.forwardNs)) ||
+      failed(readNumber("backward_ns", layer.backwardNs)) ||
+      failed(readNumber("activation_bytes", activationBytes)) ||
+      failed(readNumber("ready", order)))
+    return failure();
+  layer.activation = floats(activationBytes);
+  if (order >= 0)
+    ready = order;
+  return success();
+}
+
+FailureOr<LayerTable> TableReader::readCsv() {
+  static constexpr StringRef kColumns[] = {"name",       "tensors",
+                                           "forward_ns", "backward_ns",
+                                           "ready",      "activation_bytes"};
+  LayerTable table;
+  Columns columns;
+  std::vector<std::pair<int64_t, unsigned>> order;
+  llvm::StringMap<bool> names;
+  for (auto [number, line] : llvm::enumerate(lines)) {
+    line = line.trim();
+    if (line.empty() || line.starts_with("#"))
+      continue;
+    SmallVector<StringRef> cells;
+    line.split(cells, ',');
+    if (columns.index.empty()) {
+      for (auto [index, cell] : llvm::enumerate(cells)) {
+        if (!llvm::is_contained(kColumns, cell.trim()))
+          return emitError(locOf(number))
+                 << "expected columns among name, tensors, forward_ns, "
+                    "backward_ns, ready and activation_bytes, found '"
+                 << cell.trim() << "'";
+        columns.index[cell.trim()] = index;
+      }
+      if (!columns.index.count("name") || !columns.index.count("tensors"))
+        return emitError(locOf(number)) << "expected columns name and tensors";
+      continue;
+    }
+    if (cells.size() != columns.index.size())
+      return emitError(locOf(number)) << "expected " << columns.index.size()
+                                      << " cells, found " << cells.size();
+    Layer layer(locOf(number));
+    std::optional<int64_t> ready;
+    if (failed(readRow(columns, cells, layer, ready)))
+      return failure();
+    if (!names.try_emplace(layer.name, true).second)
+      return emitError(layer.loc)
+             << "expected unique names, found '" << layer.name << "' again";
+    unsigned index = table.layers.size();
+    if (index > 0)
+      layer.inputs.push_back(index - 1);
+    // Without an order gradients become ready from the last layer to the first.
+    order.emplace_back(ready.value_or(INT64_MAX - index), index);
+    table.layers.push_back(std::move(layer));
+  }
+  llvm::stable_sort(order);
+  for (auto [key, index] : order) {
+    if (!table.backwardOrder.empty())
+      table.layers[index].backwardInputs.push_back(table.backwardOrder.back());
+    table.backwardOrder.push_back(index);
+  }
+  return table;
+}
+
+//===----------------------------------------------------------------------===//
+// PipeDream
+//===----------------------------------------------------------------------===//
+
+/// The number after `key=`; of `[a; b; c]` the sum.
+static std::optional<double> numberAfter(StringRef text, StringRef key) {
+  size_t at = text.find((key + "=").str());
+  if (at == StringRef::npos)
+    return std::nullopt;
+  StringRef rest = text.drop_front(at + key.size() + 1);
+  SmallVector<StringRef> items;
+  if (rest.consume_front("["))
+    rest.split(']').first.split(items, ';');
+  else
+    items.push_back(rest.split(',').first);
+  double sum = 0;
+  for (StringRef item : items) {
+    double number;
+    if (item.trim().getAsDouble(number) || !(number >= 0))
+      return std::nullopt;
+    sum += number;
+  }
+  return sum;
+}
+
+/// `nodeN -- Description -- forward_compute_time=..., ...`.
+FailureOr<TableReader::Node> TableReader::readNode(StringRef line,
+                                                   size_t number) {
+  Layer layer(locOf(number));
+  auto [node, rest] = line.split(" -- ");
+  auto [description, figures] = rest.rsplit(" -- ");
+  std::optional<double> forward = numberAfter(figures, "forward_compute_time");
+  std::optional<double> backward =
+      numberAfter(figures, "backward_compute_time");
+  std::optional<double> activation = numberAfter(figures, "activation_size");
+  std::optional<double> parameters = numberAfter(figures, "parameter_size");
+  if (!forward || !backward || !activation || !parameters)
+    return emitError(layer.loc)
+           << "expected forward_compute_time, backward_compute_time, "
+              "activation_size and parameter_size, found '"
+           << figures << "'";
+  // Descriptions repeat; node names don't.
+  layer.name = (node + "." + description.split('(').first.trim()).str();
+  constexpr double kNsPerMs = 1e6;
+  layer.forwardNs = std::llround(*forward * kNsPerMs);
+  layer.backwardNs = std::llround(*backward * kNsPerMs);
+  layer.activation = floats(static_cast<int64_t>(*activation));
+  if (*parameters > 0)
+    layer.params.push_back(floats(static_cast<int64_t>(*parameters)));
+  return Node{layer, description.starts_with("Input")};
+}
+
+LogicalResult
+TableReader::readEdges(const llvm::DenseMap<int64_t, unsigned> &indexOf,
+                       const std::map<int64_t, Node> &nodes,
+                       LayerTable &table) {
+  for (auto [number, line] : llvm::enumerate(lines)) {
+    if (!line.starts_with("\t"))
+      continue;
+    auto [from, to] = line.trim().split(" -- ");
+    int64_t source, target;
+    bool isEdge = from.consume_front("node") && to.consume_front("node") &&
+                  !from.getAsInteger(10, source) &&
+                  !to.getAsInteger(10, target);
+    if (!isEdge || !nodes.count(source) || !nodes.count(target) ||
+        source >= target)
+      return emitError(locOf(number))
+             << "expected an edge from a node to a later one, found '"
+             << line.trim() << "'";
+    auto first = indexOf.find(source), second = indexOf.find(target);
+    if (first == indexOf.end() || second == indexOf.end())
+      continue; // from an input
+    table.layers[second->second].inputs.push_back(first->second);
+    table.layers[first->second].backwardInputs.push_back(second->second);
+  }
+  return success();
+}
+
+FailureOr<LayerTable> TableReader::readPipeDream() {
+  // By number, which is a topological order.
+  std::map<int64_t, Node> nodes;
+  for (auto [number, line] : llvm::enumerate(lines)) {
+    if (line.trim().empty() || line.starts_with("\t"))
+      continue;
+    int64_t id;
+    StringRef name = line.split(" -- ").first;
+    if (!name.consume_front("node") || name.getAsInteger(10, id))
+      return emitError(locOf(number))
+             << "expected 'nodeN -- description -- times', found '" << line
+             << "'";
+    FailureOr<Node> node = readNode(line, number);
+    if (failed(node))
+      return failure();
+    if (!nodes.try_emplace(id, *node).second)
+      return emitError(locOf(number)) << "expected node " << id << " once";
+  }
+  LayerTable table;
+  llvm::DenseMap<int64_t, unsigned> indexOf;
+  for (auto &[id, node] : nodes)
+    if (!node.isInput) {
+      indexOf[id] = table.layers.size();
+      table.layers.push_back(node.layer);
+    }
+  if (failed(readEdges(indexOf, nodes, table)))
+    return failure();
+  for (unsigned i = table.layers.size(); i-- > 0;)
+    table.backwardOrder.push_back(i);
+  return table;
+}
+
+FailureOr<LayerTable> bagua::importer::readLayerTable(MLIRContext *context,
+                                                      StringRef text,
+                                                      StringRef fileName) {
+  TableReader reader(context, text, fileName);
+  FailureOr<LayerTable> table = text.contains("forward_compute_time=")
+                                    ? reader.readPipeDream()
+                                    : reader.readCsv();
+  if (failed(table))
+    return failure();
+  bool hasParams = llvm::any_of(
+      table->layers, [](const Layer &layer) { return !layer.params.empty(); });
+  if (!hasParams)
+    return emitError(FileLineColLoc::get(context, fileName, 1, 1))
+           << "expected a layer with tensors, found none";
+  return table;
+}

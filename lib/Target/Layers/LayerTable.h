@@ -1,0 +1,46 @@
+//===- LayerTable.h - Layers with tensors and times -----------------------===//
+//
+// What a table of layers says, whatever its format.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_LAYERS_LAYERTABLE_H
+#define BAGUA_TARGET_LAYERS_LAYERTABLE_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Location.h"
+
+#include <string>
+#include <vector>
+
+namespace bagua::importer {
+
+struct Layer {
+  std::string name;
+  /// Parameter tensors; none for a layer without.
+  llvm::SmallVector<mlir::RankedTensorType, 2> params;
+  mlir::RankedTensorType activation;
+  int64_t forwardNs = 0;
+  int64_t backwardNs = 0;
+  /// Layers whose activations it uses, all before it.
+  llvm::SmallVector<unsigned, 2> inputs;
+  /// Layers whose backward runs before its own.
+  llvm::SmallVector<unsigned, 2> backwardInputs;
+  mlir::Location loc;
+
+  explicit Layer(mlir::Location loc) : loc(loc) {}
+};
+
+struct LayerTable {
+  std::vector<Layer> layers;
+  /// Indices of layers in the order in which their backward runs.
+  std::vector<unsigned> backwardOrder;
+};
+
+/// Reads either format. Errors name the line.
+mlir::FailureOr<LayerTable> readLayerTable(mlir::MLIRContext *context,
+                                           llvm::StringRef text,
+                                           llvm::StringRef fileName);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_LAYERS_LAYERTABLE_H

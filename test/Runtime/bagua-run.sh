@@ -1,0 +1,59 @@
+#!/bin/sh
+# The command line of bagua-run: what it prints for a good plan, and one error and an exit status for each bad input.
+# usage: bagua-run.sh BAGUA-RUN BAGUA-MAKE-TEST-PLAN
+set -eu
+run=$1
+make_plan=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+"$make_plan" 4 >"$dir/p.bagua"
+
+fail() {
+  echo "FAILED: $1" >&2
+  cat "$dir/out" "$dir/err" >&2
+  exit 1
+}
+
+# good NAME PATTERN ARGUMENT...: succeeds and prints the pattern.
+good() {
+  name=$1 pattern=$2
+  shift 2
+  "$run" "$@" >"$dir/out" 2>"$dir/err" <"$dir/p.bagua" || fail "$name"
+  grep -q -- "$pattern" "$dir/out" || fail "$name: no '$pattern'"
+}
+
+# bad NAME STATUS PATTERN ARGUMENT...: prints one error with the pattern, and nothing else.
+bad() {
+  name=$1 status=$2 pattern=$3
+  shift 3
+  found=0
+  "$run" "$@" >"$dir/out" 2>"$dir/err" </dev/null || found=$?
+  [ "$found" = "$status" ] || fail "$name: exit status $found"
+  grep -q -- "bagua-run: error: .*$pattern" "$dir/err" || fail "$name: no '$pattern'"
+  [ "$(grep -c error "$dir/err")" = 1 ] && [ ! -s "$dir/out" ] || fail "$name: more than one error"
+}
+
+good help 'example: bagua-run' --help
+good version 'bagua-run [0-9]' --version
+good summary 'check          passed: 3 tensors' "$dir/p.bagua" --ranks=4 --check --steps=2
+good stdin 'step time' --ranks 4 --steps=1
+good dash 'buckets        2 collectives' - --steps=1
+good json '"passed": true' "$dir/p.bagua" --check --json --steps=2
+good trace 'plan' "$dir/p.bagua" --trace="$dir/t.json" --steps=1
+grep -q '"name":"AllReduce0","ph":"X"' "$dir/t.json" || fail 'trace: no instruction'
+
+bad missing 1 "can't read plan '$dir/none'" "$dir/none"
+bad empty 1 "identifier 'BGUA' is missing"
+head -c 300 "$dir/p.bagua" >"$dir/short"
+bad truncated 1 'damaged plan' "$dir/short"
+bad ranks 1 'the plan is for 4 ranks, --ranks says 3' "$dir/p.bagua" --ranks=3
+bad communicator 1 "communicator 'gloo' is not in this build" "$dir/p.bagua" --communicator=gloo
+bad throws 1 'rank 2 threw: asked to throw' "$dir/p.bagua" --throw-on-rank=2
+bad trace 1 "can't write the trace" "$dir/p.bagua" --trace=/nonexistent/t.json --steps=1
+bad flag 2 'unknown flag --foo' --foo
+bad value 2 '--ranks=x: expected N' --ranks=x
+bad zero 2 '--timeout=0: expected S' --timeout=0
+bad switch 2 '--check takes no value' --check=yes
+bad two 2 "expected one plan, found 'a' and 'b'" a b
+bad choice 2 '--communicator=mpi: expected NAME' --communicator=mpi
+echo passed

@@ -1,0 +1,149 @@
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=ddp first-bytes=32 cap-bytes=100}),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,DDP
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=size cap-bytes=64}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=SIZE
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=cycle cap-bytes=96 cycle-ns=100}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=CYCLE
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=none}))' %s | FileCheck %s --check-prefix=NONE
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=best}))' %s 2>&1 | FileCheck %s --check-prefix=POLICY
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=ddp cap-bytes=-1}))' %s 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=cycle cycle-ns=0}))' %s 2>&1 | FileCheck %s --check-prefix=BYTES
+
+// Which gradients travel together, by each policy; then what must not.
+!t = tensor<8xf32>
+!h = tensor<8xbf16>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                         #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
+
+// POLICY: error: expected policy none, size, ddp or cycle, found 'best'
+// BYTES: error: expected first-bytes and cap-bytes of at least 0 and cycle-ns of at least 1
+
+// Five gradients of 32 bytes, the last layer's first, 60 ns apart.
+// ddp: the first bucket closes at 32 bytes, the others when they have reached 100.
+// DDP-LABEL: bagua.step @train
+// DDP: %[[G5:.*]] = bagua.compute backward "l5"
+// DDP-NEXT: bagua.all_reduce mean %[[G5]] over [node]
+// DDP: %[[G4:.*]] = bagua.compute backward "l4"
+// DDP: %[[G3:.*]] = bagua.compute backward "l3"
+// DDP: %[[G2:.*]] = bagua.compute backward "l2"
+// DDP: %[[G1:.*]] = bagua.compute backward "l1"
+// DDP-NEXT: %[[B:.*]] = bagua.concat %[[G4]], %[[G3]], %[[G2]], %[[G1]] : {{.*}} -> tensor<32xf32>
+// DDP-NEXT: %[[C:.*]] = bagua.all_reduce mean %[[B]] over [node] : tensor<32xf32>
+// DDP-NEXT: %[[R:.*]]:4 = bagua.split %[[C]]
+// DDP-NEXT: bagua.sgd (%w1) grad %[[R]]#3
+// size: buckets of two; the last is what is left.
+// SIZE-LABEL: bagua.step @train
+// SIZE: bagua.concat {{.*}} -> tensor<16xf32>
+// SIZE: bagua.concat {{.*}} -> tensor<16xf32>
+// SIZE-NOT: bagua.concat
+// SIZE-LABEL: bagua.step @two_types
+// cycle: by the ticks at 100 (l5), 200 (l4, l3) and 300 (l2, l1).
+// CYCLE-LABEL: bagua.step @train
+// CYCLE: bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32>
+// CYCLE: bagua.concat {{.*}} -> tensor<16xf32>
+// CYCLE: bagua.concat {{.*}} -> tensor<16xf32>
+// CYCLE-LABEL: bagua.step @two_types
+// none: each alone, where it was.
+// NONE-LABEL: bagua.step @train
+// NONE-NOT: bagua.concat
+// NONE-COUNT-5: bagua.all_reduce
+// NONE-NOT: bagua.concat
+// NONE-LABEL: bagua.step @two_types
+bagua.step @train on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t, param %w4 "w4" : !t, param %w5 "w5" : !t) {
+  %g5 = bagua.compute backward "l5"(%x) cost_ns 60 measured : (!t) -> (!t grad "w5")
+  %r5 = bagua.all_reduce mean %g5 over [node] : !t
+  %g4 = bagua.compute backward "l4"(%x) cost_ns 60 measured : (!t) -> (!t grad "w4")
+  %r4 = bagua.all_reduce mean %g4 over [node] : !t
+  %g3 = bagua.compute backward "l3"(%x) cost_ns 60 measured : (!t) -> (!t grad "w3")
+  %r3 = bagua.all_reduce mean %g3 over [node] : !t
+  %g2 = bagua.compute backward "l2"(%x) cost_ns 60 measured : (!t) -> (!t grad "w2")
+  %r2 = bagua.all_reduce mean %g2 over [node] : !t
+  %g1 = bagua.compute backward "l1"(%x) cost_ns 60 measured : (!t) -> (!t grad "w1")
+  %r1 = bagua.all_reduce mean %g1 over [node] : !t
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !t
+  %n3 = bagua.sgd (%w3) grad %r3 lr 0.1 : !t
+  %n4 = bagua.sgd (%w4) grad %r4 lr 0.1 : !t
+  %n5 = bagua.sgd (%w5) grad %r5 lr 0.1 : !t
+  bagua.yield %n1, %n2, %n3, %n4, %n5 : !t, !t, !t, !t, !t
+}
+
+// Two element types: two buckets, each of its own.
+// CHECK-LABEL: bagua.step @two_types
+// CHECK: %[[A:.*]]:4 = bagua.compute backward
+// CHECK: bagua.concat %[[A]]#1, %[[A]]#3 : tensor<8xbf16>, tensor<8xbf16> -> tensor<16xbf16>
+// CHECK-NOT: bagua.concat %[[A]]#0, %[[A]]#1
+bagua.step @two_types on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !h, param %w3 "w3" : !t, param %w4 "w4" : !h) {
+  %g1, %g2, %g3, %g4 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", !h grad "w2", !t grad "w3", !h grad "w4")
+  %r1 = bagua.all_reduce mean %g1 over [node] : !t
+  %r2 = bagua.all_reduce mean %g2 over [node] : !h
+  %r3 = bagua.all_reduce mean %g3 over [node] : !t
+  %r4 = bagua.all_reduce mean %g4 over [node] : !h
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !h
+  %n3 = bagua.sgd (%w3) grad %r3 lr 0.1 : !t
+  %n4 = bagua.sgd (%w4) grad %r4 lr 0.1 : !h
+  bagua.yield %n1, %n2, %n3, %n4 : !t, !h, !t, !h
+}
+
+// Two groups: experts are reduced over node alone, what all ranks share over both.
+// Nor does a gradient that is the same over tp share a bucket with one that varies.
+// CHECK-LABEL: bagua.step @two_groups
+// CHECK-NOT: bagua.concat
+// CHECK: bagua.yield
+bagua.step @two_groups on @pod data [node, tp] (batch %x "x" : !t, param %w1 "shared" : !t, param %w2 "expert" varies [tp] : !t) {
+  %g1, %g2 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "shared", !t grad "expert")
+  %r1 = bagua.all_reduce mean %g1 over [node, tp] : !t
+  %r2 = bagua.all_reduce mean %g2 over [node] : !t
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !t
+  bagua.yield %n1, %n2 : !t, !t
+}
+// CHECK-LABEL: bagua.step @two_agreements
+// CHECK-NOT: bagua.concat
+// CHECK: bagua.yield
+bagua.step @two_agreements on @pod data [node] (batch %x "x" : !t, param %w1 "norm" : !t, param %w2 "mlp" varies [tp] : !t) {
+  %g1 = bagua.compute backward "norm"(%x) : (!t) -> (!t grad "norm")
+  %g2 = bagua.compute backward "mlp"(%x, %w2) : (!t, !t) -> (!t grad "mlp")
+  %r1 = bagua.all_reduce mean %g1 over [node] : !t
+  %r2 = bagua.all_reduce mean %g2 over [node] : !t
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !t
+  bagua.yield %n1, %n2 : !t, !t
+}
+
+// A gradient that something else uses, or whose mean has a name, is not moved.
+// CHECK-LABEL: bagua.step @used_elsewhere
+// CHECK-NOT: bagua.concat
+// CHECK: bagua.yield
+bagua.step @used_elsewhere on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t) {
+  %g1, %g2 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", !t grad "w2")
+  %r1 = bagua.all_reduce mean %g1 over [node] : !t
+  %r2 = bagua.all_reduce mean %g2 over [node] : !t as "mean"
+  bagua.compute update "noise scale"(%g1) : (!t) -> ()
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !t
+  bagua.yield %n1, %n2 : !t, !t
+}
+
+// Parts of sharded params, and all_reduces of anything but gradients, are not gathered.
+!z = tensor<8xf32, #bagua.layout<shard [tp]>>
+// CHECK-LABEL: bagua.step @not_whole
+// CHECK-NOT: bagua.concat
+// CHECK: bagua.yield
+bagua.step @not_whole on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !z, param %w2 "w2" : !z) {
+  %g1, %g2, %l = bagua.compute backward "l"(%x) : (!t) -> (!z grad "w1", !z grad "w2", !t)
+  %r1 = bagua.all_reduce mean %g1 over [node] : !z
+  %r2 = bagua.all_reduce mean %g2 over [node] : !z
+  %m = bagua.all_reduce mean %l over [node] : !t
+  bagua.compute update "print"(%m) : (!t) -> ()
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !z
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !z
+  bagua.yield %n1, %n2 : !z, !z
+}
+
+// A step without gradients has no buckets.
+// CHECK-LABEL: bagua.step @evaluate
+// CHECK-NEXT: bagua.compute
+// CHECK-NEXT: bagua.yield
+bagua.step @evaluate on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
+  %l = bagua.compute forward "l"(%x, %w) : (!t, !t) -> (!t as "loss")
+  bagua.yield %w : !t
+}

@@ -1,0 +1,83 @@
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-coarsen))' %s | FileCheck %s
+
+// Runs of compute become one op; what communication waits for, or brings, ends one.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+
+// Neighbours of one phase become one. It takes what the members take from outside
+// and makes what is used outside; quantities add up; the costliest gives its name.
+// CHECK-LABEL: bagua.step @run
+// CHECK-NEXT: %[[C:.*]] = bagua.compute forward "dot"(%x, %y) flops 1500 bytes 160 cost_ns 30 measured : ({{.*}}) -> (tensor<8xf32>)
+// CHECK-NEXT: bagua.compute update "print"(%[[C]])
+bagua.step @run on @pod data [node] (batch %x "x" : !t, batch %y "y" : !t) {
+  %a = bagua.compute forward "add"(%x, %y) flops 500 bytes 64 cost_ns 10 measured : (!t, !t) -> (!t)
+  %b = bagua.compute forward "dot"(%a, %x) flops 1000 cost_ns 20 measured : (!t, !t) -> (!t)
+  %c = bagua.compute forward "relu"(%b) bytes 96 : (!t) -> (!t)
+  bagua.compute update "print"(%c) : (!t) -> ()
+}
+
+// A step without gradients, of one op, stays as it is.
+// CHECK-LABEL: bagua.step @single
+// CHECK-NEXT: bagua.compute forward "l"(%x) : (tensor<8xf32>) -> (tensor<8xf32>)
+// CHECK-NEXT: bagua.yield
+bagua.step @single on @pod data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "l"(%x) : (!t) -> (!t)
+}
+
+// Communication can start after each gradient: three ops stay three.
+// CHECK-LABEL: bagua.step @gradients
+// CHECK-NEXT: %{{.*}}:2 = bagua.compute backward "l2"{{.*}} grad "w2")
+// CHECK-NEXT: bagua.compute backward "l1"{{.*}} grad "w1")
+// CHECK-NEXT: bagua.compute backward "l0"
+bagua.step @gradients on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t) {
+  %d, %g2 = bagua.compute backward "l2"(%x) : (!t) -> (!t, !t grad "w2")
+  %g1 = bagua.compute backward "l1"(%d) : (!t) -> (!t grad "w1")
+  %e = bagua.compute backward "l0"(%d) : (!t) -> (!t)
+  bagua.yield %w1, %w2 : !t, !t
+}
+
+// A param may still be on its way where it is first used, but not where it is used again.
+// CHECK-LABEL: bagua.step @params
+// CHECK-NEXT: %[[A:.*]] = bagua.compute forward "l1"(%x, %w1)
+// CHECK-NEXT: bagua.compute forward "l2"(%[[A]], %w2, %w1)
+// CHECK-NEXT: bagua.yield
+bagua.step @params on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t) {
+  %a = bagua.compute forward "l1"(%x, %w1) : (!t, !t) -> (!t)
+  %b = bagua.compute forward "l2"(%a, %w2) : (!t, !t) -> (!t)
+  %c = bagua.compute forward "tied"(%b, %w1) : (!t, !t) -> (!t)
+  bagua.yield %w1, %w2 : !t, !t
+}
+
+// A collective ends the run before it, and its result starts the one after it.
+// CHECK-LABEL: bagua.step @collective
+// CHECK-NEXT: %[[A:.*]] = bagua.compute forward "l1"(%x)
+// CHECK-NEXT: %[[R:.*]] = bagua.all_reduce mean %[[A]]
+// CHECK-NEXT: bagua.compute forward "l2"(%[[R]], %x)
+// CHECK-NEXT: bagua.yield
+bagua.step @collective on @pod data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "l1"(%x) : (!t) -> (!t)
+  %r = bagua.all_reduce mean %a over [node] : !t
+  %b = bagua.compute forward "l2"(%r) : (!t) -> (!t)
+  %c = bagua.compute forward "l3"(%b, %x) : (!t, !t) -> (!t)
+}
+
+// A result with a name is the program's to read when it is made. Another phase is another op.
+// CHECK-LABEL: bagua.step @names_and_phases
+// CHECK-NEXT: bagua.compute forward "loss"(%x) : {{.*}} as "loss")
+// CHECK-NEXT: bagua.compute forward "accuracy"
+// CHECK-NEXT: bagua.compute backward "loss"
+// CHECK-NEXT: bagua.yield
+bagua.step @names_and_phases on @pod data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "loss"(%x) : (!t) -> (!t as "loss")
+  %b = bagua.compute forward "accuracy"(%x) : (!t) -> (!t)
+  %c = bagua.compute backward "loss"(%x) : (!t) -> (!t)
+}
+
+// A duration of 0 has a source too, whichever member is the costliest.
+// CHECK-LABEL: bagua.step @free
+// CHECK-NEXT: bagua.compute forward "dot"(%x) flops 5 cost_ns 0 measured
+// CHECK-NEXT: bagua.yield
+bagua.step @free on @pod data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "reshape"(%x) cost_ns 0 measured : (!t) -> (!t)
+  %b = bagua.compute forward "dot"(%a) flops 5 : (!t) -> (!t)
+}

@@ -1,0 +1,115 @@
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax),bagua-verify-graph)' %s | FileCheck %s
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax{algorithm=gossip}))' %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// Every pending gradient gets its mean, and the step its contract. All results are
+// proved by bagua-verify-graph.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                         #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
+
+// Only one algorithm is exact data parallelism.
+// UNKNOWN: error: expected algorithm all-reduce, found 'gossip'
+
+// Each gradient is reduced where it is made, and all of its users get the mean.
+// CHECK-LABEL: bagua.step @train
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w2.grad" = mean "w2.grad" over [node]>, #bagua.relation<"w1.grad" = mean "w1.grad" over [node]>]
+// CHECK: %[[G2:.*]] = bagua.compute backward "l2"
+// CHECK-NEXT: %[[R2:.*]] = bagua.all_reduce mean %[[G2]] over [node]
+// CHECK-NEXT: %[[G1:.*]] = bagua.compute backward "l1"
+// CHECK-NEXT: %[[R1:.*]] = bagua.all_reduce mean %[[G1]] over [node]
+// CHECK-NEXT: bagua.compute update "norm"(%[[R1]], %[[R2]])
+// CHECK-NEXT: bagua.sgd (%w1) grad %[[R1]]
+// CHECK-NEXT: bagua.sgd (%w2) grad %[[R2]]
+bagua.step @train on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t) {
+  %g2 = bagua.compute backward "l2"(%x) : (!t) -> (!t grad "w2")
+  %g1 = bagua.compute backward "l1"(%x) : (!t) -> (!t optional grad "w1")
+  %m = bagua.compute update "norm"(%g1, %g2) : (!t, !t) -> (!t)
+  %n1 = bagua.sgd (%w1) grad %g1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %g2 lr 0.1 : !t
+  bagua.yield %n1, %n2 : !t, !t
+}
+
+// A param that varies over a data axis has gradients of the rank's own there.
+// CHECK-LABEL: bagua.step @local
+// CHECK-SAME: bagua.contract = []
+// CHECK-NOT: all_reduce
+// CHECK: bagua.yield
+bagua.step @local on @pod data [node] (batch %x "x" : !t, param %w "w" varies [node] : !t) {
+  %g = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w")
+  %n = bagua.sgd (%w) grad %g lr 0.1 : !t
+  bagua.yield %n : !t
+}
+
+// A step without gradients has nothing to reduce.
+// CHECK-LABEL: bagua.step @evaluate
+// CHECK-SAME: bagua.contract = []
+// CHECK-NEXT: bagua.compute forward
+// CHECK-NEXT: bagua.yield
+bagua.step @evaluate on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
+  %l = bagua.compute forward "l"(%x, %w) : (!t, !t) -> (!t as "loss")
+  bagua.yield %w : !t
+}
+
+// What the step itself communicates keeps its place, gets names for the program, and
+// stands in the contract: expert dispatch, and the mean of a loss that compute uses.
+// CHECK-LABEL: bagua.step @activations
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_to_all" = all_to_all "gate.0" over [tp] split 0 concat 0>, #bagua.relation<"all_reduce" = mean "expert.1" over [node]>, #bagua.relation<"w.grad" = mean "w.grad" over [node]>]
+// CHECK: bagua.compute forward "gate"{{.*}} as "gate.0")
+// CHECK: bagua.all_to_all {{.*}} as "all_to_all"
+// CHECK: bagua.compute forward "expert"{{.*}} as "expert.1")
+// CHECK: bagua.all_reduce mean {{.*}} as "all_reduce"
+bagua.step @activations on @pod data [node] (batch %x "x" : !t, param %w "w" varies [tp] : !t) {
+  %a = bagua.compute forward "gate"(%x) : (!t) -> (!t)
+  %i = bagua.all_to_all %a over [tp] split 0 concat 0 : !t -> !t
+  %e, %l = bagua.compute forward "expert"(%i, %w) : (!t, !t) -> (!t, tensor<f32>)
+  %m = bagua.all_reduce mean %l over [node] : tensor<f32>
+  %g = bagua.compute backward "expert"(%e, %m) : (!t, tensor<f32>) -> (!t grad "w")
+  %n = bagua.sgd (%w) grad %g lr 0.1 : !t
+  bagua.yield %n : !t
+}
+
+// A gradient that the step reduces by itself is left alone, also in a bucket or as
+// another element type.
+// CHECK-LABEL: bagua.step @by_itself
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w1.grad" = mean "w1.grad" over [node]>, #bagua.relation<"w2.grad" = mean "w2.grad" over [node]>, #bagua.relation<"w3.grad" = mean "w3.grad" over [node]>]
+// CHECK-COUNT-2: bagua.all_reduce
+// CHECK-NOT: bagua.all_reduce
+bagua.step @by_itself on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t) {
+  %g1, %g2, %g3 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", !t grad "w2", !t grad "w3")
+  %r1 = bagua.all_reduce mean %g1 over [node] : !t
+  %b = bagua.concat %g2, %g3 : !t, !t -> tensor<16xf32>
+  %h = bagua.cast %b : tensor<16xf32> -> tensor<16xbf16>
+  %c = bagua.all_reduce mean %h over [node] : tensor<16xbf16>
+  %d = bagua.cast %c : tensor<16xbf16> -> tensor<16xf32>
+  %r2, %r3 = bagua.split %d : tensor<16xf32> -> !t, !t
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !t
+  %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !t
+  %n3 = bagua.sgd (%w3) grad %r3 lr 0.1 : !t
+  bagua.yield %n1, %n2, %n3 : !t, !t, !t
+}
+
+// If something else needs the rank's own gradient, the mean is another tensor, and
+// it is that which the contract is about.
+// CHECK-LABEL: bagua.step @both
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_reduce" = mean "w.grad" over [node]>]
+// CHECK: bagua.all_reduce mean {{.*}} as "all_reduce"
+bagua.step @both on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %m = bagua.compute update "noise scale"(%g, %r) : (!t, !t) -> (!t as "noise")
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n : !t
+}
+
+// A reduction over another axis than data (the parts of a tensor-parallel layer) is
+// not the gradient's mean.
+// CHECK-LABEL: bagua.step @over_another_axis
+// CHECK: %[[G:.*]] = bagua.compute backward
+// CHECK-NEXT: %[[R:.*]] = bagua.all_reduce mean %[[G]] over [node]
+// CHECK-NEXT: bagua.all_reduce sum %[[R]] over [tp]
+bagua.step @over_another_axis on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, param %v "v" varies [tp] : !t) {
+  %g = bagua.compute backward "norm"(%x, %v) : (!t, !t) -> (!t grad "w")
+  %s = bagua.all_reduce sum %g over [tp] : !t
+  %n = bagua.sgd (%w) grad %s lr 0.1 : !t
+  bagua.yield %n, %v : !t, !t
+}

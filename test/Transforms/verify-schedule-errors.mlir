@@ -1,0 +1,186 @@
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-verify-schedule))' --split-input-file --verify-diagnostics %s
+
+// Schedules that are refused: incomplete ones, races within a step and from one step
+// to the next, and values that are overwritten in perfect order.
+
+// Graph level has no schedule to prove.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected a scheduled step, found one without streams}}
+bagua.step @train on @pod data [node] (param %w "w" : !t) {
+  bagua.yield %w : !t
+}
+
+// -----
+
+// Every op has a stream.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t) {
+  // expected-error @+1 {{expected a stream in a scheduled step}}
+  %r = bagua.all_reduce mean %a over [node] at ["a"] : !t
+  bagua.yield %r : !t
+}
+
+// -----
+
+// Every op has places.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t) {
+  // expected-error @+1 {{expected places in a scheduled step}}
+  %r = bagua.all_reduce mean %a over [node] on comm : !t
+  bagua.yield %r : !t
+}
+
+// -----
+
+// The runtime can't reach what only the program has.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" : !t) {
+  %a = bagua.compute forward "l"(%x) on compute at [program] : (!t) -> (!t)
+  // expected-error @+1 {{has an operand or result in memory that the runtime never sees}}
+  %r = bagua.all_reduce mean %a over [node] on comm at [buckets:0] : !t
+  bagua.yield %w : !t
+}
+
+// -----
+
+// State has one place: what the next step reads is where this one put it.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t) {
+  %r = bagua.all_reduce mean %a over [node] on comm at [buckets:0] : !t
+  // expected-error @+1 {{yields state 'a' in another place than its argument's}}
+  bagua.yield %r : !t
+}
+
+// -----
+
+// Two streams, no order: the update may overwrite the weight while dgrad reads it.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm, update] (batch %x "x" : !t, param %w "w" at "w" : !t) {
+  %g = bagua.compute backward "wgrad"(%x) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  // expected-note @+1 {{which reads them on stream 'compute'}}
+  %d = bagua.compute backward "dgrad"(%x, %w) on compute at [program] : (!t, !t) -> (!t)
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  // expected-error @+1 {{writes bytes 0 to 32 of 'w', unordered with another op}}
+  %n = bagua.sgd (%w) grad %r lr 0.1 on update at ["w"] : !t
+  bagua.yield %n : !t
+}
+
+// -----
+
+// Nor does a stream's name help: what the program runs on a stream `compute` is on a
+// stream of the program's.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" at "w" : !t) {
+  %g = bagua.compute backward "wgrad"(%x) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  // expected-note @+1 {{which reads them on stream 'compute'}}
+  %d = bagua.compute backward "dgrad"(%x, %w) on compute at [program] : (!t, !t) -> (!t)
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  // expected-error @+1 {{writes bytes 0 to 32 of 'w', unordered with another op}}
+  %n = bagua.sgd (%w) grad %r lr 0.1 on compute at ["w"] : !t
+  bagua.yield %n : !t
+}
+
+// -----
+
+// Ranges that overlap in part are a race too.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [a, b] (replica %a "a" at "a" : !t) {
+  // expected-note @+1 {{which writes them on stream 'a'}}
+  %r = bagua.all_reduce max %a over [node] on a at [scratch:0] : !t
+  // expected-error @+1 {{writes bytes 28 to 32 of 'scratch', unordered with another op}}
+  %s = bagua.all_reduce min %a over [node] on b at [scratch:28] : !t
+  bagua.yield %a : !t
+}
+
+// -----
+
+// From step to step: nothing keeps the next backward from writing a gradient whose
+// mean of this step is not done.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" : !t) {
+  // expected-error @+1 {{writes bytes 0 to 32 of 'w.grad' in the next step, unordered with another op}}
+  %g = bagua.compute backward "l"(%x) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  // expected-note @+1 {{which reads them on stream 'comm'}}
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  bagua.yield %w : !t
+}
+
+// -----
+
+// In perfect order, and still wrong: the second collective takes the bytes of the
+// first one's result, which is read after it.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t) {
+  // expected-note @+1 {{the value is made here}}
+  %r = bagua.all_reduce max %a over [node] on comm at [scratch:0] : !t
+  %s = bagua.all_reduce min %a over [node] on comm at [scratch:0] : !t
+  // expected-error @+1 {{reads a value whose bytes have been overwritten}}
+  %n = bagua.linear [0.5, 0.5] (%r, %s) on comm at ["a"] : !t
+  bagua.yield %n : !t
+}
+
+// -----
+
+// A bucket can't be cut into its own bytes in another order: the first tensor would
+// overwrite the second before it is moved.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at arena:0 : tensor<16xf32>, replica %e "e" at arena:32 : !t, replica %f "f" at arena:0 : !t) {
+  // expected-error @+1 {{has a result that overlaps an operand other than in place}}
+  %r, %s = bagua.split %a on comm at [arena:32, arena:0] : tensor<16xf32> -> !t, !t
+  bagua.yield %a, %r, %s : tensor<16xf32>, !t, !t
+}
+
+// -----
+
+// Nor is a bucket put together over its own tensors, shifted.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at arena:0 : !t, replica %b "b" at arena:32 : !t) {
+  // expected-error @+1 {{has a result that overlaps an operand other than in place}}
+  %c = bagua.concat %a, %b on comm at [arena:16] : !t, !t -> tensor<16xf32>
+  bagua.yield %a, %b : !t, !t
+}
+
+// -----
+
+// Pieces that other ranks send can't take the place of what is still to be sent.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t) {
+  // expected-error @+1 {{has a result that overlaps an operand other than in place}}
+  %r = bagua.all_to_all %a over [node] split 0 concat 0 on comm at ["a"] : !t -> !t
+  bagua.yield %r : !t
+}
+
+// -----
+
+// In place is exactly in place.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at arena:0 : !t) {
+  // expected-error @+1 {{has a result that overlaps an operand other than in place}}
+  %r = bagua.all_reduce max %a over [node] on comm at [arena:4] : !t
+  bagua.yield %a : !t
+}
+
+// -----
+
+// Two results are two memories.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t) {
+  // expected-error @+1 {{has two results in the same bytes}}
+  %l, %r = bagua.exchange ring %a over [node] on comm at [arena:0, arena:16] : !t -> !t, !t
+  bagua.yield %a : !t
+}

@@ -1,0 +1,28 @@
+//===- Examples.h - The dialect's example files, made small ---------------===//
+//
+// The files of test/Dialect/Bagua/examples with the same ops on tensors and
+// groups small enough to interpret thousands of times.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_PROOFS_EXAMPLES_H
+#define BAGUA_UNITTESTS_PROOFS_EXAMPLES_H
+
+#include <string>
+#include <vector>
+
+namespace bagua::proofs {
+
+struct Example {
+  std::string name;
+  std::string text;
+};
+
+/// All example files, every count divided as kShrinks says.
+std::vector<Example> loadExamples();
+
+/// One file of this directory's Inputs, as it is.
+std::string loadInput(const std::string &name);
+
+} // namespace bagua::proofs
+
+#endif // BAGUA_UNITTESTS_PROOFS_EXAMPLES_H

@@ -1,0 +1,58 @@
+//===- ProofReport.h - What became of the mutants -------------------------===//
+//
+// Counts verdicts by class and prints them as a table; the tables of
+// docs/Proofs.md are this output.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_PROOFS_PROOFREPORT_H
+#define BAGUA_UNITTESTS_PROOFS_PROOFREPORT_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <map>
+#include <string>
+
+namespace bagua::proofs {
+
+/// A diagnostic without the names, numbers and types in it: the rule that
+/// spoke.
+std::string ruleOf(llvm::StringRef message);
+
+struct Verdict {
+  /// The kind of the fault, and what it was done to.
+  std::string fault;
+  bool isHarmful;
+  bool isAccepted;
+  /// Refused before the proof, by the ops' verifiers: counted apart.
+  bool isRefusedByVerifier = false;
+  std::string message;
+};
+
+class ProofReport {
+public:
+  explicit ProofReport(std::string title) : title(std::move(title)) {}
+
+  void add(const Verdict &verdict);
+
+  int64_t mutants() const { return total; }
+  int64_t harmful() const { return harmfulCount; }
+  int64_t missed() const { return missedCount; }
+
+  /// Counts, then harmful mutants that were accepted, then false refusals, each
+  /// by class.
+  std::string str() const;
+
+private:
+  std::string title;
+  int64_t total = 0, harmfulCount = 0, missedCount = 0, refusedCount = 0;
+  int64_t refusedByVerifier = 0, falseRefusals = 0;
+  std::map<std::string, int64_t> missedBy, falseBy;
+  std::map<std::string, std::pair<int64_t, int64_t>> byFault;
+};
+
+/// Whether long runs are wanted: BAGUA_FULL_TESTS=1.
+bool wantsFullTests();
+
+} // namespace bagua::proofs
+
+#endif // BAGUA_UNITTESTS_PROOFS_PROOFREPORT_H

@@ -1,0 +1,37 @@
+//===- ScheduleMutator.h - Random faults at scheduled level ---------------===//
+//
+// What a broken scheduler or placement could do.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_PROOFS_SCHEDULEMUTATOR_H
+#define BAGUA_UNITTESTS_PROOFS_SCHEDULEMUTATOR_H
+
+#include "Random.h"
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include <optional>
+#include <string>
+
+namespace bagua::proofs {
+
+enum class ScheduleMutation {
+  MoveOffset,
+  ChangePlace,
+  RemoveAfter,
+  ChangeOrder,
+  ChangeStream,
+  ChangeSize,
+};
+
+inline constexpr int kScheduleMutationCount = 6;
+
+llvm::StringRef stringifyScheduleMutation(ScheduleMutation mutation);
+
+/// Changes the step; nothing if the choice made does not apply, and then the
+/// step is as it was. The result need not pass MLIR's verifier.
+std::optional<ScheduleMutation> mutateSchedule(StepOp step, Random &random);
+
+} // namespace bagua::proofs
+
+#endif // BAGUA_UNITTESTS_PROOFS_SCHEDULEMUTATOR_H

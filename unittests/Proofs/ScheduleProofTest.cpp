@@ -1,0 +1,171 @@
+//===- ScheduleProofTest.cpp - The schedule proof against brute force -----===//
+//
+// Scheduled steps, by the strategies and by hand, are mutated at random; the
+// oracle executes each mutant and says which are harmful. None of those may be
+// accepted.
+//
+//===----------------------------------------------------------------------===//
+#include "Examples.h"
+#include "GraphGenerator.h"
+#include "ProofReport.h"
+#include "ScheduleGenerator.h"
+#include "ScheduleMutator.h"
+#include "ScheduleOracle.h"
+
+#include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Strategies.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "gtest/gtest.h"
+
+#include <iostream>
+
+using namespace mlir;
+using namespace bagua;
+using namespace bagua::proofs;
+
+namespace {
+class ScheduleProofTest : public testing::Test {
+protected:
+  ScheduleProofTest() : random(3) {
+    context.loadDialect<BaguaDialect>();
+    static const bool isRegistered = (registerBaguaPasses(), true);
+    (void)isRegistered;
+  }
+
+  OwningOpRef<ModuleOp> parse(StringRef text) {
+    return parseSourceString<ModuleOp>(text, &context);
+  }
+  /// What a pipeline says against a module; nothing if it runs.
+  std::optional<std::string> run(StringRef pipeline, ModuleOp module);
+  std::optional<std::string> prove(ModuleOp module) {
+    return run("bagua.step(bagua-verify-schedule)", module);
+  }
+  StepOp stepOf(ModuleOp module) { return *module.getOps<StepOp>().begin(); }
+  void addCompiled(StringRef text, StringRef strategy);
+  void addByHand(size_t count);
+  std::optional<Verdict> tryMutant(ModuleOp original);
+
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+  Random random;
+  std::vector<OwningOpRef<ModuleOp>> originals;
+};
+} // namespace
+
+std::optional<std::string> ScheduleProofTest::run(StringRef pipeline,
+                                                  ModuleOp module) {
+  std::string first;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (first.empty())
+      first = diagnostic.str();
+    return success();
+  });
+  PassManager manager(&context, ModuleOp::getOperationName());
+  manager.enableVerifier(false);
+  if (failed(parsePassPipeline(pipeline, manager, llvm::errs())))
+    return std::string("the pipeline doesn't parse");
+  // parsePassPipeline on a manager of modules takes the anchor or leaves it
+  // out.
+  if (failed(manager.run(module)))
+    return first;
+  return std::nullopt;
+}
+
+/// What a strategy makes of an imported step must pass both judges.
+void ScheduleProofTest::addCompiled(StringRef text, StringRef strategy) {
+  OwningOpRef<ModuleOp> module = parse(text);
+  ASSERT_TRUE(module) << text.str();
+  llvm::Expected<std::string> pipeline = expandStrategy(strategy);
+  ASSERT_TRUE(static_cast<bool>(pipeline));
+  auto error = run(*pipeline, *module);
+  ASSERT_FALSE(error) << strategy.str() << ": " << *error << "\n" << text.str();
+  auto fault = findScheduleFault(stepOf(*module), random);
+  EXPECT_FALSE(fault) << strategy.str() << ": " << *fault << "\n" << text.str();
+  originals.push_back(std::move(module));
+}
+
+/// Steps that both judges find good; nobody accepts what the oracle refuses.
+void ScheduleProofTest::addByHand(size_t count) {
+  int64_t refused = 0, racing = 0;
+  for (size_t added = 0; added < count;) {
+    std::string text = generateSchedule(random);
+    OwningOpRef<ModuleOp> module = parse(text);
+    ASSERT_TRUE(module) << text;
+    auto error = prove(*module);
+    auto fault = findScheduleFault(stepOf(*module), random);
+    EXPECT_FALSE(fault && !error) << *fault << "\n" << text;
+    refused += error && !fault;
+    if (error && !fault && std::getenv("BAGUA_SHOW"))
+      std::cerr << "--- " << *error << "\n" << text;
+    racing += fault.has_value();
+    if (error || fault)
+      continue;
+    originals.push_back(std::move(module));
+    ++added;
+  }
+  std::cout << "scheduled by hand: " << count << " without a race, " << racing
+            << " with, " << refused << " refused without one\n";
+}
+
+std::optional<Verdict> ScheduleProofTest::tryMutant(ModuleOp original) {
+  OwningOpRef<ModuleOp> mutant = original.clone();
+  StepOp step = stepOf(*mutant);
+  std::optional<ScheduleMutation> mutation = mutateSchedule(step, random);
+  if (!mutation)
+    return std::nullopt;
+  Verdict verdict;
+  verdict.fault = stringifyScheduleMutation(*mutation).str();
+  {
+    ScopedDiagnosticHandler quiet(&context,
+                                  [](Diagnostic &) { return success(); });
+    verdict.isRefusedByVerifier = failed(verify(*mutant));
+  }
+  if (verdict.isRefusedByVerifier) {
+    verdict.isHarmful = verdict.isAccepted = false;
+    return verdict;
+  }
+  auto error = prove(*mutant);
+  auto fault = findScheduleFault(step, random);
+  verdict.isAccepted = !error;
+  verdict.isHarmful = fault.has_value();
+  verdict.message = error.value_or("");
+  if (std::getenv("BAGUA_SHOW") && verdict.isHarmful == verdict.isAccepted) {
+    std::cerr << "=== " << (verdict.isHarmful ? "missed " : "false ")
+              << verdict.fault << ": " << fault.value_or(verdict.message)
+              << "\n";
+    step.dump();
+  }
+  return verdict;
+}
+
+TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
+  for (const Example &example : loadExamples()) {
+    if (example.name == "as-imported")
+      for (const Strategy &strategy : getStrategies())
+        addCompiled(example.text, strategy.name);
+    if (example.name == "ddp-scheduled") {
+      OwningOpRef<ModuleOp> module = parse(example.text);
+      ASSERT_TRUE(module);
+      auto error = prove(*module);
+      EXPECT_FALSE(error) << *error;
+      originals.push_back(std::move(module));
+    }
+  }
+  for (int i = 0; i < 40; ++i) {
+    std::string text = generateImported(random);
+    for (const Strategy &strategy : getStrategies())
+      addCompiled(text, strategy.name);
+  }
+  addByHand(200);
+  ProofReport report("schedule");
+  while (report.mutants() < 10000 && !HasFatalFailure())
+    if (auto verdict = tryMutant(*originals[random.below(originals.size())]))
+      report.add(*verdict);
+  std::cout << report.str();
+  EXPECT_EQ(report.missed(), 0);
+  EXPECT_GE(report.harmful() * 100, report.mutants() * 30);
+}

@@ -1,0 +1,488 @@
+//===- PlanTest.cpp - Loading, verifying and printing plans ---------------===//
+//
+// What a good plan prints as, and that no other one is accepted: each error of
+// the verifiers once, and damage at random.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanBuilder.h"
+#include "SessionHarness.h"
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/Fingerprint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+
+namespace bagua::runtime::test {
+namespace {
+
+using fb::Opcode;
+using ::testing::HasSubstr;
+
+//===----------------------------------------------------------------------===//
+// Good plans
+//===----------------------------------------------------------------------===//
+
+TEST(PlanTest, LoadsWhatWasBuilt) {
+  auto plan = makeDdpPlan(4).load();
+  ASSERT_NE(plan, nullptr);
+  EXPECT_EQ(plan->topology().ranks(), 4);
+  EXPECT_EQ(plan->root().instructions()->size(), 4u);
+  EXPECT_NE(plan->fingerprint(), 0u);
+}
+
+TEST(PlanTest, SamePlanSameBytes) {
+  EXPECT_EQ(makeDdpPlan(4).bytes(), makeDdpPlan(4).bytes());
+  EXPECT_NE(makeDdpPlan(4).bytes(), makeDdpPlan(2).bytes());
+}
+
+TEST(PlanTest, PrintsAsText) {
+  std::string text = planToText(*makeDdpPlan(4).load());
+  EXPECT_THAT(text, HasSubstr("cluster  gpu=4: 4 ranks"));
+  EXPECT_THAT(text, HasSubstr("all_reduce mean"));
+  EXPECT_THAT(text, HasSubstr("ready l2.weight.grad, l1.weight.grad"));
+  EXPECT_THAT(text, HasSubstr("'l1.weight.grad' = mean of 'l1.weight.grad' "
+                              "over [gpu]"));
+  EXPECT_THAT(text, HasSubstr("2 collectives of 7188 bytes"));
+}
+
+TEST(PlanTest, PrintsAsJson) {
+  std::string json = planToJson(*makeDdpPlan(4).load());
+  EXPECT_THAT(json, HasSubstr("\"strategy\": \"ddp\""));
+  EXPECT_THAT(json, HasSubstr("\"opcode\": \"AllReduce\""));
+  EXPECT_THAT(json, HasSubstr("\"name\": \"l3.weight.grad\""));
+  EXPECT_EQ(json, planToJson(*makeDdpPlan(4).load()));
+}
+
+TEST(PlanTest, PrintsNamesThatAreNoUtf8) {
+  PlanBuilder plan = makeDdpPlan(2);
+  plan.tensor(0).name = "\xff\x01\"";
+  EXPECT_THAT(planToJson(*plan.load()), HasSubstr("\\u0001\\\""));
+}
+
+//===----------------------------------------------------------------------===//
+// Files that are no plans
+//===----------------------------------------------------------------------===//
+
+std::string loadError(std::string bytes) {
+  auto plan = Plan::fromBytes(std::move(bytes));
+  return plan.ok() ? "loaded" : std::string(plan.status().message());
+}
+
+TEST(PlanTest, RefusesOtherFiles) {
+  EXPECT_THAT(loadError(""), HasSubstr("identifier 'BGUA' is missing"));
+  EXPECT_THAT(loadError(std::string(1000, 'x')), HasSubstr("not a plan"));
+}
+
+TEST(PlanTest, RefusesAnotherVersion) {
+  PlanBuilder plan = makeDdpPlan(2);
+  plan.plan.version = 7;
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("plan of version 7, this runtime reads version 0"));
+}
+
+TEST(PlanTest, RefusesAWrongFingerprint) {
+  std::string bytes = makeDdpPlan(2).bytes();
+  size_t at = bytes.find("l3.weight.grad");
+  bytes[at] ^= 1;
+  EXPECT_THAT(loadError(bytes), HasSubstr("expected fingerprint"));
+}
+
+TEST(PlanTest, RefusesAMissingFile) {
+  auto plan = Plan::fromFile("/nonexistent/p.bagua");
+  EXPECT_TRUE(absl::IsNotFound(plan.status()));
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("p.bagua"));
+}
+
+//===----------------------------------------------------------------------===//
+// Plans that mean nothing
+//===----------------------------------------------------------------------===//
+
+/// A plan with one of almost everything, to break in one place at a time.
+///   tensors 0 g (bound, 12x4), 1 w, 2 m (bound), 3 a (arena), 4 r (result)
+///   instructions 0 all_reduce g, 1 sgd w m g on stream 1, 2 concat, 3 split,
+///   4 reduce_scatter, 5 all_gather, 6 all_to_all g -> r, 7 linear, 8 cast
+PlanBuilder makeManyOps() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.addStream("update");
+  plan.addArena("pool", 1 << 16);
+  plan.addTensor("g", {12, 4});
+  plan.addTensor("w", {12, 4}, fb::Role::Param);
+  plan.addTensor("m", {12, 4}, fb::Role::Optimizer);
+  plan.addTensor("a", {100}, fb::Role::Gradient, fb::DataType::Float32, 0, 0);
+  plan.addResult("r", {3, 16});
+  uint32_t g = plan.whole(0), w = plan.whole(1), m = plan.whole(2);
+  uint32_t a = plan.whole(3), r = plan.whole(4);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0, 1});
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {w, m, g}, {w, m}, {}, 1);
+  plan.op(sgd).constants = {0.9f};
+  plan.op(sgd).has_learning_rate = true;
+  plan.op(sgd).learning_rate = 0.1f;
+  plan.op(sgd).after = {0};
+  uint32_t bucket = plan.inArena(0, 1024, 148);
+  plan.addOp(Opcode::Concat, {g, a}, {bucket});
+  plan.addOp(Opcode::Split, {bucket}, {g, a});
+  uint32_t part = plan.inArena(0, 4096, 100, fb::DataType::Float32, {shard({1})});
+  plan.addOp(Opcode::ReduceScatter, {a}, {part}, {1});
+  plan.addOp(Opcode::AllGather, {part}, {a}, {1});
+  uint32_t allToAll = plan.addOp(Opcode::AllToAll, {g}, {r}, {0, 1});
+  plan.op(allToAll).shape = {12, 4};
+  plan.op(allToAll).concat_dim = 1;
+  uint32_t linear = plan.addOp(Opcode::Linear, {w, g}, {g});
+  plan.op(linear).constants = {0.5f, 0.5f};
+  uint32_t half = plan.inArena(0, 8192, 48, fb::DataType::BFloat16);
+  plan.addOp(Opcode::Cast, {g}, {half});
+  for (uint32_t op : {2, 3, 4, 5})
+    plan.use(3, op);
+  plan.promise(0, {0, 1}, fb::ReduceKind::Sum);
+  plan.addProgramOp("all", fb::Phase::Backward, 10, {4}, {0, 1, 2, 3});
+  return plan;
+}
+
+TEST(PlanVerifierTest, AcceptsOneOfEverything) {
+  EXPECT_NE(makeManyOps().load(), nullptr);
+}
+
+struct BrokenPlan {
+  const char *name;
+  std::function<void(PlanBuilder &)> breakIt;
+  const char *message;
+};
+
+class PlanVerifierErrorTest : public testing::TestWithParam<BrokenPlan> {};
+
+TEST_P(PlanVerifierErrorTest, IsRefused) {
+  PlanBuilder plan = makeManyOps();
+  GetParam().breakIt(plan);
+  EXPECT_THAT(loadError(plan.bytes()), HasSubstr(GetParam().message));
+}
+
+using P = PlanBuilder;
+
+const BrokenPlan kBrokenStorage[] = {
+    {"NoAxisSize", [](P &p) { p.plan.cluster->axes[0]->size = 0; },
+     "cluster axis 'node' of size 0"},
+    {"HugeAxis",
+     [](P &p) { p.plan.cluster->axes[0]->size = int64_t{1} << 62; },
+     "at most 1048576 ranks"},
+    {"AxisNamedTwice", [](P &p) { p.plan.cluster->axes[0]->name = "gpu"; },
+     "the name 'gpu' is used twice"},
+    {"NegativeServers",
+     [](P &p) { p.plan.cluster->dedicated_servers = -1; },
+     "dedicated servers, found -1"},
+    {"ServerAxisOutOfRange", [](P &p) { p.plan.cluster->server_axes = {5}; },
+     "expected axes below 2, found 5"},
+    {"HugeArena",
+     [](P &p) { p.plan.arenas[0]->bytes = int64_t{1} << 60; },
+     "arena 'pool' of 1152921504606846976 bytes"},
+    {"NegativeArena", [](P &p) { p.plan.arenas[0]->bytes = -4; },
+     "arena 'pool' of -4 bytes"},
+    {"StreamNamedTwice", [](P &p) { p.plan.streams[1] = "comm"; },
+     "the name 'comm' is used twice"},
+    {"TensorNamedTwice", [](P &p) { p.tensor(1).name = "g"; },
+     "the name 'g' is used twice"},
+    {"TensorWithoutName", [](P &p) { p.tensor(1).name = ""; },
+     "expected a name"},
+    {"NegativeShape", [](P &p) { p.tensor(0).shape = {-1}; },
+     "dimension 0 of size -1"},
+    {"ShapeOverflow",
+     [](P &p) { p.tensor(0).shape = {1 << 30, 1 << 30, 1 << 30}; },
+     "makes the tensor too large"},
+    {"TensorBeyondArena", [](P &p) { p.tensor(3).offset = 65200; },
+     "expected bytes inside arena 'pool'"},
+    {"TensorMisaligned", [](P &p) { p.tensor(3).offset = 2; },
+     "not a multiple of the element size 4"},
+    {"TensorArenaOutOfRange", [](P &p) { p.tensor(3).arena = 1; },
+     "expected an arena below 1, found 1"},
+    {"OffsetWithoutArena", [](P &p) { p.tensor(0).offset = 4; },
+     "expected an arena and an offset or neither"},
+    {"OptionalButNotGiven", [](P &p) { p.tensor(4).optional = true; },
+     "optional, but not given"},
+    {"UnknownType",
+     [](P &p) { p.value(0).type = static_cast<fb::DataType>(9); },
+     "element type of at most 6, found 9"},
+    {"UnknownRole", [](P &p) { p.tensor(0).role = static_cast<fb::Role>(99); },
+     "role of at most 8, found 99"},
+    {"ValueNowhere", [](P &p) { p.value(0).tensor = -1; },
+     "expected a tensor or an arena"},
+    {"ValueTensorOutOfRange", [](P &p) { p.value(0).tensor = 5; },
+     "expected a tensor below 5, found 5"},
+    {"ValueOfTensorInArena", [](P &p) { p.value(0).tensor = 3; },
+     "lives in an arena: expected the arena"},
+    {"ValueLargerThanTensor", [](P &p) { p.value(0).count = 49; },
+     "expected elements inside tensor 0 of 192 bytes"},
+    {"ValueTypeNotTheTensors",
+     [](P &p) { p.value(0).type = fb::DataType::Int32; },
+     "differs from tensor 0's"},
+    {"ValueNegativeOffset", [](P &p) { p.value(0).offset = -4; },
+     "expected elements inside tensor 0"},
+    {"ValueBeyondArena", [](P &p) { p.value(5).offset = 1 << 16; },
+     "expected bytes inside arena"},
+    {"ValueNegativeCount", [](P &p) { p.value(5).count = -1; },
+     "elements, found -1"},
+    {"LayoutAxisTwice",
+     [](P &p) { setLayout(p.value(6).layout, {shard({1}), shard({1})}); },
+     "axis 1 is in two entries"},
+    {"LayoutAxesDescending",
+     [](P &p) { setLayout(p.value(6).layout, {shard({1, 0})}); },
+     "expected ascending axes"},
+    {"LayoutWithoutAxes",
+     [](P &p) { setLayout(p.value(6).layout, {shard({})}); },
+     "a shard or root entry has axes"},
+    {"LayoutOnMissingServers",
+     [](P &p) { setLayout(p.value(6).layout, {server()}); },
+     "the cluster has 0 servers"},
+    {"LayoutTooLong",
+     [](P &p) {
+       setLayout(p.value(6).layout,
+                 {shard({0}), shard({1}), shard({0}), shard({1})});
+     },
+     "more than the cluster has axes"},
+};
+
+const BrokenPlan kBrokenInstructions[] = {
+    {"StreamOutOfRange", [](P &p) { p.op(0).stream = 2; },
+     "expected a stream below 2, found 2"},
+    {"UnknownOpcode",
+     [](P &p) { p.op(0).opcode = static_cast<Opcode>(77); },
+     "unknown opcode 77"},
+    {"InputOutOfRange", [](P &p) { p.op(0).inputs = {99}; },
+     "expected inputs below"},
+    {"ReadyOutOfRange", [](P &p) { p.op(0).ready = {5}; },
+     "expected ready tensors below 5, found 5"},
+    {"ReadyNotGiven", [](P &p) { p.op(0).ready = {4}; },
+     "waits for tensor 'r', which the program doesn't give"},
+    {"AfterItself", [](P &p) { p.op(1).after = {1}; },
+     "'after' to name earlier instructions, below 1, found 1"},
+    {"AfterOwnStream", [](P &p) { p.op(3).after = {0}; },
+     "'after' names instruction 0 of the same stream"},
+    {"AfterPreviousOutOfRange", [](P &p) { p.op(1).after_previous = {9}; },
+     "'after_previous' to name instructions below 9, found 9"},
+    {"NoAxes", [](P &p) { p.op(0).axes = {}; },
+     "expected axes to communicate over"},
+    {"AxesOnSgd", [](P &p) { p.op(1).axes = {0}; }, "expected no axes"},
+    {"AxesDescending", [](P &p) { p.op(0).axes = {1, 0}; },
+     "expected ascending axes"},
+    {"AllReduceTwoInputs", [](P &p) { p.op(0).inputs = {0, 0}; },
+     "expected 1 inputs and 1 outputs, found 2 and 1"},
+    {"AllReduceOfOtherType", [](P &p) { p.op(0).outputs = {3}; },
+     "expected values of one element type, count and layout"},
+    {"MeanOfIntegers",
+     [](P &p) {
+       p.tensor(0).type = fb::DataType::Int32;
+       p.value(0).type = fb::DataType::Int32;
+       p.op(0).kind = fb::ReduceKind::Mean;
+     },
+     "a mean of integers is not defined"},
+    {"AllReduceOverShardedAxis",
+     [](P &p) {
+       p.op(0).inputs = p.op(0).outputs = {6};
+     },
+     "over which the value is stored in parts"},
+    {"ReduceScatterWithoutShard",
+     [](P &p) { setLayout(p.value(6).layout, {}); },
+     "in layout [shard [1]], found 100 in layout "},
+    {"AllGatherOverOtherAxis", [](P &p) { p.op(5).axes = {0}; },
+     "in layout [shard [0]]"},
+    {"AllToAllShape", [](P &p) { p.op(6).shape = {12, 5}; },
+     "expected a shape of 48 elements, found 60"},
+    {"AllToAllIndivisible",
+     [](P &p) {
+       p.op(6).shape = {6, 8};
+     },
+     "expected dimension 0 divisible by 4, found 6"},
+    {"AllToAllDimension", [](P &p) { p.op(6).split_dim = 2; },
+     "expected a shape of at most 32 dimensions"},
+    {"AllToAllInPlace", [](P &p) { p.op(6).outputs = {0}; },
+     "an output overlaps an input"},
+    {"ConcatCounts", [](P &p) { p.value(5).count = 147; },
+     "expected element counts that add up to 147, found 148"},
+    {"ConcatNothing", [](P &p) { p.op(2).inputs = {}; },
+     "expected inputs and one output"},
+    {"ConcatOverlap", [](P &p) { p.value(5).offset = 8; },
+     "a tensor overlaps the bucket"},
+    {"SplitTwice",
+     [](P &p) { p.op(3).outputs = {0, 0, 0}; p.value(5).count = 144; p.op(2).inputs = {0, 0, 0}; },
+     "two outputs overlap"},
+    {"ReduceScatterOverlap", [](P &p) { p.value(6).offset = 4; },
+     "an output overlaps an input"},
+    {"LinearCoefficients", [](P &p) { p.op(7).constants = {1.0f}; },
+     "a coefficient for each"},
+    {"LinearNotFinite",
+     [](P &p) { p.op(7).constants = {1.0f, HUGE_VALF}; },
+     "expected finite constants"},
+    {"SgdWithoutMomentum", [](P &p) { p.op(1).constants = {}; },
+     "expected a momentum with two states"},
+    {"SgdWithoutRate", [](P &p) { p.op(1).has_learning_rate = false; },
+     "expected 4 inputs and 2 outputs"},
+    {"CastOfOtherCount", [](P &p) { p.value(7).count = 47; },
+     "expected a change of element type alone"},
+    {"NegativeCost", [](P &p) { p.op(0).cost_ns = -1; }, "negative cost"},
+    {"UserMissing", [](P &p) { p.tensor(0).users = {0}; },
+     "expected instruction 1, which touches it, among users"},
+    {"UserOutOfRange", [](P &p) { p.tensor(0).users.push_back(9); },
+     "expected users below 9, found 9"},
+    {"ContractTensor", [](P &p) { p.plan.contract[0]->of = 5; },
+     "expected tensors below 5"},
+    {"ContractAxes", [](P &p) { p.plan.contract[0]->axes = {2}; },
+     "expected axes below 2, found 2"},
+    {"ContractShapes", [](P &p) { p.plan.contract[0]->of = 3; },
+     "expected tensors of one element type and count"},
+    {"ProgramGivesResult", [](P &p) { p.plan.program[0]->gives = {4}; },
+     "not given by the program"},
+    {"ProgramWaitsOutOfRange", [](P &p) { p.plan.program[0]->waits = {5}; },
+     "expected tensors below 5, found 5"},
+    {"ProgramCost", [](P &p) { p.plan.program[0]->cost_ns = -5; },
+     "cost of -5 ns"},
+    {"SizeScale", [](P &p) { p.plan.size_scale = 0; },
+     "expected a positive size_scale"},
+};
+
+std::string nameOf(const testing::TestParamInfo<BrokenPlan> &info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Storage, PlanVerifierErrorTest,
+                         testing::ValuesIn(kBrokenStorage), nameOf);
+INSTANTIATE_TEST_SUITE_P(Instructions, PlanVerifierErrorTest,
+                         testing::ValuesIn(kBrokenInstructions), nameOf);
+
+/// Push and pull, whose servers the plan above doesn't have.
+PlanBuilder makeServerPlan() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.plan.cluster->dedicated_servers = 2;
+  plan.addArena("pool", 4096);
+  plan.addTensor("g", {10});
+  uint32_t g = plan.whole(0);
+  uint32_t s = plan.inArena(0, 0, 10, fb::DataType::Float32, {server()});
+  plan.addOp(Opcode::Push, {g}, {s}, {0, 1});
+  plan.addOp(Opcode::Pull, {s}, {g}, {0, 1});
+  return plan;
+}
+
+TEST(PlanVerifierTest, ChecksServers) {
+  EXPECT_NE(makeServerPlan().load(), nullptr);
+  PlanBuilder plan = makeServerPlan();
+  setLayout(plan.value(1).layout, {server(2)});
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("layout on server 2, the cluster has 2 servers"));
+  plan = makeServerPlan();
+  plan.op(0).axes = {0};
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("a value for each coordinate of axis 1"));
+  plan = makeServerPlan();
+  plan.op(0).outputs = {0};
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("one value on workers and one on servers"));
+}
+
+TEST(PlanVerifierTest, RefusesShiftOneOfOddGroups) {
+  PlanBuilder plan({{"gpu", 3}});
+  plan.addTensor("w", {4});
+  plan.addResult("p", {4});
+  uint32_t op = plan.addOp(Opcode::Exchange, {plan.whole(0)}, {plan.whole(1)}, {0});
+  plan.op(op).pattern = fb::ExchangePattern::ShiftOne;
+  EXPECT_THAT(loadError(plan.bytes()), HasSubstr("even size for shift_one, found 3"));
+}
+
+//===----------------------------------------------------------------------===//
+// Damage
+//===----------------------------------------------------------------------===//
+
+TEST(PlanDamageTest, EveryFlippedBitIsFound) {
+  const std::string good = makeManyOps().bytes();
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10000; ++i) {
+    std::string bad = good;
+    size_t bit = random() % (bad.size() * 8);
+    bad[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    ASSERT_FALSE(Plan::fromBytes(bad).ok()) << "bit " << bit;
+  }
+}
+
+TEST(PlanDamageTest, EveryTruncationIsFound) {
+  const std::string good = makeManyOps().bytes();
+  for (size_t size = 0; size < good.size(); ++size)
+    ASSERT_FALSE(Plan::fromBytes(good.substr(0, size)).ok()) << size;
+}
+
+/// What someone would do who wants the damage to pass.
+void repairFingerprint(std::string &bytes) {
+  flatbuffers::Verifier verifier(
+      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (!fb::VerifyPlanBuffer(verifier))
+    return;
+  auto *table = flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data());
+  uint8_t *field = table->GetAddressOf(fb::Plan::VT_FINGERPRINT);
+  if (!field)
+    return;
+  std::memset(field, 0, 8);
+  flatbuffers::WriteScalar(field,
+                           fingerprintBytes(bytes.data(), bytes.size()));
+}
+
+/// Runs what was accepted: it may compute nonsense or end in an error, but
+/// neither touch memory that isn't its own nor hang.
+void runBriefly(const std::shared_ptr<const Plan> &plan) {
+  int64_t bytes = 0;
+  for (const fb::Arena *arena : *plan->root().arenas())
+    bytes += arena->bytes();
+  for (const fb::Tensor *tensor : *plan->root().tensors()) {
+    int64_t count = 1;
+    if (tensor->shape())
+      for (int64_t size : *tensor->shape())
+        count *= size;
+    bytes += count * 8;
+  }
+  if (plan->topology().ranks() > 8 || bytes > (64 << 20))
+    return;
+  HarnessOptions options;
+  options.timeout = std::chrono::milliseconds(500);
+  runRanks(
+      plan,
+      [&](RankContext &rank) -> absl::Status {
+        for (int step = 0; step < 2; ++step) {
+          BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+          for (uint32_t i = 0; i < plan->root().tensors()->size(); ++i)
+            if (plan->root().tensors()->Get(i)->given_by_program())
+              BAGUA_RETURN_IF_ERROR(rank.give(i));
+          for (uint32_t i = 0; i < plan->root().tensors()->size(); ++i)
+            BAGUA_RETURN_IF_ERROR(rank.wait(i));
+          BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+        }
+        return rank.session->finish();
+      },
+      options);
+}
+
+TEST(PlanDamageTest, DamageWithAGoodFingerprintDoesNoHarm) {
+  const std::string plans[] = {makeManyOps().bytes(), makeDdpPlan(2).bytes(),
+                               makeServerPlan().bytes()};
+  std::mt19937_64 random(2);
+  int accepted = 0;
+  for (int i = 0; i < 6000; ++i) {
+    std::string bad = plans[i % 3];
+    for (int flips = 1 + i % 2; flips > 0; --flips) {
+      size_t bit = random() % (bad.size() * 8);
+      bad[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    }
+    repairFingerprint(bad);
+    auto plan = Plan::fromBytes(std::move(bad));
+    if (!plan.ok())
+      continue;
+    ++accepted;
+    planToText(**plan);
+    planToJson(**plan);
+    if (accepted % 8 == 0)
+      runBriefly(*plan);
+  }
+  // Names, constants and costs may be anything.
+  EXPECT_GT(accepted, 100);
+}
+
+} // namespace
+} // namespace bagua::runtime::test

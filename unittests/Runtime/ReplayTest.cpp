@@ -1,0 +1,363 @@
+//===- ReplayTest.cpp - That --check finds what is wrong ------------------===//
+//
+// A check that can't fail proves nothing: plans are spoiled one way each, and
+// what comes out must be a failed check that names the tensor, whatever the
+// runtime thinks of the plan.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanBuilder.h"
+#include "Reference.h"
+#include "Replay.h"
+#include "Report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+namespace bagua::run {
+namespace {
+
+using runtime::test::makeDdpPlan;
+using runtime::test::PlanBuilder;
+using ::testing::HasSubstr;
+namespace fb = runtime::fb;
+
+ReplayOptions checkOptions() {
+  ReplayOptions options;
+  options.check = true;
+  options.steps = 2;
+  options.timeScale = 0;
+  options.timeout = std::chrono::seconds(20);
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// Good plans
+//===----------------------------------------------------------------------===//
+
+TEST(ReplayTest, ChecksAGoodPlanOnAnyNumberOfRanks) {
+  for (int64_t ranks : {1, 2, 3, 4, 8}) {
+    auto result = replay(makeDdpPlan(ranks).load(), checkOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+    EXPECT_EQ(result->check->tensors, 3);
+    EXPECT_EQ(result->check->maxError, 0);
+    EXPECT_EQ(result->stepNs.size(), 2u);
+  }
+}
+
+TEST(ReplayTest, ChecksEveryType) {
+  for (int type = 0; type < kDataTypeCount; ++type) {
+    auto plan = makeDdpPlan(4, 1, static_cast<fb::DataType>(type)).load();
+    auto result = replay(plan, checkOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+  }
+}
+
+TEST(ReplayTest, ChecksEveryKind) {
+  for (auto kind : {fb::ReduceKind::Sum, fb::ReduceKind::Min,
+                    fb::ReduceKind::Max}) {
+    PlanBuilder plan = makeDdpPlan(3);
+    for (uint32_t op : {0, 2})
+      plan.op(op).kind = kind;
+    for (auto &relation : plan.plan.contract)
+      relation->reduce = kind;
+    auto result = replay(plan.load(), checkOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+  }
+}
+
+TEST(ReplayTest, RunsWithoutAProgram) {
+  PlanBuilder plan = makeDdpPlan(4);
+  plan.plan.program.clear();
+  auto result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed);
+}
+
+/// The program of P3 or DeAR: what it gives it takes back in the next step.
+TEST(ReplayTest, WaitsOfTheNextStep) {
+  PlanBuilder plan = makeDdpPlan(4);
+  plan.plan.program.clear();
+  plan.addProgramOp("forward", fb::Phase::Forward, 0, {2, 1, 0}, {});
+  plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0, 1, 2});
+  auto result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+}
+
+PlanBuilder makeAllToAllPlan() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 3}});
+  plan.addTensor("x", {6, 4, 9});
+  plan.addResult("y", {2, 12, 9});
+  uint32_t op = plan.addOp(fb::Opcode::AllToAll, {plan.whole(0)},
+                           {plan.whole(1)}, {1});
+  plan.op(op).shape = {6, 4, 9};
+  plan.op(op).concat_dim = 1;
+  plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
+  plan.plan.contract[0]->relation = fb::RelationKind::AllToAll;
+  plan.plan.contract[0]->concat_dim = 1;
+  return plan;
+}
+
+TEST(ReplayTest, ChecksAllToAll) {
+  auto result = replay(makeAllToAllPlan().load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+  EXPECT_EQ(result->check->tensors, 1); // the operand need not come back
+
+  PlanBuilder wrong = makeAllToAllPlan();
+  wrong.plan.contract[0]->concat_dim = 2;
+  result = replay(wrong.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->check->passed);
+}
+
+/// reduce_scatter: each rank is promised its part.
+TEST(ReplayTest, ChecksParts) {
+  PlanBuilder plan({{"gpu", 4}});
+  plan.addTensor("g", {101});
+  plan.addResult("part", {101});
+  runtime::test::setLayout(plan.tensor(1).layout, {runtime::test::shard({0})});
+  plan.addOp(fb::Opcode::ReduceScatter, {plan.whole(0)}, {plan.whole(1)}, {0});
+  plan.promise(1, {0}, fb::ReduceKind::Sum, 0);
+  auto result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Spoiled plans
+//===----------------------------------------------------------------------===//
+
+struct Spoiled {
+  const char *name;
+  std::function<void(PlanBuilder &)> spoil;
+  const char *message;
+};
+
+class SpoiledPlanTest : public testing::TestWithParam<Spoiled> {};
+
+/// On two axes, so that there is a wrong one; both gradients of the bucket have
+/// equal sizes, so that they can be exchanged.
+PlanBuilder makeSpoilable() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.addArena("grads", 4096);
+  auto f32 = fb::DataType::Float32;
+  plan.addTensor("a", {100}, fb::Role::Gradient, f32, 0, 0);
+  plan.addTensor("b", {100}, fb::Role::Gradient, f32, 0, 400);
+  plan.addTensor("c", {50});
+  uint32_t a = plan.whole(0), b = plan.whole(1), c = plan.whole(2);
+  uint32_t bucket = plan.inArena(0, 1024, 200);
+  uint32_t concat = plan.addOp(fb::Opcode::Concat, {a, b}, {bucket});
+  uint32_t reduce =
+      plan.addOp(fb::Opcode::AllReduce, {bucket}, {bucket}, {0, 1});
+  uint32_t split = plan.addOp(fb::Opcode::Split, {bucket}, {a, b});
+  uint32_t last = plan.addOp(fb::Opcode::AllReduce, {c}, {c}, {0, 1});
+  for (uint32_t tensor : {0, 1}) {
+    plan.use(tensor, concat);
+    plan.use(tensor, split, false);
+  }
+  for (uint32_t tensor : {0, 1, 2})
+    plan.promise(tensor, {0, 1}, fb::ReduceKind::Mean);
+  for (uint32_t op : {reduce, last})
+    plan.op(op).kind = fb::ReduceKind::Mean;
+  return plan;
+}
+
+TEST(SpoiledPlanTest, UnspoiledItPasses) {
+  auto result = replay(makeSpoilable().load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+}
+
+TEST_P(SpoiledPlanTest, FailsTheCheck) {
+  PlanBuilder plan = makeSpoilable();
+  GetParam().spoil(plan);
+  auto loaded = plan.load();
+  ASSERT_NE(loaded, nullptr);
+  auto result = replay(loaded, checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->check->passed);
+  ASSERT_FALSE(result->check->failures.empty());
+  EXPECT_THAT(result->check->failures, testing::Contains(HasSubstr(GetParam().message)));
+  EXPECT_THAT(reportText(*loaded, checkOptions(), *result),
+              HasSubstr("FAILED"));
+  EXPECT_THAT(reportJson(*loaded, checkOptions(), *result),
+              HasSubstr("\"passed\": false"));
+}
+
+void removeOp(PlanBuilder &plan, uint32_t number) {
+  auto after = std::make_unique<fb::InstructionT>();
+  after->name = "nothing";
+  after->opcode = fb::Opcode::After;
+  after->ready = plan.op(number).ready;
+  plan.plan.instructions[number] = std::move(after);
+}
+
+const Spoiled kSpoiled[] = {
+    {"ReductionMissing", [](PlanBuilder &p) { removeOp(p, 3); },
+     "tensor 'c' on rank 0 in step 0"},
+    {"BucketNotReduced", [](PlanBuilder &p) { removeOp(p, 1); },
+     "tensor 'a' on rank 0"},
+    {"SplitMissing", [](PlanBuilder &p) { removeOp(p, 2); },
+     "tensor 'b' on rank 0"},
+    {"WrongAxis", [](PlanBuilder &p) { p.op(3).axes = {1}; },
+     "tensor 'c' on rank 0"},
+    {"OtherWrongAxis", [](PlanBuilder &p) { p.op(3).axes = {0}; },
+     "tensor 'c' on rank 0"},
+    {"WrongKind", [](PlanBuilder &p) { p.op(3).kind = fb::ReduceKind::Sum; },
+     "tensor 'c' on rank 0"},
+    {"TwoOffsetsExchanged",
+     [](PlanBuilder &p) {
+       std::swap(p.op(2).outputs[0], p.op(2).outputs[1]);
+     },
+     "tensor 'a' on rank 0"},
+    {"OffsetMoved",
+     [](PlanBuilder &p) {
+       auto moved = std::make_unique<fb::ValueT>(*p.plan.values[0]);
+       moved->offset = 4;
+       p.plan.values.push_back(std::move(moved));
+       p.op(0).inputs[0] = p.plan.values.size() - 1;
+     },
+     "tensor 'a' on rank 0"},
+    {"ShortBucket",
+     [](PlanBuilder &p) {
+       auto shorter = std::make_unique<fb::ValueT>(*p.plan.values[3]);
+       shorter->count = 199;
+       p.plan.values.push_back(std::move(shorter));
+       uint32_t number = p.plan.values.size() - 1;
+       p.op(1).inputs = p.op(1).outputs = {number};
+     },
+     "element 99"},
+    {"ReducedTwice",
+     [](PlanBuilder &p) {
+       p.op(0).opcode = fb::Opcode::After;
+       p.op(0).inputs = p.op(0).outputs = {};
+       p.op(2).opcode = fb::Opcode::AllReduce;
+       p.op(2).axes = {0, 1};
+       p.op(2).inputs = p.op(2).outputs = {0};
+     },
+     "tensor 'a' on rank 0"},
+    {"NeverWaitedFor",
+     [](PlanBuilder &p) {
+       p.addProgramOp("all", fb::Phase::Backward, 0, {}, {0, 1, 2});
+       p.addProgramOp("update", fb::Phase::Update, 0, {0, 1}, {});
+     },
+     "tensor 'c' on rank 0 was given back in 0 of 3 steps"},
+    {"ForgottenByThePlan",
+     [](PlanBuilder &p) {
+       p.addTensor("d", {10});
+       p.promise(3, {0, 1}, fb::ReduceKind::Mean);
+     },
+     "tensor 'd' on rank 0"},
+    {"ChangedWithoutBeingPromised",
+     [](PlanBuilder &p) { p.plan.contract.pop_back(); },
+     "tensor 'c' on rank 0"},
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SpoiledPlanTest, testing::ValuesIn(kSpoiled),
+    [](const testing::TestParamInfo<Spoiled> &info) { return info.param.name; });
+
+/// A plan in which one rank of a group ends up with other bits: ranks 2 and 3 of
+/// a broadcast from a root that was never filled on the second node.
+TEST(ReplayTest, ComparesRanksWithEachOther) {
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.addTensor("g", {64});
+  uint32_t g = plan.whole(0);
+  uint32_t reduce = plan.addOp(fb::Opcode::AllReduce, {g}, {g}, {1});
+  plan.op(reduce).kind = fb::ReduceKind::Mean;
+  plan.promise(0, {0, 1}, fb::ReduceKind::Mean);
+  auto result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->check->failures,
+              testing::Contains(HasSubstr("rank 2 has other bits than rank 0")));
+}
+
+TEST(ReplayTest, NamesTheRankThatThrows) {
+  ReplayOptions options = checkOptions();
+  options.throwOnRank = 2;
+  auto result = replay(makeDdpPlan(4).load(), options);
+  EXPECT_EQ(result.status().message(), "rank 2 threw: asked to throw");
+}
+
+/// The program leaves out a tensor that an instruction needs.
+TEST(ReplayTest, ReportsATensorThatIsNeverGiven) {
+  PlanBuilder plan = makeDdpPlan(3);
+  plan.plan.program[1]->gives.clear();
+  plan.plan.program[3]->waits.clear();
+  auto result = replay(plan.load(), checkOptions());
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("step 0 ended without tensor 'l2.weight.grad', which "
+                        "instruction 1 'Concat1'"));
+}
+
+//===----------------------------------------------------------------------===//
+// The values themselves
+//===----------------------------------------------------------------------===//
+
+TEST(CheckValuesTest, DependOnEverything) {
+  uint64_t key = valueKey("t", 0, 0);
+  EXPECT_NE(key, valueKey("u", 0, 0));
+  EXPECT_NE(key, valueKey("t", 1, 0));
+  EXPECT_NE(key, valueKey("t", 0, 1));
+  std::vector<uint32_t> values(1 << 16);
+  generateValues(DataType::Float32, key, 0, values.size(),
+                 reinterpret_cast<std::byte *>(values.data()));
+  std::sort(values.begin(), values.end());
+  auto distinct = std::unique(values.begin(), values.end()) - values.begin();
+  EXPECT_GT(distinct, 65000);
+}
+
+TEST(CheckValuesTest, ArePiecewiseTheSame) {
+  for (int type = 0; type < kDataTypeCount; ++type) {
+    auto element = static_cast<DataType>(type);
+    int64_t bytes = dataTypeBytes(element);
+    std::vector<std::byte> whole(10000 * bytes), piece(3000 * bytes);
+    generateValues(element, 5, 0, 10000, whole.data());
+    generateValues(element, 5, 3333, 3000, piece.data());
+    EXPECT_EQ(std::memcmp(whole.data() + 3333 * bytes, piece.data(),
+                          piece.size()),
+              0);
+  }
+}
+
+/// The two oracles agree: this one of the tool, and the one of the
+/// communicators' tests.
+TEST(CheckValuesTest, ReduceAsTheReferenceDoes) {
+  std::vector<uint64_t> keys = {1, 2, 3, 4, 5, 6, 7};
+  for (int t = 0; t < kDataTypeCount; ++t)
+    for (int k = 0; k < kReduceKindCount; ++k) {
+      auto type = static_cast<DataType>(t);
+      auto kind = static_cast<ReduceKind>(k);
+      if (kind == ReduceKind::Mean && runtime::isInteger(type))
+        continue;
+      std::vector<runtime::Bytes> terms;
+      for (uint64_t key : keys) {
+        terms.emplace_back(5000 * dataTypeBytes(type));
+        generateValues(type, key, 0, 5000, terms.back().data());
+      }
+      runtime::Bytes found(terms[0].size());
+      expectReduced(type, kind, keys, 0, 5000, found.data());
+      EXPECT_EQ(found, runtime::referenceReduce(type, kind, terms))
+          << dataTypeName(type) << " " << reduceKindName(kind);
+    }
+}
+
+TEST(CheckValuesTest, DigestSeesEveryBit) {
+  std::vector<std::byte> bytes(101, std::byte{7});
+  uint64_t before = digest(bytes.data(), bytes.size());
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    ASSERT_NE(digest(bytes.data(), bytes.size()), before);
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+  }
+}
+
+} // namespace
+} // namespace bagua::run

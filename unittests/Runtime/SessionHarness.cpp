@@ -1,0 +1,83 @@
+//===- SessionHarness.cpp - Sessions on all ranks of a plan ---------------===//
+//
+// Threads, worlds and buffers.
+//
+//===----------------------------------------------------------------------===//
+#include "SessionHarness.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+namespace bagua::runtime::test {
+namespace {
+
+absl::Status runRank(const std::shared_ptr<const Plan> &plan,
+                     std::unique_ptr<World> world, const RankBody &body,
+                     const HarnessOptions &options) {
+  RankContext context; // the session goes before the buffers
+  SessionOptions sessionOptions = options.session;
+  sessionOptions.timeout = options.timeout;
+  auto session = Session::create(plan, std::move(world), sessionOptions);
+  if (!session.ok())
+    return session.status();
+  std::vector<std::vector<std::byte>> &buffers = context.buffers;
+  context.session = *std::move(session);
+  const auto &tensors = *plan->root().tensors();
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    buffers.emplace_back(context.session->localBytes(TensorId(i)));
+    if (tensors.Get(i)->arena() < 0)
+      BAGUA_RETURN_IF_ERROR(context.session->bind(
+          TensorId(i), buffers.back().data(), buffers.back().size()));
+  }
+  if (options.beforeStart)
+    BAGUA_RETURN_IF_ERROR(options.beforeStart(context));
+  BAGUA_RETURN_IF_ERROR(context.session->start());
+  absl::Status status = absl::OkStatus();
+  try {
+    status = body(context);
+  } catch (const std::exception &exception) {
+    status = absl::UnknownError(exception.what());
+  }
+  context.session.reset();
+  return status;
+}
+
+} // namespace
+
+absl::Status RankContext::step(const std::vector<uint32_t> &tensors) {
+  BAGUA_RETURN_IF_ERROR(session->beginStep());
+  for (uint32_t tensor : tensors)
+    BAGUA_RETURN_IF_ERROR(give(tensor));
+  for (uint32_t tensor : tensors)
+    BAGUA_RETURN_IF_ERROR(wait(tensor));
+  return session->endStep();
+}
+
+std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
+                                   const RankBody &body,
+                                   HarnessOptions options) {
+  auto size = static_cast<int>(plan->topology().ranks());
+  auto worlds = createInProcessWorlds(size, options.timeout);
+  std::vector<absl::Status> statuses(size);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] {
+      statuses[rank] = runRank(plan, std::move(worlds[rank]), body, options);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+void runAll(const std::shared_ptr<const Plan> &plan, const RankBody &body,
+            HarnessOptions options) {
+  ASSERT_NE(plan, nullptr);
+  std::vector<absl::Status> statuses = runRanks(plan, body, std::move(options));
+  for (size_t rank = 0; rank < statuses.size(); ++rank)
+    EXPECT_TRUE(statuses[rank].ok()) << "rank " << rank << ": "
+                                     << statuses[rank];
+}
+
+} // namespace bagua::runtime::test

@@ -1,0 +1,72 @@
+//===- SessionHarness.h - Sessions on all ranks of a plan -----------------===//
+//
+// Runs one function a rank, each on its own thread with a session of its own,
+// and memory for every tensor that the program binds.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
+#define BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
+
+#include "PlanBuilder.h"
+
+#include "bagua/Runtime/Session.h"
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bagua::runtime::test {
+
+/// A rank's session, started, with all tensors bound.
+struct RankContext {
+  std::unique_ptr<Session> session;
+  std::vector<std::vector<std::byte>> buffers;
+
+  int rank() const { return session->rank(); }
+
+  template <typename T> T *data(uint32_t tensor) {
+    return static_cast<T *>(*session->address(TensorId(tensor)));
+  }
+  template <typename T> int64_t count(uint32_t tensor) {
+    return session->localBytes(TensorId(tensor)) /
+           static_cast<int64_t>(sizeof(T));
+  }
+  absl::Status give(uint32_t tensor) {
+    return session->markReady(TensorId(tensor));
+  }
+  absl::Status wait(uint32_t tensor) { return session->wait(TensorId(tensor)); }
+
+  /// A step that gives tensors in order and takes them back.
+  absl::Status step(const std::vector<uint32_t> &tensors);
+};
+
+using RankBody = std::function<absl::Status(RankContext &)>;
+
+struct HarnessOptions {
+  std::chrono::nanoseconds timeout = std::chrono::seconds(30);
+  SessionOptions session;
+  /// Called before start().
+  RankBody beforeStart;
+};
+
+/// What each rank's body (or what came before it) returned. A body that throws
+/// counts as Unknown.
+std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
+                                   const RankBody &body,
+                                   HarnessOptions options = {});
+
+/// Fails the test unless all ranks return Ok.
+void runAll(const std::shared_ptr<const Plan> &plan, const RankBody &body,
+            HarnessOptions options = {});
+
+} // namespace bagua::runtime::test
+
+#define BAGUA_RETURN_IF_ERROR(expression)                                      \
+  if (absl::Status status = (expression); !status.ok())                        \
+  return status
+
+#endif // BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H

@@ -1,0 +1,656 @@
+//===- SessionTest.cpp - The program's view of a plan ---------------------===//
+//
+// Binding, ownership, steps and state; and that whatever goes wrong on one rank
+// ends in an error on all of them that says what it was.
+//
+//===----------------------------------------------------------------------===//
+#include "AllocationCount.h"
+#include "PlanBuilder.h"
+#include "SessionHarness.h"
+
+#include "bagua/Support/TraceWriter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+namespace bagua::runtime::test {
+namespace {
+
+using fb::Opcode;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+std::string message(const absl::Status &status) {
+  return std::string(status.message());
+}
+
+/// One gradient, reduced in place; tensor 0.
+PlanBuilder makeOneGradient(int64_t ranks, int64_t count = 100) {
+  PlanBuilder plan({{"gpu", ranks}});
+  plan.addTensor("g", {count});
+  uint32_t g = plan.whole(0);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  return plan;
+}
+
+/// Waits and, if the rank is told to, leaves something out.
+void expectOnAllRanks(const std::vector<absl::Status> &statuses,
+                      const testing::Matcher<std::string> &matcher) {
+  for (const absl::Status &status : statuses)
+    EXPECT_THAT(message(status), matcher);
+}
+
+//===----------------------------------------------------------------------===//
+// Connecting and binding
+//===----------------------------------------------------------------------===//
+
+TEST(SessionTest, ReducesAGradient) {
+  runAll(makeOneGradient(4).load(), [](RankContext &rank) -> absl::Status {
+    for (int step = 0; step < 5; ++step) {
+      std::fill_n(rank.data<float>(0), 100, float(rank.rank() + step));
+      BAGUA_RETURN_IF_ERROR(rank.step({0}));
+      for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(rank.data<float>(0)[i], 6.0f + 4 * step);
+    }
+    EXPECT_EQ(rank.session->step(), 4);
+    return rank.session->finish();
+  });
+}
+
+TEST(SessionTest, RefusesAWorldOfAnotherSize) {
+  auto worlds = createInProcessWorlds(2);
+  auto session =
+      Session::create(makeOneGradient(4).load(), std::move(worlds[0]), {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(session.status()));
+  EXPECT_THAT(message(session.status()),
+              HasSubstr("the plan is for 4 ranks, the world has 2"));
+}
+
+TEST(SessionTest, RefusesDifferentPlans) {
+  auto worlds = createInProcessWorlds(2);
+  std::shared_ptr<const Plan> plans[] = {makeOneGradient(2, 100).load(),
+                                         makeOneGradient(2, 101).load()};
+  std::vector<absl::Status> statuses(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      statuses[rank] =
+          Session::create(plans[rank], std::move(worlds[rank]), {}).status();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  expectOnAllRanks(statuses, HasSubstr("rank 1 holds a plan of fingerprint"));
+}
+
+TEST(SessionTest, BindRefusesMistakes) {
+  auto plan = makeDdpPlan(1);
+  uint32_t bound = plan.addTensor("bound", {10});
+  HarnessOptions options;
+  options.beforeStart = [&](RankContext &rank) -> absl::Status {
+    std::vector<float> memory(20);
+    Session &session = *rank.session;
+    absl::Status twice = session.bind(TensorId(bound), memory.data(), 40);
+    EXPECT_TRUE(absl::IsFailedPrecondition(twice));
+    EXPECT_THAT(message(twice), HasSubstr("tensor 'bound': it is bound already"));
+    absl::Status inArena = session.bind(TensorId(0), memory.data(), 4084);
+    EXPECT_THAT(message(inArena), HasSubstr("it lives in an arena"));
+    EXPECT_FALSE(session.bind(TensorId(99), memory.data(), 4).ok());
+    EXPECT_TRUE(absl::IsNotFound(session.find("nobody").status()));
+    EXPECT_EQ(*session.find("bound"), TensorId(bound));
+    return absl::OkStatus();
+  };
+  runAll(plan.load(),
+         [](RankContext &rank) { return rank.session->finish(); }, options);
+}
+
+TEST(SessionTest, BindChecksSizeAndAlignment) {
+  auto worlds = createInProcessWorlds(1);
+  auto session =
+      *Session::create(makeOneGradient(1).load(), std::move(worlds[0]), {});
+  std::vector<float> memory(200);
+  auto *bytes = reinterpret_cast<char *>(memory.data());
+  EXPECT_THAT(message(session->bind(TensorId(0), bytes, 396)),
+              HasSubstr("rank 0: bind of tensor 'g': expected 400 bytes, got 396"));
+  EXPECT_THAT(message(session->bind(TensorId(0), bytes + 2, 400)),
+              HasSubstr("divisible by 4"));
+  EXPECT_THAT(message(session->start()), HasSubstr("rank 0: not bound: 'g'"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(session->address(TensorId(0)).status()));
+  EXPECT_TRUE(session->bind(TensorId(0), bytes, 400).ok());
+  EXPECT_EQ(*session->address(TensorId(0)), bytes);
+  EXPECT_TRUE(session->start().ok());
+}
+
+TEST(SessionTest, TensorsInArenasHaveAddresses) {
+  runAll(makeDdpPlan(2).load(), [](RankContext &rank) -> absl::Status {
+    EXPECT_EQ(rank.data<std::byte>(1) + 517 * 4, rank.data<std::byte>(2));
+    EXPECT_EQ(rank.count<float>(0), 1021);
+    std::fill_n(rank.data<float>(1), 517, 1.0f + rank.rank());
+    std::fill_n(rank.data<float>(2), 259, 3.0f + rank.rank());
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+    EXPECT_EQ(rank.data<float>(1)[516], 1.5f);
+    EXPECT_EQ(rank.data<float>(2)[0], 3.5f);
+    return rank.session->finish();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Ownership
+//===----------------------------------------------------------------------===//
+
+/// Each is a mistake of rank 1 in its second step.
+struct Misuse {
+  const char *name;
+  absl::Status (*commit)(RankContext &);
+  const char *message;
+};
+
+class SessionMisuseTest : public testing::TestWithParam<Misuse> {};
+
+TEST_P(SessionMisuseTest, EndsTheRunOnAllRanks) {
+  PlanBuilder plan = makeOneGradient(3);
+  plan.addResult("r", {4});
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    if (rank.rank() == 1) {
+      absl::Status status = GetParam().commit(rank);
+      EXPECT_FALSE(status.ok());
+      // Later calls return it too.
+      EXPECT_EQ(message(rank.wait(0)), message(status));
+      EXPECT_EQ(message(rank.session->finish()), message(status));
+      return status;
+    }
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    return rank.session->finish();
+  };
+  std::vector<absl::Status> statuses = runRanks(plan.load(), body);
+  expectOnAllRanks(statuses, HasSubstr(GetParam().message));
+}
+
+const Misuse kMisuses[] = {
+    {"GivenTwice",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       BAGUA_RETURN_IF_ERROR(rank.give(0));
+       return rank.give(0);
+     },
+     "rank 1: markReady of tensor 'g' for the second time in this step, in "
+     "step 1"},
+    {"GivenOutsideOfAStep",
+     [](RankContext &rank) { return rank.give(0); },
+     "rank 1: markReady of tensor 'g' outside of a step"},
+    {"GivenThoughNotTheirs",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.give(1);
+     },
+     "tensor 'r', which the plan doesn't have the program give"},
+    {"NotGiven",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.session->endStep();
+     },
+     "rank 1: step 1 ended without tensor 'g', which instruction 0 "
+     "'AllReduce0' (AllReduce) on stream 'comm'"},
+    {"AbsentThoughNotOptional",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.session->markAbsent(TensorId(0));
+     },
+     "which is not optional"},
+    {"TwoStepsAtOnce",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.session->beginStep();
+     },
+     "rank 1: beginStep before endStep"},
+    {"EndWithoutBegin",
+     [](RankContext &rank) { return rank.session->endStep(); },
+     "rank 1: endStep before beginStep"},
+    {"FinishInAStep",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.session->finish();
+     },
+     "rank 1: finish before endStep"},
+    {"NoSuchTensor",
+     [](RankContext &rank) { return rank.wait(17); },
+     "tensor number 17 is not below 2"},
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SessionMisuseTest, testing::ValuesIn(kMisuses),
+    [](const testing::TestParamInfo<Misuse> &info) { return info.param.name; });
+
+/// Rank 1 is late, so that the runtime has to be at it still.
+TEST(SessionTest, GivenWhileTheRuntimeUsesIt) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    if (rank.rank() == 1)
+      std::this_thread::sleep_for(milliseconds(100));
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    return rank.rank() == 1 ? rank.wait(0) : rank.give(0);
+  };
+  std::vector<absl::Status> statuses =
+      runRanks(makeOneGradient(2).load(), body);
+  EXPECT_THAT(message(statuses[0]),
+              HasSubstr("rank 0: markReady of tensor 'g', which the runtime "
+                        "still uses for an earlier step, in step 1"));
+}
+
+TEST(SessionTest, WaitMayComeInTheNextStep) {
+  runAll(makeOneGradient(2).load(), [](RankContext &rank) -> absl::Status {
+    for (int step = 0; step < 20; ++step) {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      BAGUA_RETURN_IF_ERROR(rank.wait(0));
+      float found = rank.data<float>(0)[99];
+      EXPECT_EQ(found, step == 0 ? 0.0f : 1.0f + 2 * (step - 1));
+      std::fill_n(rank.data<float>(0), 100, float(rank.rank() + step));
+      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+    }
+    return rank.session->finish();
+  });
+}
+
+TEST(SessionTest, AbsentTensorsAreZeros) {
+  PlanBuilder plan = makeOneGradient(2);
+  plan.tensor(0).optional = true;
+  runAll(plan.load(), [](RankContext &rank) -> absl::Status {
+    std::fill_n(rank.data<float>(0), 100, 5.0f);
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    BAGUA_RETURN_IF_ERROR(rank.rank() == 0
+                              ? rank.session->markAbsent(TensorId(0))
+                              : rank.give(0));
+    BAGUA_RETURN_IF_ERROR(rank.wait(0));
+    EXPECT_EQ(rank.data<float>(0)[7], 5.0f);
+    BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+    return rank.session->finish();
+  });
+}
+
+/// A param that only the runtime updates: wait gives it as the step before left
+/// it, and after endStep as this step left it.
+TEST(SessionTest, StateThatIsNotGiven) {
+  PlanBuilder plan({{"gpu", 1}});
+  plan.addTensor("g", {1});
+  plan.addTensor("w", {1}, fb::Role::Param);
+  plan.tensor(1).given_by_program = false;
+  uint32_t g = plan.whole(0), w = plan.whole(1);
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {w, g}, {w});
+  plan.op(sgd).has_learning_rate = true;
+  plan.op(sgd).learning_rate = 1.0f;
+  runAll(plan.load(), [](RankContext &rank) -> absl::Status {
+    *rank.data<float>(0) = -1.0f;
+    *rank.data<float>(1) = 0.0f;
+    for (int step = 0; step < 5; ++step) {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      BAGUA_RETURN_IF_ERROR(rank.wait(1));
+      EXPECT_EQ(*rank.data<float>(1), float(step));
+      BAGUA_RETURN_IF_ERROR(rank.wait(0));
+      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+    }
+    BAGUA_RETURN_IF_ERROR(rank.wait(1));
+    EXPECT_EQ(*rank.data<float>(1), 5.0f);
+    BAGUA_RETURN_IF_ERROR(rank.wait(0));
+    return rank.session->finish();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Two steps in flight
+//===----------------------------------------------------------------------===//
+
+/// Step k+1 begins while step k's communication can't have ended: rank 1 is
+/// late. Step k+2 has to wait for it.
+TEST(SessionTest, TwoStepsAreInFlight) {
+  PlanBuilder plan({{"gpu", 2}});
+  for (const char *name : {"a", "b", "c"}) {
+    uint32_t tensor = plan.addTensor(name, {10});
+    uint32_t value = plan.whole(tensor);
+    plan.addOp(Opcode::AllReduce, {value}, {value}, {0});
+  }
+  std::atomic<int> begun{0};
+  runAll(plan.load(), [&](RankContext &rank) -> absl::Status {
+    auto giveAll = [&]() -> absl::Status {
+      for (uint32_t tensor : {0, 1, 2}) {
+        BAGUA_RETURN_IF_ERROR(rank.wait(tensor));
+        BAGUA_RETURN_IF_ERROR(rank.give(tensor));
+      }
+      return rank.session->endStep();
+    };
+    if (rank.rank() == 1) {
+      while (begun.load() < 2)
+        std::this_thread::yield();
+      std::this_thread::sleep_for(milliseconds(20));
+      EXPECT_EQ(begun.load(), 2);
+    }
+    for (int step = 0; step < 4; ++step) {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      if (rank.rank() == 0)
+        ++begun;
+      BAGUA_RETURN_IF_ERROR(giveAll());
+    }
+    for (uint32_t tensor : {0, 1, 2})
+      BAGUA_RETURN_IF_ERROR(rank.wait(tensor));
+    return rank.session->finish();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Errors that reach all ranks
+//===----------------------------------------------------------------------===//
+
+TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
+  HarnessOptions options;
+  options.timeout = milliseconds(300);
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+  options.session.onWarning = [&](const std::string &text) {
+    std::lock_guard<std::mutex> lock(mutex);
+    warnings.push_back(text);
+  };
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    if (rank.rank() == 2) {
+      std::this_thread::sleep_for(milliseconds(1000));
+    } else {
+      BAGUA_RETURN_IF_ERROR(rank.give(0));
+    }
+    BAGUA_RETURN_IF_ERROR(rank.wait(0));
+    return rank.session->endStep();
+  };
+  expectOnAllRanks(
+      runRanks(makeOneGradient(4).load(), body, options),
+      AllOf(HasSubstr("rank 2: after "), HasSubstr("AllReduce0"),
+            HasSubstr("waits for tensor 'g', which the program has not given")));
+  EXPECT_THAT(warnings, testing::Contains(HasSubstr(
+                            "rank 2: for ")));
+}
+
+/// What a wait needs was not given, and its own thread would have to give it.
+TEST(SessionFailureTest, AWaitThatCanNotEndIsAnErrorAtOnce) {
+  auto begin = std::chrono::steady_clock::now();
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    BAGUA_RETURN_IF_ERROR(rank.give(1));
+    if (rank.rank() != 1)
+      BAGUA_RETURN_IF_ERROR(rank.give(2));
+    return rank.wait(1);
+  };
+  PlanBuilder plan = makeDdpPlan(3);
+  plan.op(0).stream = plan.addStream("other");
+  expectOnAllRanks(
+      runRanks(plan.load(), body),
+      AllOf(HasSubstr("rank 1: wait for tensor 'l2.weight.grad' can't end"),
+            HasSubstr("waits for tensor 'l1.weight.grad'")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(SessionFailureTest, ARankThatThrows) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    if (rank.rank() == 1)
+      throw std::runtime_error("out of luck");
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    return rank.session->finish();
+  };
+  auto begin = std::chrono::steady_clock::now();
+  std::vector<absl::Status> statuses =
+      runRanks(makeOneGradient(3).load(), body);
+  EXPECT_EQ(message(statuses[1]), "out of luck");
+  for (int rank : {0, 2})
+    EXPECT_THAT(message(statuses[rank]),
+                HasSubstr("rank 1: its session was destroyed in step 0, before "
+                          "finish()"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(SessionFailureTest, ARankThatFailsToStart) {
+  HarnessOptions options;
+  options.beforeStart = [](RankContext &rank) -> absl::Status {
+    return rank.rank() == 0 ? absl::InternalError("no memory")
+                            : absl::OkStatus();
+  };
+  std::vector<absl::Status> statuses = runRanks(
+      makeOneGradient(2).load(),
+      [](RankContext &rank) { return rank.step({0}); }, options);
+  EXPECT_THAT(message(statuses[1]),
+              HasSubstr("rank 0: its session was destroyed before its first "
+                        "step"));
+}
+
+TEST(SessionFailureTest, ARankThatDoesNotCome) {
+  HarnessOptions options;
+  options.timeout = milliseconds(200);
+  auto body = [](RankContext &rank) -> absl::Status {
+    if (rank.rank() == 1)
+      std::this_thread::sleep_for(milliseconds(800));
+    return rank.step({0});
+  };
+  std::vector<absl::Status> statuses =
+      runRanks(makeOneGradient(3).load(), body, options);
+  for (int rank : {0, 2})
+    EXPECT_THAT(message(statuses[rank]),
+                AnyOf(AllOf(HasSubstr("AllReduce0"), HasSubstr("'g'"),
+                            HasSubstr("for rank 1")),
+                      HasSubstr("wait for tensor 'g'")));
+  EXPECT_FALSE(statuses[1].ok());
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+/// Every kind of operation, as the plan's tests have them.
+PlanBuilder makeBusyPlan(int64_t ranks) {
+  PlanBuilder plan = makeDdpPlan(ranks);
+  plan.plan.program.clear();
+  uint32_t update = plan.addStream("update");
+  uint32_t w = plan.addTensor("w", {1021}, fb::Role::Param);
+  uint32_t m = plan.addTensor("m", {1021}, fb::Role::Optimizer);
+  uint32_t v = plan.addTensor("v", {1021}, fb::Role::Optimizer);
+  uint32_t g = plan.whole(0);
+  uint32_t adam = plan.addOp(
+      Opcode::Adam, {plan.whole(w), plan.whole(m), plan.whole(v), g},
+      {plan.whole(w), plan.whole(m), plan.whole(v)}, {}, update);
+  plan.op(adam).constants = {0.9f, 0.999f, 1e-8f, 0.01f};
+  plan.op(adam).bias_correction = fb::BiasCorrection::Moments;
+  plan.op(adam).has_learning_rate = true;
+  plan.op(adam).learning_rate = 0.01f;
+  plan.op(adam).after = {0};
+  plan.use(0, adam, /*waits=*/false);
+  uint32_t arena = plan.addArena("scratch", 1 << 16);
+  uint32_t part = plan.inArena(arena, 0, 1021, fb::DataType::Float32,
+                               {shard({0})});
+  uint32_t left = plan.inArena(arena, 16384, 1021);
+  uint32_t right = plan.inArena(arena, 32768, 1021);
+  uint32_t exchange =
+      plan.addOp(Opcode::Exchange, {g}, {left, right}, {0});
+  uint32_t scatter = plan.addOp(Opcode::ReduceScatter, {left}, {part}, {0});
+  plan.addOp(Opcode::AllGather, {part}, {right}, {0});
+  plan.use(0, exchange, /*waits=*/false);
+  plan.op(scatter).kind = fb::ReduceKind::Max;
+  return plan;
+}
+
+TEST(SessionTest, AllocatesNothingAfterTheFirstStep) {
+  std::atomic<int> ready{0};
+  std::atomic<int64_t> before{0}, after{0};
+  constexpr int kRanks = 2;
+  auto meet = [&](int goal) {
+    ++ready;
+    while (ready.load() < goal)
+      std::this_thread::yield();
+  };
+  runAll(makeBusyPlan(kRanks).load(), [&](RankContext &rank) -> absl::Status {
+    const std::vector<uint32_t> tensors = {0, 1, 2, 3, 4, 5};
+    for (int step = 0; step < 2; ++step)
+      BAGUA_RETURN_IF_ERROR(rank.step(tensors));
+    BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    meet(kRanks);
+    if (rank.rank() == 0)
+      before = allocationCountOfAllThreads();
+    meet(2 * kRanks);
+    for (int step = 0; step < 50; ++step)
+      BAGUA_RETURN_IF_ERROR(rank.step(tensors));
+    BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    meet(3 * kRanks);
+    if (rank.rank() == 0)
+      after = allocationCountOfAllThreads();
+    meet(4 * kRanks);
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(after - before, 0);
+}
+
+TEST(SessionTest, CountsBytesByFormula) {
+  runAll(makeDdpPlan(4).load(), [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+    BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    EXPECT_EQ(rank.session->bytesSent(),
+              2 * 3 * 4084 / 4 + 2 * 3 * (517 + 259) * 4 / 4);
+    return absl::OkStatus();
+  });
+}
+
+TEST(SessionTest, RecordsATrace) {
+  TraceWriter trace;
+  HarnessOptions options;
+  options.session.trace = &trace;
+  runAll(
+      makeDdpPlan(2).load(),
+      [](RankContext &rank) -> absl::Status {
+        BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+        return rank.session->finish();
+      },
+      options);
+  std::string json = trace.toJson();
+  EXPECT_THAT(json, HasSubstr("\"name\":\"AllReduce2\",\"ph\":\"X\",\"pid\":1"));
+  EXPECT_THAT(json, HasSubstr("wait 'l1.weight.grad'"));
+  EXPECT_THAT(json, HasSubstr("{\"name\":\"comm\"}"));
+  // Two reductions, three gifts and three waits on each rank.
+  EXPECT_EQ(trace.size(), 16u);
+}
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+/// Adam on one tensor: its count and moments are state.
+PlanBuilder makeAdamPlan(const char *moment = "m") {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.addArena("state", 64);
+  plan.addTensor("g", {8});
+  plan.addTensor("w", {8}, fb::Role::Param);
+  plan.addTensor(moment, {8}, fb::Role::Optimizer);
+  plan.addTensor("v", {8}, fb::Role::Optimizer, fb::DataType::Float32, 0, 0);
+  uint32_t v = plan.whole(3);
+  uint32_t adam =
+      plan.addOp(Opcode::Adam, {plan.whole(1), plan.whole(2), v, plan.whole(0)},
+                 {plan.whole(1), plan.whole(2), v});
+  plan.use(3, adam);
+  plan.op(adam).constants = {0.9f, 0.99f, 1e-8f, 0.0f};
+  plan.op(adam).bias_correction = fb::BiasCorrection::Moments;
+  plan.op(adam).has_learning_rate = true;
+  plan.op(adam).learning_rate = 0.1f;
+  return plan;
+}
+
+absl::Status adamSteps(RankContext &rank, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    for (int j = 0; j < 8; ++j)
+      rank.data<float>(0)[j] = float((j + rank.rank()) % 5) - 2.5f;
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2, 3}));
+  }
+  return rank.session->finish();
+}
+
+/// Three steps, a checkpoint, one more step; and from the checkpoint the one step
+/// alone.
+TEST(SessionStateTest, AResumedRunGoesOnAlike) {
+  auto plan = makeAdamPlan().load();
+  std::vector<std::vector<float>> params(2), expected(2), resumed(2);
+  std::vector<std::string> states(2);
+  auto keepParam = [](RankContext &rank, std::vector<std::vector<float>> &to) {
+    to[rank.rank()].assign(rank.data<float>(1), rank.data<float>(1) + 8);
+  };
+  runAll(plan, [&](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 3));
+    states[rank.rank()] = *rank.session->saveState();
+    keepParam(rank, params); // the program bound it and saves it itself
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
+    keepParam(rank, expected);
+    return absl::OkStatus();
+  });
+  HarnessOptions options;
+  options.beforeStart = [&](RankContext &rank) {
+    std::copy_n(params[rank.rank()].data(), 8, rank.data<float>(1));
+    return rank.session->loadState(states[rank.rank()]);
+  };
+  auto resume = [&](RankContext &rank) -> absl::Status {
+    EXPECT_EQ(rank.session->step(), 3);
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
+    keepParam(rank, resumed);
+    return absl::OkStatus();
+  };
+  runAll(plan, resume, options);
+  EXPECT_EQ(resumed, expected);
+  EXPECT_NE(resumed, params);
+}
+
+TEST(SessionStateTest, RefusesWhatDoesNotFit) {
+  std::string state;
+  PlanBuilder one = makeAdamPlan();
+  one.plan.cluster->axes[0]->size = 1;
+  runAll(one.load(), [&](RankContext &rank) -> absl::Status {
+    absl::Status early = rank.session->saveState().status();
+    EXPECT_THAT(message(early), HasSubstr("saveState before finish"));
+    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
+    EXPECT_THAT(message(rank.session->loadState("")),
+                HasSubstr("loadState after start"));
+    state = *rank.session->saveState();
+    return absl::OkStatus();
+  });
+  auto loadInto = [&](PlanBuilder plan, std::string bytes) {
+    plan.plan.cluster->axes[0]->size = 1;
+    auto worlds = createInProcessWorlds(1);
+    auto session = *Session::create(plan.load(), std::move(worlds[0]), {});
+    return message(session->loadState(bytes));
+  };
+  EXPECT_EQ(loadInto(makeAdamPlan(), state), "");
+  EXPECT_THAT(loadInto(makeAdamPlan("n"), state),
+              HasSubstr("the plan has no state named 'm'"));
+  PlanBuilder larger = makeAdamPlan();
+  for (uint32_t i = 0; i < 4; ++i) {
+    larger.tensor(i).shape = {16};
+  }
+  for (auto &value : larger.plan.values)
+    value->count = 16;
+  EXPECT_THAT(loadInto(std::move(larger), state),
+              HasSubstr("expected 64 bytes, found 32"));
+  PlanBuilder more = makeAdamPlan();
+  uint32_t extra = more.addTensor("extra", {8}, fb::Role::Residual);
+  uint32_t value = more.whole(extra);
+  uint32_t op = more.addOp(Opcode::Linear, {value}, {value});
+  more.op(op).constants = {1.0f};
+  EXPECT_THAT(loadInto(std::move(more), state),
+              HasSubstr("there is no state of tensor 'extra'"));
+  for (size_t size : {size_t{0}, size_t{10}, state.size() - 1})
+    EXPECT_NE(loadInto(makeAdamPlan(), state.substr(0, size)), "");
+  state[state.size() / 2] ^= 4;
+  EXPECT_THAT(loadInto(makeAdamPlan(), state), HasSubstr("damaged"));
+}
+
+} // namespace
+} // namespace bagua::runtime::test
