@@ -1,8 +1,8 @@
 //===- CompileBench.cpp - Time of the default pipeline --------------------===//
 //
 // The strategy `ddp` on generated steps of 1,000 to 100,000 ops: a chain of
-// layers, forward and backward, with up to 1,000 gradients. What is timed is the
-// pipeline alone: without parsing, printing and process start.
+// layers, forward and backward, with up to 1,000 gradients. What is timed is
+// the pipeline alone: without parsing, printing and process start.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Passes.h"
@@ -38,7 +38,8 @@ static std::string makeStep(int64_t ops) {
   std::string last = "%x";
   auto chain = [&](int64_t layer, const char *phase, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      std::string next = std::string("%") + phase + number(layer) + "_" + number(i);
+      std::string next =
+          std::string("%") + phase + number(layer) + "_" + number(i);
       text += next + " = bagua.compute " + phase + " \"op\"(" + last +
               (i == 0 ? ", %w" + number(layer) : "") +
               ") flops 33554432 bytes 262144 : (tensor<64x512xf32>" +
@@ -52,8 +53,9 @@ static std::string makeStep(int64_t ops) {
   for (int64_t layer = layers; layer-- > 0;) {
     chain(layer, "backward", depth - 1);
     text += "%g" + number(layer) + " = bagua.compute backward \"wgrad\"(" +
-            last + ") flops 33554432 bytes 262144 : (tensor<64x512xf32>) -> "
-                   "(tensor<512x512xf32> grad \"w" +
+            last +
+            ") flops 33554432 bytes 262144 : (tensor<64x512xf32>) -> "
+            "(tensor<512x512xf32> grad \"w" +
             number(layer) + "\")\n";
   }
   std::string yields, types;

@@ -146,7 +146,8 @@ void allReduceInASession(benchmark::State &state) {
     });
   for (std::thread &thread : threads)
     thread.join();
-  runWithPeers(state, ranks, [&](int rank) { check(runStep(*sessions[rank])); });
+  runWithPeers(state, ranks,
+               [&](int rank) { check(runStep(*sessions[rank])); });
   for (auto &session : sessions)
     check(session->finish());
 }

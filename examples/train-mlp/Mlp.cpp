@@ -9,15 +9,16 @@
 #include <random>
 
 Mlp::Mlp() {
-  // He initialisation from a fixed seed: every rank starts from the same weights.
+  // He initialisation from a fixed seed: every rank starts from the same
+  // weights.
   std::mt19937 random(1);
   for (int i = 0; i < kLayers; ++i) {
     Layer &layer = layers[i];
     layer.weight.resize(kWidths[i], kWidths[i + 1]);
     float scale = std::sqrt(6.0f / static_cast<float>(kWidths[i]));
     for (float &weight : layer.weight.reshaped())
-      weight = scale * (static_cast<float>(random() >> 8) *
-                            (2.0f / (1 << 24)) - 1.0f);
+      weight = scale *
+               (static_cast<float>(random() >> 8) * (2.0f / (1 << 24)) - 1.0f);
     layer.weightMomentum.setZero(kWidths[i], kWidths[i + 1]);
     layer.bias.setZero(kWidths[i + 1]);
     layer.biasMomentum.setZero(kWidths[i + 1]);
@@ -77,7 +78,8 @@ float Mlp::accuracy(const Samples &samples) {
     activations[kLayers].row(row).maxCoeff(&likeliest);
     correct += likeliest == samples.labels(row);
   }
-  return static_cast<float>(correct) / static_cast<float>(samples.labels.size());
+  return static_cast<float>(correct) /
+         static_cast<float>(samples.labels.size());
 }
 
 bool Mlp::isIdenticalTo(const Mlp &other) const {

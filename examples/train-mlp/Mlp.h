@@ -1,8 +1,8 @@
 //===- Mlp.h - A small classifier -----------------------------------------===//
 //
 // Three dense layers with ReLU between them and softmax cross entropy at the
-// end. Backward hands out each layer's gradients as soon as it has them, which is
-// what lets communication overlap the rest.
+// end. Backward hands out each layer's gradients as soon as it has them, which
+// is what lets communication overlap the rest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TRAIN_MLP_MLP_H
@@ -30,8 +30,8 @@ public:
   /// Mean loss of the samples; keeps what backward needs.
   float forward(const Samples &samples);
 
-  /// Writes each layer's gradients into `gradients(layer)`, from the last layer to
-  /// the first, and calls `ready(layer)` after each.
+  /// Writes each layer's gradients into `gradients(layer)`, from the last layer
+  /// to the first, and calls `ready(layer)` after each.
   void backward(const Samples &samples,
                 const std::function<LayerView(int)> &gradients,
                 const std::function<void(int)> &ready);

@@ -1,9 +1,9 @@
 //===- train-mlp.cpp - Trains a classifier on four ranks ------------------===//
 //
 // Each rank is a thread with its own copy of the model and its own quarter of
-// every batch. Gradients live where the plan puts them; a rank gives each layer's
-// as backward makes them and takes them back for its update. Beside it one model
-// trains alone on whole batches: the two losses must agree.
+// every batch. Gradients live where the plan puts them; a rank gives each
+// layer's as backward makes them and takes them back for its update. Beside it
+// one model trains alone on whole batches: the two losses must agree.
 //
 //   train-mlp mlp.bagua [trace.json]
 //
@@ -40,7 +40,8 @@ template <typename T> T check(absl::StatusOr<T> value) {
 }
 
 Samples batchOf(const Samples &data, int step, int begin, int count) {
-  int batches = static_cast<int>(data.labels.size()) / (kRanks * kSamplesPerRank);
+  int batches =
+      static_cast<int>(data.labels.size()) / (kRanks * kSamplesPerRank);
   return sliceOf(data, (step % batches) * kRanks * kSamplesPerRank + begin,
                  count);
 }
@@ -78,8 +79,8 @@ void trainRank(Session &session, Mlp &model, const Samples &data,
     gradients.push_back(findGradients(session, layer));
   check(session.start());
   for (int step = 0; step < kSteps; ++step) {
-    Samples batch = batchOf(data, step, session.rank() * kSamplesPerRank,
-                            kSamplesPerRank);
+    Samples batch =
+        batchOf(data, step, session.rank() * kSamplesPerRank, kSamplesPerRank);
     check(session.beginStep());
     losses.push_back(model.forward(batch));
     model.backward(
@@ -161,9 +162,9 @@ int main(int argc, char **argv) {
   bool identical = true;
   for (const Mlp &model : models)
     identical &= model.isIdenticalTo(models[0]);
-  std::printf("largest difference of the losses %.2e; ranks %s; accuracy %.3f\n",
-              worst, identical ? "bit-identical" : "DIFFER",
-              models[0].accuracy(data));
+  std::printf(
+      "largest difference of the losses %.2e; ranks %s; accuracy %.3f\n", worst,
+      identical ? "bit-identical" : "DIFFER", models[0].accuracy(data));
   if (argc == 3)
     std::ofstream(argv[2]) << trace.toJson();
   return identical && worst < 2e-3f ? EXIT_SUCCESS : EXIT_FAILURE;

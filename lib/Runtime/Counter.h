@@ -2,8 +2,8 @@
 //
 // How a session's threads tell each other about progress: a 32-bit count that
 // only grows (and may wrap: what is compared is never further apart than half
-// the range). Advancing costs one atomic operation and, only if somebody sleeps,
-// a system call.
+// the range). Advancing costs one atomic operation and, only if somebody
+// sleeps, a system call.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COUNTER_H

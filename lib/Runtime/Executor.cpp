@@ -283,14 +283,13 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   if (slot.operation) {
     absl::Status status = slot.operation->run(step);
-    if (!status.ok()) {
-      stream.release();
+    // Not released: nobody may try again what has failed.
+    if (!status.ok())
       return fail(absl::Status(
           status.code(),
           absl::StrCat("rank ", rank, ": ",
                        describe(slot.scheduled->instruction), " in step ", step,
                        ": ", status.message())));
-    }
     sent.fetch_add(slot.operation->bytesSent, std::memory_order_relaxed);
     if (options.trace)
       options.trace->add(
@@ -353,15 +352,24 @@ absl::Status Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
 }
 
 void Executor::runStream(Stream &stream) {
+  // While the program's thread is at an instruction, this one warns for it.
+  Wait busy;
+  uint64_t busySequence = 0;
   while (true) {
     uint64_t sequence = stream.next.load(std::memory_order_acquire);
     if (!awaitOpen(stepOf(sequence, stream.slots.size())) ||
         !awaitBlockers(stream, sequence).ok())
       return;
     if (!stream.take()) {
-      // The program's thread is at it, and releases before it advances.
-      stream.completed.sleep(static_cast<uint32_t>(sequence + 1), kSlice);
-      if (isStopping.load(std::memory_order_acquire) || hasFailed())
+      if (!busy.hasBegun || std::exchange(busySequence, sequence) != sequence)
+        busy = Wait();
+      // The collective has a limit of its own.
+      busy.limit = std::chrono::nanoseconds::max();
+      const Slot &slot = stream.slots[sequence % stream.slots.size()];
+      absl::Status status =
+          pause(stream.completed, static_cast<uint32_t>(sequence + 1), busy,
+                [&] { return describeBlocker(slot, {}); });
+      if (!status.ok() || isStopping.load(std::memory_order_acquire))
         return;
       continue;
     }

@@ -1,8 +1,9 @@
 //===- Executor.h - Runs the instructions of a plan on a rank's streams ---===//
 //
-// One thread for each stream that has work. An instruction runs when its stream's
-// earlier ones are done, the tensors it needs were given in its step, and what it
-// waits for on other streams is complete; each of these is a Counter.
+// One thread for each stream that has work. An instruction runs when its
+// stream's earlier ones are done, the tensors it needs were given in its step,
+// and what it waits for on other streams is complete; each of these is a
+// Counter.
 //
 // A program thread that has to wait for a stream runs the stream's next
 // instructions itself where the stream's thread is not at it, which saves two
@@ -49,12 +50,13 @@ public:
 
   /// Opens the next step to the streams.
   void openStep() { opened.advance(); }
-  /// `tensor` is given, for the next time. Each step gives a tensor once at most.
+  /// `tensor` is given, for the next time. Each step gives a tensor once at
+  /// most.
   void give(uint32_t tensor, int64_t step);
   /// Whether the point is reached in `step`. Never blocks.
   bool isReached(StreamPoint point, int64_t step) const;
-  /// Waits until the point is reached in `step`; `tensor` is for messages, -1 if
-  /// none is waited for.
+  /// Waits until the point is reached in `step`; `tensor` is for messages, -1
+  /// if none is waited for.
   absl::Status waitFor(StreamPoint point, int64_t step, int64_t tensor);
   /// Waits for all of `step`.
   absl::Status waitForStep(int64_t step);

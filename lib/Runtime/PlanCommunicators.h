@@ -1,7 +1,8 @@
 //===- PlanCommunicators.h - The groups that a plan communicates over -----===//
 //
-// One communicator for each stream and group of a plan, made once when a session
-// connects, so that streams never wait for each other inside a collective.
+// One communicator for each stream and group of a plan, made once when a
+// session connects, so that streams never wait for each other inside a
+// collective.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_PLANCOMMUNICATORS_H
@@ -32,8 +33,8 @@ struct PlanGroup {
   int position = 0;
   /// Members that are the servers asked for, in their order.
   std::vector<int> owners;
-  /// Of a push or pull: which slot of the servers' values is this group's, and a
-  /// worker of the group.
+  /// Of a push or pull: which slot of the servers' values is this group's, and
+  /// a worker of the group.
   int64_t slot = 0;
   int64_t firstRank = 0;
 };
@@ -43,8 +44,8 @@ public:
   /// Collective over all ranks. Errors are the world's.
   absl::Status create(const Plan &plan, World &world);
 
-  /// Groups of `instruction` that this rank is in: at most one, and for a server
-  /// one for each slot. Empty where the rank takes no part.
+  /// Groups of `instruction` that this rank is in: at most one, and for a
+  /// server one for each slot. Empty where the rank takes no part.
   const std::vector<PlanGroup> &
   groupsOf(const fb::Instruction &instruction) const;
 

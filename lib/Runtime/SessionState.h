@@ -1,7 +1,7 @@
 //===- SessionState.h - A rank's state as bytes ---------------------------===//
 //
-// What a checkpoint holds of a session. Tensor by tensor and by name, so that it
-// does not depend on the plan that wrote it.
+// What a checkpoint holds of a session. Tensor by tensor and by name, so that
+// it does not depend on the plan that wrote it.
 //
 //   magic "BGST", u32 version 0, i64 steps, u64 count, then for each tensor
 //   u64 length, name, u8 element type, u64 length, bytes; at the end the u64

@@ -1,8 +1,8 @@
 //===- StepSchedule.h - Who waits for whom in a step ----------------------===//
 //
-// The order in which one rank's streams run a plan's instructions. Since a stream
-// completes its instructions in order, every wait for instructions comes down to
-// at most one count per other stream.
+// The order in which one rank's streams run a plan's instructions. Since a
+// stream completes its instructions in order, every wait for instructions comes
+// down to at most one count per other stream.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_STEPSCHEDULE_H
@@ -42,14 +42,15 @@ struct StepSchedule {
   std::vector<std::vector<ScheduledInstruction>> streams;
   /// By tensor: after these wait() returns.
   std::vector<std::vector<StreamPoint>> users;
-  /// By tensor: the first instruction that waits for it to be given; -1 if none.
+  /// By tensor: the first instruction that waits for it to be given; -1 if
+  /// none.
   std::vector<int64_t> firstWaiter;
 };
 
-/// Instructions that have nothing to do on this rank are left out, and what they
-/// waited for passes on to who waited for them. `isGiven`: whether this rank's
-/// program gives a tensor in every step. Linear in the plan's size, apart from
-/// conditions that pass on.
+/// Instructions that have nothing to do on this rank are left out, and what
+/// they waited for passes on to who waited for them. `isGiven`: whether this
+/// rank's program gives a tensor in every step. Linear in the plan's size,
+/// apart from conditions that pass on.
 StepSchedule makeStepSchedule(const fb::Plan &plan,
                               const std::vector<bool> &hasWork,
                               const std::vector<bool> &isGiven);

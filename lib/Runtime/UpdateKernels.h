@@ -2,8 +2,9 @@
 //
 // linear, sgd, adam, adam_apply and cast on one rank's elements. float32,
 // float16 and bfloat16 are computed in float32, float64 in its own type; every
-// operation is rounded, in the order written here and in the dialect's reference.
-// An output may be at the address of any input of the same element size.
+// operation is rounded, in the order written here and in the dialect's
+// reference. An output may be at the address of any input of the same element
+// size.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_UPDATEKERNELS_H

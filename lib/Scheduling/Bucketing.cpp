@@ -1,7 +1,7 @@
 //===- Bucketing.cpp - Which gradients travel together --------------------===//
 //
-// The rules of Bucketing.h. Every rule visits the tensors once and keeps one open
-// bucket for each class.
+// The rules of Bucketing.h. Every rule visits the tensors once and keeps one
+// open bucket for each class.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Bucketing.h"
@@ -55,10 +55,9 @@ std::vector<Bucket> bagua::bucketizeAlone(const BucketingProblem &problem) {
 
 /// A bucket can start when its last tensor is ready.
 static void orderByLastTensor(std::vector<Bucket> &buckets) {
-  std::stable_sort(buckets.begin(), buckets.end(),
-                   [](const Bucket &a, const Bucket &b) {
-                     return a.back() < b.back();
-                   });
+  std::stable_sort(
+      buckets.begin(), buckets.end(),
+      [](const Bucket &a, const Bucket &b) { return a.back() < b.back(); });
 }
 
 std::vector<Bucket> bagua::bucketizeBySize(const BucketingProblem &problem,
@@ -73,9 +72,8 @@ std::vector<Bucket> bagua::bucketizeBySize(const BucketingProblem &problem,
   std::vector<Bucket> buckets;
   for (size_t i = 0; i < problem.tensors.size(); ++i) {
     const BucketingTensor &tensor = problem.tensors[i];
-    Open &current =
-        open.try_emplace(tensor.shareClass, Open{{}, 0, firstBytes})
-            .first->second;
+    Open &current = open.try_emplace(tensor.shareClass, Open{{}, 0, firstBytes})
+                        .first->second;
     current.bucket.push_back(static_cast<int32_t>(i));
     current.bytes += tensor.bytes;
     if (current.bytes < current.cap)
@@ -104,8 +102,8 @@ std::vector<Bucket> bagua::bucketizeByCycle(const BucketingProblem &problem,
     const BucketingTensor &tensor = problem.tensors[i];
     int64_t tick = (tensor.readyNs + cycleNs - 1) / cycleNs;
     Open &current = open[tensor.shareClass];
-    bool fits = current.tick == tick &&
-                current.bytes + tensor.bytes <= bufferBytes;
+    bool fits =
+        current.tick == tick && current.bytes + tensor.bytes <= bufferBytes;
     if (!current.bucket.empty() && !fits) {
       buckets.push_back(std::move(current.bucket));
       current = {};

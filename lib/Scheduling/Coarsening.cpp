@@ -7,8 +7,7 @@
 
 #include <cstddef>
 
-std::vector<int32_t>
-bagua::coarsen(const std::vector<CoarseningOp> &ops) {
+std::vector<int32_t> bagua::coarsen(const std::vector<CoarseningOp> &ops) {
   std::vector<int32_t> clusters(ops.size());
   int32_t cluster = -1;
   for (size_t i = 0; i < ops.size(); ++i) {

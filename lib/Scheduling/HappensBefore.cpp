@@ -87,19 +87,17 @@ bagua::findUnorderedConflicts(const OrderingProblem &problem, size_t limit) {
       const MemoryAccess &other = accesses[j];
       if (!access.writes && !other.writes)
         continue;
-      if (access.task == other.task ||
-          happensBefore(access.task, other.task) ||
+      if (access.task == other.task || happensBefore(access.task, other.task) ||
           happensBefore(other.task, access.task))
         continue;
       conflicts.emplace_back(std::min(i, j), std::max(i, j));
     }
     open.insert({access.end, i});
   }
-  std::sort(conflicts.begin(), conflicts.end(),
-            [](auto a, auto b) {
-              return std::make_pair(a.second, a.first) <
-                     std::make_pair(b.second, b.first);
-            });
+  std::sort(conflicts.begin(), conflicts.end(), [](auto a, auto b) {
+    return std::make_pair(a.second, a.first) <
+           std::make_pair(b.second, b.first);
+  });
   if (conflicts.size() > limit)
     conflicts.resize(limit);
   return conflicts;

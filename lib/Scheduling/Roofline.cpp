@@ -9,7 +9,8 @@
 
 static int64_t ceilNs(int64_t amount, int64_t perSecond) {
   __extension__ using Wide = __int128;
-  Wide ns = (static_cast<Wide>(amount) * 1000000000 + perSecond - 1) / perSecond;
+  Wide ns =
+      (static_cast<Wide>(amount) * 1000000000 + perSecond - 1) / perSecond;
   return static_cast<int64_t>(std::min<Wide>(ns, INT64_MAX / 4));
 }
 

@@ -38,11 +38,13 @@ struct AnnotateCostsPass
       return signalPassFailure();
     DeviceAttr device = step.lookupCluster().getDeviceAttr();
     for (auto op : step.getBody().front().getOps<ComputeOp>()) {
-      auto entry = measured.find(keyOf(op.getName(), stringifyPhaseKind(op.getPhase())));
+      auto entry =
+          measured.find(keyOf(op.getName(), stringifyPhaseKind(op.getPhase())));
       if (entry != measured.end()) {
         entry->second.isUsed = true;
         setCost(op, entry->second.ns, CostSource::Measured);
-      } else if (device && !op.getCostNs() && (op.getFlops() || op.getBytes())) {
+      } else if (device && !op.getCostNs() &&
+                 (op.getFlops() || op.getBytes())) {
         DeviceRates rates{device.getFlopPerS(), device.getBytesPerS(),
                           device.getLaunchNs()};
         setCost(op,
@@ -83,16 +85,15 @@ private:
       auto [name, phase] = rest.rsplit(',');
       int64_t ns;
       if (!symbolizePhaseKind(phase) || number.getAsInteger(10, ns) || ns < 0)
-        return step.emitError() << overlay << ":" << index + 1
-                                << ": expected name,phase,ns, found '" << line
-                                << "'";
+        return step.emitError()
+               << overlay << ":" << index + 1
+               << ": expected name,phase,ns, found '" << line << "'";
       auto [entry, isNew] = into.try_emplace(
           keyOf(name, phase), MeasuredTime{ns, unsigned(index + 1)});
       if (!isNew)
-        return step.emitError()
-               << overlay << ":" << index + 1 << ": " << phase << " of '"
-               << name << "' stands in line " << entry->second.line
-               << " already";
+        return step.emitError() << overlay << ":" << index + 1 << ": " << phase
+                                << " of '" << name << "' stands in line "
+                                << entry->second.line << " already";
     }
     return success();
   }
@@ -109,8 +110,9 @@ private:
     if (firstKey.empty())
       return success();
     auto [phase, name] = firstKey.split(',');
-    return step.emitError() << overlay << ":" << firstLine << ": the step has no "
-                            << phase << " compute named '" << name << "'";
+    return step.emitError()
+           << overlay << ":" << firstLine << ": the step has no " << phase
+           << " compute named '" << name << "'";
   }
 };
 } // namespace

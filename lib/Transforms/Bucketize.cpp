@@ -1,7 +1,7 @@
 //===- Bucketize.cpp - bagua-bucketize ------------------------------------===//
 //
-// Reads the gradients' all_reduces into a BucketingProblem, asks Scheduling, and
-// writes each bucket as concat, all_reduce and split.
+// Reads the gradients' all_reduces into a BucketingProblem, asks Scheduling,
+// and writes each bucket as concat, all_reduce and split.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
@@ -37,8 +37,8 @@ static bool canShare(AllReduceOp reduce) {
          !reduce.getCodecAttr() && !reduce.getNamesAttr();
 }
 
-/// All_reduces of whole gradients, by readiness; the program runs its compute in
-/// block order, one op after the other.
+/// All_reduces of whole gradients, by readiness; the program runs its compute
+/// in block order, one op after the other.
 static SmallVector<Candidate> collectCandidates(StepOp step) {
   SmallVector<Candidate> candidates;
   int64_t now = 0;
@@ -57,8 +57,8 @@ static SmallVector<Candidate> collectCandidates(StepOp step) {
   return candidates;
 }
 
-/// A bucket agrees no better than its worst member, so what is the same along an
-/// axis must not share one with what differs there (tensor parallelism).
+/// A bucket agrees no better than its worst member, so what is the same along
+/// an axis must not share one with what differs there (tensor parallelism).
 static BucketingProblem readProblem(ArrayRef<Candidate> candidates,
                                     const FactAnalysis &analysis) {
   BucketingProblem problem;
@@ -96,14 +96,13 @@ static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket) {
   Location location = last.getLoc();
   auto bucketType = RankedTensorType::get(
       {count}, cast<RankedTensorType>(types.front()).getElementType());
-  auto concat = builder.create<ConcatOp>(location, bucketType, inputs,
-                                         LayoutAttr(), StringAttr(), ArrayAttr());
+  auto concat = builder.create<ConcatOp>(
+      location, bucketType, inputs, LayoutAttr(), StringAttr(), ArrayAttr());
   auto reduced = builder.create<AllReduceOp>(
       location, bucketType, last.getKindAttr(), concat, CodecAttrInterface(),
       UnitAttr(), last.getOverAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
-  auto split =
-      builder.create<SplitOp>(location, types, reduced.getOutput(),
-                              LayoutAttr(), StringAttr(), ArrayAttr());
+  auto split = builder.create<SplitOp>(location, types, reduced.getOutput(),
+                                       LayoutAttr(), StringAttr(), ArrayAttr());
   for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
     AllReduceOp old = candidates[index].op;
     old.getOutput().replaceAllUsesWith(output);

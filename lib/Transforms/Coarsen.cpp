@@ -1,7 +1,7 @@
 //===- Coarsen.cpp - bagua-coarsen ----------------------------------------===//
 //
-// Reads where communication can start or must end, asks Scheduling for clusters,
-// and writes each as one compute op.
+// Reads where communication can start or must end, asks Scheduling for
+// clusters, and writes each as one compute op.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Coarsening.h"
@@ -24,11 +24,12 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
                                              ArrayRef<Operation *> ops) {
   llvm::DenseSet<Value> seen;
   auto isFirstUse = [&](Value operand) {
-    bool communicates = operand.getDefiningOp() &&
-                        !isa<ComputeOp>(operand.getDefiningOp());
+    bool communicates =
+        operand.getDefiningOp() && !isa<ComputeOp>(operand.getDefiningOp());
     auto argument = dyn_cast<BlockArgument>(operand);
-    bool isParam = argument && step.getArgument(argument.getArgNumber())
-                                       .getRole() == Role::Param;
+    bool isParam =
+        argument &&
+        step.getArgument(argument.getArgNumber()).getRole() == Role::Param;
     return (communicates || isParam) && seen.insert(operand).second;
   };
   std::vector<CoarseningOp> problem;
@@ -41,8 +42,8 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
       continue;
     entry.mergeClass = static_cast<int32_t>(compute.getPhase());
     for (OpResult result : op->getResults()) {
-      entry.endsCluster |= compute.getResultName(result.getResultNumber()) !=
-                           nullptr;
+      entry.endsCluster |=
+          compute.getResultName(result.getResultNumber()) != nullptr;
       for (Operation *user : result.getUsers())
         entry.endsCluster |= !isa<ComputeOp>(user);
     }
@@ -100,8 +101,8 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   for (OpResult output : outputs)
     types.push_back(output.getType());
   auto merged = builder.create<ComputeOp>(
-      costliest.getLoc(), types, inputs.getArrayRef(),
-      first.getPhaseAttr(), costliest.getNameAttr(),
+      costliest.getLoc(), types, inputs.getArrayRef(), first.getPhaseAttr(),
+      costliest.getNameAttr(),
       sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }),
       sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }),
       sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }),

@@ -1,8 +1,8 @@
 //===- Place.cpp - bagua-place --------------------------------------------===//
 //
-// Finds values that can share bytes (a bucket and its tensors, operand and result
-// of a collective in place), and lays each such class into an arena or into the
-// program's own tensor.
+// Finds values that can share bytes (a bucket and its tensors, operand and
+// result of a collective in place), and lays each such class into an arena or
+// into the program's own tensor.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
@@ -140,9 +140,10 @@ bool Placer::tie(Value value, Value base, int64_t delta) {
   return true;
 }
 
-/// Whether a bucket's tensors can lie side by side: each has its memory to itself,
-/// or all lie so already. Otherwise, one is in another bucket, say, all are copied:
-/// half a bucket in another's bytes would keep both from being reduced in place.
+/// Whether a bucket's tensors can lie side by side: each has its memory to
+/// itself, or all lie so already. Otherwise, one is in another bucket, say, all
+/// are copied: half a bucket in another's bytes would keep both from being
+/// reduced in place.
 bool Placer::canGather(ConcatOp concat) {
   llvm::DenseMap<int32_t, int64_t> begins;
   bool areAlone = true;
@@ -160,9 +161,9 @@ bool Placer::canGather(ConcatOp concat) {
   return areAlone || begins.size() == 1;
 }
 
-/// The result may take the operand's bytes if nobody needs what they hold later:
-/// no member of the operand's class, all of which hold some of these bytes. A
-/// result with a name of its own has memory of its own.
+/// The result may take the operand's bytes if nobody needs what they hold
+/// later: no member of the operand's class, all of which hold some of these
+/// bytes. A result with a name of its own has memory of its own.
 void Placer::tieInPlace(size_t index, Value result, Value operand) {
   if (nameOf(step, result) || bytesOf(result) > bytesOf(operand))
     return;
@@ -236,8 +237,7 @@ LogicalResult Placer::assign(int64_t maxBytes) {
     }
     for (Value member : shared.members) {
       int64_t offset = used + aliases.offsetOf(numbers[member]) - shared.begin;
-      places[member] =
-          PlaceAttr::get(context, PlaceKind::Arena, arena, offset);
+      places[member] = PlaceAttr::get(context, PlaceKind::Arena, arena, offset);
     }
     int64_t bytes = shared.end - shared.begin;
     used += (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
@@ -278,12 +278,11 @@ LogicalResult Placer::run(int64_t maxBytes) {
   // tensor does.
   for (auto &[value, number] : numbers) {
     Operation *maker = value.getDefiningOp();
-    bool crosses =
-        maker && !isa<ComputeOp>(maker) &&
-        llvm::any_of(value.getUsers(), [](Operation *user) {
-          return isa<YieldOp>(user) ||
-                 cast<StepOpInterface>(user).isRunByProgram();
-        });
+    bool crosses = maker && !isa<ComputeOp>(maker) &&
+                   llvm::any_of(value.getUsers(), [](Operation *user) {
+                     return isa<YieldOp>(user) ||
+                            cast<StepOpInterface>(user).isRunByProgram();
+                   });
     PlaceClass &shared = classes[aliases.classOf(number)];
     bool hasName = llvm::any_of(shared.members, [&, number = number,
                                                  value = value](Value member) {

@@ -29,8 +29,10 @@ static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
   return names.empty() ? nullptr : AxesAttr::get(value.getContext(), names);
 }
 
-/// What the step's own communication promises, for values that have names by now.
-static RelationAttr relationOf(Operation *op, StringAttr of, StringAttr tensor) {
+/// What the step's own communication promises, for values that have names by
+/// now.
+static RelationAttr relationOf(Operation *op, StringAttr of,
+                               StringAttr tensor) {
   auto stepOp = cast<StepOpInterface>(op);
   auto allToAll = dyn_cast<AllToAllOp>(op);
   if (!allToAll && !isa<AllReduceOp>(op))
@@ -39,8 +41,7 @@ static RelationAttr relationOf(Operation *op, StringAttr of, StringAttr tensor) 
       op->getContext(), tensor, of,
       allToAll ? RelationKind::AllToAll : RelationKind::Reduced,
       allToAll ? ReduceKind::Sum : stepOp.getReduction().getValue(),
-      stepOp.getGroupAxes(),
-      allToAll ? allToAll.getSplitDim().value_or(0) : 0,
+      stepOp.getGroupAxes(), allToAll ? allToAll.getSplitDim().value_or(0) : 0,
       allToAll ? allToAll.getConcatDim().value_or(0) : 0);
 }
 
@@ -118,23 +119,24 @@ private:
 
   static bool isGradient(Value value) {
     auto compute = value.getDefiningOp<ComputeOp>();
-    ResultAttr info = compute ? compute.getResultInfo(
-                                    cast<OpResult>(value).getResultNumber())
-                              : nullptr;
+    ResultAttr info =
+        compute ? compute.getResultInfo(cast<OpResult>(value).getResultNumber())
+                : nullptr;
     return info && info.getGrad();
   }
 
-  /// Whether the step reduces the gradient over some of the axes by itself, maybe
-  /// in a bucket or as another element type: then it is left alone.
+  /// Whether the step reduces the gradient over some of the axes by itself,
+  /// maybe in a bucket or as another element type: then it is left alone.
   static bool isReduced(Value gradient, AxesAttr axes) {
     return llvm::any_of(gradient.getUsers(), [&](Operation *user) {
       auto stepOp = dyn_cast<StepOpInterface>(user);
       if (!stepOp || stepOp.isRunByProgram())
         return false;
       AxesAttr over = stepOp.getGroupAxes(); // null for decode
-      bool isOver = !over || llvm::any_of(over.getNames(), [&](StringAttr name) {
-        return axes.contains(name.getValue());
-      });
+      bool isOver =
+          !over || llvm::any_of(over.getNames(), [&](StringAttr name) {
+            return axes.contains(name.getValue());
+          });
       return (stepOp.getReduction() && isOver) ||
              llvm::any_of(user->getResults(), [&](Value result) {
                return isReduced(result, axes);
@@ -142,8 +144,9 @@ private:
     });
   }
 
-  /// Whether the program gets the reduced gradient where it gave its own: nobody
-  /// else needs that, and the step doesn't give the result a name of its own.
+  /// Whether the program gets the reduced gradient where it gave its own:
+  /// nobody else needs that, and the step doesn't give the result a name of its
+  /// own.
   static bool isReducedInPlace(Value gradient) {
     if (!gradient.hasOneUse())
       return false;

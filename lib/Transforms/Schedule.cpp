@@ -26,8 +26,8 @@ using namespace bagua;
 /// Bytes that an op reads and writes.
 static int64_t trafficOf(Operation *op) {
   int64_t bytes = 0;
-  for (TypeRange types : {TypeRange(op->getOperandTypes()),
-                          TypeRange(op->getResultTypes())})
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
     for (Type type : types) {
       auto tensor = cast<RankedTensorType>(type);
       bytes +=
@@ -56,8 +56,8 @@ static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
       op->getLoc(), op->getResultTypes(), op->getOperands(),
       PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
       builder.getStringAttr(name), IntegerAttr(),
-      builder.getI64IntegerAttr(bytes), cost, source, ArrayAttr(),
-      StringAttr(), ArrayAttr());
+      builder.getI64IntegerAttr(bytes), cost, source, ArrayAttr(), StringAttr(),
+      ArrayAttr());
   op->replaceAllUsesWith(compute);
   op->erase();
 }
@@ -163,15 +163,13 @@ SmallVector<size_t> StepScheduler::orderComm() {
         readyAfter[index] = std::max(readyAfter[index], readyAfter[*from]);
     order.push_back(index);
   }
-  llvm::stable_sort(order, [&](size_t a, size_t b) {
-    return readyAfter[a] < readyAfter[b];
-  });
+  llvm::stable_sort(
+      order, [&](size_t a, size_t b) { return readyAfter[a] < readyAfter[b]; });
   return order;
 }
 
 /// The rest, by when the last of its operands arrives.
-SmallVector<size_t>
-StepScheduler::orderLate(ArrayRef<Operation *> before) {
+SmallVector<size_t> StepScheduler::orderLate(ArrayRef<Operation *> before) {
   SmallVector<size_t> arrival(block.size(), 0);
   for (auto [place, op] : llvm::enumerate(before))
     arrival[block.indexOf(op)] = place;
@@ -184,13 +182,13 @@ StepScheduler::orderLate(ArrayRef<Operation *> before) {
         arrival[index] = std::max(arrival[index], arrival[*from]);
     order.push_back(index);
   }
-  llvm::stable_sort(order,
-                    [&](size_t a, size_t b) { return arrival[a] < arrival[b]; });
+  llvm::stable_sort(
+      order, [&](size_t a, size_t b) { return arrival[a] < arrival[b]; });
   return order;
 }
 
-/// Makes the first communication wait for all gradients: the stream's order does
-/// the rest.
+/// Makes the first communication wait for all gradients: the stream's order
+/// does the rest.
 void StepScheduler::delayFirst(size_t comm) {
   Operation *first = block[comm];
   SmallVector<Value> gradients;
@@ -220,7 +218,7 @@ void StepScheduler::setStreams() {
     streams.push_back(activation);
   for (auto [op, part] : llvm::zip_equal(block, parts)) {
     auto stepOp = cast<StepOpInterface>(op);
-    stepOp.setStreamAttr(stepOp.isRunByProgram()     ? compute
+    stepOp.setStreamAttr(stepOp.isRunByProgram()    ? compute
                          : part == Part::Activation ? activation
                                                     : comm);
   }

@@ -37,8 +37,8 @@ static llvm::Error errorOf(const Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// Replaces each `${option=default}` by the value given, and takes that value out
-/// of `given`.
+/// Replaces each `${option=default}` by the value given, and takes that value
+/// out of `given`.
 static llvm::Expected<std::string>
 substitute(StringRef pipeline, llvm::StringMap<std::string> &given) {
   std::string result;

@@ -2,8 +2,8 @@
 //
 // Two proofs on two unrolled steps. First, every two conflicting accesses are
 // ordered (Scheduling's HappensBefore); then all executions are alike, so it is
-// enough to play one, in block order, and to see that every read finds the bytes
-// of the value that it means.
+// enough to play one, in block order, and to see that every read finds the
+// bytes of the value that it means.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
@@ -24,7 +24,8 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// The bytes of a value: of one memory, or none where the runtime never sees it.
+/// The bytes of a value: of one memory, or none where the runtime never sees
+/// it.
 struct ByteRange {
   int32_t memory = -1;
   int64_t begin = 0;
@@ -111,8 +112,8 @@ LogicalResult ScheduleVerifier::readStreams() {
   return success();
 }
 
-/// Program and runtime share no host stream: on one of the same name, each keeps its
-/// own order only.
+/// Program and runtime share no host stream: on one of the same name, each
+/// keeps its own order only.
 int32_t ScheduleVerifier::streamOf(Operation *op) {
   auto stepOp = cast<StepOpInterface>(op);
   return 2 * streamNumbers.lookup(stepOp.getStreamAttr()) +
@@ -126,8 +127,9 @@ ByteRange ScheduleVerifier::rangeAt(PlaceAttr place, Value value) {
                    place.getOffset() + bytesOf(value)};
 }
 
-/// An argument that says no place lies in the program's tensor of its name, if the
-/// runtime or a place speaks of that; otherwise, state lies where it was left.
+/// An argument that says no place lies in the program's tensor of its name, if
+/// the runtime or a place speaks of that; otherwise, state lies where it was
+/// left.
 void ScheduleVerifier::readStatePlaces() {
   auto isTouched = [](BlockArgument argument) {
     return llvm::any_of(argument.getUsers(), [](Operation *user) {
@@ -137,14 +139,14 @@ void ScheduleVerifier::readStatePlaces() {
   };
   for (BlockArgument argument : step.getBody().getArguments()) {
     ArgumentAttr info = step.getArgument(argument.getArgNumber());
-    auto own = PlaceAttr::get(step.getContext(), PlaceKind::Named,
-                              info.getName(), 0);
+    auto own =
+        PlaceAttr::get(step.getContext(), PlaceKind::Named, info.getName(), 0);
     auto key = std::make_pair(int(PlaceKind::Named), info.getName());
     if (!info.getPlace() && (isTouched(argument) || memories.count(key)))
       ranges[argument] = rangeAt(own, argument);
   }
-  for (auto [value, index] : llvm::zip_equal(step.getYield().getValues(),
-                                             step.getStateArguments())) {
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     BlockArgument argument = step.getBody().getArgument(index);
     if (!step.getArgument(index).getPlace() && !rangeOf(argument).isSeen())
       ranges[argument] = rangeOf(value);
@@ -153,8 +155,8 @@ void ScheduleVerifier::readStatePlaces() {
 
 LogicalResult ScheduleVerifier::readPlaces() {
   for (BlockArgument argument : step.getBody().getArguments())
-    ranges[argument] = rangeAt(
-        step.getArgument(argument.getArgNumber()).getPlace(), argument);
+    ranges[argument] =
+        rangeAt(step.getArgument(argument.getArgNumber()).getPlace(), argument);
   for (Operation *op : block) {
     ArrayAttr places = cast<StepOpInterface>(op).getPlacesAttr();
     if (!places)
@@ -167,9 +169,9 @@ LogicalResult ScheduleVerifier::readPlaces() {
   for (Operation *op : block) {
     if (cast<StepOpInterface>(op).isRunByProgram())
       continue;
-    for (Value value : llvm::concat<Value>(
-             llvm::to_vector(usedOperands(op)),
-             llvm::to_vector_of<Value>(op->getResults())))
+    for (Value value :
+         llvm::concat<Value>(llvm::to_vector(usedOperands(op)),
+                             llvm::to_vector_of<Value>(op->getResults())))
       if (!rangeOf(value).isSeen())
         return op->emitOpError("has an operand or result in memory that the "
                                "runtime never sees");
@@ -185,8 +187,7 @@ LogicalResult ScheduleVerifier::verifyState() {
     ByteRange declared = rangeOf(step.getBody().getArgument(index));
     if (declared.isSeen() && !(rangeOf(value) == declared))
       return yield.emitOpError()
-             << "yields state '"
-             << step.getArgument(index).getName().getValue()
+             << "yields state '" << step.getArgument(index).getName().getValue()
              << "' in another place than its argument's";
   }
   return success();
@@ -210,13 +211,11 @@ bool ScheduleVerifier::movesNothing(Operation *op) {
   if (auto split = dyn_cast<SplitOp>(op))
     return !split.getStriped() &&
            isLaidOut(split.getOutputs(), split.getInput());
-  if (auto after = dyn_cast<AfterOp>(op))
-    return rangeOf(after.getInput()) == rangeOf(after.getOutput());
-  return false;
+  return isa<AfterOp>(op);
 }
 
-/// A bucket's tensors lie where the bucket has them, or apart from all of it. Of a
-/// whole striped bucket no tensor's elements are together.
+/// A bucket's tensors lie where the bucket has them, or apart from all of it.
+/// Of a whole striped bucket no tensor's elements are together.
 bool ScheduleVerifier::isGathered(Value bucket, ValueRange tensors,
                                   LayoutAttr striped) {
   bool isScattered =
@@ -232,14 +231,20 @@ bool ScheduleVerifier::isGathered(Value bucket, ValueRange tensors,
   return true;
 }
 
-/// An op writes while it reads. So its results lie apart from each other, and from
-/// its operands unless it works element by element and takes exactly their bytes.
+/// An op writes while it reads. So its results lie apart from each other, and
+/// from its operands unless it works element by element and takes exactly their
+/// bytes.
 LogicalResult ScheduleVerifier::verifyInPlace(Operation *op) {
-  if (cast<StepOpInterface>(op).isRunByProgram() || isa<AfterOp>(op))
+  if (cast<StepOpInterface>(op).isRunByProgram())
     return success();
-  bool isElementwise =
-      isa<AllReduceOp, ReduceOp, BroadcastOp, SliceOp, CastOp, LinearOp, SgdOp,
-          AdamOp, AdamApplyOp>(op);
+  if (auto after = dyn_cast<AfterOp>(op)) {
+    if (rangeOf(after.getOutput()) == rangeOf(after.getInput()))
+      return success();
+    return op->emitOpError("moves nothing, so it expects its result in its "
+                           "operand's place, found it in another");
+  }
+  bool isElementwise = isa<AllReduceOp, ReduceOp, BroadcastOp, SliceOp, CastOp,
+                           LinearOp, SgdOp, AdamOp, AdamApplyOp>(op);
   auto concat = dyn_cast<ConcatOp>(op);
   auto split = dyn_cast<SplitOp>(op);
   bool isGood = true;
@@ -284,8 +289,8 @@ void ScheduleVerifier::addAccesses(int32_t task, Operation *op) {
 void ScheduleVerifier::addCopy(int32_t copy) {
   auto first = static_cast<int32_t>(copy * block.size());
   llvm::DenseMap<Value, Value> yielded;
-  for (auto [value, index] : llvm::zip_equal(step.getYield().getValues(),
-                                             step.getStateArguments()))
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
     yielded[step.getBody().getArgument(index)] = value;
   for (auto [index, op] : llvm::enumerate(block)) {
     auto task = static_cast<int32_t>(first + index);
@@ -326,8 +331,8 @@ LogicalResult ScheduleVerifier::verifyOrder() {
   InFlightDiagnostic diagnostic =
       later->emitOpError() << (b.writes ? "writes" : "reads") << " bytes "
                            << std::max(a.begin, b.begin) << " to "
-                           << std::min(a.end, b.end) << " of '" << memory
-                           << "'" << (crosses ? " in the next step" : "")
+                           << std::min(a.end, b.end) << " of '" << memory << "'"
+                           << (crosses ? " in the next step" : "")
                            << ", unordered with another op";
   diagnostic.attachNote(earlier->getLoc())
       << "which " << (a.writes ? "writes" : "reads") << " them on stream '"

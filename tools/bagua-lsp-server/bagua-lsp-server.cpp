@@ -12,5 +12,6 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<bagua::BaguaDialect>();
-  return failed(mlir::MlirLspServerMain(argc, argv, registry)) ? EXIT_FAILURE : EXIT_SUCCESS;
+  return failed(mlir::MlirLspServerMain(argc, argv, registry)) ? EXIT_FAILURE
+                                                               : EXIT_SUCCESS;
 }

@@ -15,5 +15,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<bagua::BaguaDialect>();
   mlir::MLIRContext context(registry);
-  return failed(mlir::mlirReduceMain(argc, argv, context)) ? EXIT_FAILURE : EXIT_SUCCESS;
+  return failed(mlir::mlirReduceMain(argc, argv, context)) ? EXIT_FAILURE
+                                                           : EXIT_SUCCESS;
 }

@@ -182,8 +182,8 @@ void forEachBlock(int64_t begin, int64_t count, Work work) {
 template <typename T>
 void generateBlock(uint64_t key, int64_t begin, int64_t count,
                    typename T::Stored *output) {
-  uint64_t seed = mix(key + static_cast<uint64_t>(begin / kBlock) *
-                                0x9e3779b97f4a7c15);
+  uint64_t seed =
+      mix(key + static_cast<uint64_t>(begin / kBlock) * 0x9e3779b97f4a7c15);
   auto high = static_cast<uint32_t>(seed >> 32);
   auto low = static_cast<uint32_t>(seed);
   auto first = static_cast<uint32_t>(begin % kBlock);

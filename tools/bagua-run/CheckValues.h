@@ -23,8 +23,8 @@ namespace bagua::run {
 uint64_t valueKey(const std::string &tensor, int64_t rank, int64_t step);
 
 /// Elements [begin, begin + count) of the values `key`. Floating-point values
-/// have full mantissas and magnitudes in [0.25, 4), so that sums round and their
-/// order shows; about 0.5 ns an element.
+/// have full mantissas and magnitudes in [0.25, 4), so that sums round and
+/// their order shows; about 0.5 ns an element.
 void generateValues(DataType type, uint64_t key, int64_t begin, int64_t count,
                     std::byte *output);
 

@@ -1,4 +1,5 @@
-//===- Checker.cpp - Whether a rank gets the numbers that the plan promises ===//
+//===- Checker.cpp - Whether a rank gets the numbers that the plan promises
+//===//
 //
 // Expected values are computed piece by piece and never kept.
 //
@@ -87,9 +88,8 @@ void RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
 
 void RankChecker::check(uint32_t tensor, const std::byte *data) {
   int64_t relation = relationOf[tensor];
-  uint32_t of = relation < 0
-                    ? tensor
-                    : plan.root().contract()->Get(relation)->of();
+  uint32_t of =
+      relation < 0 ? tensor : plan.root().contract()->Get(relation)->of();
   int64_t step = filled[of];
   if (step <= lastChecked[tensor])
     return; // the program looks at it again
@@ -143,10 +143,9 @@ void RankChecker::checkRelation(uint32_t number, int64_t step,
   const fb::Relation &relation = *plan.root().contract()->Get(number);
   bool isEqual = isEqualInGroup(plan, relation);
   if (isEqual)
-    digests[{number, step}] =
-        digest(data, localElements(plan, relation.tensor(), rank) *
-                         dataTypeBytes(
-                             typeOf(tensorAt(plan, relation.tensor()))));
+    digests[{number, step}] = digest(
+        data, localElements(plan, relation.tensor(), rank) *
+                  dataTypeBytes(typeOf(tensorAt(plan, relation.tensor()))));
   if (relation.relation() == fb::RelationKind::AllToAll)
     checkAllToAll(relation, step, data);
   else if (!isEqual ||
@@ -160,10 +159,9 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
   std::vector<uint64_t> keys;
   for (int64_t member : plan.topology().groupOf(rank, axesOf(relation)))
     keys.push_back(keyOf(relation.of(), member, step));
-  ElementRange range =
-      runtime::workerRange(elementsOf(tensor),
-                           runtime::readLayout(tensor.layout()),
-                           plan.cluster(), rank);
+  ElementRange range = runtime::workerRange(
+      elementsOf(tensor), runtime::readLayout(tensor.layout()), plan.cluster(),
+      rank);
   compare(relation.tensor(), step, range.size(), data,
           [&](int64_t begin, int64_t count, std::byte *output) {
             expectReduced(typeOf(tensor),
@@ -176,8 +174,7 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
 void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
                                 const std::byte *data) {
   const fb::Tensor &of = tensorAt(plan, relation.of());
-  std::vector<int64_t> group =
-      plan.topology().groupOf(rank, axesOf(relation));
+  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
   auto size = static_cast<int64_t>(group.size());
   int64_t position = plan.topology().positionInGroup(rank, axesOf(relation));
   std::vector<uint64_t> keys;
@@ -196,29 +193,28 @@ void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
   }
   DataType type = typeOf(of);
   int64_t bytes = dataTypeBytes(type);
-  compare(relation.tensor(), step, elementsOf(of), data,
-          [&](int64_t begin, int64_t count, std::byte *output) {
-            for (int64_t i = begin; i < begin + count;) {
-              int64_t run = i / concatInner;
-              int64_t inRun = i % concatInner;
-              int64_t member = run % size;
-              int64_t inBlock = run / size * concatInner + inRun;
-              int64_t inSplit = inBlock % splitInner;
-              int64_t source =
-                  (inBlock / splitInner * size + position) * splitInner +
-                  inSplit;
-              int64_t length =
-                  std::min({concatInner - inRun, splitInner - inSplit,
-                            begin + count - i});
-              generateValues(type, keys[member], source, length,
-                             output + (i - begin) * bytes);
-              i += length;
-            }
-          });
+  compare(
+      relation.tensor(), step, elementsOf(of), data,
+      [&](int64_t begin, int64_t count, std::byte *output) {
+        for (int64_t i = begin; i < begin + count;) {
+          int64_t run = i / concatInner;
+          int64_t inRun = i % concatInner;
+          int64_t member = run % size;
+          int64_t inBlock = run / size * concatInner + inRun;
+          int64_t inSplit = inBlock % splitInner;
+          int64_t source =
+              (inBlock / splitInner * size + position) * splitInner + inSplit;
+          int64_t length = std::min(
+              {concatInner - inRun, splitInner - inSplit, begin + count - i});
+          generateValues(type, keys[member], source, length,
+                         output + (i - begin) * bytes);
+          i += length;
+        }
+      });
 }
 
-CheckResult mergeChecks(const Plan &plan,
-                        const std::vector<RankChecker> &ranks, int64_t steps) {
+CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
+                        int64_t steps) {
   CheckResult result;
   for (const RankChecker &rank : ranks) {
     result.passed &= rank.found.passed;
@@ -229,15 +225,14 @@ CheckResult mergeChecks(const Plan &plan,
   for (const RankChecker &rank : ranks)
     for (auto &[place, found] : rank.digests) {
       const fb::Relation &relation = *plan.root().contract()->Get(place.first);
-      int64_t first =
-          plan.topology().groupOf(rank.rank, axesOf(relation))[0];
+      int64_t first = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
       auto other = ranks[first].digests.find(place);
       if (other != ranks[first].digests.end() && other->second != found)
-        result.fail(0, absl::StrFormat(
-                           "tensor '%s' in step %d: rank %d has other bits "
-                           "than rank %d",
-                           tensorAt(plan, relation.tensor()).name()->str(),
-                           place.second, rank.rank, first));
+        result.fail(
+            0, absl::StrFormat("tensor '%s' in step %d: rank %d has other bits "
+                               "than rank %d",
+                               tensorAt(plan, relation.tensor()).name()->str(),
+                               place.second, rank.rank, first));
     }
 
   // What the contract names, and what the program gives without any relation.

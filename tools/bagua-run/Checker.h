@@ -1,8 +1,8 @@
 //===- Checker.h - Whether a rank gets the numbers that the plan promises -===//
 //
 // Goes by the plan's contract and by nothing else of it: what the instructions
-// do is what is being checked. Each rank fills what it gives and looks at what it
-// takes back; where the contract says that a group's ranks get the same, the
+// do is what is being checked. Each rank fills what it gives and looks at what
+// it takes back; where the contract says that a group's ranks get the same, the
 // first one compares with the contract and the others' digests with its.
 //
 //===----------------------------------------------------------------------===//
@@ -49,9 +49,9 @@ public:
   const CheckResult &result() const { return found; }
 
 private:
-  friend CheckResult
-  mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
-              int64_t steps);
+  friend CheckResult mergeChecks(const Plan &plan,
+                                 const std::vector<RankChecker> &ranks,
+                                 int64_t steps);
 
   void checkRelation(uint32_t number, int64_t step, const std::byte *data);
   void checkReduced(const runtime::fb::Relation &relation, int64_t step,
@@ -80,8 +80,8 @@ private:
 
 /// Compares the ranks with each other, and looks for tensors that were not
 /// checked in each of `steps` steps.
-CheckResult mergeChecks(const Plan &plan,
-                        const std::vector<RankChecker> &ranks, int64_t steps);
+CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
+                        int64_t steps);
 
 /// Elements of a tensor that a rank stores.
 int64_t localElements(const Plan &plan, uint32_t tensor, int64_t rank);

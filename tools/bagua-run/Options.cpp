@@ -56,7 +56,9 @@ const std::vector<Flag> &flags() {
       {"time-scale", "X",
        "factor on the predicted times of the program's\n"
        "compute (default 1; 0: none)",
-       [](Options &o, auto &text) { return setNumber(o.timeScale, text, true); }},
+       [](Options &o, auto &text) {
+         return setNumber(o.timeScale, text, true);
+       }},
       {"trace", "F.json", "write a Chrome trace of the run",
        [](Options &o, auto &text) {
          o.trace = text;
@@ -109,7 +111,8 @@ parseOptions(const std::vector<std::string> &arguments) {
     std::string value = hasValue ? argument.substr(equals + 1) : "";
     if (flag->value && !hasValue) {
       if (i + 1 == arguments.size())
-        return invalid(absl::StrCat("--", name, " needs a value ", flag->value));
+        return invalid(
+            absl::StrCat("--", name, " needs a value ", flag->value));
       value = arguments[++i];
     }
     if (!flag->set(options, value))
@@ -120,11 +123,12 @@ parseOptions(const std::vector<std::string> &arguments) {
 }
 
 std::string helpText() {
-  std::string text =
-      "usage: bagua-run [flag...] [PLAN.bagua]\n\n"
-      "Replays a plan: ranks run the plan's program with synthetic compute and\n"
-      "communicate as the plan says. Reads standard input without a plan, or for"
-      " -.\n\n";
+  std::string text = "usage: bagua-run [flag...] [PLAN.bagua]\n\n"
+                     "Replays a plan: ranks run the plan's program with "
+                     "synthetic compute and\n"
+                     "communicate as the plan says. Reads standard input "
+                     "without a plan, or for"
+                     " -.\n\n";
   for (const Flag &flag : flags()) {
     std::string name = absl::StrCat("--", flag.name, flag.value ? "=" : "",
                                     flag.value ? flag.value : "");

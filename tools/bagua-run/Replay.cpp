@@ -70,7 +70,8 @@ public:
   Rank(std::shared_ptr<const Plan> loaded, const ReplayOptions &replayOptions,
        int rank)
       : plan(std::move(loaded)), options(replayOptions), number(rank),
-        checker(*plan, rank), isPending(plan->root().tensors()->size(), false) {}
+        checker(*plan, rank), isPending(plan->root().tensors()->size(), false) {
+  }
 
   absl::Status run(std::unique_ptr<runtime::World> world);
 
@@ -188,7 +189,10 @@ void Rank::compute(const fb::ProgramOp &op) {
   if (deviceNs > begin)
     std::this_thread::sleep_for(std::chrono::nanoseconds(deviceNs - begin));
   if (options.trace)
-    options.trace->add({op.name()->str(), number, 0, begin,
+    options.trace->add({op.name()->str(),
+                        number,
+                        0,
+                        begin,
                         TraceWriter::nowNs() - begin,
                         {{"cost_ns", op.cost_ns()}}});
 }
@@ -273,8 +277,7 @@ absl::Status Rank::drain(bool checks) {
 absl::Status Rank::runSteps(int64_t count, bool checks) {
   for (int64_t i = 0; i < count; ++i) {
     int64_t begin = TraceWriter::nowNs();
-    if (absl::Status status = runStep(stepCount++, checks);
-        !status.ok())
+    if (absl::Status status = runStep(stepCount++, checks); !status.ok())
       return status;
     if (i + 1 == count) {
       // The last step pays for what its successors would have waited for.

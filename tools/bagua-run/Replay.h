@@ -44,8 +44,8 @@ struct ReplayResult {
   std::optional<CheckResult> check;
 };
 
-/// Runs all ranks of the plan in this process. The error is the first one of any
-/// rank; an exception on a rank becomes one that names the rank.
+/// Runs all ranks of the plan in this process. The error is the first one of
+/// any rank; an exception on a rank becomes one that names the rank.
 absl::StatusOr<ReplayResult> replay(std::shared_ptr<const Plan> plan,
                                     const ReplayOptions &options);
 

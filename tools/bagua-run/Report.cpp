@@ -89,8 +89,8 @@ std::string shapeOf(const Plan &plan) {
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *plan.root().cluster()->axes())
     axes.push_back(absl::StrCat(axis->name()->str(), "=", axis->size()));
-  std::string text = absl::StrCat(plan.topology().ranks(), " (",
-                                  absl::StrJoin(axes, ", "));
+  std::string text =
+      absl::StrCat(plan.topology().ranks(), " (", absl::StrJoin(axes, ", "));
   if (plan.topology().servers() > 0)
     absl::StrAppend(&text, ", ", plan.topology().servers(), " servers");
   return text + "), threads of this process";
@@ -124,14 +124,15 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   absl::StrAppendFormat(&out, "\nranks          %s\n", shapeOf(plan));
   absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
                         totals.tensors, bytesToString(totals.tensorBytes));
-  absl::StrAppendFormat(&out, "buckets        %d collectives, %d instructions\n",
+  absl::StrAppendFormat(&out,
+                        "buckets        %d collectives, %d instructions\n",
                         totals.collectives, totals.instructions);
   absl::StrAppendFormat(&out, "bytes sent     %s a rank and step\n",
                         bytesToString(result.bytesSent));
-  absl::StrAppendFormat(&out,
-                        "step time      %s median, %s min, %s max of %d steps\n",
-                        timeToString(step.median), timeToString(step.min),
-                        timeToString(step.max), result.stepNs.size());
+  absl::StrAppendFormat(
+      &out, "step time      %s median, %s min, %s max of %d steps\n",
+      timeToString(step.median), timeToString(step.min), timeToString(step.max),
+      result.stepNs.size());
   if (totals.computeNs > 0)
     absl::StrAppendFormat(&out, "  compute      %s (synthetic: slept)\n",
                           timeToString(totals.computeNs));

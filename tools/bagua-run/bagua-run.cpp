@@ -58,8 +58,8 @@ absl::StatusOr<bool> runPlan(const Options &options) {
     return status;
   TraceWriter trace;
   ReplayOptions replayOptions;
-  replayOptions.timeout = std::chrono::nanoseconds(
-      std::llround(options.timeoutSeconds * 1e9));
+  replayOptions.timeout =
+      std::chrono::nanoseconds(std::llround(options.timeoutSeconds * 1e9));
   replayOptions.check = options.check;
   replayOptions.steps = options.steps;
   replayOptions.timeScale = options.timeScale;

@@ -16,16 +16,15 @@ using namespace mlir;
 using namespace bagua;
 
 /// Reads the plan in the source and prints what `print` makes of it.
-static LogicalResult
-printPlan(const std::shared_ptr<llvm::SourceMgr> &sources,
-          llvm::raw_ostream &output, MLIRContext *context,
-          std::string (*print)(const runtime::Plan &)) {
+static LogicalResult printPlan(const std::shared_ptr<llvm::SourceMgr> &sources,
+                               llvm::raw_ostream &output, MLIRContext *context,
+                               std::string (*print)(const runtime::Plan &)) {
   const llvm::MemoryBuffer *buffer =
       sources->getMemoryBuffer(sources->getMainFileID());
   auto plan = runtime::Plan::fromBytes(buffer->getBuffer().str());
   if (!plan.ok())
-    return emitError(FileLineColLoc::get(context,
-                                         buffer->getBufferIdentifier(), 0, 0))
+    return emitError(FileLineColLoc::get(context, buffer->getBufferIdentifier(),
+                                         0, 0))
            << std::string(plan.status().message());
   output << print(**plan);
   return success();

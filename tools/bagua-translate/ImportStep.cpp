@@ -72,10 +72,10 @@ static void printSummary(const StepSummary &summary,
            << '\n';
     return;
   }
-  output << "step " << summary.name << ": " << summary.parameters
-         << " params, " << summary.gradients << " gradients of "
-         << summary.gradientBytes << " bytes, " << summary.allReducesFound
-         << " all_reduces, " << summary.computeOps << " compute ops of "
+  output << "step " << summary.name << ": " << summary.parameters << " params, "
+         << summary.gradients << " gradients of " << summary.gradientBytes
+         << " bytes, " << summary.allReducesFound << " all_reduces, "
+         << summary.computeOps << " compute ops of "
          << llvm::format("%.2f", double(summary.flops) * 1e-9) << " GFLOP\n";
 }
 

@@ -13,8 +13,12 @@ int main(int argc, char **argv) {
   bagua::registerImports();
   bagua::registerPlanTranslations();
   return failed(mlir::mlirTranslateMain(
-      argc, argv,
-      "bagua-translate: imports training steps, exports and prints plans\n\n"
-      "  bagua-translate --import-stablehlo step.mlir | bagua-opt "
-      "--bagua-strategy=ddp | bagua-translate --export-plan -o step.bagua\n")) ? EXIT_FAILURE : EXIT_SUCCESS;
+             argc, argv,
+             "bagua-translate: imports training steps, exports and prints "
+             "plans\n\n"
+             "  bagua-translate --import-stablehlo step.mlir | bagua-opt "
+             "--bagua-strategy=ddp | bagua-translate --export-plan -o "
+             "step.bagua\n"))
+             ? EXIT_FAILURE
+             : EXIT_SUCCESS;
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProofReport.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -26,8 +27,9 @@ std::string bagua::proofs::ruleOf(StringRef message) {
   std::string rule;
   bool isQuoted = false;
   int depth = 0;
-  for (char c : message) {
-    if (c == '\'') {
+  for (auto [index, c] : llvm::enumerate(message)) {
+    bool opens = !isQuoted && (index == 0 || message[index - 1] == ' ');
+    if (c == '\'' && (isQuoted || opens)) {
       rule += isQuoted ? "_" : "";
       isQuoted = !isQuoted;
       continue;

@@ -12,8 +12,8 @@ namespace {
 class ScheduleWriter {
 public:
   explicit ScheduleWriter(Random &random)
-      : random(random), layers(random.between(1, 4)),
-        commStreams(random.between(1, 2)) {}
+      : random(random), layers(random.between(2, 4)),
+        commStreams(random.chance(60) ? 1 : 2) {}
 
   std::string write();
 
@@ -24,7 +24,8 @@ private:
   void writeShardedLayer(int layer);
   std::string writeStaged(int layer, std::string value);
   std::string inOrder(const std::string &value, const std::string &place,
-                      const std::string &type, const std::string &needed);
+                      const std::string &type, const std::string &needed,
+                      bool isImplied = false);
 
   void line(const std::string &text) { body += "  " + text + "\n"; }
   static std::string number(int value) { return std::to_string(value); }
@@ -79,8 +80,8 @@ void ScheduleWriter::writeBackward(int layer) {
 std::string ScheduleWriter::inOrder(const std::string &value,
                                     const std::string &place,
                                     const std::string &type,
-                                    const std::string &needed) {
-  if (needed.empty() || random.chance(8))
+                                    const std::string &needed, bool isImplied) {
+  if (needed.empty() || random.chance(isImplied ? 80 : 8))
     return value;
   std::string result = fresh();
   line(result + " = bagua.after " + value + " [" + needed + "] on " + comm() +
@@ -92,7 +93,8 @@ std::string ScheduleWriter::inOrder(const std::string &value,
 /// Through staging memory that all layers share: a copy in, the collective, a
 /// copy out.
 std::string ScheduleWriter::writeStaged(int layer, std::string value) {
-  value = inOrder(value, gradient(layer), type(layer), lastStaged);
+  value = inOrder(value, gradient(layer), type(layer), lastStaged,
+                  /*isImplied=*/commStreams == 1);
   std::string staged = fresh(), reduced = fresh(), back = fresh();
   line(staged + " = bagua.concat " + value + " on " + comm() +
        " at [staging:0] : " + type(layer) + " -> " + type(layer));
@@ -107,7 +109,7 @@ std::string ScheduleWriter::writeStaged(int layer, std::string value) {
 
 void ScheduleWriter::writeLayer(int layer) {
   std::string i = number(layer), value = "%g" + i;
-  if (random.chance(50)) {
+  if (random.chance(75)) {
     value = writeStaged(layer, value);
   } else {
     std::string reduced = fresh();
@@ -158,9 +160,14 @@ std::string ScheduleWriter::write() {
   line("%d" + number(layers) + " = bagua.compute backward \"loss\"(%a" +
        number(layers - 1) +
        ") on compute at [program] : (tensor<4xf32>) -> (tensor<4xf32>)");
-  bool isSharded = random.chance(30);
-  for (int i = layers; i-- > 0;) {
+  bool isSharded = random.chance(20);
+  // Layer by layer, or all of backward first.
+  bool isBsp = random.chance(50);
+  for (int i = layers; isBsp && i-- > 0;)
     writeBackward(i);
+  for (int i = layers; i-- > 0;) {
+    if (!isBsp)
+      writeBackward(i);
     if (isSharded)
       writeShardedLayer(i);
     else

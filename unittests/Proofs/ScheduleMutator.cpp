@@ -131,18 +131,33 @@ bool ScheduleMutator::removeAfter() {
   return true;
 }
 
+/// To another place between the last op that it uses and the first that uses
+/// it; now and then anywhere.
 bool ScheduleMutator::changeOrder() {
-  if (ops.size() < 2)
+  size_t index = random.below(ops.size());
+  Operation *op = ops[index];
+  size_t first = index, last = index;
+  while (first > 0 && !llvm::is_contained(ops[first - 1]->getUsers(), op))
+    --first;
+  while (last + 1 < ops.size() &&
+         !llvm::is_contained(op->getUsers(), ops[last + 1]))
+    ++last;
+  size_t target = random.chance(95) ? random.between(first, last)
+                                    : random.below(ops.size());
+  if (target == index)
     return false;
-  Operation *op = random.pick(ops), *other = random.pick(ops);
-  if (op == other || op->getNextNode() == other)
-    return false;
-  op->moveBefore(other);
+  if (target < index)
+    op->moveBefore(ops[target]);
+  else
+    op->moveAfter(ops[target]);
   return true;
 }
 
 bool ScheduleMutator::changeStream() {
+  // What the program runs has one stream; moving it means little.
   auto op = cast<StepOpInterface>(random.pick(ops));
+  if (op.isRunByProgram() && random.chance(80))
+    return false;
   ArrayAttr streams = step.getStreamsAttr();
   auto stream = cast<StringAttr>(streams[random.below(streams.size())]);
   if (stream == op.getStreamAttr())

@@ -215,6 +215,8 @@ ScheduleOracle::copiesOf(Operation *op) {
 /// Bytes that stay where they are are not accessed.
 std::map<Address, Use> ScheduleOracle::usesOf(Operation *op) {
   std::map<Address, Use> uses;
+  if (isa<AfterOp>(op))
+    return uses; // it only waits
   auto copies = copiesOf(op);
   for (auto &[from, to] : copies)
     if (from != to) {
@@ -240,8 +242,8 @@ std::map<Address, Use> ScheduleOracle::usesOf(Operation *op) {
 /// Whether an op may write a byte before it has read it. Where each element is
 /// made of the elements beside it, the same place is safe.
 bool ScheduleOracle::overwritesItself(Operation *op) {
-  if (isa<ComputeOp>(op))
-    return false; // the program's own business
+  if (isa<ComputeOp, AfterOp>(op))
+    return false; // the program's own business; nothing
   auto copies = copiesOf(op);
   std::map<Address, Address> sources;
   std::set<Address> targets;
@@ -365,8 +367,9 @@ bool ScheduleOracle::execute(const std::vector<size_t> &order) {
       write(argument, idealOf(argument, 0));
   for (size_t task : order) {
     auto [op, copy] = tasks[task];
-    for (Value operand : isa<AfterOp>(op) ? op->getOperands().take_front()
-                                          : op->getOperands()) {
+    if (isa<AfterOp>(op))
+      continue; // its result is what lies there
+    for (Value operand : op->getOperands()) {
       const auto &at = locations[operand];
       auto argument = dyn_cast<BlockArgument>(operand);
       if (!at || (argument && !isState(argument)))

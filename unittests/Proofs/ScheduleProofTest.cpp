@@ -160,10 +160,17 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
     for (const Strategy &strategy : getStrategies())
       addCompiled(text, strategy.name);
   }
-  addByHand(200);
+  size_t compiled = originals.size();
+  addByHand(300);
+  auto pickOriginal = [&]() -> ModuleOp {
+    size_t index = random.chance(25)
+                       ? random.below(compiled)
+                       : compiled + random.below(originals.size() - compiled);
+    return *originals[index];
+  };
   ProofReport report("schedule");
   while (report.mutants() < 10000 && !HasFatalFailure())
-    if (auto verdict = tryMutant(*originals[random.below(originals.size())]))
+    if (auto verdict = tryMutant(pickOriginal()))
       report.add(*verdict);
   std::cout << report.str();
   EXPECT_EQ(report.missed(), 0);

@@ -9,7 +9,6 @@
 #include "Reference.h"
 #include "SessionHarness.h"
 #include "StepSchedule.h"
-#include "UpdateKernels.h"
 
 #include "bagua/Support/Parts.h"
 #include "bagua/Support/Peers.h"
@@ -279,14 +278,6 @@ TEST_P(ExecutorTest, ExchangeShiftOne) {
     }
 }
 
-TEST(PeersTest, ShiftOneIsSymmetric) {
-  for (int64_t size : {2, 4, 6, 8, 64})
-    for (int64_t step : {int64_t{0}, int64_t{1}, int64_t{7}, int64_t{1} << 40})
-      for (int64_t member = 0; member < size; ++member)
-        EXPECT_EQ(shiftOnePeer(shiftOnePeer(member, size, step), size, step),
-                  member);
-}
-
 //===----------------------------------------------------------------------===//
 // Servers
 //===----------------------------------------------------------------------===//
@@ -310,8 +301,8 @@ void checkPushPull(int workers, const ServerCase &servers) {
   plan.addTensor("g", {101});
   uint32_t out = plan.addResult("out", {101});
   plan.addArena("served", 4096);
-  uint32_t s = plan.inArena(0, 0, 101, fb::DataType::Float32,
-                            {server(servers.server)});
+  uint32_t s =
+      plan.inArena(0, 0, 101, fb::DataType::Float32, {server(servers.server)});
   uint32_t push = plan.addOp(Opcode::Push, {plan.whole(0)}, {s}, {0});
   plan.op(push).kind = fb::ReduceKind::Mean;
   plan.addOp(Opcode::Pull, {s}, {plan.whole(out)}, {0});
@@ -323,9 +314,13 @@ void checkPushPull(int workers, const ServerCase &servers) {
 }
 
 TEST_P(ExecutorTest, PushAndPull) {
-  for (const ServerCase &servers : std::vector<ServerCase>{
-           {1, false, -1}, {2, false, -1}, {2, false, 1}, {0, true, -1},
-           {0, true, 0}, {1, true, -1}, {2, true, 2}})
+  for (const ServerCase &servers : std::vector<ServerCase>{{1, false, -1},
+                                                           {2, false, -1},
+                                                           {2, false, 1},
+                                                           {0, true, -1},
+                                                           {0, true, 0},
+                                                           {1, true, -1},
+                                                           {2, true, 2}})
     checkPushPull(ranks(), servers);
 }
 
@@ -348,8 +343,8 @@ TEST(ExecutorServerTest, PushOfShards) {
   plan.addOp(Opcode::AllGather, {back}, {plan.whole(out)}, {1});
   Results results = runSteps(plan);
   std::vector<Floats> all = allInputs(6, 0, 100);
-  Floats expected = sumOf({sumOf({all[0], all[1], all[2]}),
-                           sumOf({all[3], all[4], all[5]})});
+  Floats expected =
+      sumOf({sumOf({all[0], all[1], all[2]}), sumOf({all[3], all[4], all[5]})});
   for (int rank = 0; rank < 6; ++rank)
     EXPECT_EQ(results[0][rank][out], expected);
 }
@@ -365,15 +360,16 @@ TEST(ExecutorServerTest, UpdateOnServers) {
   plan.tensor(param).given_by_program = false;
   uint32_t out = plan.addResult("out", {11});
   plan.addArena("pool", 4096);
-  uint32_t pushed =
-      plan.inArena(0, 0, 11, fb::DataType::Float32, {server()});
+  uint32_t pushed = plan.inArena(0, 0, 11, fb::DataType::Float32, {server()});
   uint32_t w = plan.whole(param);
   plan.addOp(Opcode::Push, {plan.whole(0)}, {pushed}, {0});
   plan.addOp(Opcode::Sgd, {w, pushed, plan.whole(rate)}, {w});
   plan.addOp(Opcode::Pull, {w}, {plan.whole(out)}, {0});
   runAll(plan.load(), [&](RankContext &rank) -> absl::Status {
     bool isServer = rank.rank() >= 3;
-    EXPECT_EQ(rank.count<float>(param), !isServer ? 0 : rank.rank() == 3 ? 6 : 5);
+    EXPECT_EQ(rank.count<float>(param), !isServer          ? 0
+                                        : rank.rank() == 3 ? 6
+                                                           : 5);
     *rank.data<float>(rate) = 0.5f;
     BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
     BAGUA_RETURN_IF_ERROR(rank.give(rate));
@@ -399,8 +395,7 @@ TEST(ExecutorHierarchyTest, RailAndLeader) {
   plan.addTensor("leader", {101});
   plan.addArena("pool", 4096);
   uint32_t rail = plan.whole(0), leader = plan.whole(1);
-  uint32_t part =
-      plan.inArena(0, 0, 101, fb::DataType::Float32, {shard({1})});
+  uint32_t part = plan.inArena(0, 0, 101, fb::DataType::Float32, {shard({1})});
   uint32_t onRoot =
       plan.inArena(0, 1024, 101, fb::DataType::Float32, {root({1})});
   plan.addOp(Opcode::ReduceScatter, {rail}, {part}, {1});
@@ -440,8 +435,8 @@ TEST(ExecutorHierarchyTest, NestedShards) {
     plan.addOp(Opcode::AllGather, {outer}, {g}, {1});
     Results results = runSteps(plan);
     std::vector<Floats> all = allInputs(6, 0, count);
-    Floats expected = sumOf({sumOf({all[0], all[1], all[2]}),
-                             sumOf({all[3], all[4], all[5]})});
+    Floats expected = sumOf(
+        {sumOf({all[0], all[1], all[2]}), sumOf({all[3], all[4], all[5]})});
     for (int rank = 0; rank < 6; ++rank) {
       EXPECT_EQ(results[0][rank][0], expected);
       EXPECT_EQ(results[0][rank][sliced],
@@ -542,8 +537,8 @@ TEST(ExecutorUpdateTest, SgdWithAndWithoutMomentum) {
   plan.addTensor("lr", {}, fb::Role::Input);
   uint32_t w = plan.whole(0), m = plan.whole(1), g = plan.whole(2);
   uint32_t u = plan.whole(3);
-  plan.op(plan.addOp(Opcode::Sgd, {w, m, g, plan.whole(4)}, {w, m})).constants =
-      {0.9f};
+  plan.op(plan.addOp(Opcode::Sgd, {w, m, g, plan.whole(4)}, {w, m}))
+      .constants = {0.9f};
   plan.addOp(Opcode::Sgd, {u, g, plan.whole(4)}, {u});
   Results results = runSteps(plan);
   float rate = input(0, 4, 0);
@@ -596,8 +591,7 @@ TEST_P(AdamTest, AgreesWithItsDefinition) {
         if (GetParam().correction == fb::BiasCorrection::None)
           ew[i] = ew[i] - kRate * em[i] / (std::sqrt(ev[i]) + kEps);
         else if (GetParam().correction == fb::BiasCorrection::Moments)
-          ew[i] = ew[i] -
-                  kRate * (em[i] / c1) / (std::sqrt(ev[i] / c2) + kEps);
+          ew[i] = ew[i] - kRate * (em[i] / c1) / (std::sqrt(ev[i] / c2) + kEps);
         else
           ew[i] = ew[i] - kRate * std::sqrt(c2) / c1 * em[i] /
                               (std::sqrt(ev[i]) + kEps);
@@ -635,74 +629,6 @@ TEST(ExecutorUpdateTest, AdamApplyLeavesMomentsAlone) {
     EXPECT_TRUE(isNan || results[0][0][0][i] == expected);
     EXPECT_EQ(results[0][0][1][i], input(0, 1, i));
   }
-}
-
-/// float64 is computed in its own type.
-TEST(UpdateKernelsTest, Float64) {
-  double w = 1.0 + 0x1p-40, g = 0x1p-45;
-  SgdArguments a = {};
-  a.weight = reinterpret_cast<std::byte *>(&w);
-  a.gradient = reinterpret_cast<std::byte *>(&g);
-  a.newWeight = reinterpret_cast<std::byte *>(&w);
-  a.learningRate = 1.0;
-  sgdKernel(DataType::Float64, a, 1);
-  EXPECT_EQ(w, 1.0 + 0x1p-40 - 0x1p-45);
-}
-
-//===----------------------------------------------------------------------===//
-// Casts
-//===----------------------------------------------------------------------===//
-
-TEST(HalfTypesTest, AgreeWithTheirDefinition) {
-  for (uint32_t bits = 0; bits < 65536; ++bits) {
-    auto half = static_cast<uint16_t>(bits);
-    double f16 = decodeFloat16(half, kFloat16Layout);
-    double bf16 = decodeFloat16(half, kBFloat16Layout);
-    if (f16 == f16) {
-      ASSERT_EQ(floatFromFloat16(half), f16);
-      ASSERT_EQ(float16FromFloat(floatFromFloat16(half)), half);
-    }
-    if (bf16 == bf16) {
-      ASSERT_EQ(floatFromBFloat16(half), bf16);
-      ASSERT_EQ(bfloat16FromFloat(floatFromBFloat16(half)), half);
-    }
-  }
-  std::mt19937_64 random(3);
-  for (int i = 0; i < 20000; ++i) {
-    float value = floatFromBits(static_cast<uint32_t>(random()));
-    if (i % 2)
-      value = std::ldexp(1.0f + float(random() % 4096) / 4096,
-                         int(random() % 45) - 27);
-    if (value != value)
-      continue;
-    ASSERT_EQ(float16FromFloat(value), encodeFloat16(value, kFloat16Layout));
-    ASSERT_EQ(bfloat16FromFloat(value), encodeFloat16(value, kBFloat16Layout));
-  }
-  EXPECT_NE(floatFromFloat16(float16FromFloat(NAN)),
-            floatFromFloat16(float16FromFloat(NAN)));
-}
-
-TEST(CastTest, FloatsAndIntegers) {
-  auto cast = [](auto from, DataType fromType, auto to, DataType toType) {
-    castKernel(fromType, reinterpret_cast<const std::byte *>(&from), toType,
-               reinterpret_cast<std::byte *>(&to), 1);
-    return to;
-  };
-  EXPECT_EQ(cast(2.5f, DataType::Float32, int32_t(), DataType::Int32), 2);
-  EXPECT_EQ(cast(3.5f, DataType::Float32, int8_t(), DataType::Int8), 4);
-  EXPECT_EQ(cast(1e9f, DataType::Float32, int8_t(), DataType::Int8), 127);
-  EXPECT_EQ(cast(-1e30, DataType::Float64, int64_t(), DataType::Int64),
-            INT64_MIN);
-  EXPECT_EQ(cast(1e30, DataType::Float64, int64_t(), DataType::Int64),
-            INT64_MAX);
-  EXPECT_EQ(cast(std::nan(""), DataType::Float64, int32_t(), DataType::Int32),
-            0);
-  EXPECT_EQ(cast(int32_t{300}, DataType::Int32, int8_t(), DataType::Int8), 44);
-  EXPECT_EQ(cast(int64_t{-7}, DataType::Int64, 0.0f, DataType::Float32), -7.0f);
-  EXPECT_EQ(cast(1.0f, DataType::Float32, uint16_t(), DataType::Float16),
-            0x3c00);
-  EXPECT_EQ(cast(uint16_t{0x3fc0}, DataType::BFloat16, 0.0, DataType::Float64),
-            1.5);
 }
 
 /// bf16 on the wire: the sum is of rounded values, accumulated in float32.
@@ -762,11 +688,10 @@ TEST(StepScheduleTest, LeavesOutWhatHasNothingToDo) {
   StepSchedule schedule = makeStepSchedule(
       plan->root(), {true, false, true, false}, {true, true, true});
   ASSERT_EQ(schedule.streams[0].size(), 2u);
-  // What the concat waited for is now the second reduction's to wait for, in the
-  // program's order.
+  // What the concat waited for is now the second reduction's to wait for, in
+  // the program's order.
   EXPECT_EQ(schedule.streams[0][1].instruction, 2u);
-  EXPECT_EQ(schedule.streams[0][1].waits.ready,
-            (std::vector<uint32_t>{1, 2}));
+  EXPECT_EQ(schedule.streams[0][1].waits.ready, (std::vector<uint32_t>{1, 2}));
   // And what came after the split comes after the second reduction.
   ASSERT_EQ(schedule.users[2].size(), 1u);
   EXPECT_EQ(schedule.users[2][0].count, 2u);
@@ -785,8 +710,8 @@ TEST(StepScheduleTest, PassesWaitsOnAcrossStreams) {
   for (uint32_t op : {0, 2, 3})
     plan.op(op).constants = {1.0f};
   auto loaded = plan.load();
-  StepSchedule schedule = makeStepSchedule(
-      loaded->root(), {true, false, true, true}, {true});
+  StepSchedule schedule =
+      makeStepSchedule(loaded->root(), {true, false, true, true}, {true});
   ASSERT_EQ(schedule.streams[0].size(), 2u);
   EXPECT_TRUE(schedule.streams[0][1].waits.after.empty()); // its own stream
   const Conditions &waits = schedule.streams[1][0].waits;

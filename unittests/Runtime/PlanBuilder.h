@@ -55,7 +55,8 @@ public:
   fb::ValueT &value(uint32_t number) { return *plan.values[number]; }
 
   /// `tensor` is the mean of itself over `axes`, or of `of`.
-  void promise(uint32_t tensor, Numbers axes, fb::ReduceKind kind, int64_t of = -1);
+  void promise(uint32_t tensor, Numbers axes, fb::ReduceKind kind,
+               int64_t of = -1);
   void addProgramOp(const std::string &name, fb::Phase phase, int64_t costNs,
                     Numbers waits, Numbers gives);
   /// Instruction `op` touches `tensor`, which lives in an arena.
@@ -75,9 +76,9 @@ void setLayout(std::vector<std::unique_ptr<fb::LayoutEntryT>> &to,
                const std::vector<fb::LayoutEntryT> &layout);
 
 /// Three gradients in one arena, two buckets on stream 'comm', as DDP has them;
-/// with contract and program. The gradients are tensors 0 to 2, the last layer's
-/// first; instruction 0 reduces 0, the others the bucket of 1 and 2. Counts are
-/// multiplied by `scale`.
+/// with contract and program. The gradients are tensors 0 to 2, the last
+/// layer's first; instruction 0 reduces 0, the others the bucket of 1 and 2.
+/// Counts are multiplied by `scale`.
 PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale = 1,
                         fb::DataType type = fb::DataType::Float32);
 

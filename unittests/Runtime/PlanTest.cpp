@@ -126,7 +126,8 @@ PlanBuilder makeManyOps() {
   uint32_t bucket = plan.inArena(0, 1024, 148);
   plan.addOp(Opcode::Concat, {g, a}, {bucket});
   plan.addOp(Opcode::Split, {bucket}, {g, a});
-  uint32_t part = plan.inArena(0, 4096, 100, fb::DataType::Float32, {shard({1})});
+  uint32_t part =
+      plan.inArena(0, 4096, 100, fb::DataType::Float32, {shard({1})});
   plan.addOp(Opcode::ReduceScatter, {a}, {part}, {1});
   plan.addOp(Opcode::AllGather, {part}, {a}, {1});
   uint32_t allToAll = plan.addOp(Opcode::AllToAll, {g}, {r}, {0, 1});
@@ -166,18 +167,15 @@ using P = PlanBuilder;
 const BrokenPlan kBrokenStorage[] = {
     {"NoAxisSize", [](P &p) { p.plan.cluster->axes[0]->size = 0; },
      "cluster axis 'node' of size 0"},
-    {"HugeAxis",
-     [](P &p) { p.plan.cluster->axes[0]->size = int64_t{1} << 62; },
+    {"HugeAxis", [](P &p) { p.plan.cluster->axes[0]->size = int64_t{1} << 62; },
      "at most 1048576 ranks"},
     {"AxisNamedTwice", [](P &p) { p.plan.cluster->axes[0]->name = "gpu"; },
      "the name 'gpu' is used twice"},
-    {"NegativeServers",
-     [](P &p) { p.plan.cluster->dedicated_servers = -1; },
+    {"NegativeServers", [](P &p) { p.plan.cluster->dedicated_servers = -1; },
      "dedicated servers, found -1"},
     {"ServerAxisOutOfRange", [](P &p) { p.plan.cluster->server_axes = {5}; },
      "expected axes below 2, found 5"},
-    {"HugeArena",
-     [](P &p) { p.plan.arenas[0]->bytes = int64_t{1} << 60; },
+    {"HugeArena", [](P &p) { p.plan.arenas[0]->bytes = int64_t{1} << 60; },
      "arena 'pool' of 1152921504606846976 bytes"},
     {"NegativeArena", [](P &p) { p.plan.arenas[0]->bytes = -4; },
      "arena 'pool' of -4 bytes"},
@@ -247,8 +245,7 @@ const BrokenPlan kBrokenStorage[] = {
 const BrokenPlan kBrokenInstructions[] = {
     {"StreamOutOfRange", [](P &p) { p.op(0).stream = 2; },
      "expected a stream below 2, found 2"},
-    {"UnknownOpcode",
-     [](P &p) { p.op(0).opcode = static_cast<Opcode>(77); },
+    {"UnknownOpcode", [](P &p) { p.op(0).opcode = static_cast<Opcode>(77); },
      "unknown opcode 77"},
     {"InputOutOfRange", [](P &p) { p.op(0).inputs = {99}; },
      "expected inputs below"},
@@ -279,9 +276,7 @@ const BrokenPlan kBrokenInstructions[] = {
      },
      "a mean of integers is not defined"},
     {"AllReduceOverShardedAxis",
-     [](P &p) {
-       p.op(0).inputs = p.op(0).outputs = {6};
-     },
+     [](P &p) { p.op(0).inputs = p.op(0).outputs = {6}; },
      "over which the value is stored in parts"},
     {"ReduceScatterWithoutShard",
      [](P &p) { setLayout(p.value(6).layout, {}); },
@@ -290,10 +285,7 @@ const BrokenPlan kBrokenInstructions[] = {
      "in layout [shard [0]]"},
     {"AllToAllShape", [](P &p) { p.op(6).shape = {12, 5}; },
      "expected a shape of 48 elements, found 60"},
-    {"AllToAllIndivisible",
-     [](P &p) {
-       p.op(6).shape = {6, 8};
-     },
+    {"AllToAllIndivisible", [](P &p) { p.op(6).shape = {6, 8}; },
      "expected dimension 0 divisible by 4, found 6"},
     {"AllToAllDimension", [](P &p) { p.op(6).split_dim = 2; },
      "expected a shape of at most 32 dimensions"},
@@ -306,14 +298,17 @@ const BrokenPlan kBrokenInstructions[] = {
     {"ConcatOverlap", [](P &p) { p.value(5).offset = 8; },
      "a tensor overlaps the bucket"},
     {"SplitTwice",
-     [](P &p) { p.op(3).outputs = {0, 0, 0}; p.value(5).count = 144; p.op(2).inputs = {0, 0, 0}; },
+     [](P &p) {
+       p.op(3).outputs = {0, 0, 0};
+       p.value(5).count = 144;
+       p.op(2).inputs = {0, 0, 0};
+     },
      "two outputs overlap"},
     {"ReduceScatterOverlap", [](P &p) { p.value(6).offset = 4; },
      "an output overlaps an input"},
     {"LinearCoefficients", [](P &p) { p.op(7).constants = {1.0f}; },
      "a coefficient for each"},
-    {"LinearNotFinite",
-     [](P &p) { p.op(7).constants = {1.0f, HUGE_VALF}; },
+    {"LinearNotFinite", [](P &p) { p.op(7).constants = {1.0f, HUGE_VALF}; },
      "expected finite constants"},
     {"SgdWithoutMomentum", [](P &p) { p.op(1).constants = {}; },
      "expected a momentum with two states"},
@@ -384,9 +379,11 @@ TEST(PlanVerifierTest, RefusesShiftOneOfOddGroups) {
   PlanBuilder plan({{"gpu", 3}});
   plan.addTensor("w", {4});
   plan.addResult("p", {4});
-  uint32_t op = plan.addOp(Opcode::Exchange, {plan.whole(0)}, {plan.whole(1)}, {0});
+  uint32_t op =
+      plan.addOp(Opcode::Exchange, {plan.whole(0)}, {plan.whole(1)}, {0});
   plan.op(op).pattern = fb::ExchangePattern::ShiftOne;
-  EXPECT_THAT(loadError(plan.bytes()), HasSubstr("even size for shift_one, found 3"));
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("even size for shift_one, found 3"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -421,8 +418,7 @@ void repairFingerprint(std::string &bytes) {
   if (!field)
     return;
   std::memset(field, 0, 8);
-  flatbuffers::WriteScalar(field,
-                           fingerprintBytes(bytes.data(), bytes.size()));
+  flatbuffers::WriteScalar(field, fingerprintBytes(bytes.data(), bytes.size()));
 }
 
 /// Runs what was accepted: it may compute nonsense or end in an error, but
@@ -459,6 +455,13 @@ void runBriefly(const std::shared_ptr<const Plan> &plan) {
       options);
 }
 
+// Who damages an order of instructions makes races, which load can't know of.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kFindsRaces = true;
+#else
+constexpr bool kFindsRaces = false;
+#endif
+
 TEST(PlanDamageTest, DamageWithAGoodFingerprintDoesNoHarm) {
   const std::string plans[] = {makeManyOps().bytes(), makeDdpPlan(2).bytes(),
                                makeServerPlan().bytes()};
@@ -477,7 +480,7 @@ TEST(PlanDamageTest, DamageWithAGoodFingerprintDoesNoHarm) {
     ++accepted;
     planToText(**plan);
     planToJson(**plan);
-    if (accepted % 8 == 0)
+    if (accepted % 8 == 0 && !kFindsRaces)
       runBriefly(*plan);
   }
   // Names, constants and costs may be anything.

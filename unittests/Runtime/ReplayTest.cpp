@@ -5,9 +5,9 @@
 // runtime thinks of the plan.
 //
 //===----------------------------------------------------------------------===//
+#include "Replay.h"
 #include "PlanBuilder.h"
 #include "Reference.h"
-#include "Replay.h"
 #include "Report.h"
 
 #include <gmock/gmock.h>
@@ -58,8 +58,8 @@ TEST(ReplayTest, ChecksEveryType) {
 }
 
 TEST(ReplayTest, ChecksEveryKind) {
-  for (auto kind : {fb::ReduceKind::Sum, fb::ReduceKind::Min,
-                    fb::ReduceKind::Max}) {
+  for (auto kind :
+       {fb::ReduceKind::Sum, fb::ReduceKind::Min, fb::ReduceKind::Max}) {
     PlanBuilder plan = makeDdpPlan(3);
     for (uint32_t op : {0, 2})
       plan.op(op).kind = kind;
@@ -94,8 +94,8 @@ PlanBuilder makeAllToAllPlan() {
   PlanBuilder plan({{"node", 2}, {"gpu", 3}});
   plan.addTensor("x", {6, 4, 9});
   plan.addResult("y", {2, 12, 9});
-  uint32_t op = plan.addOp(fb::Opcode::AllToAll, {plan.whole(0)},
-                           {plan.whole(1)}, {1});
+  uint32_t op =
+      plan.addOp(fb::Opcode::AllToAll, {plan.whole(0)}, {plan.whole(1)}, {1});
   plan.op(op).shape = {6, 4, 9};
   plan.op(op).concat_dim = 1;
   plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
@@ -184,7 +184,8 @@ TEST_P(SpoiledPlanTest, FailsTheCheck) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
   ASSERT_FALSE(result->check->failures.empty());
-  EXPECT_THAT(result->check->failures, testing::Contains(HasSubstr(GetParam().message)));
+  EXPECT_THAT(result->check->failures,
+              testing::Contains(HasSubstr(GetParam().message)));
   EXPECT_THAT(reportText(*loaded, checkOptions(), *result),
               HasSubstr("FAILED"));
   EXPECT_THAT(reportJson(*loaded, checkOptions(), *result),
@@ -213,9 +214,7 @@ const Spoiled kSpoiled[] = {
     {"WrongKind", [](PlanBuilder &p) { p.op(3).kind = fb::ReduceKind::Sum; },
      "tensor 'c' on rank 0"},
     {"TwoOffsetsExchanged",
-     [](PlanBuilder &p) {
-       std::swap(p.op(2).outputs[0], p.op(2).outputs[1]);
-     },
+     [](PlanBuilder &p) { std::swap(p.op(2).outputs[0], p.op(2).outputs[1]); },
      "tensor 'a' on rank 0"},
     {"OffsetMoved",
      [](PlanBuilder &p) {
@@ -260,12 +259,13 @@ const Spoiled kSpoiled[] = {
      "tensor 'c' on rank 0"},
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    All, SpoiledPlanTest, testing::ValuesIn(kSpoiled),
-    [](const testing::TestParamInfo<Spoiled> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, SpoiledPlanTest, testing::ValuesIn(kSpoiled),
+                         [](const testing::TestParamInfo<Spoiled> &info) {
+                           return info.param.name;
+                         });
 
-/// A plan in which one rank of a group ends up with other bits: ranks 2 and 3 of
-/// a broadcast from a root that was never filled on the second node.
+/// A plan in which one rank of a group ends up with other bits: ranks 2 and 3
+/// of a broadcast from a root that was never filled on the second node.
 TEST(ReplayTest, ComparesRanksWithEachOther) {
   PlanBuilder plan({{"node", 2}, {"gpu", 2}});
   plan.addTensor("g", {64});
@@ -275,8 +275,9 @@ TEST(ReplayTest, ComparesRanksWithEachOther) {
   plan.promise(0, {0, 1}, fb::ReduceKind::Mean);
   auto result = replay(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(result->check->failures,
-              testing::Contains(HasSubstr("rank 2 has other bits than rank 0")));
+  EXPECT_THAT(
+      result->check->failures,
+      testing::Contains(HasSubstr("rank 2 has other bits than rank 0")));
 }
 
 TEST(ReplayTest, NamesTheRankThatThrows) {
@@ -321,9 +322,9 @@ TEST(CheckValuesTest, ArePiecewiseTheSame) {
     std::vector<std::byte> whole(10000 * bytes), piece(3000 * bytes);
     generateValues(element, 5, 0, 10000, whole.data());
     generateValues(element, 5, 3333, 3000, piece.data());
-    EXPECT_EQ(std::memcmp(whole.data() + 3333 * bytes, piece.data(),
-                          piece.size()),
-              0);
+    EXPECT_EQ(
+        std::memcmp(whole.data() + 3333 * bytes, piece.data(), piece.size()),
+        0);
   }
 }
 

@@ -76,8 +76,8 @@ void runAll(const std::shared_ptr<const Plan> &plan, const RankBody &body,
   ASSERT_NE(plan, nullptr);
   std::vector<absl::Status> statuses = runRanks(plan, body, std::move(options));
   for (size_t rank = 0; rank < statuses.size(); ++rank)
-    EXPECT_TRUE(statuses[rank].ok()) << "rank " << rank << ": "
-                                     << statuses[rank];
+    EXPECT_TRUE(statuses[rank].ok())
+        << "rank " << rank << ": " << statuses[rank];
 }
 
 } // namespace bagua::runtime::test

@@ -99,7 +99,8 @@ TEST(SessionTest, BindRefusesMistakes) {
     Session &session = *rank.session;
     absl::Status twice = session.bind(TensorId(bound), memory.data(), 40);
     EXPECT_TRUE(absl::IsFailedPrecondition(twice));
-    EXPECT_THAT(message(twice), HasSubstr("tensor 'bound': it is bound already"));
+    EXPECT_THAT(message(twice),
+                HasSubstr("tensor 'bound': it is bound already"));
     absl::Status inArena = session.bind(TensorId(0), memory.data(), 4084);
     EXPECT_THAT(message(inArena), HasSubstr("it lives in an arena"));
     EXPECT_FALSE(session.bind(TensorId(99), memory.data(), 4).ok());
@@ -107,8 +108,9 @@ TEST(SessionTest, BindRefusesMistakes) {
     EXPECT_EQ(*session.find("bound"), TensorId(bound));
     return absl::OkStatus();
   };
-  runAll(plan.load(),
-         [](RankContext &rank) { return rank.session->finish(); }, options);
+  runAll(
+      plan.load(), [](RankContext &rank) { return rank.session->finish(); },
+      options);
 }
 
 TEST(SessionTest, BindChecksSizeAndAlignment) {
@@ -117,12 +119,14 @@ TEST(SessionTest, BindChecksSizeAndAlignment) {
       *Session::create(makeOneGradient(1).load(), std::move(worlds[0]), {});
   std::vector<float> memory(200);
   auto *bytes = reinterpret_cast<char *>(memory.data());
-  EXPECT_THAT(message(session->bind(TensorId(0), bytes, 396)),
-              HasSubstr("rank 0: bind of tensor 'g': expected 400 bytes, got 396"));
+  EXPECT_THAT(
+      message(session->bind(TensorId(0), bytes, 396)),
+      HasSubstr("rank 0: bind of tensor 'g': expected 400 bytes, got 396"));
   EXPECT_THAT(message(session->bind(TensorId(0), bytes + 2, 400)),
               HasSubstr("divisible by 4"));
   EXPECT_THAT(message(session->start()), HasSubstr("rank 0: not bound: 'g'"));
-  EXPECT_TRUE(absl::IsFailedPrecondition(session->address(TensorId(0)).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(session->address(TensorId(0)).status()));
   EXPECT_TRUE(session->bind(TensorId(0), bytes, 400).ok());
   EXPECT_EQ(*session->address(TensorId(0)), bytes);
   EXPECT_TRUE(session->start().ok());
@@ -167,7 +171,9 @@ TEST_P(SessionMisuseTest, EndsTheRunOnAllRanks) {
       EXPECT_EQ(message(rank.session->finish()), message(status));
       return status;
     }
-    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    // It may have come to the second step, but to no other.
+    for (int step = 0; step < 3; ++step)
+      BAGUA_RETURN_IF_ERROR(rank.step({0}));
     return rank.session->finish();
   };
   std::vector<absl::Status> statuses = runRanks(plan.load(), body);
@@ -183,8 +189,7 @@ const Misuse kMisuses[] = {
      },
      "rank 1: markReady of tensor 'g' for the second time in this step, in "
      "step 1"},
-    {"GivenOutsideOfAStep",
-     [](RankContext &rank) { return rank.give(0); },
+    {"GivenOutsideOfAStep", [](RankContext &rank) { return rank.give(0); },
      "rank 1: markReady of tensor 'g' outside of a step"},
     {"GivenThoughNotTheirs",
      [](RankContext &rank) -> absl::Status {
@@ -220,14 +225,14 @@ const Misuse kMisuses[] = {
        return rank.session->finish();
      },
      "rank 1: finish before endStep"},
-    {"NoSuchTensor",
-     [](RankContext &rank) { return rank.wait(17); },
+    {"NoSuchTensor", [](RankContext &rank) { return rank.wait(17); },
      "tensor number 17 is not below 2"},
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    All, SessionMisuseTest, testing::ValuesIn(kMisuses),
-    [](const testing::TestParamInfo<Misuse> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, SessionMisuseTest, testing::ValuesIn(kMisuses),
+                         [](const testing::TestParamInfo<Misuse> &info) {
+                           return info.param.name;
+                         });
 
 /// Rank 1 is late, so that the runtime has to be at it still.
 TEST(SessionTest, GivenWhileTheRuntimeUsesIt) {
@@ -372,10 +377,33 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
   };
   expectOnAllRanks(
       runRanks(makeOneGradient(4).load(), body, options),
-      AllOf(HasSubstr("rank 2: after "), HasSubstr("AllReduce0"),
-            HasSubstr("waits for tensor 'g', which the program has not given")));
-  EXPECT_THAT(warnings, testing::Contains(HasSubstr(
-                            "rank 2: for ")));
+      AllOf(
+          HasSubstr("rank 2: after "), HasSubstr("AllReduce0"),
+          HasSubstr("waits for tensor 'g', which the program has not given")));
+  EXPECT_THAT(warnings, testing::Contains(HasSubstr("rank 2: for ")));
+}
+
+/// One that comes after half a second: nobody fails, all others warn, also
+/// those whose program's thread is in the collective itself.
+TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
+  HarnessOptions options;
+  options.timeout = std::chrono::seconds(3);
+  std::mutex mutex;
+  std::string warnings;
+  options.session.onWarning = [&](const std::string &text) {
+    std::lock_guard<std::mutex> lock(mutex);
+    warnings += text + "\n";
+  };
+  auto body = [](RankContext &rank) -> absl::Status {
+    if (rank.rank() == 1)
+      std::this_thread::sleep_for(milliseconds(600));
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    return rank.session->finish();
+  };
+  runAll(makeOneGradient(3).load(), body, options);
+  for (const char *rank : {"rank 0: for ", "rank 2: for "})
+    EXPECT_THAT(warnings, HasSubstr(rank));
+  EXPECT_THAT(warnings, HasSubstr("instruction 0 'AllReduce0'"));
 }
 
 /// What a wait needs was not given, and its own thread would have to give it.
@@ -461,9 +489,9 @@ PlanBuilder makeBusyPlan(int64_t ranks) {
   uint32_t m = plan.addTensor("m", {1021}, fb::Role::Optimizer);
   uint32_t v = plan.addTensor("v", {1021}, fb::Role::Optimizer);
   uint32_t g = plan.whole(0);
-  uint32_t adam = plan.addOp(
-      Opcode::Adam, {plan.whole(w), plan.whole(m), plan.whole(v), g},
-      {plan.whole(w), plan.whole(m), plan.whole(v)}, {}, update);
+  uint32_t adam =
+      plan.addOp(Opcode::Adam, {plan.whole(w), plan.whole(m), plan.whole(v), g},
+                 {plan.whole(w), plan.whole(m), plan.whole(v)}, {}, update);
   plan.op(adam).constants = {0.9f, 0.999f, 1e-8f, 0.01f};
   plan.op(adam).bias_correction = fb::BiasCorrection::Moments;
   plan.op(adam).has_learning_rate = true;
@@ -471,12 +499,11 @@ PlanBuilder makeBusyPlan(int64_t ranks) {
   plan.op(adam).after = {0};
   plan.use(0, adam, /*waits=*/false);
   uint32_t arena = plan.addArena("scratch", 1 << 16);
-  uint32_t part = plan.inArena(arena, 0, 1021, fb::DataType::Float32,
-                               {shard({0})});
+  uint32_t part =
+      plan.inArena(arena, 0, 1021, fb::DataType::Float32, {shard({0})});
   uint32_t left = plan.inArena(arena, 16384, 1021);
   uint32_t right = plan.inArena(arena, 32768, 1021);
-  uint32_t exchange =
-      plan.addOp(Opcode::Exchange, {g}, {left, right}, {0});
+  uint32_t exchange = plan.addOp(Opcode::Exchange, {g}, {left, right}, {0});
   uint32_t scatter = plan.addOp(Opcode::ReduceScatter, {left}, {part}, {0});
   plan.addOp(Opcode::AllGather, {part}, {right}, {0});
   plan.use(0, exchange, /*waits=*/false);
@@ -536,7 +563,8 @@ TEST(SessionTest, RecordsATrace) {
       },
       options);
   std::string json = trace.toJson();
-  EXPECT_THAT(json, HasSubstr("\"name\":\"AllReduce2\",\"ph\":\"X\",\"pid\":1"));
+  EXPECT_THAT(json,
+              HasSubstr("\"name\":\"AllReduce2\",\"ph\":\"X\",\"pid\":1"));
   EXPECT_THAT(json, HasSubstr("wait 'l1.weight.grad'"));
   EXPECT_THAT(json, HasSubstr("{\"name\":\"comm\"}"));
   // Two reductions, three gifts and three waits on each rank.
@@ -576,8 +604,8 @@ absl::Status adamSteps(RankContext &rank, int steps) {
   return rank.session->finish();
 }
 
-/// Three steps, a checkpoint, one more step; and from the checkpoint the one step
-/// alone.
+/// Three steps, a checkpoint, one more step; and from the checkpoint the one
+/// step alone.
 TEST(SessionStateTest, AResumedRunGoesOnAlike) {
   auto plan = makeAdamPlan().load();
   std::vector<std::vector<float>> params(2), expected(2), resumed(2);

@@ -19,17 +19,16 @@ TEST(TraceWriterTest, WritesChromesFormat) {
   trace.nameThread(0, 1, "comm");
   trace.add({"reduce\n", 0, 1, 5001500, 2500, {{"bytes", 64}}});
   trace.add({"first", 0, 0, 5000000, 1, {}});
-  EXPECT_EQ(
-      trace.toJson(),
-      "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-      "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,"
-      "\"args\":{\"name\":\"rank \\\"0\\\"\"}},\n"
-      "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1,"
-      "\"args\":{\"name\":\"comm\"}},\n"
-      "{\"name\":\"first\",\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":0.000,"
-      "\"dur\":0.001,\"args\":{}},\n"
-      "{\"name\":\"reduce\\u000a\",\"ph\":\"X\",\"pid\":0,\"tid\":1,"
-      "\"ts\":1.500,\"dur\":2.500,\"args\":{\"bytes\":64}}\n]}\n");
+  EXPECT_EQ(trace.toJson(),
+            "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+            "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,"
+            "\"args\":{\"name\":\"rank \\\"0\\\"\"}},\n"
+            "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1,"
+            "\"args\":{\"name\":\"comm\"}},\n"
+            "{\"name\":\"first\",\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":0.000,"
+            "\"dur\":0.001,\"args\":{}},\n"
+            "{\"name\":\"reduce\\u000a\",\"ph\":\"X\",\"pid\":0,\"tid\":1,"
+            "\"ts\":1.500,\"dur\":2.500,\"args\":{\"bytes\":64}}\n]}\n");
 }
 
 TEST(TraceWriterTest, AnEmptyTraceIsJson) {

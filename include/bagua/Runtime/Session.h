@@ -17,14 +17,14 @@
 //     (*session)->endStep();
 //   }
 //
-// Ownership: each named tensor has one owner. markReady gives it to the runtime;
-// wait returns when the runtime is done with what was last given, also when that
-// was in an earlier step. One that the program need not read back it may give
-// again without a wait, once it has waited for something that follows from it. endStep waits for nothing; beginStep of step k+2 waits
-// for the end of step k. A tensor that the program doesn't give (tensors in the
-// plan say) is waited for as follows: state as this step found it, so as the step
-// before left it (after endStep: as this one left it); any other as this step
-// made it.
+// Ownership: each named tensor has one owner. markReady gives it to the
+// runtime; wait returns when the runtime is done with what was last given, also
+// when that was in an earlier step. One that the program need not read back it
+// may give again without a wait, once it has waited for something that follows
+// from it. endStep waits for nothing; beginStep of step k+2 waits for the end
+// of step k. A tensor that the program doesn't give (tensors in the plan say)
+// is waited for as follows: state as this step found it, so as the step before
+// left it (after endStep: as this one left it); any other as this step made it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_SESSION_H
@@ -70,8 +70,8 @@ struct SessionOptions {
 /// All calls come from one thread, the program's. Errors are absl::Status. One
 /// from a call between beginStep and finish, on any rank, ends the run: every
 /// call on every rank returns it from then on, and it names the tensor, the
-/// instruction and the rank. A session that is destroyed before finish() ends the
-/// run in the same way. Errors before the first beginStep change nothing.
+/// instruction and the rank. A session that is destroyed before finish() ends
+/// the run in the same way. Errors before the first beginStep change nothing.
 /// Nothing is allocated after the first step.
 class Session {
 public:
@@ -93,8 +93,9 @@ public:
 
   /// Binds memory of the program's: `bytes` must be localBytes. InvalidArgument
   /// for another size or an address that is not a multiple of the element size;
-  /// FailedPrecondition for a tensor that is bound already or lives in an arena.
-  /// Before start(). State that was loaded for the tensor is copied to it.
+  /// FailedPrecondition for a tensor that is bound already or lives in an
+  /// arena. Before start(). State that was loaded for the tensor is copied to
+  /// it.
   virtual absl::Status bind(TensorId tensor, void *data, size_t bytes) = 0;
 
   /// Where the program finds a tensor: its own binding, or the place in an
@@ -125,9 +126,9 @@ public:
   virtual int64_t step() const = 0;
 
   /// This rank's state, per tensor, for a checkpoint: the number of steps, all
-  /// optimizer, buffer, residual and replica tensors, and the params that live in
-  /// an arena (those that the program bound it saves itself).
-  /// After finish().
+  /// optimizer, buffer, residual and replica tensors, and the params that live
+  /// in an arena (those that the program bound it saves itself). After
+  /// finish().
   virtual absl::StatusOr<std::string> saveState() const = 0;
   /// The inverse. State of another plan loads where the sets of names and their
   /// sizes agree; else InvalidArgument names the tensor. Before start().

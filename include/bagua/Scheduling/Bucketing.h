@@ -33,8 +33,8 @@ struct BucketingProblem {
 
   /// What is wrong with the input; nothing if it is sound.
   std::optional<std::string> check() const;
-  /// What is wrong with a solution: a tensor in no bucket or in two, or a bucket
-  /// of two classes.
+  /// What is wrong with a solution: a tensor in no bucket or in two, or a
+  /// bucket of two classes.
   std::optional<std::string> verify(const std::vector<Bucket> &buckets) const;
 };
 
@@ -42,10 +42,10 @@ struct BucketingProblem {
 std::vector<Bucket> bucketizeAlone(const BucketingProblem &problem);
 
 /// PyTorch DDP's rule (Li et al., VLDB 2020, section 3.2.3): in order of
-/// readiness, a bucket closes when it has reached its cap; the first cap of each
-/// class is `firstBytes`, all others are `capBytes`. A tensor is never cut, so a
-/// bucket may exceed its cap by less than its last tensor. Buckets are ordered by
-/// their last tensor. O(n).
+/// readiness, a bucket closes when it has reached its cap; the first cap of
+/// each class is `firstBytes`, all others are `capBytes`. A tensor is never
+/// cut, so a bucket may exceed its cap by less than its last tensor. Buckets
+/// are ordered by their last tensor. O(n).
 std::vector<Bucket> bucketizeBySize(const BucketingProblem &problem,
                                     int64_t firstBytes, int64_t capBytes);
 

@@ -24,9 +24,9 @@ struct CoarseningOp {
   bool startsCluster;
 };
 
-/// The cluster of each op, numbered from 0 in program order. A cluster is a run of
-/// neighbours, so it is convex whatever the data flow. Minimal in number among the
-/// solutions that keep program order and all cuts. O(n).
+/// The cluster of each op, numbered from 0 in program order. A cluster is a run
+/// of neighbours, so it is convex whatever the data flow. Minimal in number
+/// among the solutions that keep program order and all cuts. O(n).
 std::vector<int32_t> coarsen(const std::vector<CoarseningOp> &ops);
 
 } // namespace bagua

@@ -39,8 +39,8 @@ struct OrderingProblem {
   std::optional<std::string> check() const;
 };
 
-/// Answers whether one task always ends before another starts, by a vector clock
-/// of one entry a stream. O(tasks * streams) to build, O(1) to ask.
+/// Answers whether one task always ends before another starts, by a vector
+/// clock of one entry a stream. O(tasks * streams) to build, O(1) to ask.
 class HappensBefore {
 public:
   explicit HappensBefore(const OrderingProblem &problem);

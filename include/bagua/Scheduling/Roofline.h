@@ -18,8 +18,8 @@ struct DeviceRates {
 };
 
 /// max(flops / peak, bytes / memory bandwidth) + launch, in ns, rounded up
-/// (Williams et al., CACM 2009). A lower bound for one kernel; a cluster of many
-/// kernels whose intermediate values leave the cache takes longer.
+/// (Williams et al., CACM 2009). A lower bound for one kernel; a cluster of
+/// many kernels whose intermediate values leave the cache takes longer.
 int64_t rooflineNs(int64_t flops, int64_t bytes, const DeviceRates &device);
 
 } // namespace bagua

@@ -1,8 +1,8 @@
 //===- CodecSizes.h - Encoded sizes of codecs -----------------------------===//
 //
-// Bytes of one encoded part of `count` elements, for the compiler's static sizes
-// and the runtime's buffers. Every size is a multiple of kCodecAlignment and 0
-// for no elements. A part begins with its header: statistics and flags.
+// Bytes of one encoded part of `count` elements, for the compiler's static
+// sizes and the runtime's buffers. Every size is a multiple of kCodecAlignment
+// and 0 for no elements. A part begins with its header: statistics and flags.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_CODECSIZES_H
@@ -40,7 +40,8 @@ inline int64_t blockByteCodecBytes(int64_t count, int64_t block) {
   return encodedPartBytes(count, count + (count + block - 1) / block * 4);
 }
 
-/// Four bits an element and a float32 norm for each block (qsgd up to 7 levels).
+/// Four bits an element and a float32 norm for each block (qsgd up to 7
+/// levels).
 inline int64_t blockNibbleCodecBytes(int64_t count, int64_t block) {
   return encodedPartBytes(count,
                           (count + 1) / 2 + (count + block - 1) / block * 4);

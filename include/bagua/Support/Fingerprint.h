@@ -1,7 +1,7 @@
 //===- Fingerprint.h - A 64-bit fingerprint of bytes ----------------------===//
 //
-// Tells files apart that differ by accident: a wrong plan on one rank, a damaged
-// byte. No protection against somebody who wants a collision.
+// Tells files apart that differ by accident: a wrong plan on one rank, a
+// damaged byte. No protection against somebody who wants a collision.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_FINGERPRINT_H
@@ -14,13 +14,14 @@
 namespace bagua {
 
 /// FNV-1a's loop on words of eight bytes, with a shift so that high bits reach
-/// low ones. Every step is a bijection of the state for a given word, and of the
-/// word for a given state: inputs of one length that differ within one aligned
-/// word, as by a flipped bit, always have different fingerprints. About 1 ns for
-/// eight bytes. The same on every little-endian machine.
+/// low ones. Every step is a bijection of the state for a given word, and of
+/// the word for a given state: inputs of one length that differ within one
+/// aligned word, as by a flipped bit, always have different fingerprints. About
+/// 1 ns for eight bytes. The same on every little-endian machine.
 inline uint64_t fingerprintBytes(const void *data, size_t size) {
   constexpr uint64_t kOffset = 0xcbf29ce484222325;
-  constexpr uint64_t kPrime = 0x9e3779b97f4a7c15; // odd: multiplying is bijective
+  constexpr uint64_t kPrime =
+      0x9e3779b97f4a7c15; // odd: multiplying is bijective
   auto *bytes = static_cast<const unsigned char *>(data);
   uint64_t state = kOffset ^ size;
   auto mix = [&](uint64_t word) {

@@ -1,8 +1,8 @@
 //===- Peers.h - Who exchanges with whom ----------------------------------===//
 //
 // Peers of the exchange op as functions of a member's number and the step: the
-// same for the compiler's checks and for the runtime. Both are symmetric: whom I
-// send to sends to me.
+// same for the compiler's checks and for the runtime. Both are symmetric: whom
+// I send to sends to me.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_PEERS_H

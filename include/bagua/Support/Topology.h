@@ -18,7 +18,8 @@ namespace bagua {
 /// rank 5 is (1, 1). Dedicated servers are ranks after the workers.
 class Topology {
 public:
-  explicit Topology(std::vector<int64_t> axisSizes, int64_t dedicatedServers = 0);
+  explicit Topology(std::vector<int64_t> axisSizes,
+                    int64_t dedicatedServers = 0);
 
   int64_t axisCount() const { return static_cast<int64_t>(sizes.size()); }
   int64_t axisSize(int64_t axis) const { return sizes[axis]; }
@@ -35,7 +36,8 @@ public:
 
   /// The workers that share with `rank` all coordinates outside `axes`, in
   /// lexicographic order of their coordinates on `axes`; `rank` is among them.
-  std::vector<int64_t> groupOf(int64_t rank, const std::vector<int64_t> &axes) const;
+  std::vector<int64_t> groupOf(int64_t rank,
+                               const std::vector<int64_t> &axes) const;
 
   /// The position of `rank` in groupOf(rank, axes).
   int64_t positionInGroup(int64_t rank, const std::vector<int64_t> &axes) const;

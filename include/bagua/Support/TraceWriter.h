@@ -1,8 +1,8 @@
 //===- TraceWriter.h - Chrome traces --------------------------------------===//
 //
-// Collects intervals and writes them as Chrome trace JSON, which chrome://tracing
-// and Perfetto show. One writer serves all ranks of a process; a simulator uses
-// it as a run does, so that both can be laid side by side.
+// Collects intervals and writes them as Chrome trace JSON, which
+// chrome://tracing and Perfetto show. One writer serves all ranks of a process;
+// a simulator uses it as a run does, so that both can be laid side by side.
 //
 //   TraceWriter trace;
 //   trace.nameProcess(0, "rank 0");
@@ -25,7 +25,8 @@ namespace bagua {
 
 class TraceWriter {
 public:
-  /// `process` is a rank; `thread` 0 is the program, a stream is its number + 1.
+  /// `process` is a rank; `thread` 0 is the program, a stream is its number
+  /// + 1.
   struct Event {
     std::string name;
     int process = 0;

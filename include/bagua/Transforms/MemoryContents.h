@@ -1,7 +1,7 @@
 //===- MemoryContents.h - Which value's bytes lie where -------------------===//
 //
-// A symbolic memory: every value has contents of its own, or is put together from
-// others'; every byte range of a memory holds a piece of some contents.
+// A symbolic memory: every value has contents of its own, or is put together
+// from others'; every byte range of a memory holds a piece of some contents.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_MEMORYCONTENTS_H

@@ -1,7 +1,7 @@
 //===- Strategies.h - Published systems as pipelines ----------------------===//
 //
-// One table: a strategy is a name, its paper, and a pipeline over the passes with
-// options that can be changed.
+// One table: a strategy is a name, its paper, and a pipeline over the passes
+// with options that can be changed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_STRATEGIES_H

@@ -270,9 +270,8 @@ LogicalResult AxesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 bool AxesAttr::contains(StringRef axis) const {
-  return llvm::any_of(getNames(), [&](StringAttr name) {
-    return name.getValue() == axis;
-  });
+  return llvm::any_of(getNames(),
+                      [&](StringAttr name) { return name.getValue() == axis; });
 }
 
 std::string AxesAttr::str() const {
@@ -289,9 +288,8 @@ std::string AxesAttr::str() const {
 //===----------------------------------------------------------------------===//
 
 /// A measured table: for a collective a list of bytes, ns, bytes, ns, ...
-static LogicalResult
-verifyTable(function_ref<InFlightDiagnostic()> emitError,
-            DictionaryAttr table) {
+static LogicalResult verifyTable(function_ref<InFlightDiagnostic()> emitError,
+                                 DictionaryAttr table) {
   for (NamedAttribute entry : table) {
     auto numbers = dyn_cast<DenseI64ArrayAttr>(entry.getValue());
     if (!numbers || numbers.size() % 2 != 0 || numbers.empty())
@@ -345,8 +343,9 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                           "least 0, found "
                        << launchNs << " and " << codecBytesPerS;
   if (slowdown && slowdown.getValueAsDouble() < 1.0)
-    return emitError() << "expected communication_slowdown of at least 1, found "
-                       << slowdown.getValueAsDouble();
+    return emitError()
+           << "expected communication_slowdown of at least 1, found "
+           << slowdown.getValueAsDouble();
   return success();
 }
 
@@ -375,7 +374,8 @@ static ParseResult parseEntry(AsmParser &parser, LayoutEntry &entry) {
   if (word == "shard" || word == "root") {
     if (parseAxes(parser, axes))
       return failure();
-    entry = word == "shard" ? LayoutEntry::shard(axes) : LayoutEntry::root(axes);
+    entry =
+        word == "shard" ? LayoutEntry::shard(axes) : LayoutEntry::root(axes);
     return success();
   }
   if (word != "server")

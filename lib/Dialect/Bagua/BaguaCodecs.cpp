@@ -32,9 +32,8 @@ int64_t MinmaxUint8Attr::getEncodedBytes(int64_t count) const {
 int64_t Fp8E4M3Attr::getEncodedBytes(int64_t count) const {
   return blockByteCodecBytes(count, getBlock());
 }
-LogicalResult
-Fp8E4M3Attr::verify(function_ref<InFlightDiagnostic()> emitError,
-                    int64_t block) {
+LogicalResult Fp8E4M3Attr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t block) {
   return expectPositive(emitError, "block", block);
 }
 

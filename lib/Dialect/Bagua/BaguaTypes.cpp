@@ -46,9 +46,8 @@ RankedTensorType bagua::popEntry(RankedTensorType type, LayoutEntry entry) {
   if (!layout || !(layout.getEntries().back() == entry))
     return nullptr;
   ArrayRef<LayoutEntry> rest = layout.getEntries().drop_back();
-  return withLayout(type, rest.empty()
-                              ? nullptr
-                              : LayoutAttr::get(type.getContext(), rest));
+  return withLayout(
+      type, rest.empty() ? nullptr : LayoutAttr::get(type.getContext(), rest));
 }
 
 int64_t bagua::getElementCount(RankedTensorType type) {

@@ -15,14 +15,13 @@ static LogicalResult verifyCollective(Operation *op, AxesAttr over,
   if (over.empty())
     return op->emitOpError("expected at least one axis to communicate over");
   if (names && names.size() != op->getNumResults())
-    return op->emitOpError() << "expected one name for each of "
-                             << op->getNumResults() << " results, found "
-                             << names.size();
+    return op->emitOpError()
+           << "expected one name for each of " << op->getNumResults()
+           << " results, found " << names.size();
   return success();
 }
 
-static LogicalResult expectResult(Operation *op, Type expected,
-                                  Type found) {
+static LogicalResult expectResult(Operation *op, Type expected, Type found) {
   if (expected == found)
     return success();
   return op->emitOpError() << "expected result " << expected << ", found "
@@ -88,9 +87,9 @@ LogicalResult AllGatherOp::verify() {
     return failure();
   LayoutEntry shard = LayoutEntry::shard(getOver());
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
-  RankedTensorType tensor =
-      encoded ? encoded.getTensor()
-              : cast<RankedTensorType>(getInput().getType());
+  RankedTensorType tensor = encoded
+                                ? encoded.getTensor()
+                                : cast<RankedTensorType>(getInput().getType());
   RankedTensorType gathered = popEntry(tensor, shard);
   if (!encoded) {
     if (!gathered)
@@ -130,23 +129,24 @@ LogicalResult BroadcastOp::verify() {
   return expectResult(*this, whole, getOutput().getType());
 }
 
-/// Tensors: two dimensions of a whole tensor; their sizes are the step's to check.
+/// Tensors: two dimensions of a whole tensor; their sizes are the step's to
+/// check.
 static LogicalResult verifyTensorAllToAll(AllToAllOp op) {
   auto input = cast<RankedTensorType>(op.getInput().getType());
   auto output = dyn_cast<RankedTensorType>(op.getOutput().getType());
   if (!op.getSplitDim() || !op.getConcatDim())
     return op.emitOpError("expected 'split' and 'concat' for a tensor");
   if (getLayout(input))
-    return op.emitOpError() << "expected a tensor without layout, found "
-                            << input;
+    return op.emitOpError()
+           << "expected a tensor without layout, found " << input;
   for (int64_t dimension : {*op.getSplitDim(), *op.getConcatDim()})
     if (dimension >= input.getRank())
       return op.emitOpError() << "expected a dimension below "
                               << input.getRank() << ", found " << dimension;
   if (!output || output.getElementType() != input.getElementType())
-    return op.emitOpError() << "expected a result of elements of "
-                            << input.getElementType() << ", found "
-                            << op.getOutput().getType();
+    return op.emitOpError()
+           << "expected a result of elements of " << input.getElementType()
+           << ", found " << op.getOutput().getType();
   return success();
 }
 
@@ -175,8 +175,8 @@ LogicalResult ExchangeOp::verify() {
   unsigned expected = getPattern() == ExchangePattern::Ring ? 2 : 1;
   if (getNumResults() != expected)
     return emitOpError() << "expected " << expected << " results for "
-                         << stringifyExchangePattern(getPattern())
-                         << ", found " << getNumResults();
+                         << stringifyExchangePattern(getPattern()) << ", found "
+                         << getNumResults();
   for (Type type : getResultTypes())
     if (failed(expectResult(*this, getInput().getType(), type)))
       return failure();
@@ -188,9 +188,9 @@ LogicalResult PushOp::verify() {
       failed(verifyKind(*this, getKind(), getInput().getType())))
     return failure();
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
-  RankedTensorType tensor =
-      encoded ? encoded.getTensor()
-              : cast<RankedTensorType>(getInput().getType());
+  RankedTensorType tensor = encoded
+                                ? encoded.getTensor()
+                                : cast<RankedTensorType>(getInput().getType());
   if (encoded && (encoded.getParts() || encoded.getTerms()))
     return emitOpError() << "expected an encoded value without parts and "
                             "terms, found "
@@ -199,8 +199,7 @@ LogicalResult PushOp::verify() {
   auto pushed = output ? output.getTensor()
                        : cast<RankedTensorType>(getOutput().getType());
   LayoutAttr layout = getLayout(pushed);
-  if (!layout ||
-      layout.getEntries().back().kind != LayoutEntry::Kind::Server)
+  if (!layout || layout.getEntries().back().kind != LayoutEntry::Kind::Server)
     return emitOpError() << "expected a result whose layout ends in server, "
                             "found "
                          << getOutput().getType();
@@ -217,21 +216,19 @@ LogicalResult PullOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())))
     return failure();
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
-  RankedTensorType tensor =
-      encoded ? encoded.getTensor()
-              : cast<RankedTensorType>(getInput().getType());
+  RankedTensorType tensor = encoded
+                                ? encoded.getTensor()
+                                : cast<RankedTensorType>(getInput().getType());
   LayoutAttr layout = getLayout(tensor);
-  if (!layout ||
-      layout.getEntries().back().kind != LayoutEntry::Kind::Server)
+  if (!layout || layout.getEntries().back().kind != LayoutEntry::Kind::Server)
     return emitOpError() << "expected an operand whose layout ends in server, "
                             "found "
                          << getInput().getType();
   Type expected = popEntry(tensor, layout.getEntries().back());
   if (encoded)
-    expected =
-        EncodedType::get(getContext(), cast<RankedTensorType>(expected),
-                         encoded.getCodec(), encoded.getParts(),
-                         encoded.getTerms());
+    expected = EncodedType::get(getContext(), cast<RankedTensorType>(expected),
+                                encoded.getCodec(), encoded.getParts(),
+                                encoded.getTerms());
   return expectResult(*this, expected, getOutput().getType());
 }
 

@@ -90,8 +90,8 @@ static ParseResult parseCost(OpAsmParser &parser, OperationState &result) {
              << "expected where the duration comes from (measured or "
                 "roofline), found '"
              << word << "'";
-    result.addAttribute("cost_source", CostSourceAttr::get(
-                                           parser.getContext(), *source));
+    result.addAttribute("cost_source",
+                        CostSourceAttr::get(parser.getContext(), *source));
   }
   return success();
 }
@@ -121,8 +121,7 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
   if (!phase)
     return parser.emitError(location)
            << "expected forward, backward or update, found '" << word << "'";
-  result.addAttribute("phase",
-                      PhaseKindAttr::get(parser.getContext(), *phase));
+  result.addAttribute("phase", PhaseKindAttr::get(parser.getContext(), *phase));
   std::string name;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   if (parser.parseString(&name))
@@ -190,8 +189,8 @@ LogicalResult ComputeOp::verify() {
     return layout &&
            layout.getEntries().back().kind == LayoutEntry::Kind::Server;
   };
-  for (TypeRange types : {TypeRange(getOperandTypes()),
-                          TypeRange(getResultTypes())})
+  for (TypeRange types :
+       {TypeRange(getOperandTypes()), TypeRange(getResultTypes())})
     for (Type type : types)
       if (isOnServer(type))
         return emitOpError()
@@ -212,12 +211,12 @@ static LogicalResult verifyBucket(Operation *op, LayoutAttr striped,
   for (Type type : tensors) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getElementType() != bucket.getElementType())
-      return op->emitOpError() << "expected one element type, found "
-                               << bucket.getElementType() << " and "
-                               << tensor.getElementType();
+      return op->emitOpError()
+             << "expected one element type, found " << bucket.getElementType()
+             << " and " << tensor.getElementType();
     if (getLayout(tensor) != getLayout(bucket))
-      return op->emitOpError() << "expected one layout, found " << bucket
-                               << " and " << tensor;
+      return op->emitOpError()
+             << "expected one layout, found " << bucket << " and " << tensor;
     total += getElementCount(tensor);
   }
   LayoutAttr layout = getLayout(bucket);
@@ -233,9 +232,10 @@ static LogicalResult verifyBucket(Operation *op, LayoutAttr striped,
     return success(); // counts depend on the cluster: the step checks them
   }
   if (isCut && tensors.size() > 1)
-    return op->emitOpError() << "expected 'striped' for tensors that are stored "
-                                "in parts, found "
-                             << bucket;
+    return op->emitOpError()
+           << "expected 'striped' for tensors that are stored "
+              "in parts, found "
+           << bucket;
   if (total != getElementCount(bucket))
     return op->emitOpError() << "expected element counts that add up to "
                              << getElementCount(bucket) << ", found " << total;

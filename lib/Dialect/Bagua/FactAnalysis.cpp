@@ -174,8 +174,8 @@ LogicalResult TrainingAnalysis::enter(PhaseOp phase, FactAnalysis &analysis) {
 void TrainingAnalysis::leave(PhaseOp phase, FactAnalysis &analysis,
                              Agreement &into) {
   StepOp step = phase.lookupStep();
-  for (auto [value, argument] : llvm::zip_equal(
-           step.getYield().getValues(), step.getStateArguments()))
+  for (auto [value, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
     into[step.getArgument(argument).getName().getValue()] =
         analysis.factsOf(value);
 }
@@ -185,9 +185,8 @@ void TrainingAnalysis::leave(PhaseOp phase, FactAnalysis &analysis,
 /// background row where the step has no collective.
 static SmallVector<PhaseOp> findAlternating(TrainingOp training) {
   auto rows = training.getBody().front().getOps<PhaseOp>();
-  bool isInterrupted = llvm::any_of(rows, [](PhaseOp row) {
-    return row.isBackground();
-  });
+  bool isInterrupted =
+      llvm::any_of(rows, [](PhaseOp row) { return row.isBackground(); });
   auto communicates = [](PhaseOp row) {
     return llvm::any_of(row.lookupStep().getBody().front(), [](Operation &op) {
       auto stepOp = dyn_cast<StepOpInterface>(op);

@@ -1,7 +1,7 @@
 //===- FactRules.cpp - What each op does to agreement between ranks -------===//
 //
-// The rules of docs/Rationale.md, "What the verifier proves", one function an op
-// or a family of ops.
+// The rules of docs/Rationale.md, "What the verifier proves", one function an
+// op or a family of ops.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"
@@ -147,22 +147,19 @@ LogicalResult ConcatOp::inferFacts(const FactContext &context,
   return success();
 }
 
-LogicalResult SplitOp::inferFacts(const FactContext &,
-                                  ArrayRef<Facts> operands,
+LogicalResult SplitOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
                                   SmallVectorImpl<Facts> &results) {
   results.append(getNumResults(), operands[0]);
   return success();
 }
 
-LogicalResult SliceOp::inferFacts(const FactContext &,
-                                  ArrayRef<Facts> operands,
+LogicalResult SliceOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
                                   SmallVectorImpl<Facts> &results) {
   results.push_back(operands[0]);
   return success();
 }
 
-LogicalResult AfterOp::inferFacts(const FactContext &,
-                                  ArrayRef<Facts> operands,
+LogicalResult AfterOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
                                   SmallVectorImpl<Facts> &results) {
   results.push_back(operands[0]);
   return success();
@@ -246,8 +243,7 @@ LogicalResult BroadcastOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
   Facts facts = operands[0];
-  for (auto [fact, isIn] :
-       llvm::zip_equal(facts, context.maskOf(getOver())))
+  for (auto [fact, isIn] : llvm::zip_equal(facts, context.maskOf(getOver())))
     if (isIn)
       fact = Fact::Replicated;
   results.push_back(facts);

@@ -13,7 +13,8 @@ using namespace bagua;
 
 OpFoldResult ConcatOp::fold(FoldAdaptor) {
   // A bucket of one tensor in its own shape is that tensor.
-  if (getInputs().size() == 1 && getInputs()[0].getType() == getOutput().getType())
+  if (getInputs().size() == 1 &&
+      getInputs()[0].getType() == getOutput().getType())
     return getInputs()[0];
   // concat(split(x)), all pieces in order, is x.
   auto split = getInputs()[0].getDefiningOp<SplitOp>();
@@ -32,9 +33,8 @@ LogicalResult ConcatOp::canonicalize(ConcatOp op, PatternRewriter &rewriter) {
   if (!inner || inner.getInputs().size() != 1 || op.getStripedAttr() ||
       inner.getStripedAttr())
     return failure();
-  rewriter.modifyOpInPlace(op, [&] {
-    op.getInputsMutable().assign(inner.getInputs());
-  });
+  rewriter.modifyOpInPlace(
+      op, [&] { op.getInputsMutable().assign(inner.getInputs()); });
   return success();
 }
 

@@ -119,8 +119,8 @@ void ProvenanceVerifier::collectReaches() {
     };
     for (Value operand : op.getOperands()) {
       Operation *maker = operand.getDefiningOp();
-      if (!maker || (!isa<ComputeOp>(op) && isa<ComputeOp>(maker) &&
-                     !markOf(operand)))
+      if (!maker ||
+          (!isa<ComputeOp>(op) && isa<ComputeOp>(maker) && !markOf(operand)))
         continue; // only opaque ops are asked
       auto found = reaches.find(maker);
       if (isa<ComputeOp>(maker) && !markOf(operand)) {

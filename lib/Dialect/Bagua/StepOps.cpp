@@ -68,9 +68,10 @@ AxesAttr ClusterOp::getAllAxes() {
 // StepOp
 //===----------------------------------------------------------------------===//
 
-static ParseResult parseStepArgument(OpAsmParser &parser,
-                                     SmallVectorImpl<OpAsmParser::Argument> &args,
-                                     SmallVectorImpl<Attribute> &infos) {
+static ParseResult
+parseStepArgument(OpAsmParser &parser,
+                  SmallVectorImpl<OpAsmParser::Argument> &args,
+                  SmallVectorImpl<Attribute> &infos) {
   MLIRContext *context = parser.getContext();
   StringRef word;
   SMLoc location = parser.getCurrentLocation();
@@ -198,12 +199,11 @@ void StepOp::print(OpAsmPrinter &printer) {
     printer << ']';
   }
   printer << " (";
-  llvm::interleaveComma(getBody().getArguments(), printer,
-                        [&](BlockArgument argument) {
-                          printStepArgument(printer,
-                                            getArgument(argument.getArgNumber()),
-                                            argument);
-                        });
+  llvm::interleaveComma(
+      getBody().getArguments(), printer, [&](BlockArgument argument) {
+        printStepArgument(printer, getArgument(argument.getArgNumber()),
+                          argument);
+      });
   printer << ')';
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(), {"sym_name", "cluster", "data_axes", "arguments",
@@ -271,9 +271,9 @@ static LogicalResult verifyNames(StepOp step) {
     if (isNew)
       return success();
     InFlightDiagnostic diagnostic =
-        mlir::emitError(location) << "expected names that are unique in step '"
-                                  << step.getSymName() << "', found '" << name
-                                  << "' twice";
+        mlir::emitError(location)
+        << "expected names that are unique in step '" << step.getSymName()
+        << "', found '" << name << "' twice";
     diagnostic.attachNote(entry->second) << "the other is here";
     return diagnostic;
   };
@@ -303,13 +303,14 @@ static LogicalResult verifyGradients(StepOp step) {
         return compute.emitOpError()
                << "marks the gradient of '" << name
                << "', but the step has no param of that name";
-      auto param = cast<ShapedType>(step.getBody().getArgument(*index).getType());
+      auto param =
+          cast<ShapedType>(step.getBody().getArgument(*index).getType());
       auto grad = cast<ShapedType>(result.getType());
       if (param.getShape() != grad.getShape()) {
-        InFlightDiagnostic diagnostic =
-            compute.emitOpError() << "expected the gradient of '" << name
-                                  << "' in the param's shape " << param
-                                  << ", found " << grad;
+        InFlightDiagnostic diagnostic = compute.emitOpError()
+                                        << "expected the gradient of '" << name
+                                        << "' in the param's shape " << param
+                                        << ", found " << grad;
         diagnostic.attachNote(step.getBody().getArgument(*index).getLoc())
             << "the param is here";
         return diagnostic;
@@ -329,10 +330,9 @@ static LogicalResult verifyYield(StepOp step) {
   for (auto [value, index] : llvm::zip_equal(yield.getValues(), states)) {
     Type expected = step.getBody().getArgument(index).getType();
     if (value.getType() != expected)
-      return yield.emitOpError()
-             << "expected " << expected << " for state '"
-             << step.getArgument(index).getName().getValue() << "', found "
-             << value.getType();
+      return yield.emitOpError() << "expected " << expected << " for state '"
+                                 << step.getArgument(index).getName().getValue()
+                                 << "', found " << value.getType();
   }
   return success();
 }
@@ -341,8 +341,8 @@ static LogicalResult verifyYield(StepOp step) {
 static LogicalResult verifyMembers(StepOp step) {
   for (Operation &op : step.getBody().front().without_terminator())
     if (!isa<StepOpInterface>(op))
-      return op.emitOpError() << "can't stand in step '" << step.getSymName()
-                              << "'";
+      return op.emitOpError()
+             << "can't stand in step '" << step.getSymName() << "'";
   return success();
 }
 
@@ -353,14 +353,14 @@ static LogicalResult verifyPlacement(StepOp step) {
     auto stepOp = cast<StepOpInterface>(op);
     StringAttr stream = stepOp.getStreamAttr();
     if (stream && streams && !llvm::is_contained(streams, stream))
-      return op.emitOpError() << "is on stream '" << stream.getValue()
-                              << "', which is not among the step's streams "
-                              << streams;
+      return op.emitOpError()
+             << "is on stream '" << stream.getValue()
+             << "', which is not among the step's streams " << streams;
     ArrayAttr places = stepOp.getPlacesAttr();
     if (places && places.size() != op.getNumResults())
-      return op.emitOpError() << "expected one place for each of "
-                              << op.getNumResults() << " results, found "
-                              << places.size();
+      return op.emitOpError()
+             << "expected one place for each of " << op.getNumResults()
+             << " results, found " << places.size();
   }
   return success();
 }
@@ -378,11 +378,10 @@ LogicalResult StepOp::verify() {
   for (BlockArgument argument : block.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || !type.hasStaticShape())
-      return emitOpError() << "expected a tensor of static shape for argument '"
-                           << getArgument(argument.getArgNumber())
-                                  .getName()
-                                  .getValue()
-                           << "', found " << argument.getType();
+      return emitOpError()
+             << "expected a tensor of static shape for argument '"
+             << getArgument(argument.getArgNumber()).getName().getValue()
+             << "', found " << argument.getType();
   }
   bool isSsp = getConsistency() && *getConsistency() == "ssp";
   if (isSsp != getStaleness().has_value())
@@ -405,8 +404,8 @@ void YieldOp::build(OpBuilder &, OperationState &) {}
 //===----------------------------------------------------------------------===//
 
 StepOp PhaseOp::lookupStep() {
-  return SymbolTable::lookupNearestSymbolFrom<StepOp>(
-      (*this)->getParentOp(), getStepAttr());
+  return SymbolTable::lookupNearestSymbolFrom<StepOp>((*this)->getParentOp(),
+                                                      getStepAttr());
 }
 
 LogicalResult PhaseOp::verify() {
@@ -450,7 +449,8 @@ LogicalResult PhaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto step = symbols.lookupNearestSymbolFrom<StepOp>((*this)->getParentOp(),
                                                       getStepAttr());
   if (!step)
-    return emitOpError() << "expected the name of a step, found " << getStepAttr();
+    return emitOpError() << "expected the name of a step, found "
+                         << getStepAttr();
   return verifyBackground(*this, step);
 }
 

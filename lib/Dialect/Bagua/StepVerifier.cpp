@@ -39,17 +39,17 @@ LogicalResult StepVerifier::verifyAxes(Operation *op, AxesAttr axes) {
     std::optional<unsigned> index = cluster.findAxis(name.getValue());
     if (!index) {
       InFlightDiagnostic diagnostic =
-          op->emitOpError() << "names axis '" << name.getValue()
-                            << "', which cluster '" << cluster.getSymName()
-                            << "' doesn't have; its axes are "
-                            << cluster.getAllAxes().str();
+          op->emitOpError()
+          << "names axis '" << name.getValue() << "', which cluster '"
+          << cluster.getSymName() << "' doesn't have; its axes are "
+          << cluster.getAllAxes().str();
       diagnostic.attachNote(cluster.getLoc()) << "the cluster is here";
       return diagnostic;
     }
     if (previous && *index < *previous)
-      return op->emitOpError() << "expected axes in the cluster's order "
-                               << cluster.getAllAxes().str() << ", found "
-                               << axes.str();
+      return op->emitOpError()
+             << "expected axes in the cluster's order "
+             << cluster.getAllAxes().str() << ", found " << axes.str();
     previous = index;
   }
   return success();
@@ -152,8 +152,8 @@ LogicalResult StepVerifier::verifyOp(Operation *op) {
   if (auto push = dyn_cast<PushOp>(op))
     if (step.isAsynchronous() && push.getKind().getValue() != ReduceKind::Sum)
       return push.emitOpError()
-             << "expected kind sum under consistency "
-             << *step.getConsistency() << ", where each push is applied alone";
+             << "expected kind sum under consistency " << *step.getConsistency()
+             << ", where each push is applied alone";
   return success();
 }
 

@@ -33,8 +33,8 @@ ParseResult LinearOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseOptionalAttrDict(result.attributes) ||
       parser.parseColonType(type))
     return failure();
-  result.addAttribute("coefficients",
-                      DenseF32ArrayAttr::get(parser.getContext(), coefficients));
+  result.addAttribute("coefficients", DenseF32ArrayAttr::get(
+                                          parser.getContext(), coefficients));
   result.addTypes(type);
   return parser.resolveOperands(operands, type, result.operands);
 }
@@ -131,8 +131,7 @@ static ParseResult parseUpdateTail(OpAsmParser &parser, OperationState &result,
 
 static void printUpdateTail(OpAsmPrinter &printer, Operation *op, Value grad,
                             Value lr, FloatAttr lrValue, StringAttr stream,
-                            ArrayAttr places,
-                            ArrayRef<StringRef> printed) {
+                            ArrayAttr places, ArrayRef<StringRef> printed) {
   printer << " grad " << grad << " lr ";
   if (lr)
     printer << lr;
@@ -151,9 +150,9 @@ static LogicalResult verifyUpdate(Operation *op, ValueRange states, Value grad,
     return op->emitOpError(
         "expected a learning rate, as a value or as an attribute");
   if (op->getNumResults() != states.size())
-    return op->emitOpError() << "expected one result for each of "
-                             << states.size() << " states, found "
-                             << op->getNumResults();
+    return op->emitOpError()
+           << "expected one result for each of " << states.size()
+           << " states, found " << op->getNumResults();
   for (TypeRange types : {TypeRange(states), TypeRange(op->getResultTypes())})
     for (Type type : types)
       if (type != grad.getType())
@@ -184,10 +183,10 @@ void SgdOp::print(OpAsmPrinter &printer) {
   if (FloatAttr momentum = getMomentumAttr())
     printer << " momentum "
             << shortestFloat(momentum.getValue().convertToFloat());
-  printUpdateTail(printer, *this, getGrad(), getLr(), getLrValueAttr(),
-                  getStreamAttr(), getPlacesAttr(),
-                  {"operandSegmentSizes", "lr_value", "momentum", "stream",
-                   "places"});
+  printUpdateTail(
+      printer, *this, getGrad(), getLr(), getLrValueAttr(), getStreamAttr(),
+      getPlacesAttr(),
+      {"operandSegmentSizes", "lr_value", "momentum", "stream", "places"});
 }
 
 LogicalResult SgdOp::verify() {
@@ -227,9 +226,9 @@ ParseResult AdamOp::parse(OpAsmParser &parser, OperationState &result) {
     if (!correction)
       return parser.emitError(location)
              << "expected none, moments or step_size, found '" << word << "'";
-    result.addAttribute("bias_correction",
-                        BiasCorrectionAttr::get(parser.getContext(),
-                                                *correction));
+    result.addAttribute(
+        "bias_correction",
+        BiasCorrectionAttr::get(parser.getContext(), *correction));
   }
   if (parseUpdateTail(parser, result, syntax))
     return failure();

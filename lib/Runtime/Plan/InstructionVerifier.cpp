@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace bagua::runtime {
 namespace {
@@ -39,9 +40,11 @@ private:
   absl::Status readOperands();
   absl::Status verifyAttributes();
   absl::Status verifyOpcode();
+  absl::Status verifyCollective();
+  absl::Status verifyRearrangement();
+  absl::Status verifyArithmetic();
   absl::Status expectCounts(size_t inputCount, size_t outputCount);
   absl::Status expectOneType();
-  absl::Status expectReduction();
   absl::Status expectPushed(const VerifiedValue &whole,
                             const VerifiedValue &part, LayoutPart::Kind kind);
   absl::Status verifyAllReduce();
@@ -77,8 +80,7 @@ bool isCollective(fb::Opcode opcode) { return opcode <= fb::Opcode::Pull; }
 absl::Status InstructionVerifier::readOperands() {
   auto read = [&](const flatbuffers::Vector<uint32_t> *list, const char *what,
                   std::vector<VerifiedValue> &values) -> absl::Status {
-    absl::Status status =
-        plan.verifyIndices(list, plan.values().size(), what);
+    absl::Status status = plan.verifyIndices(list, plan.values().size(), what);
     if (status.ok() && list)
       for (uint32_t value : *list)
         values.push_back(plan.values()[value]);
@@ -98,6 +100,8 @@ absl::Status InstructionVerifier::verifyAttributes() {
     return status;
   if (op.axes())
     axes.assign(op.axes()->begin(), op.axes()->end());
+  if (absl::StatusOr<int64_t> count = countElements(op.shape()); !count.ok())
+    return count.status();
   if (isCollective(op.opcode()) == axes.empty())
     return invalid(axes.empty() ? "expected axes to communicate over"
                                 : "expected no axes, found some");
@@ -130,12 +134,6 @@ absl::Status InstructionVerifier::expectOneType() {
     for (const VerifiedValue &value : *list)
       if (!value.hasTypeOf(inputs[0]))
         return invalid("expected values of one element type, count and layout");
-  return absl::OkStatus();
-}
-
-absl::Status InstructionVerifier::expectReduction() {
-  if (op.kind() == fb::ReduceKind::Mean && isInteger(inputs[0].type))
-    return invalid("a mean of integers is not defined");
   return absl::OkStatus();
 }
 
@@ -181,12 +179,7 @@ absl::Status InstructionVerifier::verifyAllToAll() {
     return invalid(StrCat("expected a shape of at most ", kMaxAxes,
                           " dimensions, split and concat among them, found ",
                           rank, " dimensions"));
-  int64_t count = 1;
-  for (int64_t size : *op.shape()) {
-    if (size < 0 || (size > 0 && count > kMaxElements / size))
-      return invalid("a dimension is negative or too large");
-    count *= size;
-  }
+  int64_t count = *countElements(op.shape());
   if (count != input.count)
     return invalid(StrCat("expected a shape of ", input.count,
                           " elements, found ", count));
@@ -270,8 +263,8 @@ absl::Status InstructionVerifier::verifySlice() {
   if (layout.empty())
     return invalid("expected a layout of one entry more, found none");
   layout.pop_back();
-  if (layout != plan.layoutOf(inputs[0]) ||
-      inputs[0].type != outputs[0].type || inputs[0].count != outputs[0].count)
+  if (layout != plan.layoutOf(inputs[0]) || inputs[0].type != outputs[0].type ||
+      inputs[0].count != outputs[0].count)
     return invalid("expected the operand with one more entry in its layout");
   return absl::OkStatus();
 }
@@ -311,27 +304,18 @@ absl::Status InstructionVerifier::verifyAfter() {
   return absl::OkStatus();
 }
 
-/// What does not depend on the number of operands is in the table of cases.
-absl::Status InstructionVerifier::verifyOpcode() {
+absl::Status InstructionVerifier::verifyCollective() {
   using fb::Opcode;
-  Opcode opcode = op.opcode();
-  if (isCollective(opcode) || opcode == Opcode::Slice ||
-      opcode == Opcode::Cast) {
-    absl::Status status = opcode == Opcode::Exchange ? verifyExchange()
-                                                     : expectCounts(1, 1);
-    if (!status.ok() || opcode == Opcode::Exchange)
-      return status;
-  }
-  bool reduces = opcode == Opcode::AllReduce ||
-                 opcode == Opcode::ReduceScatter ||
-                 opcode == Opcode::Reduce || opcode == Opcode::Push;
-  if (reduces)
-    if (absl::Status status = expectReduction(); !status.ok())
-      return status;
-  if (constantCount() > 0 && opcode < Opcode::Linear)
-    return invalid("expected no constants");
-
-  switch (opcode) {
+  if (op.opcode() == Opcode::Exchange)
+    return verifyExchange();
+  if (absl::Status status = expectCounts(1, 1); !status.ok())
+    return status;
+  bool reduces = op.opcode() == Opcode::AllReduce ||
+                 op.opcode() == Opcode::ReduceScatter ||
+                 op.opcode() == Opcode::Reduce || op.opcode() == Opcode::Push;
+  if (reduces && op.kind() == fb::ReduceKind::Mean && isInteger(inputs[0].type))
+    return invalid("a mean of integers is not defined");
+  switch (op.opcode()) {
   case Opcode::AllReduce:
     return verifyAllReduce();
   case Opcode::ReduceScatter:
@@ -346,52 +330,70 @@ absl::Status InstructionVerifier::verifyOpcode() {
     return verifyAllToAll();
   case Opcode::Push:
     return verifyServers(inputs[0], outputs[0]);
-  case Opcode::Pull:
+  default:
     return verifyServers(outputs[0], inputs[0]);
-  case Opcode::Concat:
+  }
+}
+
+/// concat, split, slice, cast.
+absl::Status InstructionVerifier::verifyRearrangement() {
+  using fb::Opcode;
+  if (op.opcode() == Opcode::Concat) {
     if (inputs.empty() || outputs.size() != 1)
       return invalid("expected inputs and one output");
     return verifyBucket(outputs[0], inputs);
-  case Opcode::Split:
+  }
+  if (op.opcode() == Opcode::Split) {
     if (outputs.empty() || inputs.size() != 1)
       return invalid("expected one input and outputs");
     return verifyBucket(inputs[0], outputs);
-  case Opcode::Slice:
+  }
+  if (absl::Status status = expectCounts(1, 1); !status.ok())
+    return status;
+  if (op.opcode() == Opcode::Slice)
     return verifySlice();
-  case Opcode::Cast:
-    if (inputs[0].count != outputs[0].count ||
-        inputs[0].layout != outputs[0].layout)
-      return invalid("expected a change of element type alone");
-    return absl::OkStatus();
-  case Opcode::Linear:
+  if (inputs[0].count != outputs[0].count ||
+      inputs[0].layout != outputs[0].layout)
+    return invalid("expected a change of element type alone");
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyArithmetic() {
+  switch (op.opcode()) {
+  case fb::Opcode::Linear:
     if (inputs.empty() || outputs.size() != 1 ||
         constantCount() != inputs.size() || isInteger(inputs[0].type))
       return invalid("expected a coefficient for each floating-point input, "
                      "and one output");
     return expectOneType();
-  case Opcode::Sgd: {
+  case fb::Opcode::Sgd: {
     size_t states = outputs.size() == 2 ? 2 : 1;
     if (constantCount() > 1 || (states == 2 && constantCount() != 1) ||
         (states == 1 && constantCount() == 1 && op.constants()->Get(0) != 0))
       return invalid("expected a momentum with two states, and only there");
     return verifyUpdate(states, 1);
   }
-  case Opcode::Adam:
+  case fb::Opcode::Adam:
     if (constantCount() != 4)
       return invalid("expected beta1, beta2, eps and decay");
     return verifyUpdate(3, 1);
-  case Opcode::AdamApply: {
+  default: {
     bool corrects = op.bias_correction() != fb::BiasCorrection::None;
     if (constantCount() != (corrects ? 3 : 1))
       return invalid("expected eps, and for a bias correction both betas");
     return verifyUpdate(1, 2);
   }
-  case Opcode::After:
-    return verifyAfter();
-  case Opcode::Exchange:
-    break; // above
   }
-  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyOpcode() {
+  if (op.opcode() == fb::Opcode::After)
+    return verifyAfter();
+  if (op.opcode() >= fb::Opcode::Linear)
+    return verifyArithmetic();
+  if (constantCount() > 0)
+    return invalid("expected no constants");
+  return isCollective(op.opcode()) ? verifyCollective() : verifyRearrangement();
 }
 
 /// Whether an overlap of two values keeps the op's meaning.
@@ -424,7 +426,8 @@ bool InstructionVerifier::mayOverlap(const VerifiedValue &input,
 }
 
 /// Results overlap no other result, and an operand only in place. Of concat and
-/// split a tensor is exactly where it is in the bucket, or apart from all of it.
+/// split a tensor is exactly where it is in the bucket, or apart from all of
+/// it.
 absl::Status InstructionVerifier::verifyOverlaps() {
   std::vector<VerifiedValue> sorted = outputs;
   std::sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
@@ -438,13 +441,13 @@ absl::Status InstructionVerifier::verifyOverlaps() {
   if (isConcat || op.opcode() == fb::Opcode::Split) {
     const VerifiedValue &bucket = isConcat ? outputs[0] : inputs[0];
     // Of a striped bucket that is whole, a tensor's elements are not together.
-    bool isScattered = striped != 0 && bucket.layout == 0 &&
-                       partCount(plan.layoutOf({bucket.type, 0, striped}),
-                                 cluster) > 1;
+    bool isScattered =
+        striped != 0 && bucket.layout == 0 &&
+        partCount(plan.layoutOf({bucket.type, 0, striped}), cluster) > 1;
     int64_t at = bucket.offset;
     for (const VerifiedValue &tensor : isConcat ? inputs : outputs) {
-      bool isInPlace = !isScattered && tensor.space == bucket.space &&
-                       tensor.offset == at;
+      bool isInPlace =
+          !isScattered && tensor.space == bucket.space && tensor.offset == at;
       if (tensor.overlaps(bucket) && !isInPlace)
         return invalid("a tensor overlaps the bucket at another place than its "
                        "own");

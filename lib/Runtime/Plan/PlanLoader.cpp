@@ -1,8 +1,8 @@
 //===- PlanLoader.cpp - Plans from and to bytes ---------------------------===//
 //
 // Two checks stand between a file and its use: FlatBuffers' own (every offset
-// lies in the file) and PlanVerifier's (the fields mean something). Between them
-// the fingerprint finds accidental damage.
+// lies in the file) and PlanVerifier's (the fields mean something). Between
+// them the fingerprint finds accidental damage.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"
@@ -46,8 +46,8 @@ absl::Status verifyStructure(const std::string &bytes) {
     return absl::InvalidArgumentError(
         "not a plan: the identifier 'BGUA' is missing");
   // A table takes at least four bytes, but may be shared.
-  auto maxTables = static_cast<flatbuffers::uoffset_t>(
-      std::max<size_t>(bytes.size(), 1000));
+  auto maxTables =
+      static_cast<flatbuffers::uoffset_t>(std::max<size_t>(bytes.size(), 1000));
   flatbuffers::Verifier verifier(
       reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
       /*max_depth=*/16, maxTables);
@@ -59,8 +59,7 @@ absl::Status verifyStructure(const std::string &bytes) {
 
 } // namespace
 
-absl::StatusOr<std::shared_ptr<const Plan>>
-Plan::fromBytes(std::string bytes) {
+absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
   if (absl::Status status = verifyStructure(bytes); !status.ok())
     return status;
   const fb::Plan *root = fb::GetPlan(bytes.data());
@@ -76,16 +75,16 @@ Plan::fromBytes(std::string bytes) {
   uint64_t expected = computeFingerprint(bytes, field);
   flatbuffers::WriteScalar(field, found);
   if (found != expected)
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "damaged plan: expected fingerprint %016x, found %016x", expected,
-        found));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("damaged plan: expected fingerprint %016x, found %016x",
+                        expected, found));
 
   absl::StatusOr<PlanCluster> cluster = verifyPlan(*root, bytes.size());
   if (!cluster.ok())
     return absl::InvalidArgumentError(
         absl::StrCat("invalid plan: ", cluster.status().message()));
-  // A short string would move when the Plan is made, and the root with it; plans
-  // are longer, but nothing depends on it.
+  // A short string would move when the Plan is made, and the root with it;
+  // plans are longer, but nothing depends on it.
   auto plan = std::shared_ptr<Plan>(
       new Plan(std::move(bytes), nullptr, *std::move(cluster)));
   plan->plan = fb::GetPlan(plan->bytes.data());
@@ -97,9 +96,9 @@ Plan::fromFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream contents;
   if (!file || !(contents << file.rdbuf()))
-    return absl::NotFoundError(
-        absl::StrCat("can't read plan '", path, "': ",
-                     errno ? std::strerror(errno) : "the file is empty"));
+    return absl::NotFoundError(absl::StrCat(
+        "can't read plan '", path,
+        "': ", errno ? std::strerror(errno) : "the file is empty"));
   absl::StatusOr<std::shared_ptr<const Plan>> plan =
       fromBytes(std::move(contents).str());
   if (!plan.ok())

@@ -1,7 +1,7 @@
 //===- PlanText.cpp - A plan for people -----------------------------------===//
 //
-// Aligned tables of tensors, instructions, contract and program, and totals. For
-// reading and for FileCheck; JSON is for programs.
+// Aligned tables of tensors, instructions, contract and program, and totals.
+// For reading and for FileCheck; JSON is for programs.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Plan.h"
@@ -86,9 +86,9 @@ private:
   void printTotals();
 
   std::string axesToString(const flatbuffers::Vector<uint32_t> *axes) const;
-  std::string
-  layoutToString(const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>>
-                     *layout) const;
+  std::string layoutToString(
+      const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *layout)
+      const;
   std::string tensorNames(const flatbuffers::Vector<uint32_t> *list) const;
   std::string valueToString(uint32_t value) const;
   std::string describeWaits(const fb::Instruction &op) const;
@@ -99,8 +99,8 @@ private:
   std::string out;
 };
 
-std::string PlanPrinter::axesToString(
-    const flatbuffers::Vector<uint32_t> *axes) const {
+std::string
+PlanPrinter::axesToString(const flatbuffers::Vector<uint32_t> *axes) const {
   std::vector<absl::string_view> names;
   if (axes)
     for (uint32_t axis : *axes)
@@ -121,8 +121,9 @@ std::string PlanPrinter::layoutToString(
         absl::StrAppend(&text, " ", entry->server());
       entries.push_back(text);
     }
-  return entries.empty() ? "" : absl::StrCat(" <", absl::StrJoin(entries, ", "),
-                                             ">");
+  return entries.empty()
+             ? ""
+             : absl::StrCat(" <", absl::StrJoin(entries, ", "), ">");
 }
 
 std::string
@@ -163,8 +164,8 @@ void PlanPrinter::printHeader() {
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *root.cluster()->axes())
     axes.push_back(absl::StrCat(nameOf(axis->name()), "=", axis->size()));
-  absl::StrAppendFormat(&out, "cluster  %s: %d ranks", absl::StrJoin(axes, " x "),
-                        plan.topology().ranks());
+  absl::StrAppendFormat(&out, "cluster  %s: %d ranks",
+                        absl::StrJoin(axes, " x "), plan.topology().ranks());
   if (plan.cluster().serverCount() > 0)
     absl::StrAppendFormat(&out, ", %d servers (%d dedicated)",
                           plan.cluster().serverCount(),
@@ -174,8 +175,8 @@ void PlanPrinter::printHeader() {
     streams.push_back(nameOf(stream));
   absl::StrAppend(&out, "\nstreams  ", absl::StrJoin(streams, ", "), "\n");
   for (const fb::Arena *arena : *root.arenas())
-    absl::StrAppendFormat(&out, "arena    %s: %d bytes\n", nameOf(arena->name()),
-                          arena->bytes());
+    absl::StrAppendFormat(&out, "arena    %s: %d bytes\n",
+                          nameOf(arena->name()), arena->bytes());
 }
 
 void PlanPrinter::printTensors() {
@@ -245,11 +246,11 @@ void PlanPrinter::printInstructions() {
     if (op.outputs())
       for (uint32_t value : *op.outputs())
         outputs.push_back(valueToString(value));
-    std::string group = op.axes() && op.axes()->size() > 0
-                            ? axesToString(op.axes())
-                            : "";
-    table.add({absl::StrCat(i), std::string(nameOf(root.streams()->Get(op.stream()))),
-               name, absl::StrCat(bytes), group,
+    std::string group =
+        op.axes() && op.axes()->size() > 0 ? axesToString(op.axes()) : "";
+    table.add({absl::StrCat(i),
+               std::string(nameOf(root.streams()->Get(op.stream()))), name,
+               absl::StrCat(bytes), group,
                absl::StrCat(absl::StrJoin(inputs, ", "), " -> ",
                             absl::StrJoin(outputs, ", ")),
                describeWaits(op), std::string(nameOf(op.name()))});
@@ -301,9 +302,9 @@ void PlanPrinter::printTotals() {
     if (tensor->shape())
       for (int64_t size : *tensor->shape())
         count *= size;
-    givenBytes += maxLocalCount(count, readLayout(tensor->layout()),
-                                plan.cluster()) *
-                  dataTypeBytes(static_cast<DataType>(tensor->type()));
+    givenBytes +=
+        maxLocalCount(count, readLayout(tensor->layout()), plan.cluster()) *
+        dataTypeBytes(static_cast<DataType>(tensor->type()));
   }
   for (const fb::Instruction *op : *root.instructions()) {
     cost += op->cost_ns();

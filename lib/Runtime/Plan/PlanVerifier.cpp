@@ -59,13 +59,17 @@ absl::Status verifyEnum(Enum value, Enum last, const char *what) {
                         static_cast<int>(value)));
 }
 
-/// Product of the sizes; error for a negative one or one too large.
+} // namespace
+
 absl::StatusOr<int64_t>
-elementCount(const flatbuffers::Vector<int64_t> *shape) {
+countElements(const flatbuffers::Vector<int64_t> *shape) {
   int64_t count = 1;
   if (lengthOf(shape) > kMaxAxes)
     return invalid(StrCat("expected at most ", kMaxAxes, " dimensions, found ",
                           lengthOf(shape)));
+  // FlatBuffers looks at the alignment of a vector's length alone.
+  if (shape && reinterpret_cast<uintptr_t>(shape->Data()) % alignof(int64_t))
+    return invalid("the shape's numbers are not aligned");
   for (size_t i = 0; i < lengthOf(shape); ++i) {
     int64_t size = shape->Get(i);
     if (size < 0 || (size > 0 && count > kMaxElements / size))
@@ -75,8 +79,6 @@ elementCount(const flatbuffers::Vector<int64_t> *shape) {
   }
   return count;
 }
-
-} // namespace
 
 absl::Status PlanVerifier::spend(size_t listLength) {
   listBudget -= static_cast<int64_t>(listLength);
@@ -108,11 +110,11 @@ PlanVerifier::verifyAxes(const flatbuffers::Vector<uint32_t> *axes) {
                           lengthOf(axes)));
   for (size_t i = 0; i < lengthOf(axes); ++i) {
     if (axes->Get(i) >= axisCount)
-      return invalid(StrCat("expected axes below ", axisCount, ", found ",
-                            axes->Get(i)));
+      return invalid(
+          StrCat("expected axes below ", axisCount, ", found ", axes->Get(i)));
     if (i > 0 && axes->Get(i - 1) >= axes->Get(i))
-      return invalid(StrCat("expected ascending axes, found ",
-                            axes->Get(i - 1), " before ", axes->Get(i)));
+      return invalid(StrCat("expected ascending axes, found ", axes->Get(i - 1),
+                            " before ", axes->Get(i)));
   }
   return absl::OkStatus();
 }
@@ -147,9 +149,9 @@ absl::StatusOr<int> PlanVerifier::verifyLayout(
     bool isServer = entry.kind() == fb::LayoutKind::Server;
     if (isServer && (i + 1 != length || lengthOf(entry.axes()) != 0))
       return invalid("a server entry has no axes and is the last one");
-    if (isServer && (entry.server() < -1 ||
-                     entry.server() >= shape.serverCount() ||
-                     shape.serverCount() == 0))
+    if (isServer &&
+        (entry.server() < -1 || entry.server() >= shape.serverCount() ||
+         shape.serverCount() == 0))
       return invalid(StrCat("layout on server ", entry.server(),
                             ", the cluster has ", shape.serverCount(),
                             " servers"));
@@ -175,10 +177,9 @@ absl::Status PlanVerifier::verifyCluster() {
     if (absl::Status status = verifyName(axis->name(), names); !status.ok())
       return prefixed("cluster axis", status);
     if (axis->size() < 1 || axis->size() > kMaxRanks / ranks)
-      return invalid(StrCat("cluster axis '", nameOf(axis->name()),
-                            "' of size ", axis->size(),
-                            ": expected at least 1 and at most ", kMaxRanks,
-                            " ranks"));
+      return invalid(StrCat(
+          "cluster axis '", nameOf(axis->name()), "' of size ", axis->size(),
+          ": expected at least 1 and at most ", kMaxRanks, " ranks"));
     ranks *= axis->size();
     sizes.push_back(axis->size());
   }
@@ -213,8 +214,8 @@ absl::Status PlanVerifier::verifyStorage() {
       return prefixed("arena", status);
     if (arena->bytes() < 0 || arena->bytes() > kMaxBytes - total)
       return invalid(StrCat("arena '", nameOf(arena->name()), "' of ",
-                            arena->bytes(), " bytes: expected 0 to ",
-                            kMaxBytes, " in all arenas together"));
+                            arena->bytes(), " bytes: expected 0 to ", kMaxBytes,
+                            " in all arenas together"));
     total += arena->bytes();
   }
   return absl::OkStatus();
@@ -222,13 +223,12 @@ absl::Status PlanVerifier::verifyStorage() {
 
 absl::Status PlanVerifier::measure(fb::DataType type, int64_t count, int layout,
                                    VerifiedValue &info) {
-  if (absl::Status status =
-          verifyEnum(type, fb::DataType::MAX, "element type");
+  if (absl::Status status = verifyEnum(type, fb::DataType::MAX, "element type");
       !status.ok())
     return status;
   if (count < 0 || count > kMaxElements)
-    return invalid(StrCat("expected 0 to ", kMaxElements, " elements, found ",
-                          count));
+    return invalid(
+        StrCat("expected 0 to ", kMaxElements, " elements, found ", count));
   info.type = type;
   info.count = count;
   info.layout = layout;
@@ -266,7 +266,7 @@ PlanVerifier::verifyTensor(const fb::Tensor &tensor) {
     status = spend(lengthOf(tensor.shape()));
   if (!status.ok())
     return status;
-  absl::StatusOr<int64_t> count = elementCount(tensor.shape());
+  absl::StatusOr<int64_t> count = countElements(tensor.shape());
   if (!count.ok())
     return count.status();
   absl::StatusOr<int> layout = verifyLayout(tensor.layout());
@@ -309,7 +309,8 @@ absl::Status PlanVerifier::verifyTensors() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<VerifiedValue> PlanVerifier::verifyValue(const fb::Value &value) {
+absl::StatusOr<VerifiedValue>
+PlanVerifier::verifyValue(const fb::Value &value) {
   absl::StatusOr<int> layout = verifyLayout(value.layout());
   if (!layout.ok())
     return layout.status();
@@ -355,15 +356,15 @@ absl::StatusOr<VerifiedValue> PlanVerifier::verifyValue(const fb::Value &value) 
 
 absl::Status PlanVerifier::verifyOrder(const fb::Instruction &instruction,
                                        uint32_t number) {
-  absl::Status status =
-      verifyIndices(instruction.ready(), plan.tensors()->size(), "ready tensors");
+  absl::Status status = verifyIndices(instruction.ready(),
+                                      plan.tensors()->size(), "ready tensors");
   if (status.ok())
     status = verifyIndices(instruction.after(), number,
                            "'after' to name earlier instructions,");
   if (status.ok())
-    status = verifyIndices(instruction.after_previous(),
-                           plan.instructions()->size(),
-                           "'after_previous' to name instructions");
+    status =
+        verifyIndices(instruction.after_previous(), plan.instructions()->size(),
+                      "'after_previous' to name instructions");
   if (!status.ok())
     return status;
   if (instruction.ready())
@@ -375,8 +376,8 @@ absl::Status PlanVerifier::verifyOrder(const fb::Instruction &instruction,
   if (instruction.after())
     for (uint32_t other : *instruction.after())
       if (plan.instructions()->Get(other)->stream() == instruction.stream())
-        return invalid(StrCat("'after' names instruction ", other,
-                              " of the same stream"));
+        return invalid(
+            StrCat("'after' names instruction ", other, " of the same stream"));
   if (instruction.cost_ns() < 0)
     return invalid("negative cost");
   return absl::OkStatus();
@@ -393,9 +394,9 @@ absl::Status PlanVerifier::verifyInstructions() {
     if (instruction.name()->size() > kMaxNameLength)
       status = invalid("the name is too long");
     if (status.ok() && instruction.stream() >= plan.streams()->size())
-      status = invalid(StrCat("expected a stream below ",
-                              plan.streams()->size(), ", found ",
-                              instruction.stream()));
+      status =
+          invalid(StrCat("expected a stream below ", plan.streams()->size(),
+                         ", found ", instruction.stream()));
     if (status.ok())
       status = verifyOrder(instruction, i);
     if (status.ok())
@@ -413,8 +414,8 @@ absl::Status PlanVerifier::verifyUsers() {
   std::vector<std::pair<uint32_t, uint32_t>> listed;
   for (uint32_t i = 0; i < plan.tensors()->size(); ++i) {
     const fb::Tensor &tensor = *plan.tensors()->Get(i);
-    if (absl::Status status = verifyIndices(
-            tensor.users(), plan.instructions()->size(), "users");
+    if (absl::Status status =
+            verifyIndices(tensor.users(), plan.instructions()->size(), "users");
         !status.ok())
       return prefixed(StrCat("tensor '", nameOf(tensor.name()), "'"), status);
     if (tensor.users())
@@ -430,9 +431,10 @@ absl::Status PlanVerifier::verifyUsers() {
         if (tensor >= 0 &&
             !std::binary_search(listed.begin(), listed.end(),
                                 std::pair<uint32_t, uint32_t>(tensor, i)))
-          return invalid(StrCat(
-              "tensor '", nameOf(plan.tensors()->Get(tensor)->name()),
-              "': expected instruction ", i, ", which touches it, among users"));
+          return invalid(StrCat("tensor '",
+                                nameOf(plan.tensors()->Get(tensor)->name()),
+                                "': expected instruction ", i,
+                                ", which touches it, among users"));
       }
   }
   return absl::OkStatus();
@@ -443,8 +445,8 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
   if (relation.tensor() >= tensorCount || relation.of() >= tensorCount)
     return invalid(StrCat("expected tensors below ", tensorCount, ", found ",
                           relation.tensor(), " and ", relation.of()));
-  absl::Status status = verifyEnum(relation.relation(), fb::RelationKind::MAX,
-                                   "relation");
+  absl::Status status =
+      verifyEnum(relation.relation(), fb::RelationKind::MAX, "relation");
   if (status.ok())
     status = verifyEnum(relation.reduce(), fb::ReduceKind::MAX, "reduce kind");
   if (status.ok())
@@ -508,8 +510,8 @@ absl::Status PlanVerifier::verify() {
       (plan.strategy() && plan.strategy()->size() > kMaxNameLength))
     return invalid("the plan's name is too long");
   if (!std::isfinite(plan.size_scale()) || plan.size_scale() <= 0)
-    return invalid(StrCat("expected a positive size_scale, found ",
-                          plan.size_scale()));
+    return invalid(
+        StrCat("expected a positive size_scale, found ", plan.size_scale()));
   absl::Status status = verifyStorage();
   if (status.ok())
     status = verifyTensors();

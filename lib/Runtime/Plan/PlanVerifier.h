@@ -1,8 +1,8 @@
 //===- PlanVerifier.h - Whether a plan's fields mean something ------------===//
 //
-// The second check on load. Takes a buffer that passed FlatBuffers' verifier and
-// trusts nothing in it: whatever the bytes, it ends in time proportional to the
-// file's size and allocates no more than that.
+// The second check on load. Takes a buffer that passed FlatBuffers' verifier
+// and trusts nothing in it: whatever the bytes, it ends in time proportional to
+// the file's size and allocates no more than that.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_PLAN_PLANVERIFIER_H
@@ -46,16 +46,14 @@ struct VerifiedValue {
 
   int64_t end() const { return offset + maxBytes; }
   bool overlaps(const VerifiedValue &other) const {
-    return space == other.space && offset < other.end() &&
-           other.offset < end();
+    return space == other.space && offset < other.end() && other.offset < end();
   }
   bool hasPlaceOf(const VerifiedValue &other) const {
     return space == other.space && offset == other.offset;
   }
   /// Element type, count and layout.
   bool hasTypeOf(const VerifiedValue &other) const {
-    return type == other.type && count == other.count &&
-           layout == other.layout;
+    return type == other.type && count == other.count && layout == other.layout;
   }
 };
 
@@ -111,6 +109,11 @@ private:
   std::vector<VerifiedValue> tensorInfos;
   std::vector<VerifiedValue> valueInfos;
 };
+
+/// The product of the sizes. InvalidArgument for more than kMaxAxes of them, a
+/// negative one, or more than kMaxElements in all. Null is the empty list.
+absl::StatusOr<int64_t>
+countElements(const flatbuffers::Vector<int64_t> *shape);
 
 /// What an instruction's opcode asks of its values and attributes; in
 /// InstructionVerifier.cpp.

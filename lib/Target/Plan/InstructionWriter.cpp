@@ -42,11 +42,10 @@ bagua::writeLayout(flatbuffers::FlatBufferBuilder &builder, ClusterOp cluster,
     return 0;
   std::vector<flatbuffers::Offset<fb::LayoutEntry>> entries;
   for (const LayoutEntry &entry : layout.getEntries()) {
-    auto axes =
-        builder.CreateVector(axisNumbers(cluster, entry.getAxes()));
-    entries.push_back(fb::CreateLayoutEntry(
-        builder, static_cast<fb::LayoutKind>(entry.kind), axes,
-        static_cast<int32_t>(entry.server)));
+    auto axes = builder.CreateVector(axisNumbers(cluster, entry.getAxes()));
+    entries.push_back(
+        fb::CreateLayoutEntry(builder, static_cast<fb::LayoutKind>(entry.kind),
+                              axes, static_cast<int32_t>(entry.server)));
   }
   return builder.CreateVector(entries);
 }
@@ -69,8 +68,7 @@ static void setAllToAll(AllToAllOp op, Fields &fields) {
 }
 
 /// The learning rate is the last input, or a literal.
-template <typename OpTy>
-static void setUpdate(OpTy op, Fields &fields) {
+template <typename OpTy> static void setUpdate(OpTy op, Fields &fields) {
   if (FloatAttr literal = op.getLrValueAttr())
     fields.learningRate = literal.getValue().convertToFloat();
 }

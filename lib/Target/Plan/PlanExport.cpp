@@ -1,7 +1,7 @@
 //===- PlanExport.cpp - A scheduled step as a plan file -------------------===//
 //
-// Puts a PlanModel into FlatBuffers. Deterministic: everything is written in the
-// order of the IR.
+// Puts a PlanModel into FlatBuffers. Deterministic: everything is written in
+// the order of the IR.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/PlanExport.h"
@@ -83,8 +83,7 @@ flatbuffers::Offset<fb::Value> PlanWriter::writeValue(Value value,
   auto type = cast<RankedTensorType>(value.getType());
   auto layout = writeLayout(builder, model.cluster, getLayout(type));
   return fb::CreateValue(builder, elementTypeOf(type), getElementCount(type),
-                         layout, storage.tensor, storage.arena,
-                         storage.offset);
+                         layout, storage.tensor, storage.arena, storage.offset);
 }
 
 llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>

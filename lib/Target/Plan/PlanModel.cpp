@@ -49,14 +49,13 @@ LogicalResult PlanModel::readValues() {
       places[result] = cast<PlaceAttr>(place);
     if (stepOp.isRunByProgram())
       continue;
-    for (Value value : llvm::concat<Value>(
-             llvm::to_vector(op.getOperands()),
-             llvm::to_vector_of<Value>(op.getResults()))) {
+    for (Value value :
+         llvm::concat<Value>(llvm::to_vector(op.getOperands()),
+                             llvm::to_vector_of<Value>(op.getResults()))) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type || !dataTypeOf(type.getElementType()))
-        return op.emitOpError()
-               << "has a value of type " << value.getType()
-               << ", which the runtime doesn't know";
+        return op.emitOpError() << "has a value of type " << value.getType()
+                                << ", which the runtime doesn't know";
       PlaceAttr place = places.lookup(value);
       if (!place || place.getKind() == PlaceKind::Program)
         return op.emitOpError("has a value in memory that the runtime never "
@@ -96,8 +95,8 @@ LogicalResult PlanModel::readTensors() {
       return value.getDefiningOp()->emitOpError(
           "gives the runtime a value without a name");
   }
-  for (auto [value, index] : llvm::zip_equal(step.getYield().getValues(),
-                                             step.getStateArguments())) {
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Value argument = step.getBody().getArgument(index);
     if (values.contains(argument) &&
         isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
@@ -110,8 +109,8 @@ LogicalResult PlanModel::readTensors() {
   return success();
 }
 
-/// What the contract names must be in the plan even if no instruction touches it:
-/// so a check finds that it was lost.
+/// What the contract names must be in the plan even if no instruction touches
+/// it: so a check finds that it was lost.
 void PlanModel::addLostTensors() {
   auto contract = step->getAttrOfType<ArrayAttr>("bagua.contract");
   if (!contract)
@@ -200,8 +199,8 @@ LogicalResult PlanModel::readDependencies(PlanInstruction &instruction) {
     if (instructions[number].stream != instruction.stream)
       instruction.after.push_back(number);
   }
-  for (auto *list : {&instruction.ready, &instruction.after,
-                     &instruction.afterPrevious}) {
+  for (auto *list :
+       {&instruction.ready, &instruction.after, &instruction.afterPrevious}) {
     llvm::sort(*list);
     list->erase(std::unique(list->begin(), list->end()), list->end());
   }
@@ -236,9 +235,9 @@ void PlanModel::readUsers() {
   std::vector<std::vector<Use>> uses(arenas.size());
   for (auto [number, instruction] : llvm::enumerate(instructions)) {
     Operation *op = instruction.op;
-    for (Value value : llvm::concat<Value>(
-             llvm::to_vector(op->getOperands()),
-             llvm::to_vector_of<Value>(op->getResults()))) {
+    for (Value value :
+         llvm::concat<Value>(llvm::to_vector(op->getOperands()),
+                             llvm::to_vector_of<Value>(op->getResults()))) {
       const Storage &storage = values.find(value)->second;
       auto user = static_cast<uint32_t>(number);
       if (storage.arena >= 0)
@@ -262,10 +261,9 @@ void PlanModel::readUsers() {
   for (PlanTensor &tensor : tensors) {
     if (int32_t arena = tensor.storage.arena; arena >= 0) {
       int64_t begin = tensor.storage.offset;
-      int64_t end =
-          begin + maxLocalCount(getElementCount(tensor.type),
-                                getLayout(tensor.type), cluster) *
-                      getElementBytes(tensor.type.getElementType());
+      int64_t end = begin + maxLocalCount(getElementCount(tensor.type),
+                                          getLayout(tensor.type), cluster) *
+                                getElementBytes(tensor.type.getElementType());
       auto it = llvm::partition_point(
           uses[arena], [end](const Use &use) { return use.begin < end; });
       for (size_t i = it - uses[arena].begin();
@@ -283,9 +281,9 @@ LogicalResult PlanModel::readProgram() {
   llvm::DenseMap<std::tuple<int32_t, int64_t, Type>, uint32_t> byPlace;
   for (auto [number, tensor] : llvm::enumerate(tensors))
     if (tensor.storage.arena >= 0)
-      byPlace.try_emplace({tensor.storage.arena, tensor.storage.offset,
-                           Type(tensor.type)},
-                          number);
+      byPlace.try_emplace(
+          {tensor.storage.arena, tensor.storage.offset, Type(tensor.type)},
+          number);
   for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
     PlanProgramOp &entry = program.emplace_back();
     entry.op = compute;

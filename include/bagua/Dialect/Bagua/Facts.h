@@ -1,9 +1,9 @@
 //===- Facts.h - What is known of agreement between ranks -----------------===//
 //
 // The lattice of docs/Rationale.md, "What the verifier proves": per value and
-// axis of the cluster, whether the ranks along it agree on the numbers. Ops give
-// the facts of their results through StepOpInterface::inferFacts; the analysis
-// that walks a step is in FactAnalysis.h.
+// axis of the cluster, whether the ranks along it agree on the numbers. Ops
+// give the facts of their results through StepOpInterface::inferFacts; the
+// analysis that walks a step is in FactAnalysis.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_FACTS_H
