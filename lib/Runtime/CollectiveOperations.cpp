@@ -228,7 +228,7 @@ std::unique_ptr<Operation> CollectiveBuilder::copyInput() {
     LocalValue result = source.memory.value(number);
     copies.push_back({result.data, input.data, result.bytes()});
   }
-  return makeCopies(std::move(copies));
+  return makeCopies(copies);
 }
 
 std::unique_ptr<Operation> CollectiveBuilder::withOwners(bool isReduction) {

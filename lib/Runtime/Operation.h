@@ -58,7 +58,7 @@ struct CopyStep {
   const std::byte *from;
   int64_t bytes;
 };
-std::unique_ptr<Operation> makeCopies(std::vector<CopyStep> copies);
+std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies);
 
 } // namespace bagua::runtime
 

@@ -70,8 +70,8 @@ PlanCommunicators::keyOf(const Plan &plan, const fb::Instruction &instruction) {
 }
 
 absl::Status PlanCommunicators::addGroup(World &world, const Key &key,
-                                         std::string name, int64_t firstRank,
-                                         int64_t slot,
+                                         const std::string &name,
+                                         int64_t firstRank, int64_t slot,
                                          std::vector<PlanGroup> &list) {
   const PlanCluster &cluster = plan->cluster();
   std::vector<int> members;
@@ -122,14 +122,14 @@ absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
     if (!plan->cluster().isWorker(world.rank()))
       return absl::OkStatus();
     int64_t first = plan->topology().groupOf(world.rank(), key.axes)[0];
-    return addGroup(world, key, std::move(name), first, 0, list);
+    return addGroup(world, key, name, first, 0, list);
   }
   int64_t slots = partCount(workerLayout, plan->cluster());
   for (int64_t slot = 0; slot < slots; ++slot) {
     std::string slotName =
         absl::StrCat(name, " server ", key.server, key.layout, " ", slot);
     absl::Status status =
-        addGroup(world, key, std::move(slotName),
+        addGroup(world, key, slotName,
                  rankOfSlot(workerLayout, plan->cluster(), slot), slot, list);
     if (!status.ok())
       return status;

@@ -63,7 +63,7 @@ private:
   static Key keyOf(const Plan &plan, const fb::Instruction &instruction);
   absl::Status createGroups(World &world, const Key &key,
                             const Layout &workerLayout);
-  absl::Status addGroup(World &world, const Key &key, std::string name,
+  absl::Status addGroup(World &world, const Key &key, const std::string &name,
                         int64_t firstRank, int64_t slot,
                         std::vector<PlanGroup> &groups);
 

@@ -298,9 +298,9 @@ absl::Status HostSession::start() {
     operations.push_back(makeOperation(source, i));
     hasWork.push_back(operations.back() != nullptr);
   }
-  std::vector<bool> isGiven;
-  for (const TensorState &tensor : tensors)
-    isGiven.push_back(tensor.isRequired);
+  std::vector<bool> isGiven(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    isGiven[i] = tensors[i].isRequired;
   if (options.trace) {
     options.trace->nameProcess(rank(), StrCat("rank ", rank()));
     options.trace->nameThread(rank(), 0, "program");

@@ -81,6 +81,7 @@ void store(DataType type, const C *from, int64_t count, std::byte *data) {
 
 /// Calls `work` with a value of the type to compute in.
 template <typename Work> void inComputeType(DataType type, Work work) {
+  // The branches differ in type. NOLINTNEXTLINE(bugprone-branch-clone)
   if (type == DataType::Float64)
     work(double());
   else

@@ -87,6 +87,7 @@ size_t TraceWriter::size() const {
 std::string TraceWriter::toJson() const {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<const Event *> order;
+  order.reserve(events.size());
   for (const Event &event : events)
     order.push_back(&event);
   auto key = [](const Event *event) {

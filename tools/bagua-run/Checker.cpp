@@ -156,8 +156,10 @@ void RankChecker::checkRelation(uint32_t number, int64_t step,
 void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
                                const std::byte *data) {
   const fb::Tensor &tensor = tensorAt(plan, relation.tensor());
+  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
   std::vector<uint64_t> keys;
-  for (int64_t member : plan.topology().groupOf(rank, axesOf(relation)))
+  keys.reserve(group.size());
+  for (int64_t member : group)
     keys.push_back(keyOf(relation.of(), member, step));
   ElementRange range = runtime::workerRange(
       elementsOf(tensor), runtime::readLayout(tensor.layout()), plan.cluster(),
@@ -178,6 +180,7 @@ void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
   auto size = static_cast<int64_t>(group.size());
   int64_t position = plan.topology().positionInGroup(rank, axesOf(relation));
   std::vector<uint64_t> keys;
+  keys.reserve(group.size());
   for (int64_t member : group)
     keys.push_back(keyOf(relation.of(), member, step));
   // A block has the operand's shape with the split dimension cut. Runs of

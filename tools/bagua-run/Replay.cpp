@@ -27,6 +27,9 @@ namespace {
 namespace fb = runtime::fb;
 using runtime::TensorId;
 
+/// Each is a thread, and one more for each stream.
+constexpr int64_t kMaxRanks = 1024;
+
 /// Memory of a tensor with guard zones that nobody may write to. Pages that
 /// nobody touches cost nothing.
 class GuardedBuffer {
@@ -348,15 +351,21 @@ absl::Status runGuarded(Rank &rank, std::unique_ptr<runtime::World> world,
 
 } // namespace
 
-absl::StatusOr<ReplayResult> replay(std::shared_ptr<const Plan> plan,
+absl::StatusOr<ReplayResult> replay(const std::shared_ptr<const Plan> &plan,
                                     const ReplayOptions &options) {
+  if (plan->topology().ranks() > kMaxRanks)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the plan is for ", plan->topology().ranks(),
+                     " ranks, one process runs at most ", kMaxRanks));
   auto size = static_cast<int>(plan->topology().ranks());
   auto worlds = runtime::createInProcessWorlds(size, options.timeout);
   std::vector<std::unique_ptr<Rank>> ranks;
+  ranks.reserve(size);
   for (int i = 0; i < size; ++i)
     ranks.push_back(std::make_unique<Rank>(plan, options, i));
   std::vector<absl::Status> statuses(size);
   std::vector<std::thread> threads;
+  threads.reserve(size);
   for (int i = 0; i < size; ++i)
     threads.emplace_back([&, i] {
       statuses[i] = runGuarded(*ranks[i], std::move(worlds[i]), i);
@@ -384,6 +393,7 @@ absl::StatusOr<ReplayResult> replay(std::shared_ptr<const Plan> plan,
     result.bytesSent = std::max(result.bytesSent, rank->bytesSent);
   if (options.check) {
     std::vector<RankChecker> checkers;
+    checkers.reserve(ranks.size());
     for (auto &rank : ranks)
       checkers.push_back(std::move(rank->check()));
     result.check = mergeChecks(*plan, checkers, kCheckedSteps);

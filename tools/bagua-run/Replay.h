@@ -46,7 +46,7 @@ struct ReplayResult {
 
 /// Runs all ranks of the plan in this process. The error is the first one of
 /// any rank; an exception on a rank becomes one that names the rank.
-absl::StatusOr<ReplayResult> replay(std::shared_ptr<const Plan> plan,
+absl::StatusOr<ReplayResult> replay(const std::shared_ptr<const Plan> &plan,
                                     const ReplayOptions &options);
 
 } // namespace bagua::run

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 using namespace bagua;
 using namespace bagua::run;
@@ -75,7 +76,8 @@ absl::StatusOr<bool> runPlan(const Options &options) {
                            ? reportJson(**plan, replayOptions, *result)
                            : reportText(**plan, replayOptions, *result);
   std::fputs(report.c_str(), stdout);
-  return !result->check || result->check->passed;
+  const std::optional<CheckResult> &check = result->check;
+  return !check || check->passed;
 }
 
 } // namespace

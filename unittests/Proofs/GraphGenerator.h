@@ -1,7 +1,8 @@
 //===- GraphGenerator.h - Random valid steps at graph level ---------------===//
 //
-// Small steps over small clusters that use every synchronous method of IR.md:
-// buckets, parts, hierarchies, shards, servers, casts, other axes, exchanges.
+// Small steps over small clusters that use every synchronous method of
+// docs/Rationale.md: buckets, parts, hierarchies, shards, servers, casts, other
+// axes, exchanges.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_PROOFS_GRAPHGENERATOR_H

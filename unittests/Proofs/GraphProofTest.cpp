@@ -193,7 +193,7 @@ void GraphProofTest::runMutants(ProofReport &report, bool recordsMeaning,
 // Steps that record what they meant when their communication was decided.
 TEST_F(GraphProofTest, AcceptsNoHarmfulMutantOfARecordedStep) {
   ProofReport report("graph, meaning recorded");
-  runMutants(report, /*recordsMeaning=*/true, 10000);
+  runMutants(report, /*recordsMeaning=*/true, mutantCount());
   EXPECT_EQ(report.missed(), 0);
   EXPECT_GE(report.harmful() * 100, report.mutants() * 30);
 }
@@ -201,7 +201,7 @@ TEST_F(GraphProofTest, AcceptsNoHarmfulMutantOfARecordedStep) {
 // Steps written by hand, of which only the marks of gradients are known.
 TEST_F(GraphProofTest, AcceptsNoHarmfulMutantOfAnUnrecordedStep) {
   ProofReport report("graph, marks alone");
-  runMutants(report, /*recordsMeaning=*/false, 10000);
+  runMutants(report, /*recordsMeaning=*/false, mutantCount());
   EXPECT_EQ(report.missed(), 0);
   EXPECT_GE(report.harmful() * 100, report.mutants() * 30);
 }

@@ -50,8 +50,9 @@ private:
   std::map<std::string, std::pair<int64_t, int64_t>> byFault;
 };
 
-/// Whether long runs are wanted: BAGUA_FULL_TESTS=1.
-bool wantsFullTests();
+/// How many mutants a proof is tried with: 10,000, or 100,000 with
+/// BAGUA_FULL_TESTS=1.
+int64_t mutantCount();
 
 } // namespace bagua::proofs
 

@@ -1,7 +1,7 @@
 //===- Ranks.h - Ranks, groups and parts, written down once more ----------===//
 //
 // The oracle's own idea of who is in a group and which elements a layout gives
-// a rank, from the definitions in IR.md.
+// a rank, from the definitions of docs/Rationale.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_PROOFS_RANKS_H

@@ -169,7 +169,7 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
     return *originals[index];
   };
   ProofReport report("schedule");
-  while (report.mutants() < 10000 && !HasFatalFailure())
+  while (report.mutants() < mutantCount() && !HasFatalFailure())
     if (auto verdict = tryMutant(pickOriginal()))
       report.add(*verdict);
   std::cout << report.str();

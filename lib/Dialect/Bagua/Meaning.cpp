@@ -267,12 +267,28 @@ void MeaningAnalysis::defineSlice(SliceOp op) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+/// Puts addends in an order of their own and their coefficients into the words.
+void MeaningAnalysis::sortAddends(MutableArrayRef<MeaningSegment> pieces,
+                                  ArrayRef<float> coefficients,
+                                  Words &words) const {
+  SmallVector<std::tuple<uint64_t, int64_t, uint32_t, int32_t>> addends;
+  for (auto [piece, coefficient] : llvm::zip_equal(pieces, coefficients))
+    addends.emplace_back(terms[piece.term].hash, piece.offset,
+                         llvm::bit_cast<uint32_t>(coefficient), piece.term);
+  llvm::sort(addends);
+  for (auto [piece, addend] : llvm::zip_equal(pieces, addends)) {
+    auto [hash, offset, bits, term] = addend;
+    piece = {term, offset, piece.count};
+    words.push_back(bits);
+  }
+}
+
 /// One term for each run of elements along which no operand changes its term.
 /// Operands of one element that stand beside longer ones apply to all.
-MeaningAnalysis::Segments MeaningAnalysis::elementwise(Kind kind,
-                                                       const Words &words,
-                                                       Value result,
-                                                       ValueRange operands) {
+MeaningAnalysis::Segments
+MeaningAnalysis::elementwise(Kind kind, const Words &words, Value result,
+                             ValueRange operands,
+                             ArrayRef<float> coefficients) {
   int64_t count = getElementCount(tensorOf(result)), position = 0;
   std::vector<SegmentReader> readers;
   for (Value operand : operands)
@@ -290,6 +306,8 @@ MeaningAnalysis::Segments MeaningAnalysis::elementwise(Kind kind,
       pieces.push_back(reader.at(position));
       length = std::min(length, pieces.back().count);
     }
+    if (!coefficients.empty())
+      sortAddends(pieces, coefficients, all);
     MeaningTerm term{kind, 0, result, {}};
     int64_t base = pieces.front().offset;
     for (const MeaningSegment &piece : pieces)
@@ -300,25 +318,13 @@ MeaningAnalysis::Segments MeaningAnalysis::elementwise(Kind kind,
   return segments;
 }
 
-/// The order of the sum does not matter in exact arithmetic.
+/// The order of the sum does not matter in exact arithmetic; in a term it is
+/// that of the addends' meanings.
 MeaningAnalysis::Segments MeaningAnalysis::linear(LinearOp op) {
-  SmallVector<std::pair<float, Value>> addends;
-  for (auto [coefficient, input] :
-       llvm::zip_equal(op.getCoefficients(), op.getInputs()))
-    addends.emplace_back(coefficient, input);
-  if (addends.size() == 1 && addends.front().first == 1.0f)
-    return Segments(of(addends.front().second));
-  llvm::stable_sort(addends, [&](const auto &a, const auto &b) {
-    return std::make_pair(fingerprintOf(a.second), a.first) <
-           std::make_pair(fingerprintOf(b.second), b.first);
-  });
-  Words words{llvm::xxh3_64bits("linear")};
-  SmallVector<Value> inputs;
-  for (auto [coefficient, input] : addends) {
-    words.push_back(llvm::bit_cast<uint32_t>(coefficient));
-    inputs.push_back(input);
-  }
-  return elementwise(Kind::Elementwise, words, op.getOutput(), inputs);
+  if (op.getInputs().size() == 1 && op.getCoefficients()[0] == 1.0f)
+    return Segments(of(op.getInputs()[0]));
+  return elementwise(Kind::Elementwise, {llvm::xxh3_64bits("linear")},
+                     op.getOutput(), op.getInputs(), op.getCoefficients());
 }
 
 void MeaningAnalysis::defineUpdate(Operation *op) {

@@ -298,7 +298,7 @@ LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
   }
   auto isGradient = [&](Value value) { return markOf(value).has_value(); };
   if (sources.isOpaque &&
-      (isParam || !sources.isUpdated ||
+      (!sources.isUpdated ||
        mayUse(next, step.getBody().getArgument(argument), isGradient)))
     return success();
   YieldOp yield = step.getYield();

@@ -67,8 +67,10 @@ countElements(const flatbuffers::Vector<int64_t> *shape) {
   if (lengthOf(shape) > kMaxAxes)
     return invalid(StrCat("expected at most ", kMaxAxes, " dimensions, found ",
                           lengthOf(shape)));
-  // FlatBuffers looks at the alignment of a vector's length alone.
-  if (shape && reinterpret_cast<uintptr_t>(shape->Data()) % alignof(int64_t))
+  // FlatBuffers looks at the alignment of a vector's length alone, and does not
+  // align one without elements.
+  if (lengthOf(shape) > 0 &&
+      reinterpret_cast<uintptr_t>(shape->Data()) % alignof(int64_t))
     return invalid("the shape's numbers are not aligned");
   for (size_t i = 0; i < lengthOf(shape); ++i) {
     int64_t size = shape->Get(i);

@@ -93,7 +93,10 @@ private:
   Segments linear(LinearOp op);
   Segments reduce(mlir::Operation *op, AxesAttr over, ReduceKind kind);
   Segments elementwise(MeaningTerm::Kind kind, const Words &words,
-                       mlir::Value result, mlir::ValueRange operands);
+                       mlir::Value result, mlir::ValueRange operands,
+                       llvm::ArrayRef<float> coefficients = {});
+  void sortAddends(llvm::MutableArrayRef<MeaningSegment> pieces,
+                   llvm::ArrayRef<float> coefficients, Words &words) const;
 
   int32_t intern(MeaningTerm term, const Words &words);
   int32_t addTerm(MeaningTerm::Kind kind, mlir::Value value, uint64_t hash);
