@@ -57,7 +57,3 @@ std::vector<Example> bagua::proofs::loadExamples() {
             [](const Example &a, const Example &b) { return a.name < b.name; });
   return examples;
 }
-
-std::string bagua::proofs::loadInput(const std::string &name) {
-  return readFile(std::string(BAGUA_PROOF_INPUTS) + "/" + name);
-}

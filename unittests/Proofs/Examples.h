@@ -20,9 +20,6 @@ struct Example {
 /// All example files, every count divided as kShrinks says.
 std::vector<Example> loadExamples();
 
-/// One file of this directory's Inputs, as it is.
-std::string loadInput(const std::string &name);
-
 } // namespace bagua::proofs
 
 #endif // BAGUA_UNITTESTS_PROOFS_EXAMPLES_H

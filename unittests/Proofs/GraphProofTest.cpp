@@ -163,8 +163,10 @@ std::optional<Verdict> GraphProofTest::tryMutant(Original &original,
       verdict.isHarmful = true;
       break;
     }
-  if (verdict.isHarmful && verdict.isAccepted && std::getenv("BAGUA_SHOW")) {
-    std::cerr << "=== " << original.name << " " << verdict.fault << "\n";
+  if (verdict.isHarmful == verdict.isAccepted && std::getenv("BAGUA_SHOW")) {
+    std::cerr << "=== " << original.name << " "
+              << (verdict.isHarmful ? "missed " : "false ") << verdict.fault
+              << "\n";
     step.dump();
   }
   return verdict;
@@ -172,7 +174,7 @@ std::optional<Verdict> GraphProofTest::tryMutant(Original &original,
 
 void GraphProofTest::runMutants(ProofReport &report, bool recordsMeaning,
                                 int64_t count) {
-  Random random(recordsMeaning ? 2 : 1);
+  Random random(seedBase() + (recordsMeaning ? 2 : 1));
   std::vector<Original> originals = loadOriginals(count / 20, random);
   ASSERT_FALSE(originals.empty());
   if (recordsMeaning)

@@ -106,3 +106,8 @@ int64_t bagua::proofs::mutantCount() {
   const char *value = std::getenv("BAGUA_FULL_TESTS");
   return value && StringRef(value) == "1" ? 100000 : 10000;
 }
+
+uint64_t bagua::proofs::seedBase() {
+  const char *value = std::getenv("BAGUA_SEED");
+  return value ? std::strtoull(value, nullptr, 10) : 0;
+}

@@ -54,6 +54,9 @@ private:
 /// BAGUA_FULL_TESTS=1.
 int64_t mutantCount();
 
+/// What a test's own seed is added to: 0, or BAGUA_SEED.
+uint64_t seedBase();
+
 } // namespace bagua::proofs
 
 #endif // BAGUA_UNITTESTS_PROOFS_PROOFREPORT_H

@@ -31,7 +31,7 @@ using namespace bagua::proofs;
 namespace {
 class ScheduleProofTest : public testing::Test {
 protected:
-  ScheduleProofTest() : random(3) {
+  ScheduleProofTest() : random(seedBase() + 3) {
     context.loadDialect<BaguaDialect>();
     static const bool isRegistered = (registerBaguaPasses(), true);
     (void)isRegistered;

@@ -410,6 +410,20 @@ void MeaningAnalysis::defineOpaque(Operation *op) {
 // The walk
 //===----------------------------------------------------------------------===//
 
+/// A codec loses nothing here; a residual is added first, and the next one is a
+/// function of both.
+void MeaningAnalysis::defineEncode(EncodeOp op) {
+  if (!op.getResidual()) {
+    meanings[op.getOutput()] = Segments(of(op.getInput()));
+    return;
+  }
+  meanings[op.getOutput()] =
+      elementwise(Kind::Elementwise, {llvm::xxh3_64bits("feedback")},
+                  op.getOutput(), op->getOperands());
+  meanings[op.getNextResidual()] = elementwise(
+      Kind::Elementwise, wordsOf(op), op.getNextResidual(), op->getOperands());
+}
+
 static bool keepsElementKind(CastOp op) {
   return isa<FloatType>(tensorOf(op.getInput()).getElementType()) &&
          isa<FloatType>(tensorOf(op.getOutput()).getElementType());
@@ -470,16 +484,7 @@ void MeaningAnalysis::define(Operation *op) {
         meanings[decode.getOutput()] =
             reduce(op, terms, decode.getKind()->getValue());
       })
-      .Case([&](EncodeOp encode) {
-        if (!encode.getResidual())
-          return isOperand();
-        Words sum{llvm::xxh3_64bits("feedback")}, rest = wordsOf(op);
-        meanings[encode.getOutput()] = elementwise(
-            Kind::Elementwise, sum, encode.getOutput(), op->getOperands());
-        meanings[encode.getNextResidual()] =
-            elementwise(Kind::Elementwise, rest, encode.getNextResidual(),
-                        op->getOperands());
-      })
+      .Case([&](EncodeOp encode) { defineEncode(encode); })
       .Default([&](Operation *) { defineOpaque(op); });
 }
 

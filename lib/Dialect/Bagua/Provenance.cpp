@@ -55,7 +55,10 @@ public:
                      const MeaningAnalysis &meanings)
       : step(step), context(context), meanings(meanings),
         arguments(step.getBody().getNumArguments()),
-        gradients(arguments, nullptr) {}
+        gradients(arguments, nullptr) {
+    for (unsigned argument = 0; argument < arguments; ++argument)
+      params[step.getArgument(argument).getName()] = argument;
+  }
 
   LogicalResult run();
 
@@ -81,6 +84,8 @@ private:
   const FactContext &context;
   const MeaningAnalysis &meanings;
   unsigned arguments;
+  /// Arguments by name.
+  llvm::DenseMap<StringAttr, unsigned> params;
   /// The marked gradient of each param; null for none.
   SmallVector<Value> gradients;
   /// What is yielded for each state argument.
@@ -99,7 +104,7 @@ std::optional<unsigned> ProvenanceVerifier::markOf(Value value) {
       compute.getResultInfo(cast<OpResult>(value).getResultNumber());
   if (!info || !info.getGrad())
     return std::nullopt;
-  return step.findArgument(info.getGrad().getValue());
+  return params.lookup(info.getGrad());
 }
 
 /// Which gradients each op may use: exactly where it is elementwise, all of
@@ -108,6 +113,16 @@ std::optional<unsigned> ProvenanceVerifier::markOf(Value value) {
 void ProvenanceVerifier::collectReaches() {
   using Reach = std::shared_ptr<llvm::BitVector>;
   for (Operation &op : step.getBody().front().without_terminator()) {
+    for (Value result : op.getResults())
+      if (std::optional<unsigned> param = markOf(result))
+        gradients[*param] = result;
+    auto isOpaque = [&](Value result) {
+      ArrayRef<MeaningSegment> own = meanings.of(result);
+      return !own.empty() &&
+             meanings.term(own.front().term).kind == Kind::Opaque;
+    };
+    if (llvm::none_of(op.getResults(), isOpaque))
+      continue; // never asked
     Reach reach;
     auto include = [&](const Reach &other) {
       if (!reach || !reach->test(*other)) {
@@ -119,9 +134,8 @@ void ProvenanceVerifier::collectReaches() {
     };
     for (Value operand : op.getOperands()) {
       Operation *maker = operand.getDefiningOp();
-      if (!maker ||
-          (!isa<ComputeOp>(op) && isa<ComputeOp>(maker) && !markOf(operand)))
-        continue; // only opaque ops are asked
+      if (!maker)
+        continue;
       auto found = reaches.find(maker);
       if (isa<ComputeOp>(maker) && !markOf(operand)) {
         if (found != reaches.end())
@@ -140,9 +154,6 @@ void ProvenanceVerifier::collectReaches() {
     }
     if (reach)
       reaches[&op] = reach;
-    for (Value result : op.getResults())
-      if (std::optional<unsigned> param = markOf(result))
-        gradients[*param] = result;
   }
 }
 

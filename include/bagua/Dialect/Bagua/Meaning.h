@@ -90,6 +90,7 @@ private:
   void defineOpaque(mlir::Operation *op);
   Segments concatenate(mlir::ValueRange inputs, LayoutAttr striped);
   void defineSplit(SplitOp op);
+  void defineEncode(EncodeOp op);
   Segments linear(LinearOp op);
   Segments reduce(mlir::Operation *op, AxesAttr over, ReduceKind kind);
   Segments elementwise(MeaningTerm::Kind kind, const Words &words,
