@@ -24,14 +24,14 @@ StepSummary bagua::summarize(StepOp step,
     ++summary.computeOps;
     summary.flops += static_cast<int64_t>(compute.getFlops().value_or(0));
     for (OpResult result : compute->getResults()) {
-      ResultAttr info = compute.getResultInfo(result.getResultNumber());
-      if (!info || !info.getGrad())
+      StringAttr param = getGradientParam(result);
+      if (!param)
         continue;
       auto type = cast<RankedTensorType>(result.getType());
       ++summary.gradients;
       summary.gradientBytes +=
           getElementCount(type) * getElementBytes(type.getElementType());
-      summary.gradientNames.push_back(info.getGrad().str());
+      summary.gradientNames.push_back(param.str());
     }
   }
   llvm::sort(summary.gradientNames);

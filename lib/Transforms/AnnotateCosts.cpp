@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Support/FileUtilities.h"
@@ -54,10 +55,29 @@ struct AnnotateCostsPass
       }
     }
     if (failed(reportUnused(step, measured)))
-      signalPassFailure();
+      return signalPassFailure();
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(), summarize(step));
   }
 
 private:
+  static llvm::json::Object summarize(StepOp step) {
+    int64_t totalNs = 0, measured = 0, estimated = 0, unknown = 0;
+    for (auto op : step.getBody().front().getOps<ComputeOp>()) {
+      totalNs += op.getCostNs().value_or(0);
+      if (!op.getCostNs())
+        ++unknown;
+      else if (op.getCostSource() == CostSource::Roofline)
+        ++estimated;
+      else
+        ++measured;
+    }
+    return llvm::json::Object{{"compute_ns", totalNs},
+                              {"measured", measured},
+                              {"roofline", estimated},
+                              {"unknown", unknown}};
+  }
+
   static std::string keyOf(StringRef name, StringRef phase) {
     return (phase + "," + name).str();
   }

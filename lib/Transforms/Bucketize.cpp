@@ -8,6 +8,7 @@
 #include "bagua/Scheduling/Bucketing.h"
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -45,8 +46,7 @@ static SmallVector<Candidate> collectCandidates(StepOp step) {
   for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
     now += compute.getCostNs().value_or(0);
     for (OpResult result : compute->getResults()) {
-      ResultAttr info = compute.getResultInfo(result.getResultNumber());
-      if (!info || !info.getGrad())
+      if (!getGradientParam(result))
         continue;
       for (Operation *user : result.getUsers())
         if (auto reduce = dyn_cast<AllReduceOp>(user))
@@ -134,12 +134,35 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
       return signalPassFailure();
     }
     assert(!problem.verify(*buckets));
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(), describe(candidates, problem, *buckets));
     for (const Bucket &bucket : *buckets)
       writeBucket(candidates, bucket);
     sortTopologically(step);
   }
 
 private:
+  llvm::json::Object describe(ArrayRef<Candidate> candidates,
+                              const BucketingProblem &problem,
+                              ArrayRef<Bucket> buckets) {
+    llvm::json::Array list;
+    for (const Bucket &bucket : buckets) {
+      int64_t bytes = 0, readyNs = 0;
+      llvm::json::Array params;
+      for (int32_t index : bucket) {
+        bytes += problem.tensors[index].bytes;
+        readyNs = std::max(readyNs, problem.tensors[index].readyNs);
+        AllReduceOp reduce = candidates[index].op;
+        params.push_back(getGradientParam(reduce.getInput()).getValue());
+      }
+      list.push_back(llvm::json::Object{{"bytes", bytes},
+                                        {"ready_ns", readyNs},
+                                        {"params", std::move(params)}});
+    }
+    return llvm::json::Object{{"policy", policy.getValue()},
+                              {"buckets", std::move(list)}};
+  }
+
   std::optional<std::vector<Bucket>> decide(const BucketingProblem &problem) {
     if (policy == "none")
       return bucketizeAlone(problem);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Coarsening.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
@@ -136,6 +137,12 @@ struct CoarsenPass : public bagua::impl::CoarsenPassBase<CoarsenPass> {
         mergeCluster(cluster);
       cluster.clear();
     }
+    if (Report *report = getReport(&getContext()))
+      report->add(
+          step, getArgument(),
+          llvm::json::Object{
+              {"ops", static_cast<int64_t>(ops.size())},
+              {"ops_after", clusters.empty() ? 0 : clusters.back() + 1}});
   }
 };
 } // namespace

@@ -10,6 +10,7 @@
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -41,6 +42,7 @@ public:
       : step(step), cluster(step.lookupCluster()), block(step), names(step) {}
 
   LogicalResult run(int64_t maxBytes);
+  llvm::json::Object describe() const;
 
 private:
   LogicalResult nameCrossing();
@@ -73,13 +75,12 @@ private:
   llvm::MapVector<Value, int32_t> numbers;
   llvm::MapVector<int32_t, PlaceClass> classes;
   llvm::DenseMap<Value, PlaceAttr> places;
+  int64_t arenaBytes = 0, classesInArena = 0;
 };
 } // namespace
 
 int64_t Placer::bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
-         getElementBytes(type.getElementType());
+  return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
 }
 
 /// Whatever the program makes for the runtime has a name.
@@ -228,7 +229,6 @@ std::optional<PlaceAttr> Placer::namedPlaceOf(const PlaceClass &shared) {
 LogicalResult Placer::assign(int64_t maxBytes) {
   MLIRContext *context = step.getContext();
   auto arena = StringAttr::get(context, "buckets");
-  int64_t used = 0;
   for (auto &[number, shared] : classes) {
     if (std::optional<PlaceAttr> named = namedPlaceOf(shared)) {
       for (Value member : shared.members)
@@ -236,15 +236,18 @@ LogicalResult Placer::assign(int64_t maxBytes) {
       continue;
     }
     for (Value member : shared.members) {
-      int64_t offset = used + aliases.offsetOf(numbers[member]) - shared.begin;
+      int64_t offset =
+          arenaBytes + aliases.offsetOf(numbers[member]) - shared.begin;
       places[member] = PlaceAttr::get(context, PlaceKind::Arena, arena, offset);
     }
     int64_t bytes = shared.end - shared.begin;
-    used += (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    arenaBytes +=
+        (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    ++classesInArena;
   }
-  if (maxBytes > 0 && used > maxBytes)
+  if (maxBytes > 0 && arenaBytes > maxBytes)
     return step.emitError() << "expected at most " << maxBytes
-                            << " bytes of runtime memory, found " << used;
+                            << " bytes of runtime memory, found " << arenaBytes;
   return success();
 }
 
@@ -300,6 +303,14 @@ LogicalResult Placer::run(int64_t maxBytes) {
   return success();
 }
 
+llvm::json::Object Placer::describe() const {
+  return llvm::json::Object{
+      {"arena_bytes", arenaBytes},
+      {"in_arena", classesInArena},
+      {"in_program_tensors",
+       static_cast<int64_t>(classes.size()) - classesInArena}};
+}
+
 namespace {
 struct PlacePass : public bagua::impl::PlacePassBase<PlacePass> {
   using PlacePassBase::PlacePassBase;
@@ -310,8 +321,11 @@ struct PlacePass : public bagua::impl::PlacePassBase<PlacePass> {
       step.emitError("expected a scheduled step, found one without streams");
       return signalPassFailure();
     }
-    if (failed(Placer(step).run(maxBytes)))
-      signalPassFailure();
+    Placer placer(step);
+    if (failed(placer.run(maxBytes)))
+      return signalPassFailure();
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(), placer.describe());
   }
 };
 } // namespace

@@ -8,6 +8,7 @@
 #include "bagua/Dialect/Bagua/Provenance.h"
 #include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -61,11 +62,17 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
       return signalPassFailure();
     SmallVector<Attribute> contract;
     nameExchanged(step, contract);
-    reduceGradients(step, analysis, contract);
+    llvm::json::Array reduced = reduceGradients(step, analysis, contract);
     step->setAttr("bagua.contract", ArrayAttr::get(&getContext(), contract));
     // To this, bagua-verify-graph holds the passes that follow.
     if (failed(recordMeaning(step)))
-      signalPassFailure();
+      return signalPassFailure();
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(),
+                  llvm::json::Object{
+                      {"algorithm", algorithm.getValue()},
+                      {"reduced", std::move(reduced)},
+                      {"relations", static_cast<int64_t>(contract.size())}});
   }
 
 private:
@@ -76,7 +83,8 @@ private:
       auto stepOp = dyn_cast<StepOpInterface>(op);
       if (!stepOp || !stepOp.getGroupAxes() || op.getNumResults() != 1)
         continue;
-      if (isGradient(op.getOperand(0)) && isReducedInPlace(op.getOperand(0)))
+      if (getGradientParam(op.getOperand(0)) &&
+          isReducedInPlace(op.getOperand(0)))
         continue; // the gradient's own relation says it
       StringAttr of = names.nameValue(op.getOperand(0));
       StringAttr tensor = of ? names.nameValue(op.getResult(0)) : nullptr;
@@ -87,15 +95,17 @@ private:
     }
   }
 
-  void reduceGradients(StepOp step, FactAnalysis &analysis,
-                       SmallVectorImpl<Attribute> &contract) {
+  /// The names of those that the step didn't reduce by itself.
+  llvm::json::Array reduceGradients(StepOp step, FactAnalysis &analysis,
+                                    SmallVectorImpl<Attribute> &contract) {
+    llvm::json::Array added;
     MLIRContext *context = &getContext();
     auto mean = ReduceKindAttr::get(context, ReduceKind::Mean);
     OpBuilder builder(context);
     for (auto compute :
          llvm::make_early_inc_range(step.getBody().front().getOps<ComputeOp>()))
       for (OpResult gradient : compute->getResults()) {
-        if (!isGradient(gradient))
+        if (!getGradientParam(gradient))
           continue;
         AxesAttr axes = pendingAxes(analysis, gradient);
         if (!axes)
@@ -114,15 +124,9 @@ private:
             CodecAttrInterface(), UnitAttr(), axes, ArrayAttr(), StringAttr(),
             ArrayAttr());
         gradient.replaceAllUsesExcept(reduction.getResult(), reduction);
+        added.push_back(name.getValue());
       }
-  }
-
-  static bool isGradient(Value value) {
-    auto compute = value.getDefiningOp<ComputeOp>();
-    ResultAttr info =
-        compute ? compute.getResultInfo(cast<OpResult>(value).getResultNumber())
-                : nullptr;
-    return info && info.getGrad();
+    return added;
   }
 
   /// Whether the step reduces the gradient over some of the axes by itself,

@@ -8,6 +8,7 @@
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -64,8 +65,9 @@ static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
 
 /// Arithmetic on whole tensors that only the program uses is the program's:
 /// updates, and the casts and sums that lead to them. From the last op to the
-/// first, so that users are decided before what they use.
-static void giveUpdatesToProgram(StepOp step) {
+/// first, so that users are decided before what they use. Returns how many.
+static int64_t giveUpdatesToProgram(StepOp step) {
+  int64_t given = 0;
   DeviceAttr device = step.lookupCluster().getDeviceAttr();
   auto isWhole = [](Type type) {
     return !getLayout(cast<RankedTensorType>(type));
@@ -78,9 +80,12 @@ static void giveUpdatesToProgram(StepOp step) {
     Operation *op = block[index];
     if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
         llvm::all_of(op->getResultTypes(), isWhole) &&
-        llvm::all_of(op->getUsers(), isProgram))
+        llvm::all_of(op->getUsers(), isProgram)) {
       giveToProgram(step, op, device);
+      ++given;
+    }
   }
+  return given;
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,11 +129,7 @@ void StepScheduler::classify() {
   SmallVector<bool> reachesGradient(block.size(), false);
   for (size_t index = block.size(); index-- > 0;) {
     Operation *op = block[index];
-    if (auto compute = dyn_cast<ComputeOp>(op))
-      for (unsigned i = 0; i < op->getNumResults(); ++i) {
-        ResultAttr info = compute.getResultInfo(i);
-        reachesGradient[index] |= info && info.getGrad();
-      }
+    reachesGradient[index] = llvm::any_of(op->getResults(), getGradientParam);
     for (Operation *user : op->getUsers())
       if (!isa<YieldOp>(user))
         reachesGradient[index] |= reachesGradient[block.indexOf(user)];
@@ -193,12 +194,9 @@ void StepScheduler::delayFirst(size_t comm) {
   Operation *first = block[comm];
   SmallVector<Value> gradients;
   for (Operation *op : block)
-    if (auto compute = dyn_cast<ComputeOp>(op))
-      for (OpResult result : op->getResults()) {
-        ResultAttr info = compute.getResultInfo(result.getResultNumber());
-        if (info && info.getGrad() && result != first->getOperand(0))
-          gradients.push_back(result);
-      }
+    for (OpResult result : op->getResults())
+      if (getGradientParam(result) && result != first->getOperand(0))
+        gradients.push_back(result);
   if (gradients.empty())
     return;
   OpBuilder builder(first);
@@ -257,6 +255,16 @@ void StepScheduler::run(bool isBsp) {
     delayFirst(comm.front());
 }
 
+static llvm::json::Object countByStream(StepOp step) {
+  llvm::json::Object counts;
+  for (auto stream : step.getStreamsAttr().getAsRange<StringAttr>())
+    counts[stream.getValue()] = llvm::count_if(
+        step.getBody().front().without_terminator(), [&](Operation &op) {
+          return cast<StepOpInterface>(op).getStreamAttr() == stream;
+        });
+  return counts;
+}
+
 namespace {
 struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
   using SchedulePassBase::SchedulePassBase;
@@ -272,8 +280,13 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
                        << "'";
       return signalPassFailure();
     }
-    giveUpdatesToProgram(step);
+    int64_t given = giveUpdatesToProgram(step);
     StepScheduler(step).run(policy == "bsp");
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(),
+                  llvm::json::Object{{"policy", policy.getValue()},
+                                     {"given_to_program", given},
+                                     {"ops_of_streams", countByStream(step)}});
   }
 };
 } // namespace

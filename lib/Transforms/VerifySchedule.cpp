@@ -12,6 +12,7 @@
 #include "bagua/Transforms/MemoryContents.h"
 #include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -87,10 +88,7 @@ static OperandRange usedOperands(Operation *op) {
 
 int64_t ScheduleVerifier::bytesOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type)
-    return 0;
-  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
-         getElementBytes(type.getElementType());
+  return type ? maxLocalBytes(type, cluster) : 0;
 }
 
 int32_t ScheduleVerifier::memoryOf(PlaceAttr place) {
@@ -414,6 +412,8 @@ struct VerifySchedulePass
     }
     if (failed(ScheduleVerifier(step).run()))
       return signalPassFailure();
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(), llvm::json::Object{{"proved", true}});
     markAllAnalysesPreserved();
   }
 };

@@ -1,13 +1,35 @@
 //===- bagua-opt.cpp - Runs passes and strategies on steps ----------------===//
 //
-// MLIR's driver with the bagua dialect and passes.
+// MLIR's driver with the bagua dialect and passes, and a report of what the
+// passes decided.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
 #include "bagua/Transforms/Strategies.h"
 
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+static llvm::cl::opt<std::string>
+    reportPath("bagua-report", llvm::cl::value_desc("file"),
+               llvm::cl::desc("Write what each pass decided, as JSON"));
+
+static bool writeReport(const bagua::Report &report) {
+  std::string message;
+  std::unique_ptr<llvm::ToolOutputFile> file =
+      mlir::openOutputFile(reportPath, &message);
+  if (!file) {
+    llvm::errs() << "bagua-opt: " << message << "\n";
+    return false;
+  }
+  report.print(file->os());
+  file->keep();
+  return true;
+}
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -16,7 +38,19 @@ int main(int argc, char **argv) {
   bagua::registerStrategyPipeline();
   mlir::registerCSEPass();
   mlir::registerCanonicalizerPass();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "bagua-opt: compiles the communication of training steps\n",
-      registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv,
+      "bagua-opt: compiles the communication of training steps\n\n"
+      "  bagua-opt --bagua-strategy=ddp --bagua-report=decisions.json "
+      "step.mlir -o scheduled.mlir\n",
+      registry);
+  bagua::Report report;
+  if (!reportPath.empty())
+    bagua::attachReport(registry, report);
+  bool isGood =
+      mlir::succeeded(mlir::MlirOptMain(argc, argv, input, output, registry));
+  // A pass that failed is explained by those before it.
+  if (!reportPath.empty())
+    isGood &= writeReport(report);
+  return isGood ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -180,8 +180,9 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
   return absl::OkStatus();
 }
 
-/// Sleeps to the op's end on a virtual device, whose clock stands still only
-/// while a wait blocks: what sleeping takes too long is not added up.
+/// Sleeps to the op's end on a virtual device. What sleeping takes too long is
+/// not added up; a wait that blocks moves the device's clock on, for it would
+/// have idled.
 void Rank::compute(const fb::ProgramOp &op) {
   auto ns = static_cast<int64_t>(static_cast<double>(op.cost_ns()) *
                                  options.timeScale);

@@ -107,7 +107,7 @@ public:
   virtual absl::Status start() = 0;
 
   virtual absl::Status beginStep() = 0;
-  /// FailedPrecondition where the runtime still owns the tensor, it was given
+  /// FailedPrecondition where the runtime still uses the tensor, it was given
   /// in this step already, or the plan doesn't have the program give it.
   virtual absl::Status markReady(TensorId tensor) = 0;
   /// Gives an optional tensor that was not computed: zeros are added for it.

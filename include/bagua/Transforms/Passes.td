@@ -15,7 +15,13 @@ def VerifyGraphPass : Pass<"bagua-verify-graph", "::mlir::ModuleOp"> {
     replicated, pending or varying. For gradients this is exactly-once reduction:
     one that is never reduced, reduced twice, over the wrong axes or by another
     kind than `mean` is refused, whatever buckets, parts, hierarchy and codecs
-    lie between. Changes nothing.
+    lie between.
+
+    Then, what the states are made of: the next value of each comes from the state
+    itself, updated once, by its own gradient alone; and where `bagua.meaning` says
+    what the states are to become, which import and `bagua-relax` write, they become
+    that. A pass that changes what a step computes on purpose calls `recordMeaning`
+    again. Changes nothing.
   }];
 }
 

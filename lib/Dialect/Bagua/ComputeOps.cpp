@@ -34,6 +34,14 @@ void ComputeOp::setResultInfo(unsigned index, ResultAttr info) {
   setResultInfoAttr(any ? ArrayAttr::get(getContext(), infos) : nullptr);
 }
 
+StringAttr bagua::getGradientParam(Value value) {
+  auto compute = value.getDefiningOp<ComputeOp>();
+  ResultAttr info =
+      compute ? compute.getResultInfo(cast<OpResult>(value).getResultNumber())
+              : nullptr;
+  return info ? info.getGrad() : nullptr;
+}
+
 StringAttr ComputeOp::getResultName(unsigned index) {
   ResultAttr info = getResultInfo(index);
   if (!info)

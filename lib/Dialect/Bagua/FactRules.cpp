@@ -128,10 +128,10 @@ LogicalResult ComputeOp::inferFacts(const FactContext &context,
   auto step = cast<StepOp>((*this)->getParentOp());
   for (unsigned index = 0; index < getNumResults(); ++index) {
     Facts &facts = results.emplace_back(unmarked);
-    ResultAttr info = getResultInfo(index);
-    if (!info || !info.getGrad())
+    StringAttr name = getGradientParam(getResult(index));
+    if (!name)
       continue;
-    unsigned param = *step.findArgument(info.getGrad().getValue());
+    unsigned param = *step.findArgument(name);
     auto varies = context.maskOf(step.getArgument(param).getVaries());
     for (unsigned axis = 0; axis < context.axisCount(); ++axis)
       if (context.dataAxes[axis] && !varies[axis])

@@ -97,14 +97,8 @@ private:
 
 /// The param whose gradient a value is.
 std::optional<unsigned> ProvenanceVerifier::markOf(Value value) {
-  auto compute = value.getDefiningOp<ComputeOp>();
-  if (!compute)
-    return std::nullopt;
-  ResultAttr info =
-      compute.getResultInfo(cast<OpResult>(value).getResultNumber());
-  if (!info || !info.getGrad())
-    return std::nullopt;
-  return params.lookup(info.getGrad());
+  StringAttr param = getGradientParam(value);
+  return param ? std::optional(params.lookup(param)) : std::nullopt;
 }
 
 /// Which gradients each op may use: exactly where it is elementwise, all of

@@ -294,22 +294,22 @@ static LogicalResult verifyNames(StepOp step) {
 static LogicalResult verifyGradients(StepOp step) {
   for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
     for (OpResult result : compute->getResults()) {
-      ResultAttr info = compute.getResultInfo(result.getResultNumber());
-      if (!info || !info.getGrad())
+      StringAttr param = getGradientParam(result);
+      if (!param)
         continue;
-      StringRef name = info.getGrad().getValue();
+      StringRef name = param.getValue();
       std::optional<unsigned> index = step.findArgument(name);
       if (!index || step.getArgument(*index).getRole() != Role::Param)
         return compute.emitOpError()
                << "marks the gradient of '" << name
                << "', but the step has no param of that name";
-      auto param =
+      auto expected =
           cast<ShapedType>(step.getBody().getArgument(*index).getType());
       auto grad = cast<ShapedType>(result.getType());
-      if (param.getShape() != grad.getShape()) {
+      if (expected.getShape() != grad.getShape()) {
         InFlightDiagnostic diagnostic = compute.emitOpError()
                                         << "expected the gradient of '" << name
-                                        << "' in the param's shape " << param
+                                        << "' in the param's shape " << expected
                                         << ", found " << grad;
         diagnostic.attachNote(step.getBody().getArgument(*index).getLoc())
             << "the param is here";

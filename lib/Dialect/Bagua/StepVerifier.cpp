@@ -210,6 +210,11 @@ int64_t bagua::maxLocalCount(int64_t count, LayoutAttr layout,
   return count;
 }
 
+int64_t bagua::maxLocalBytes(RankedTensorType type, ClusterOp cluster) {
+  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
+         getElementBytes(type.getElementType());
+}
+
 int64_t bagua::stripedCount(RankedTensorType type, LayoutAttr striped,
                             ClusterOp cluster) {
   return maxLocalCount(getElementCount(type), striped, cluster) *

@@ -21,9 +21,7 @@ std::optional<DataType> bagua::dataTypeOf(Type elementType) {
 }
 
 int64_t PlanModel::bytesOf(Value value) const {
-  auto type = cast<RankedTensorType>(value.getType());
-  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
-         getElementBytes(type.getElementType());
+  return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
 }
 
 std::optional<uint32_t> PlanModel::findTensor(StringRef name) const {
@@ -79,7 +77,7 @@ void PlanModel::addTensor(Value value, StringRef name) {
   } else if (auto compute = dyn_cast<ComputeOp>(value.getDefiningOp())) {
     ResultAttr info =
         compute.getResultInfo(cast<OpResult>(value).getResultNumber());
-    tensor.isGradient = info && info.getGrad();
+    tensor.isGradient = getGradientParam(value) != nullptr;
     tensor.optional = info && info.getOptional();
     tensor.givenByProgram = true;
   }
@@ -261,9 +259,7 @@ void PlanModel::readUsers() {
   for (PlanTensor &tensor : tensors) {
     if (int32_t arena = tensor.storage.arena; arena >= 0) {
       int64_t begin = tensor.storage.offset;
-      int64_t end = begin + maxLocalCount(getElementCount(tensor.type),
-                                          getLayout(tensor.type), cluster) *
-                                getElementBytes(tensor.type.getElementType());
+      int64_t end = begin + maxLocalBytes(tensor.type, cluster);
       auto it = llvm::partition_point(
           uses[arena], [end](const Use &use) { return use.begin < end; });
       for (size_t i = it - uses[arena].begin();

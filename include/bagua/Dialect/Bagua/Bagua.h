@@ -94,6 +94,9 @@ int64_t getElementCount(mlir::RankedTensorType type);
 int64_t getElementBytes(mlir::Type elementType);
 /// The name of a param's gradient: `<param>.grad`.
 std::string gradientName(llvm::StringRef param);
+/// The param of which the value is marked to be the gradient; null for a value
+/// that is not.
+mlir::StringAttr getGradientParam(mlir::Value value);
 
 } // namespace bagua
 
