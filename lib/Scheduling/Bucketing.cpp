@@ -47,9 +47,9 @@ BucketingProblem::verify(const std::vector<Bucket> &buckets) const {
 }
 
 std::vector<Bucket> bagua::bucketizeAlone(const BucketingProblem &problem) {
-  std::vector<Bucket> buckets;
-  for (size_t i = 0; i < problem.tensors.size(); ++i)
-    buckets.push_back({static_cast<int32_t>(i)});
+  std::vector<Bucket> buckets(problem.tensors.size());
+  for (size_t i = 0; i < buckets.size(); ++i)
+    buckets[i] = {static_cast<int32_t>(i)};
   return buckets;
 }
 

@@ -23,7 +23,7 @@ static uint64_t hashWords(ArrayRef<uint64_t> words) {
                         words.size() * sizeof(uint64_t)));
 }
 
-template <typename T> static uint64_t hashPrinted(T entity) {
+template <typename T> static uint64_t hashPrinted(const T &entity) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << entity;

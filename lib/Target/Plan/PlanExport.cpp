@@ -130,6 +130,7 @@ llvm::FailureOr<std::string> PlanWriter::write() {
     arenas.push_back(fb::CreateArena(builder, arenaName, bytes));
   }
   std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
+  tensors.reserve(model.tensors.size());
   for (const PlanTensor &tensor : model.tensors)
     tensors.push_back(writeTensor(tensor));
   std::vector<flatbuffers::Offset<fb::Value>> values;
@@ -146,6 +147,7 @@ llvm::FailureOr<std::string> PlanWriter::write() {
   if (failed(contract))
     return failure();
   std::vector<flatbuffers::Offset<fb::ProgramOp>> program;
+  program.reserve(model.program.size());
   for (const PlanProgramOp &entry : model.program)
     program.push_back(writeProgramOp(entry));
 

@@ -262,8 +262,8 @@ void PlanModel::readUsers() {
       int64_t end = begin + maxLocalBytes(tensor.type, cluster);
       auto it = llvm::partition_point(
           uses[arena], [end](const Use &use) { return use.begin < end; });
-      for (size_t i = it - uses[arena].begin();
-           i-- > 0 && furthest[arena][i] > begin;)
+      for (ptrdiff_t i = it - uses[arena].begin() - 1;
+           i >= 0 && furthest[arena][i] > begin; --i)
         if (uses[arena][i].end > begin)
           tensor.users.push_back(uses[arena][i].instruction);
     }
