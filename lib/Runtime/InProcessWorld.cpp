@@ -220,6 +220,7 @@ std::vector<std::unique_ptr<World>>
 createInProcessWorlds(int size, std::chrono::nanoseconds timeout) {
   auto state = std::make_shared<InProcessState>(size, timeout);
   std::vector<std::unique_ptr<World>> worlds;
+  worlds.reserve(static_cast<size_t>(size));
   for (int rank = 0; rank < size; ++rank)
     worlds.push_back(std::make_unique<InProcessWorld>(state, rank));
   return worlds;

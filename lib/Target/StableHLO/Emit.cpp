@@ -244,6 +244,7 @@ void Emitter::emitOutputs() {
   for (const StepArgument &argument : model.arguments)
     if (argument.isState())
       isState[argument.output] = true;
+  gradients.reserve(model.gradients.size());
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);
   std::vector<bool> afterGradient = dependents(graph, gradients);

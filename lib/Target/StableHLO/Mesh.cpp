@@ -125,10 +125,9 @@ static FailureOr<Tiling> parseTiling(StringRef text) {
       tiling.permutation.push_back(static_cast<int64_t>(i));
   }
   text = text.trim();
-  if (text == "last_tile_dim_replicate")
-    tiling.replicatedDims = 1;
-  else if (text == "last_tile_dims={replicated}" ||
-           text == "last_tile_dims={manual}")
+  if (text == "last_tile_dim_replicate" ||
+      text == "last_tile_dims={replicated}" ||
+      text == "last_tile_dims={manual}")
     tiling.replicatedDims = 1;
   else if (!text.empty())
     return failure();

@@ -42,6 +42,7 @@ private:
   }
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a class's name takes none.
 #define BAGUA_STUB_DIALECT(CLASS, NAME)                                        \
   class CLASS : public StubDialect {                                           \
   public:                                                                      \
@@ -51,6 +52,7 @@ private:
     static StringRef getDialectNamespace() { return NAME; }                    \
   };
 
+// NOLINTEND(bugprone-macro-parentheses)
 BAGUA_STUB_DIALECT(StableHLOStub, "stablehlo")
 BAGUA_STUB_DIALECT(ShardyStub, "sdy")
 BAGUA_STUB_DIALECT(ChloStub, "chlo")
