@@ -1,0 +1,85 @@
+//===- ClusterModel.h - The machines, as numbers --------------------------===//
+//
+// What `bagua.cluster` says, without MLIR: axes with their links, servers, and
+// what of the device matters to communication.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_CLUSTERMODEL_H
+#define BAGUA_SCHEDULING_CLUSTERMODEL_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bagua {
+
+/// A set of axes: bit `a` stands for axis `a`, the outermost being 0.
+using AxisSet = uint32_t;
+
+/// A message from one rank to another goes over the link of the outermost axis
+/// on which they differ.
+struct AxisModel {
+  std::string name;
+  int64_t size = 1;
+  /// Of one message.
+  int64_t latencyNs = 0;
+  /// Of one direction of one link.
+  int64_t bytesPerS = 1;
+  /// Neighbouring ranks that share one link: those of a node its network card,
+  /// or those along the axis itself a bus.
+  int64_t sharers = 1;
+  /// Measured times of collectives over this axis alone, by the collective's
+  /// name: (bytes, ns) by ascending bytes.
+  std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> tables = {};
+};
+
+struct ClusterModel {
+  /// Outermost first.
+  std::vector<AxisModel> axes;
+  /// Each on a host of its own, with a link like the outermost axis's.
+  int64_t dedicatedServers = 0;
+  /// One more server on each coordinate of these axes; its link is that of the
+  /// innermost of them.
+  AxisSet serversOn = 0;
+  /// Of a collective or of a kernel.
+  int64_t launchNs = 0;
+  /// Of the device's memory; 0 is unknown, and local work then costs nothing.
+  int64_t memoryBytesPerS = 0;
+  double communicationSlowdown = 1;
+
+  int axisCount() const { return static_cast<int>(axes.size()); }
+  AxisSet allAxes() const { return (AxisSet(1) << axes.size()) - 1; }
+  /// Ranks of a group over the axes: the product of their sizes.
+  int64_t groupSize(AxisSet set) const;
+  int64_t workers() const { return groupSize(allAxes()); }
+  int64_t colocatedServers() const {
+    return serversOn ? groupSize(serversOn) : 0;
+  }
+  int64_t servers() const { return dedicatedServers + colocatedServers(); }
+
+  /// What is wrong with it: no axis or too many, a size, rate or number of
+  /// sharers under 1, sharers that don't divide the ranks along the axis and
+  /// those inside it, a table that doesn't ascend. Nothing if it is sound.
+  std::optional<std::string> check() const;
+};
+
+/// Links as the task graph numbers them. Of an axis, those of one worker.
+inline int32_t egressLink(int axis) { return 2 * axis; }
+inline int32_t ingressLink(int axis) { return 2 * axis + 1; }
+inline int32_t serverEgressLink(const ClusterModel &cluster, int64_t server) {
+  return static_cast<int32_t>(2 * (cluster.axisCount() + server));
+}
+inline int32_t serverIngressLink(const ClusterModel &cluster, int64_t server) {
+  return serverEgressLink(cluster, server) + 1;
+}
+inline int32_t linkCount(const ClusterModel &cluster) {
+  return serverEgressLink(cluster, cluster.servers());
+}
+/// `node egress`, `server 2 ingress`: for reports.
+std::string linkName(const ClusterModel &cluster, int32_t link);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_CLUSTERMODEL_H

@@ -1,0 +1,70 @@
+//===- LowerBound.h - What no lossless schedule can beat ------------------===//
+//
+// A bound of the steady-state step time from the step and the cluster alone. It
+// shares no code with the simulator or the prices of collectives: it is what
+// both are judged by.
+//
+// Four limits, none of which a schedule of the same compute can avoid
+// (docs/Semantics.md, "Limits"):
+//
+//   compute  the device does one op after the other; updates may be spread over
+//            all ranks;
+//   links    to sum S bytes over K groups of ranks, 2 (K-1) S bytes must leave
+//            these groups, through the links that they have (Patarasuk and
+//            Yuan, JPDC 2009); where servers may sum, each group sends and
+//            receives S at least;
+//   latency  before the first byte arrives a message's latency has passed;
+//   cycle    a gradient crosses the network between its backward and its next
+//            forward: for any op u that needs parameters and any later op p,
+//            all gradients not ready before p and needed up to u cross between
+//            the end of p in one step and the start of u in the next.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_LOWERBOUND_H
+#define BAGUA_SCHEDULING_LOWERBOUND_H
+
+#include "bagua/Scheduling/ClusterModel.h"
+
+namespace bagua {
+
+/// A gradient that has to be reduced.
+struct BoundGradient {
+  int64_t bytes = 0;
+  AxisSet over = 0;
+  /// The op that makes it.
+  int32_t readyAfter = 0;
+  /// The first op of the next step that needs what it updates; -1 for none.
+  int32_t neededBy = -1;
+  /// Of its update, on a whole tensor.
+  int64_t updateNs = 0;
+};
+
+struct BoundProblem {
+  ClusterModel cluster;
+  /// Durations of forward and backward compute, in the program's order.
+  std::vector<int64_t> computeNs;
+  std::vector<BoundGradient> gradients;
+
+  /// What is wrong with it; nothing if it is sound.
+  std::optional<std::string> check() const;
+};
+
+struct LowerBound {
+  double ns = 0;
+  /// What binds: `compute`, `links along node`, or `cycle of 'conv1'`, by the
+  /// gradient's number.
+  enum class Binding { Compute, Links, Cycle } binding = Binding::Compute;
+  /// The innermost axis whose links are full (Links); the gradient that is
+  /// needed last (Cycle).
+  int32_t index = -1;
+  /// Each limit by itself.
+  double computeNs = 0, linksNs = 0, cycleNs = 0;
+};
+
+/// O(ops needing parameters * gradients). Tight where communication can be cut
+/// as finely as one likes and takes no latency.
+LowerBound lowerBound(const BoundProblem &problem);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_LOWERBOUND_H

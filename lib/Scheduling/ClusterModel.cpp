@@ -1,0 +1,54 @@
+//===- ClusterModel.cpp - The machines, as numbers ------------------------===//
+//
+// Group sizes, checks and names of links.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/ClusterModel.h"
+
+using namespace bagua;
+
+int64_t ClusterModel::groupSize(AxisSet set) const {
+  int64_t size = 1;
+  for (int axis = 0; axis < axisCount(); ++axis)
+    if (set >> axis & 1)
+      size *= axes[axis].size;
+  return size;
+}
+
+std::optional<std::string> ClusterModel::check() const {
+  if (axes.empty() || axes.size() > 16)
+    return "expected 1 to 16 axes, found " + std::to_string(axes.size());
+  if (serversOn & ~allAxes())
+    return "expected servers on axes of the cluster";
+  int64_t along = workers();
+  for (const AxisModel &axis : axes) {
+    std::string name = "axis '" + axis.name + "': ";
+    if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
+        axis.sharers < 1)
+      return name + "expected positive sizes and rates";
+    if (along % axis.sharers != 0)
+      return name + "expected a number of sharers that divides the " +
+             std::to_string(along) + " ranks along and inside it, found " +
+             std::to_string(axis.sharers);
+    along /= axis.size;
+    for (const auto &[collective, table] : axis.tables) {
+      if (table.empty())
+        return name + "expected times for " + collective + ", found none";
+      for (size_t i = 0; i < table.size(); ++i)
+        if (table[i].first < 0 || table[i].second < 0 ||
+            (i > 0 && table[i].first <= table[i - 1].first))
+          return name + "expected ascending bytes in the table of " +
+                 collective;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string bagua::linkName(const ClusterModel &cluster, int32_t link) {
+  int32_t number = link / 2;
+  std::string owner =
+      number < cluster.axisCount()
+          ? cluster.axes[number].name
+          : "server " + std::to_string(number - cluster.axisCount());
+  return owner + (link % 2 == 0 ? " egress" : " ingress");
+}

@@ -1,0 +1,452 @@
+//===- CollectiveCost.cpp - What a collective costs -----------------------===//
+//
+// Closed forms, as latency and as traffic on links.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/CollectiveCost.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+using namespace bagua;
+
+static constexpr std::array<std::string_view, 10> kCollectiveNames = {
+    "all_reduce", "reduce_scatter", "all_gather", "reduce", "broadcast",
+    "all_to_all", "exchange_ring",  "shift_one",  "push",   "pull"};
+static constexpr std::array<std::string_view, 5> kAlgorithmNames = {
+    "ring", "tree", "halving_doubling", "direct", "measured"};
+static constexpr std::array<std::string_view, kFormKindCount> kFormNames = {
+    "flat", "leader", "rail", "multilevel"};
+
+std::string_view bagua::collectiveName(Collective collective) {
+  return kCollectiveNames[static_cast<size_t>(collective)];
+}
+
+std::string_view bagua::algorithmName(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<size_t>(algorithm)];
+}
+
+std::string_view bagua::formName(FormKind form) {
+  return kFormNames[static_cast<size_t>(form)];
+}
+
+std::optional<FormKind> bagua::parseForm(std::string_view name) {
+  auto *found = std::find(kFormNames.begin(), kFormNames.end(), name);
+  if (found == kFormNames.end())
+    return std::nullopt;
+  return static_cast<FormKind>(found - kFormNames.begin());
+}
+
+double CollectiveCost::ns() const {
+  double longest = 0;
+  for (const LinkUse &use : uses)
+    longest = std::max(longest, use.ns);
+  return latencyNs + longest;
+}
+
+//===----------------------------------------------------------------------===//
+// Traffic
+//===----------------------------------------------------------------------===//
+
+static bool has(AxisSet set, int axis) { return set >> axis & 1; }
+
+static int64_t ceilLog2(int64_t value) {
+  int64_t log = 0;
+  while ((int64_t(1) << log) < value)
+    ++log;
+  return log;
+}
+
+static int outermostOf(AxisSet set) {
+  int axis = 0;
+  while (!has(set, axis))
+    ++axis;
+  return axis;
+}
+
+/// Of the ranks that share a link along an axis, how many take part in a call,
+/// and how many of these differ in coordinates that the call is not over.
+struct LinkSharers {
+  double all = 1;
+  double groups = 1;
+};
+
+static LinkSharers sharersOf(const ClusterModel &cluster, int axis,
+                             const CollectiveCall &call) {
+  LinkSharers sharers;
+  int64_t rest = cluster.axes[axis].sharers;
+  for (int inner = cluster.axisCount() - 1; inner > axis; --inner) {
+    int64_t taken = std::min(cluster.axes[inner].size, rest);
+    rest /= taken;
+    if (has(call.roots, inner))
+      continue;
+    sharers.all *= static_cast<double>(taken);
+    if (!has(call.over, inner))
+      sharers.groups *= static_cast<double>(taken);
+  }
+  if (has(call.roots, axis))
+    rest = 1;
+  return {sharers.all * static_cast<double>(rest),
+          sharers.groups * static_cast<double>(rest)};
+}
+
+/// The load of one link along an axis when each group's traffic across it goes
+/// evenly over the links of all its ranks, as by NCCL's several rings: groups
+/// in a coordinate of the axis over links there.
+static double ringsOnLink(const ClusterModel &cluster, int axis,
+                          const CollectiveCall &call) {
+  double groups = 1, ranks = 1;
+  for (int inner = axis + 1; inner < cluster.axisCount(); ++inner) {
+    if (has(call.roots, inner))
+      continue;
+    auto size = static_cast<double>(cluster.axes[inner].size);
+    ranks *= size;
+    if (!has(call.over, inner))
+      groups *= size;
+  }
+  return groups * sharersOf(cluster, axis, call).all / ranks;
+}
+
+/// Bytes through a link in one direction, as time at its rate.
+static LinkUse useOf(const ClusterModel &cluster, int32_t link, int axis,
+                     double bytes) {
+  return {link,
+          bytes * 1e9 / static_cast<double>(cluster.axes[axis].bytesPerS)};
+}
+
+/// The same traffic both ways on the worker's link along an axis.
+static void addBothWays(const ClusterModel &cluster, int axis, double bytes,
+                        std::vector<LinkUse> &uses) {
+  uses.push_back(useOf(cluster, egressLink(axis), axis, bytes));
+  uses.push_back(useOf(cluster, ingressLink(axis), axis, bytes));
+}
+
+/// Halves of an all_reduce that a collective is: 2, 1, or 0 for others.
+static int halvesOf(Collective collective) {
+  switch (collective) {
+  case Collective::AllReduce:
+    return 2;
+  case Collective::ReduceScatter:
+  case Collective::AllGather:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Algorithms
+//===----------------------------------------------------------------------===//
+
+static CollectiveCost ringCost(const ClusterModel &cluster,
+                               const CollectiveCall &call) {
+  auto n = static_cast<double>(cluster.groupSize(call.over));
+  int halves = halvesOf(call.collective);
+  CollectiveCost cost;
+  cost.bytesSent = halves * (n - 1) / n * static_cast<double>(call.bytes);
+  int64_t latency = 0;
+  for (int axis = 0; axis < cluster.axisCount(); ++axis) {
+    if (!has(call.over, axis) || cluster.axes[axis].size == 1)
+      continue;
+    latency = std::max(latency, cluster.axes[axis].latencyNs);
+    addBothWays(cluster, axis,
+                ringsOnLink(cluster, axis, call) * cost.bytesSent, cost.uses);
+  }
+  cost.latencyNs = halves * (n - 1) * static_cast<double>(latency);
+  return cost;
+}
+
+static CollectiveCost treeCost(const ClusterModel &cluster,
+                               const CollectiveCall &call) {
+  int passes = call.collective == Collective::AllReduce ? 2 : 1;
+  CollectiveCost cost;
+  cost.bytesSent = passes * static_cast<double>(call.bytes);
+  for (int axis = 0; axis < cluster.axisCount(); ++axis) {
+    int64_t size = cluster.axes[axis].size;
+    if (!has(call.over, axis) || size == 1)
+      continue;
+    cost.latencyNs += static_cast<double>(passes * ceilLog2(size) *
+                                          cluster.axes[axis].latencyNs);
+    addBothWays(cluster, axis,
+                ringsOnLink(cluster, axis, call) * cost.bytesSent, cost.uses);
+  }
+  return cost;
+}
+
+static CollectiveCost halvingDoublingCost(const ClusterModel &cluster,
+                                          const CollectiveCall &call) {
+  int axis = outermostOf(call.over);
+  int halves = halvesOf(call.collective);
+  auto n = static_cast<double>(cluster.axes[axis].size);
+  CollectiveCost cost;
+  cost.latencyNs =
+      static_cast<double>(halves * ceilLog2(cluster.axes[axis].size) *
+                          cluster.axes[axis].latencyNs);
+  cost.bytesSent = halves * (n - 1) / n * static_cast<double>(call.bytes);
+  addBothWays(cluster, axis,
+              sharersOf(cluster, axis, call).all * cost.bytesSent, cost.uses);
+  return cost;
+}
+
+static CollectiveCost directCost(const ClusterModel &cluster,
+                                 const CollectiveCall &call) {
+  auto n = static_cast<double>(cluster.groupSize(call.over));
+  int rounds = std::max(halvesOf(call.collective), 1);
+  auto bytes = static_cast<double>(call.bytes);
+  CollectiveCost cost;
+  cost.bytesSent = rounds * (n - 1) / n * bytes;
+  int64_t latency = 0, inner = 1;
+  for (int axis = cluster.axisCount() - 1; axis >= 0; --axis) {
+    int64_t size = cluster.axes[axis].size;
+    if (!has(call.over, axis) || size == 1)
+      continue;
+    latency = std::max(latency, cluster.axes[axis].latencyNs);
+    auto peers = static_cast<double>((size - 1) * inner);
+    addBothWays(cluster, axis,
+                sharersOf(cluster, axis, call).all * rounds * peers / n * bytes,
+                cost.uses);
+    inner *= size;
+  }
+  cost.latencyNs = static_cast<double>(rounds * latency);
+  return cost;
+}
+
+static CollectiveCost exchangeCost(const ClusterModel &cluster,
+                                   const CollectiveCall &call) {
+  bool isRing = call.collective == Collective::ExchangeRing;
+  CollectiveCost cost;
+  cost.bytesSent = (isRing ? 2.0 : 1.0) * static_cast<double>(call.bytes);
+  int64_t latency = 0;
+  for (int axis = 0; axis < cluster.axisCount(); ++axis) {
+    if (!has(call.over, axis) || cluster.axes[axis].size == 1)
+      continue;
+    latency = std::max(latency, cluster.axes[axis].latencyNs);
+    // Of a ring, one rank of each group crosses an axis, by its own link.
+    LinkSharers sharers = sharersOf(cluster, axis, call);
+    addBothWays(cluster, axis,
+                (isRing ? sharers.groups : sharers.all) * cost.bytesSent,
+                cost.uses);
+    // The peer of shift_one is half of all ranks away.
+    if (!isRing)
+      break;
+  }
+  cost.latencyNs = static_cast<double>(latency);
+  return cost;
+}
+
+/// Dedicated servers are further hosts on the outermost axis. A co-located one
+/// shares its host's link: what goes to or comes from it loads every host's
+/// link alike on average, and its own host's while it lasts.
+static CollectiveCost serverCost(const ClusterModel &cluster,
+                                 const CollectiveCall &call) {
+  bool isPush = call.collective == Collective::Push;
+  bool isColocated = cluster.dedicatedServers == 0;
+  int axis = 0;
+  if (isColocated)
+    for (int candidate = 0; candidate < cluster.axisCount(); ++candidate)
+      if (has(cluster.serversOn, candidate))
+        axis = candidate;
+  auto servers = static_cast<double>(cluster.servers());
+  auto bytes = static_cast<double>(call.bytes);
+  auto workers =
+      static_cast<double>(cluster.workers() / cluster.groupSize(call.roots));
+  // What is for a co-located server of one's own host doesn't cross its link,
+  // but that of the axis inside.
+  double away = isColocated ? (servers - 1) / servers : 1;
+
+  CollectiveCost cost;
+  cost.latencyNs = static_cast<double>(cluster.axes[axis].latencyNs);
+  cost.bytesSent = isPush ? bytes : 0;
+  double load = sharersOf(cluster, axis, call).all * away * bytes;
+  if (isColocated && axis + 1 < cluster.axisCount())
+    addBothWays(cluster, axis + 1,
+                sharersOf(cluster, axis + 1, call).all * (1 - away) * bytes,
+                cost.uses);
+  if (isPush || isColocated)
+    cost.uses.push_back(useOf(cluster, egressLink(axis), axis, load));
+  if (!isPush || isColocated)
+    cost.uses.push_back(useOf(cluster, ingressLink(axis), axis, load));
+  for (int64_t server = 0; server < cluster.servers(); ++server) {
+    if (call.server >= 0 && call.server != server)
+      continue;
+    double part = call.server >= 0 ? bytes : bytes / servers;
+    cost.uses.push_back(useOf(cluster,
+                              isPush ? serverIngressLink(cluster, server)
+                                     : serverEgressLink(cluster, server),
+                              axis, workers * away * part));
+  }
+  return cost;
+}
+
+/// Linear between the measured sizes and beyond the last two.
+static double interpolate(const std::vector<std::pair<int64_t, int64_t>> &table,
+                          int64_t bytes) {
+  auto ns = [&](size_t i) { return static_cast<double>(table[i].second); };
+  auto at = [&](size_t i) { return static_cast<double>(table[i].first); };
+  if (bytes <= table.front().first || table.size() == 1)
+    return ns(0);
+  size_t upper = 1;
+  while (upper + 1 < table.size() && table[upper].first < bytes)
+    ++upper;
+  double slope = (ns(upper) - ns(upper - 1)) / (at(upper) - at(upper - 1));
+  return std::max(0.0,
+                  ns(upper) + slope * (static_cast<double>(bytes) - at(upper)));
+}
+
+/// What the smallest message takes passes before bytes flow.
+static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
+                                                  const CollectiveCall &call) {
+  int axis = outermostOf(call.over);
+  if (call.over != AxisSet(1) << axis)
+    return std::nullopt;
+  const auto &tables = cluster.axes[axis].tables;
+  auto table = tables.find(std::string(collectiveName(call.collective)));
+  if (table == tables.end())
+    return std::nullopt;
+  double ns = interpolate(table->second, call.bytes);
+  CollectiveCost cost = directCost(cluster, call);
+  cost.latencyNs =
+      std::min(ns, static_cast<double>(table->second.front().second));
+  for (LinkUse &use : cost.uses)
+    use.ns = ns - cost.latencyNs;
+  return cost;
+}
+
+std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
+                                            const CollectiveCall &call,
+                                            Algorithm algorithm) {
+  bool usesServers = call.collective == Collective::Push ||
+                     call.collective == Collective::Pull;
+  bool isRooted = call.collective == Collective::Reduce ||
+                  call.collective == Collective::Broadcast;
+  bool isExchange = call.collective == Collective::ExchangeRing ||
+                    call.collective == Collective::ExchangeShiftOne;
+  std::optional<CollectiveCost> cost;
+  switch (algorithm) {
+  case Algorithm::Ring:
+    if (halvesOf(call.collective) > 0)
+      cost = ringCost(cluster, call);
+    break;
+  case Algorithm::Tree:
+    if (call.collective == Collective::AllReduce || isRooted)
+      cost = treeCost(cluster, call);
+    break;
+  case Algorithm::HalvingDoubling: {
+    AxisSet axis = AxisSet(1) << outermostOf(call.over);
+    int64_t size = cluster.groupSize(call.over);
+    if (halvesOf(call.collective) > 0 && call.over == axis &&
+        (size & (size - 1)) == 0)
+      cost = halvingDoublingCost(cluster, call);
+    break;
+  }
+  case Algorithm::Direct:
+    if (usesServers && cluster.servers() > 0)
+      cost = serverCost(cluster, call);
+    else if (isExchange)
+      cost = exchangeCost(cluster, call);
+    else if (!usesServers && !isRooted)
+      cost = directCost(cluster, call);
+    break;
+  case Algorithm::Measured:
+    if (!usesServers)
+      cost = measuredCost(cluster, call);
+    break;
+  }
+  if (cost)
+    cost->algorithm = algorithm;
+  return cost;
+}
+
+CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
+                                   const CollectiveCall &call) {
+  bool usesServers = call.collective == Collective::Push ||
+                     call.collective == Collective::Pull;
+  assert(call.over && (!usesServers || cluster.servers() > 0));
+  if (!usesServers && cluster.groupSize(call.over) == 1)
+    return CollectiveCost();
+  if (auto measured = costBy(cluster, call, Algorithm::Measured))
+    return *measured;
+  std::optional<CollectiveCost> best;
+  for (Algorithm algorithm : {Algorithm::Ring, Algorithm::Tree,
+                              Algorithm::HalvingDoubling, Algorithm::Direct}) {
+    std::optional<CollectiveCost> cost = costBy(cluster, call, algorithm);
+    if (cost && (!best || cost->ns() < best->ns()))
+      best = cost;
+  }
+  return *best;
+}
+
+//===----------------------------------------------------------------------===//
+// Forms of an all_reduce
+//===----------------------------------------------------------------------===//
+
+/// What a rank has of `bytes` after they are cut over some axes.
+static int64_t partOf(const ClusterModel &cluster, int64_t bytes,
+                      AxisSet axes) {
+  int64_t size = cluster.groupSize(axes);
+  return (bytes + size - 1) / size;
+}
+
+std::vector<CollectiveCall> bagua::expandForm(const ClusterModel &cluster,
+                                              const AllReduceForm &form,
+                                              AxisSet over, int64_t bytes) {
+  AxisSet inner = form.inner, outer = over & ~form.inner;
+  switch (form.kind) {
+  case FormKind::Flat:
+    return {{Collective::AllReduce, over, bytes}};
+  case FormKind::Leader:
+    return {{Collective::Reduce, inner, bytes},
+            {Collective::AllReduce, outer, bytes, /*roots=*/inner},
+            {Collective::Broadcast, inner, bytes}};
+  case FormKind::Rail:
+    return {{Collective::ReduceScatter, inner, bytes},
+            {Collective::AllReduce, outer, partOf(cluster, bytes, inner)},
+            {Collective::AllGather, inner, bytes}};
+  case FormKind::Multilevel: {
+    std::vector<CollectiveCall> scatters;
+    for (int axis = cluster.axisCount() - 1; axis >= 0; --axis)
+      if (has(over, axis)) {
+        AxisSet set = AxisSet(1) << axis;
+        scatters.push_back({Collective::ReduceScatter, set, bytes});
+        bytes = partOf(cluster, bytes, set);
+      }
+    std::vector<CollectiveCall> calls = scatters;
+    for (size_t i = scatters.size(); i-- > 0;) {
+      calls.push_back(scatters[i]);
+      calls.back().collective = Collective::AllGather;
+    }
+    return calls;
+  }
+  }
+  return {};
+}
+
+PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
+                               AxisSet over, FormSet allowed) {
+  assert(allowed != 0 && over != 0);
+  std::vector<AllReduceForm> forms;
+  if (allowed & formBit(FormKind::Flat))
+    forms.push_back({FormKind::Flat, 0});
+  for (FormKind kind : {FormKind::Leader, FormKind::Rail})
+    if (allowed & formBit(kind))
+      // The inner axes are a suffix of those in the group.
+      for (int cut = cluster.axisCount() - 1; cut > 0; --cut) {
+        AxisSet inner = over >> cut << cut;
+        if (inner != 0 && inner != over && has(over, cut))
+          forms.push_back({kind, inner});
+      }
+  if (allowed & formBit(FormKind::Multilevel) && (over & (over - 1)) != 0)
+    forms.push_back({FormKind::Multilevel, 0});
+  if (forms.empty())
+    forms.push_back({FormKind::Flat, 0});
+  std::optional<PricedForm> best;
+  for (const AllReduceForm &form : forms) {
+    double ns = 0;
+    for (const CollectiveCall &call : expandForm(cluster, form, over, bytes))
+      ns += cheapestCost(cluster, call).ns();
+    if (!best || ns < best->ns)
+      best = PricedForm{form, ns};
+  }
+  return *best;
+}

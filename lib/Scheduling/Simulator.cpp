@@ -1,0 +1,474 @@
+//===- Simulator.cpp - How long a step takes ------------------------------===//
+//
+// The event loop. At most a few tasks are active at a time, one a stream as a
+// rule, so they are scanned rather than kept in a heap.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/Simulator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+using namespace bagua;
+
+namespace {
+
+/// Steps whose state is kept: a task of one in flight is waited for by tasks up
+/// to kStepsInFlight steps later.
+constexpr int kWindow = 2 * kStepsInFlight;
+
+/// What the state of one step needs, for each task.
+struct TaskState {
+  /// Dependencies that have not ended, and one while the step may not begin.
+  int32_t missing;
+  /// The last of them to end, and when.
+  int32_t lastDependency = -1;
+  int32_t lastStepsBack = 0;
+  double readyNs = 0;
+};
+
+struct StepState {
+  std::vector<TaskState> tasks;
+  std::vector<TaskTimes> times;
+  int32_t unfinished = 0;
+};
+
+struct ActiveTask {
+  int32_t task;
+  int64_t step;
+  bool flows;
+  /// At speed 1; of a flow, speed 1 is what it would have alone.
+  double remainingNs;
+  double speed;
+  double finishNs;
+};
+
+/// (priority, step, task), the smallest first.
+using ReadyTask = std::tuple<int32_t, int64_t, int32_t>;
+using ReadyQueue = std::priority_queue<ReadyTask, std::vector<ReadyTask>,
+                                       std::greater<ReadyTask>>;
+
+struct StreamState {
+  std::vector<int32_t> tasks;
+  /// In issue order: the next task's place in `tasks`, and its step.
+  size_t next = 0;
+  int64_t step = 0;
+  ReadyQueue ready;
+  int32_t inFlight = 0;
+  int64_t bytesInFlight = 0;
+  /// The task that ended last.
+  int32_t last = -1;
+  int64_t lastStep = 0;
+  double freeNs = 0;
+  double busyNs = 0;
+};
+
+class Simulator {
+public:
+  explicit Simulator(const TaskGraph &taskGraph);
+
+  Simulation run();
+
+private:
+  void openStep(int64_t step);
+  void closeStep(int64_t step);
+  void release(int64_t step, int32_t task, int32_t by, int32_t stepsBack);
+  void dispatch(StreamState &stream, const StreamModel &model);
+  void start(StreamState &stream, int64_t step, int32_t task);
+  void beginFlow(ActiveTask &active);
+  void finish(size_t index);
+  void shareLinks();
+  bool fits(const StreamState &stream, const StreamModel &model,
+            int32_t task) const;
+  void compare(int64_t step);
+  Simulation report(int64_t step);
+
+  StepState &stateOf(int64_t step) { return window[step % kWindow]; }
+
+  const TaskGraph &graph;
+  std::vector<StreamState> streams;
+  StepState window[kWindow];
+  /// For each task those that wait for it, with the distance in steps.
+  std::vector<int32_t> firstSuccessor;
+  std::vector<TaskDependency> successors;
+  /// Whose start is its step's.
+  int32_t opening = 0;
+
+  double now = 0;
+  int64_t oldestStep = 0;
+  std::vector<ActiveTask> active;
+  int32_t flowCount = 0;
+  bool flowsChanged = false;
+
+  /// Of the step that ended last, since its begin.
+  std::vector<TaskTimes> previous;
+  int sameSteps = 0;
+  bool isSteady = false;
+  std::vector<double> beginNs;
+  std::vector<double> linkBusyNs;
+  /// At each step's begin.
+  std::vector<std::vector<double>> linkSnapshots, streamSnapshots;
+  // Scratch of shareLinks.
+  std::vector<double> load, used;
+  std::vector<char> isFrozen;
+  /// The stretch of each flow alone: the most of its uses.
+  std::vector<double> aloneNs;
+};
+} // namespace
+
+Simulator::Simulator(const TaskGraph &taskGraph)
+    : graph(taskGraph), streams(taskGraph.streams.size()),
+      firstSuccessor(taskGraph.size() + 1, 0), previous(taskGraph.size()),
+      linkBusyNs(graph.links.size()), load(graph.links.size()),
+      used(graph.links.size()), aloneNs(taskGraph.size()) {
+  bool hasCompute = false;
+  for (int32_t task = 0; task < graph.size(); ++task) {
+    streams[graph[task].stream].tasks.push_back(task);
+    bool isCompute = graph.streams[graph[task].stream].isCompute;
+    if (isCompute && !hasCompute) {
+      hasCompute = true;
+      opening = task;
+    }
+    for (auto *on = graph.dependenciesBegin(task);
+         on != graph.dependenciesEnd(task); ++on)
+      ++firstSuccessor[on->task + 1];
+    for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
+      aloneNs[task] = std::max(aloneNs[task], use->ns);
+  }
+  for (int32_t task = 0; task < graph.size(); ++task)
+    firstSuccessor[task + 1] += firstSuccessor[task];
+  successors.resize(firstSuccessor.back());
+  std::vector<int32_t> filled(firstSuccessor.begin(), firstSuccessor.end() - 1);
+  for (int32_t task = 0; task < graph.size(); ++task)
+    for (auto *on = graph.dependenciesBegin(task);
+         on != graph.dependenciesEnd(task); ++on)
+      successors[filled[on->task]++] = {task, on->stepsBack};
+}
+
+/// Counts what the tasks of a step wait for. Steps before the first have ended.
+void Simulator::openStep(int64_t step) {
+  StepState &state = stateOf(step);
+  state.tasks.assign(graph.size(), TaskState());
+  state.times.assign(graph.size(), TaskTimes());
+  state.unfinished = graph.size();
+  for (int32_t task = 0; task < graph.size(); ++task) {
+    int32_t missing = step >= kStepsInFlight ? 1 : 0;
+    for (auto *on = graph.dependenciesBegin(task);
+         on != graph.dependenciesEnd(task); ++on)
+      missing += on->stepsBack <= step;
+    state.tasks[task].missing = missing;
+    const Task &model = graph[task];
+    if (missing == 0 && graph.streams[model.stream].byPriority)
+      streams[model.stream].ready.push({model.priority, step, task});
+  }
+}
+
+/// One thing that a task waited for has ended.
+void Simulator::release(int64_t step, int32_t task, int32_t by,
+                        int32_t stepsBack) {
+  TaskState &state = stateOf(step).tasks[task];
+  state.lastDependency = by;
+  state.lastStepsBack = stepsBack;
+  state.readyNs = now;
+  assert(state.missing > 0);
+  if (--state.missing == 0 && graph.streams[graph[task].stream].byPriority)
+    streams[graph[task].stream].ready.push({graph[task].priority, step, task});
+}
+
+bool Simulator::fits(const StreamState &stream, const StreamModel &model,
+                     int32_t task) const {
+  return stream.inFlight == 0 ||
+         (model.creditBytes > 0 &&
+          stream.bytesInFlight + graph[task].bytes <= model.creditBytes);
+}
+
+void Simulator::dispatch(StreamState &stream, const StreamModel &model) {
+  if (model.byPriority) {
+    while (!stream.ready.empty()) {
+      auto [priority, step, task] = stream.ready.top();
+      if (!fits(stream, model, task))
+        return;
+      stream.ready.pop();
+      start(stream, step, task);
+    }
+    return;
+  }
+  while (!stream.tasks.empty()) {
+    int32_t task = stream.tasks[stream.next];
+    if (stateOf(stream.step).tasks[task].missing > 0 ||
+        !fits(stream, model, task))
+      return;
+    start(stream, stream.step, task);
+    if (++stream.next == stream.tasks.size()) {
+      stream.next = 0;
+      ++stream.step;
+    }
+  }
+}
+
+void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
+  StepState &state = stateOf(step);
+  const TaskState &wait = state.tasks[task];
+  TaskTimes &times = state.times[task];
+  times.startNs = now;
+  // What ended last kept it waiting.
+  if (wait.lastDependency >= 0 &&
+      (stream.last < 0 || wait.readyNs >= stream.freeNs)) {
+    times.cause = wait.lastDependency;
+    times.causeStepsBack = wait.lastStepsBack;
+  } else if (stream.last >= 0) {
+    times.cause = stream.last;
+    times.causeStepsBack = static_cast<int32_t>(step - stream.lastStep);
+  }
+  ++stream.inFlight;
+  stream.bytesInFlight += graph[task].bytes;
+  if (task == opening) {
+    beginNs.push_back(now);
+    linkSnapshots.push_back(linkBusyNs);
+    streamSnapshots.emplace_back();
+    for (const StreamState &other : streams)
+      streamSnapshots.back().push_back(other.busyNs);
+  }
+  active.push_back(
+      {task, step, false, graph[task].fixedNs, 1, now + graph[task].fixedNs});
+  // Beside bytes that flow, compute begins slower.
+  flowsChanged |= graph.communicationSlowdown > 1;
+  if (graph[task].fixedNs == 0)
+    beginFlow(active.back());
+}
+
+void Simulator::beginFlow(ActiveTask &flow) {
+  if (aloneNs[flow.task] == 0)
+    return;
+  flow.flows = true;
+  flow.remainingNs = aloneNs[flow.task];
+  flow.speed = 0;
+  flow.finishNs = std::numeric_limits<double>::infinity();
+  ++flowCount;
+  flowsChanged = true;
+}
+
+/// Max-min fairness: all flows speed up together until a link is full; those on
+/// it stay, the others go on. Of FIFO links a flow needs, it must be the first.
+void Simulator::shareLinks() {
+  flowsChanged = false;
+  isFrozen.assign(active.size(), 1);
+  int32_t growing = 0;
+  std::fill(used.begin(), used.end(), 0.0);
+  // Active tasks stand in the order in which they came.
+  for (size_t i = 0; i < active.size(); ++i) {
+    ActiveTask &task = active[i];
+    if (!task.flows) {
+      bool isSlowed = graph.communicationSlowdown > 1 &&
+                      graph.streams[graph[task.task].stream].isCompute;
+      double speed =
+          isSlowed && flowCount ? 1 / graph.communicationSlowdown : 1;
+      if (speed != task.speed) {
+        task.speed = speed;
+        task.finishNs = now + task.remainingNs / speed;
+      }
+      continue;
+    }
+    task.speed = 0;
+    bool isFirst = true;
+    for (auto *use = graph.usesBegin(task.task);
+         use != graph.usesEnd(task.task); ++use)
+      isFirst &= use->ns == 0 || graph.links[use->link] == LinkSharing::Fair ||
+                 used[use->link] == 0;
+    for (auto *use = graph.usesBegin(task.task);
+         use != graph.usesEnd(task.task); ++use)
+      if (use->ns > 0)
+        used[use->link] = 1;
+    if (!isFirst)
+      continue;
+    isFrozen[i] = 0;
+    ++growing;
+  }
+  std::fill(used.begin(), used.end(), 0.0);
+  double speed = 0;
+  while (growing > 0) {
+    std::fill(load.begin(), load.end(), 0.0);
+    for (size_t i = 0; i < active.size(); ++i)
+      if (!isFrozen[i])
+        for (auto *use = graph.usesBegin(active[i].task);
+             use != graph.usesEnd(active[i].task); ++use)
+          load[use->link] += use->ns / aloneNs[active[i].task];
+    double step = std::numeric_limits<double>::infinity();
+    for (size_t link = 0; link < load.size(); ++link)
+      if (load[link] > 0)
+        step = std::min(step, (1 - used[link]) / load[link]);
+    speed += step;
+    for (size_t link = 0; link < load.size(); ++link)
+      used[link] = load[link] > 0 && (1 - used[link]) / load[link] <= step
+                       ? 1
+                       : used[link] + step * load[link];
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (isFrozen[i])
+        continue;
+      for (auto *use = graph.usesBegin(active[i].task);
+           use != graph.usesEnd(active[i].task); ++use)
+        isFrozen[i] |= use->ns > 0 && used[use->link] == 1;
+      if (isFrozen[i]) {
+        active[i].speed = speed;
+        --growing;
+      }
+    }
+  }
+  for (ActiveTask &task : active)
+    if (task.flows)
+      task.finishNs = task.speed > 0 ? now + task.remainingNs / task.speed
+                                     : std::numeric_limits<double>::infinity();
+}
+
+void Simulator::finish(size_t index) {
+  ActiveTask done = active[index];
+  if (!done.flows && aloneNs[done.task] > 0) {
+    beginFlow(active[index]);
+    return;
+  }
+  active.erase(active.begin() + static_cast<ptrdiff_t>(index));
+  if (done.flows) {
+    --flowCount;
+    flowsChanged = true;
+  }
+  StepState &state = stateOf(done.step);
+  state.times[done.task].endNs = now;
+  StreamState &stream = streams[graph[done.task].stream];
+  --stream.inFlight;
+  stream.bytesInFlight -= graph[done.task].bytes;
+  stream.last = done.task;
+  stream.lastStep = done.step;
+  stream.freeNs = now;
+  for (int32_t i = firstSuccessor[done.task]; i < firstSuccessor[done.task + 1];
+       ++i)
+    release(done.step + successors[i].stepsBack, successors[i].task, done.task,
+            successors[i].stepsBack);
+  --state.unfinished;
+}
+
+/// Compares a step that has ended with the one before. A task's times follow
+/// from those of the kStepsInFlight steps before it: once they are the same in
+/// as many steps, they stay. The period alone may stand still for a while, as a
+/// slow stream falls behind.
+void Simulator::compare(int64_t step) {
+  const std::vector<TaskTimes> &times = stateOf(step).times;
+  double origin = beginNs[step];
+  double tolerance = 1e-9 * (now - origin);
+  bool isSame = step > 0;
+  for (int32_t task = 0; task < graph.size(); ++task) {
+    double start = times[task].startNs - origin,
+           end = times[task].endNs - origin;
+    isSame &= std::abs(start - previous[task].startNs) <= tolerance &&
+              std::abs(end - previous[task].endNs) <= tolerance;
+    previous[task] = {start, end};
+  }
+  sameSteps = isSame ? sameSteps + 1 : 0;
+  isSteady = sameSteps >= kStepsInFlight;
+}
+
+Simulation Simulator::report(int64_t step) {
+  Simulation result;
+  result.steps = static_cast<int>(step) + 1;
+  size_t last = beginNs.size() - 1;
+  // A period that never settled is averaged over the second half.
+  size_t from = isSteady ? last - 1 : last / 2;
+  auto count = static_cast<double>(last - from);
+  result.stepNs = last > from ? (beginNs[last] - beginNs[from]) / count
+                              : now - beginNs[last];
+  auto perStep = [&](const std::vector<std::vector<double>> &snapshots) {
+    std::vector<double> values = snapshots[last];
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] =
+          last > from ? (values[i] - snapshots[from][i]) / count : values[i];
+    return values;
+  };
+  result.linkBusyNs = perStep(linkSnapshots);
+  result.streamBusyNs = perStep(streamSnapshots);
+  result.exposedNs = result.stepNs;
+  for (size_t i = 0; i < streams.size(); ++i)
+    if (graph.streams[i].isCompute)
+      result.exposedNs -= result.streamBusyNs[i];
+  result.exposedNs = std::max(result.exposedNs, 0.0);
+
+  result.tasks = stateOf(step).times;
+  int32_t task = 0;
+  for (int32_t i = 0; i < graph.size(); ++i)
+    if (result.tasks[i].endNs > result.tasks[task].endNs)
+      task = i;
+  for (int32_t from = task; from >= 0;) {
+    result.criticalPath.push_back(from);
+    from =
+        result.tasks[from].causeStepsBack == 0 ? result.tasks[from].cause : -1;
+  }
+  std::reverse(result.criticalPath.begin(), result.criticalPath.end());
+  double origin = beginNs[step];
+  for (TaskTimes &times : result.tasks) {
+    times.startNs -= origin;
+    times.endNs -= origin;
+  }
+  return result;
+}
+
+/// The step after those in flight may begin, and a new one is counted.
+void Simulator::closeStep(int64_t step) {
+  // The last to end is what the next one waited for.
+  int32_t last = 0;
+  const std::vector<TaskTimes> &times = stateOf(step).times;
+  for (int32_t task = 0; task < graph.size(); ++task)
+    if (times[task].endNs > times[last].endNs)
+      last = task;
+  for (int32_t task = 0; task < graph.size(); ++task)
+    release(step + kStepsInFlight, task, last, kStepsInFlight);
+  ++oldestStep;
+  openStep(step + kWindow);
+}
+
+Simulation Simulator::run() {
+  for (int64_t step = 0; step < kWindow; ++step)
+    openStep(step);
+  while (true) {
+    for (size_t i = 0; i < streams.size(); ++i)
+      dispatch(streams[i], graph.streams[i]);
+    if (flowsChanged)
+      shareLinks();
+    assert(!active.empty() && "a sound graph never stands still");
+    double next = std::numeric_limits<double>::infinity();
+    for (const ActiveTask &task : active)
+      next = std::min(next, task.finishNs);
+    double passed = next - now;
+    now = next;
+    for (size_t i = 0; i < streams.size(); ++i)
+      if (streams[i].inFlight > 0)
+        streams[i].busyNs += passed;
+    for (size_t link = 0; flowCount > 0 && link < used.size(); ++link)
+      if (used[link] > 0)
+        linkBusyNs[link] += passed * used[link];
+    for (ActiveTask &task : active)
+      task.remainingNs -= passed * task.speed;
+    for (size_t i = 0; i < active.size();) {
+      if (active[i].finishNs > now) {
+        ++i;
+        continue;
+      }
+      size_t count = active.size();
+      finish(i);
+      i += active.size() == count;
+    }
+    while (stateOf(oldestStep).unfinished == 0) {
+      compare(oldestStep);
+      if (isSteady || oldestStep + 1 == kMaxSimulatedSteps)
+        return report(oldestStep);
+      closeStep(oldestStep);
+    }
+  }
+}
+
+Simulation bagua::simulate(const TaskGraph &graph) {
+  assert(!graph.check());
+  return Simulator(graph).run();
+}

@@ -1,0 +1,230 @@
+//===- CollectiveCostTest.cpp - Prices against published closed forms -----===//
+//
+// Ring, BlueConnect and parameter servers as their papers have them, measured
+// tables, and that the chosen form is the cheapest.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/CollectiveCost.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace bagua;
+using testing::DoubleNear;
+using testing::HasSubstr;
+using testing::Optional;
+
+namespace {
+
+constexpr double kS = 1e8;
+
+/// One axis of n ranks: 10 us, 1 GB/s, so that a byte takes a ns.
+ClusterModel flat(int64_t ranks) {
+  ClusterModel cluster;
+  cluster.axes = {{"rank", ranks, 10000, 1000000000}};
+  return cluster;
+}
+
+/// Nodes of gpus behind one network card each; inside, 10 bytes a ns and 1 us.
+ClusterModel nodes(int64_t nodeCount, int64_t gpus) {
+  ClusterModel cluster;
+  cluster.axes = {{"node", nodeCount, 10000, 1000000000, gpus},
+                  {"gpu", gpus, 1000, 10000000000}};
+  return cluster;
+}
+
+double nsBy(const ClusterModel &cluster, Collective collective,
+            Algorithm algorithm, AxisSet over = 1) {
+  auto cost =
+      costBy(cluster, {collective, over, static_cast<int64_t>(kS)}, algorithm);
+  return cost ? cost->ns() : -1;
+}
+
+TEST(CollectiveCostTest, ClosedFormsOnOneAxis) {
+  ClusterModel cluster = flat(8);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring),
+                   14 * 1e4 + 14.0 / 8 * kS);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::ReduceScatter, Algorithm::Ring),
+                   7 * 1e4 + 7.0 / 8 * kS);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Tree),
+                   6 * 1e4 + 2 * kS);
+  EXPECT_DOUBLE_EQ(
+      nsBy(cluster, Collective::AllReduce, Algorithm::HalvingDoubling),
+      6 * 1e4 + 14.0 / 8 * kS);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Direct),
+                   2 * 1e4 + 14.0 / 8 * kS);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllToAll, Algorithm::Direct),
+                   1e4 + 7.0 / 8 * kS);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::Broadcast, Algorithm::Tree),
+                   3 * 1e4 + kS);
+  // Three ranks: no halving and doubling. No ring for a broadcast, no servers.
+  EXPECT_EQ(nsBy(flat(3), Collective::AllReduce, Algorithm::HalvingDoubling),
+            -1);
+  EXPECT_EQ(nsBy(cluster, Collective::Broadcast, Algorithm::Ring), -1);
+  EXPECT_EQ(nsBy(cluster, Collective::Push, Algorithm::Direct), -1);
+}
+
+// A ring over nodes and gpus crosses each node's card once each way; direct
+// messages of all gpus share it.
+TEST(CollectiveCostTest, RanksShareANetworkCard) {
+  ClusterModel cluster = nodes(4, 8);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 3),
+                   62 * 1e4 + 2 * 31.0 / 32 * kS);
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Direct, 3),
+                   2 * 1e4 + 8 * 2 * 24.0 / 32 * kS);
+  // Over nodes alone, eight rings go through the card.
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 1),
+                   6 * 1e4 + 8 * 2 * 3.0 / 4 * kS);
+  // Of the roots alone, one.
+  auto roots =
+      costBy(cluster,
+             {Collective::AllReduce, 1, static_cast<int64_t>(kS), /*roots=*/2},
+             Algorithm::Ring);
+  EXPECT_DOUBLE_EQ(roots->ns(), 6 * 1e4 + 2 * 3.0 / 4 * kS);
+  // With a card for each gpu, eight rings through one each.
+  cluster.axes[0].sharers = 1;
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 3),
+                   62 * 1e4 + 2 * 31.0 / 32 * kS / 8);
+  // A bus that all gpus of a node share.
+  cluster.axes[1].sharers = 8;
+  EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 2),
+                   14 * 1e3 + 8 * 2 * 7.0 / 8 * kS / 10);
+}
+
+// Cho et al., MLSys 2019, equation 3: the sum over levels of
+// 2 (p_i - 1) a_i + 2 (p_i - 1)/p_i S / prod_{j<i} p_j b_i.
+TEST(CollectiveCostTest, MultilevelIsBlueConnects) {
+  ClusterModel cluster;
+  cluster.axes = {{"rack", 2, 40000, 2000000000},
+                  {"node", 4, 25000, 4000000000},
+                  {"gpu", 8, 3000, 8000000000}};
+  double sum = 0, rest = kS;
+  for (int axis : {2, 1, 0}) {
+    const AxisModel &model = cluster.axes[axis];
+    auto p = static_cast<double>(model.size);
+    sum += 2 * (p - 1) * static_cast<double>(model.latencyNs) +
+           2 * (p - 1) / p * rest * 1e9 / static_cast<double>(model.bytesPerS);
+    rest /= p;
+  }
+  double ns = 0;
+  for (const CollectiveCall &call : expandForm(
+           cluster, {FormKind::Multilevel, 0}, 7, static_cast<int64_t>(kS)))
+    ns += costBy(cluster, call, Algorithm::Ring)->ns();
+  EXPECT_DOUBLE_EQ(ns, sum);
+}
+
+// Semantics, "Limits": two levels of k nodes of g, 2 (g-1)/g S/B_in +
+// 2 (k-1)/k (S/g)/B_nic with a card for each gpu.
+TEST(CollectiveCostTest, RailUsesAllCards) {
+  ClusterModel cluster = nodes(4, 8);
+  cluster.axes[0].sharers = 1;
+  cluster.axes[0].latencyNs = cluster.axes[1].latencyNs = 0;
+  double ns = 0;
+  for (const CollectiveCall &call :
+       expandForm(cluster, {FormKind::Rail, 2}, 3, static_cast<int64_t>(kS)))
+    ns += cheapestCost(cluster, call).ns();
+  EXPECT_DOUBLE_EQ(ns, 2 * 7.0 / 8 * kS / 10 + 2 * 3.0 / 4 * kS / 8);
+}
+
+// One push and one pull: with as many servers as workers each link carries the
+// tensor once each way (Jiang et al., BytePS, OSDI 2020).
+TEST(CollectiveCostTest, Servers) {
+  ClusterModel cluster = flat(4);
+  cluster.dedicatedServers = 4;
+  CollectiveCall push{Collective::Push, 1, static_cast<int64_t>(kS)};
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, push).ns(), 1e4 + kS);
+  // Half as many servers: their links carry twice as much.
+  cluster.dedicatedServers = 2;
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, push).ns(), 1e4 + 2 * kS);
+  // All on one server: four tensors on its link, one on each worker's.
+  push.server = 1;
+  CollectiveCost cost = cheapestCost(cluster, push);
+  EXPECT_DOUBLE_EQ(cost.ns(), 1e4 + 4 * kS);
+  ASSERT_EQ(cost.uses.size(), 2U);
+  EXPECT_EQ(cost.uses[0].link, egressLink(0));
+  EXPECT_DOUBLE_EQ(cost.uses[0].ns, kS);
+  EXPECT_EQ(cost.uses[1].link, serverIngressLink(cluster, 1));
+  // Co-located, k = 0 of BytePS: as a ring, (n-1)/n each way for each half.
+  cluster = flat(4);
+  cluster.serversOn = 1;
+  push.server = -1;
+  CollectiveCall pull = push;
+  pull.collective = Collective::Pull;
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, push).ns() +
+                       cheapestCost(cluster, pull).ns(),
+                   2e4 + 2 * 3.0 / 4 * kS);
+}
+
+TEST(CollectiveCostTest, MeasuredTimesGoFirst) {
+  ClusterModel cluster = flat(4);
+  cluster.axes[0].tables["all_reduce"] = {
+      {1000, 5000}, {2000, 6000}, {10000, 10000}};
+  auto ns = [&](int64_t bytes) {
+    CollectiveCost cost =
+        cheapestCost(cluster, {Collective::AllReduce, 1, bytes});
+    EXPECT_EQ(cost.algorithm, Algorithm::Measured);
+    return cost.ns();
+  };
+  EXPECT_DOUBLE_EQ(ns(0), 5000);
+  EXPECT_DOUBLE_EQ(ns(1500), 5500);
+  EXPECT_DOUBLE_EQ(ns(6000), 8000);
+  EXPECT_DOUBLE_EQ(ns(20000), 15000);
+  // Of this collective only.
+  EXPECT_NE(cheapestCost(cluster, {Collective::AllGather, 1, 1000}).algorithm,
+            Algorithm::Measured);
+}
+
+TEST(CollectiveCostTest, TheCheapestAlgorithmDependsOnTheSize) {
+  ClusterModel cluster = nodes(16, 8);
+  auto algorithm = [&](int64_t bytes) {
+    return cheapestCost(cluster, {Collective::AllReduce, 3, bytes}).algorithm;
+  };
+  EXPECT_EQ(algorithm(8), Algorithm::Direct);
+  EXPECT_EQ(algorithm(1000000000), Algorithm::Ring);
+  EXPECT_EQ(cheapestCost(flat(1), {Collective::AllReduce, 1, 1000}).ns(), 0);
+}
+
+TEST(CollectiveCostTest, CheapestFormIsTheLeastOfAll) {
+  for (int64_t sharers : {1, 8})
+    for (int64_t bytes : {100, 100000, 100000000}) {
+      ClusterModel cluster = nodes(4, 8);
+      cluster.axes[0].sharers = sharers;
+      PricedForm best = cheapestForm(cluster, bytes, 3, kAllForms);
+      for (int kind = 0; kind < kFormKindCount; ++kind) {
+        FormSet only = formBit(static_cast<FormKind>(kind));
+        EXPECT_LE(best.ns, cheapestForm(cluster, bytes, 3, only).ns);
+      }
+    }
+  // With a card for each gpu rails win where latency counts; hierarchy means
+  // nothing on one axis.
+  ClusterModel rails = nodes(4, 8);
+  rails.axes[0].sharers = 1;
+  EXPECT_EQ(cheapestForm(rails, 100000, 3, kAllForms).form.kind,
+            FormKind::Rail);
+  EXPECT_EQ(cheapestForm(flat(4), 100, 1, formBit(FormKind::Rail)).form.kind,
+            FormKind::Flat);
+  EXPECT_EQ(parseForm(formName(FormKind::Leader)), FormKind::Leader);
+  EXPECT_EQ(parseForm("circle"), std::nullopt);
+}
+
+TEST(ClusterModelTest, Checks) {
+  ClusterModel cluster = nodes(4, 8);
+  EXPECT_EQ(cluster.check(), std::nullopt);
+  EXPECT_EQ(linkName(cluster, ingressLink(1)), "gpu ingress");
+  cluster.dedicatedServers = 2;
+  EXPECT_EQ(linkName(cluster, serverEgressLink(cluster, 1)), "server 1 egress");
+  cluster.axes[0].sharers = 5;
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("found 5")));
+  cluster.axes[0].sharers = 8;
+  cluster.axes[1].bytesPerS = 0;
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("axis 'gpu'")));
+  cluster.axes[1].bytesPerS = 1;
+  cluster.axes[1].tables["all_reduce"] = {{2, 1}, {2, 1}};
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("ascending bytes")));
+  cluster.axes[1].tables["all_reduce"] = {};
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("found none")));
+  cluster.axes.clear();
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("1 to 16 axes")));
+}
+
+} // namespace

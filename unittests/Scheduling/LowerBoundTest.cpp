@@ -1,0 +1,229 @@
+//===- LowerBoundTest.cpp - Nothing simulated is below the bound ----------===//
+//
+// Bounds worked out by hand, and random steps under random schedules, none of
+// which the simulator may find faster than the bound.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/LowerBound.h"
+#include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/Simulator.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace bagua;
+using testing::HasSubstr;
+using testing::Optional;
+
+namespace {
+
+/// Four ranks, 1 byte a ns, no latency: a reduced byte takes 1.5 ns.
+BoundProblem fourRanks() {
+  BoundProblem problem;
+  problem.cluster.axes = {{"rank", 4, 0, 1000000000}};
+  return problem;
+}
+
+TEST(LowerBoundTest, Compute) {
+  BoundProblem problem = fourRanks();
+  problem.computeNs = {100, 200};
+  problem.gradients = {{10, 1, 1, -1, 40}};
+  LowerBound bound = lowerBound(problem);
+  // The update may be cut in four.
+  EXPECT_DOUBLE_EQ(bound.ns, 310);
+  EXPECT_EQ(bound.binding, LowerBound::Binding::Compute);
+}
+
+TEST(LowerBoundTest, Links) {
+  BoundProblem problem = fourRanks();
+  problem.computeNs = {100, 200};
+  problem.gradients = {{1000, 1, 1, -1, 0}};
+  LowerBound bound = lowerBound(problem);
+  EXPECT_DOUBLE_EQ(bound.ns, 1500);
+  EXPECT_EQ(bound.binding, LowerBound::Binding::Links);
+  EXPECT_EQ(bound.index, 0);
+}
+
+// Two layers: forward 10, 20, backward 30, 40. The first layer's gradient is
+// ready last and needed first: 10 + 20 + 30 + 40 + 1.5 * 100. The second's has
+// the other's backward and forward to hide behind: 20 + 30 + both messages.
+TEST(LowerBoundTest, Cycle) {
+  BoundProblem problem = fourRanks();
+  problem.computeNs = {10, 20, 30, 40};
+  problem.gradients = {{100, 1, 2, 1, 0}, {100, 1, 3, 0, 0}};
+  LowerBound bound = lowerBound(problem);
+  EXPECT_DOUBLE_EQ(bound.cycleNs, 20 + 30 + 300);
+  problem.gradients[0].bytes = 10;
+  bound = lowerBound(problem);
+  EXPECT_DOUBLE_EQ(bound.ns, 100 + 150);
+  EXPECT_EQ(bound.binding, LowerBound::Binding::Cycle);
+  EXPECT_EQ(bound.index, 1);
+  problem.cluster.axes[0].latencyNs = 7;
+  problem.gradients[1].updateNs = 40;
+  EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 100 + 150 + 7 + 10);
+}
+
+// A node's card carries 2 (k-1)/k S for all of its gpus.
+TEST(LowerBoundTest, CutsOfNodes) {
+  BoundProblem problem;
+  problem.cluster.axes = {{"node", 4, 0, 1000000000, 8},
+                          {"gpu", 8, 0, 10000000000}};
+  problem.computeNs = {1};
+  problem.gradients = {{1000, 3, 0, 0, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1500);
+  // Where servers may sum, once each way; with few of them, they bind.
+  problem.cluster.dedicatedServers = 4;
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1000);
+  problem.cluster.dedicatedServers = 1;
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 2 * 3 * 1000.0 / 5);
+  // Over gpus alone nothing crosses the card.
+  problem.cluster.dedicatedServers = 0;
+  problem.gradients[0].over = 2;
+  EXPECT_LT(lowerBound(problem).linksNs, 200);
+}
+
+TEST(LowerBoundTest, ChecksItsInput) {
+  BoundProblem problem = fourRanks();
+  problem.computeNs = {1, -1};
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("found -1")));
+  problem.computeNs = {1};
+  problem.gradients = {{1, 1, 1, 0, 0}};
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("expected ops")));
+  problem.gradients = {{1, 2, 0, 0, 0}};
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("axes of the cluster")));
+  problem.gradients = {{-1, 1, 0, 0, 0}};
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("at least 0")));
+  problem.cluster.axes.clear();
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("axes")));
+}
+
+//===----------------------------------------------------------------------===//
+// Random schedules
+//===----------------------------------------------------------------------===//
+
+class RandomStep {
+public:
+  explicit RandomStep(unsigned seed) : random(seed) {
+    bool isHierarchical = below(2) == 0;
+    if (isHierarchical)
+      problem.cluster.axes = {{"node", 1 + below(4), below(30), 1000000000, 1},
+                              {"gpu", 1 + below(4), below(10), 4000000000}};
+    else
+      problem.cluster.axes = {{"rank", 1 + below(8), below(30), 1000000000}};
+    if (isHierarchical && below(2) == 0)
+      problem.cluster.axes[0].sharers = problem.cluster.axes[1].size;
+    if (below(3) == 0)
+      problem.cluster.dedicatedServers = 1 + below(4);
+    else if (below(3) == 0)
+      problem.cluster.serversOn = 1;
+    layers = 1 + below(6);
+    for (int i = 0; i < 2 * layers; ++i)
+      problem.computeNs.push_back(below(100));
+    for (int layer = 0; layer < layers; ++layer)
+      problem.gradients.push_back({below(200), problem.cluster.allAxes(),
+                                   2 * layers - 1 - layer, layer, 0});
+  }
+
+  /// Some order, buckets, forms, parts and streams.
+  TaskGraph schedule() {
+    const ClusterModel &cluster = problem.cluster;
+    TaskGraph graph;
+    graph.streams = {{"compute", true}, {"a"}, {"b"}};
+    graph.links.assign(linkCount(cluster), LinkSharing::Fair);
+    // Compute: forward layer i waits for what its gradient ended in.
+    int32_t computeCount = 2 * layers;
+    std::vector<std::vector<TaskDependency>> waits(computeCount);
+    struct Message {
+      int32_t ready;
+      std::vector<CollectiveCall> calls;
+      std::vector<int> layers;
+      int stream;
+    };
+    std::vector<Message> messages;
+    for (int layer = layers - 1; layer >= 0;) {
+      int last = std::max(0, layer - below(2));
+      int64_t bytes = 0;
+      std::vector<int> members;
+      for (int i = layer; i >= last; --i) {
+        bytes += problem.gradients[i].bytes;
+        members.push_back(i);
+      }
+      int parts = 1 + below(2);
+      for (int part = 0; part < parts; ++part) {
+        int64_t size = bytes * (part + 1) / parts - bytes * part / parts;
+        messages.push_back({problem.gradients[last].readyAfter, calls(size),
+                            members, 1 + below(2)});
+      }
+      layer = last - 1;
+    }
+    std::shuffle(messages.begin(), messages.end(), random);
+    int32_t next = computeCount;
+    for (Message &message : messages) {
+      next += static_cast<int32_t>(message.calls.size());
+      for (int layer : message.layers)
+        waits[layer].push_back({next - 1, 1});
+    }
+    for (int32_t op = 0; op < computeCount; ++op)
+      graph.add({0, double(problem.computeNs[op])}, {}, waits[op]);
+    for (const Message &message : messages) {
+      int32_t previous = message.ready;
+      for (const CollectiveCall &call : message.calls) {
+        CollectiveCost cost = cheapestCost(cluster, call);
+        previous = graph.add({message.stream, cost.latencyNs}, cost.uses,
+                             {{previous, 0}});
+      }
+    }
+    return graph;
+  }
+
+  BoundProblem problem;
+
+private:
+  int below(int limit) { return static_cast<int>(random() % limit); }
+
+  std::vector<CollectiveCall> calls(int64_t bytes) {
+    const ClusterModel &cluster = problem.cluster;
+    if (cluster.servers() > 0 && below(2) == 0) {
+      int64_t server = below(2) == 0 ? -1 : below(cluster.servers());
+      CollectiveCall push{Collective::Push, cluster.allAxes(), bytes, 0,
+                          server};
+      CollectiveCall pull = push;
+      pull.collective = Collective::Pull;
+      return {push, pull};
+    }
+    auto kind = static_cast<FormKind>(below(kFormKindCount));
+    PricedForm form =
+        cheapestForm(cluster, bytes, cluster.allAxes(), formBit(kind));
+    return expandForm(cluster, form.form, cluster.allAxes(), bytes);
+  }
+
+  std::mt19937 random;
+  int layers;
+};
+
+TEST(LowerBoundTest, NoScheduleIsFaster) {
+  double closest = 1e9;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    RandomStep step(seed);
+    ASSERT_EQ(step.problem.check(), std::nullopt);
+    LowerBound bound = lowerBound(step.problem);
+    for (int i = 0; i < 3; ++i) {
+      TaskGraph graph = step.schedule();
+      ASSERT_EQ(graph.check(), std::nullopt);
+      Simulation result = simulate(graph);
+      ASSERT_GE(result.stepNs, bound.ns * (1 - 1e-9) - 1e-6)
+          << "seed " << seed << ", schedule " << i << ", compute "
+          << bound.computeNs << ", links " << bound.linksNs << ", cycle "
+          << bound.cycleNs;
+      if (bound.binding != LowerBound::Binding::Compute)
+        closest = std::min(closest, result.stepNs / bound.ns);
+    }
+  }
+  // The bound is reached where communication binds, too.
+  EXPECT_LT(closest, 1.001);
+}
+
+} // namespace
