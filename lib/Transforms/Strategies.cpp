@@ -69,11 +69,10 @@ static std::string optionsOf(StringRef pipeline) {
 }
 
 /// Writes pass names in full and wraps what runs on steps.
-static std::string completePipeline(StringRef body) {
-  std::string text = (Twine(PREPARE) + body + FINISH).str();
+static std::string completePipeline(StringRef text) {
   std::string result;
   SmallVector<StringRef> passes;
-  StringRef(text).split(passes, ',');
+  text.split(passes, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (auto [index, pass] : llvm::enumerate(passes)) {
     if (index)
       result += ',';
@@ -115,8 +114,10 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
     if (given.count(option))
       return errorOf("strategy '" + name + "' has no option '" + option +
                      "'; its options are " + optionsOf(strategy->pipeline));
-  return completePipeline(*body);
+  return completePipeline(PREPARE + *body + FINISH);
 }
+
+std::string bagua::preparationPipeline() { return completePipeline(PREPARE); }
 
 void bagua::registerStrategyPipeline() {
   std::string description = "Compile by a strategy: NAME or NAME{option=value "

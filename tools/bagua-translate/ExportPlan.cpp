@@ -6,6 +6,7 @@
 #include "Translations.h"
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Dialect/Bagua/Bagua.h"
 #include "bagua/Target/PlanExport.h"
 
 #include "mlir/Tools/mlir-translate/Translation.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
 
+#include "bagua/Target/Clusters.h"
 #include "bagua/Target/LayerImport.h"
 #include "bagua/Target/StableHLOImport.h"
 #include "bagua/Target/StepSummary.h"
@@ -26,8 +27,9 @@ namespace {
 llvm::cl::OptionCategory category("bagua-translate: import");
 llvm::cl::opt<std::string>
     clusterOption("cluster", llvm::cl::cat(category),
-                  llvm::cl::desc("file with a bagua.cluster, or sizes such as "
-                                 "node=2,gpu=4 (default: the exported mesh)"));
+                  llvm::cl::desc("preset, file with a bagua.cluster, or sizes "
+                                 "such as node=2,gpu=4 (default: the exported "
+                                 "mesh)"));
 llvm::cl::opt<std::string>
     mappingOption("mapping", llvm::cl::cat(category),
                   llvm::cl::desc("JSON that says what can't be inferred"));
@@ -104,8 +106,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
   if (failed(cluster) || failed(mapping))
     return failure();
   StableHLOImportOptions options;
-  options.cluster = cluster->cluster;
-  options.clusterSizes = cluster->sizes;
+  options.cluster = cluster->op;
   options.mapping = *mapping;
   options.mappingName = mappingOption;
   options.sizeScale = sizeScaleOption;
@@ -121,8 +122,7 @@ importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
   if (failed(cluster))
     return failure();
   LayerImportOptions options;
-  options.cluster = cluster->cluster;
-  options.clusterSizes = cluster->sizes;
+  options.cluster = cluster->op;
   options.sizeScale = sizeScaleOption;
   return print(importLayers(*sources, context, options), output);
 }

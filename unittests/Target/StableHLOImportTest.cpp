@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/StableHLOImport.h"
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Target/Clusters.h"
 #include "bagua/Target/StepSummary.h"
 
 #include "mlir/IR/Builders.h"
@@ -36,7 +37,8 @@ std::string readGraph(const std::string &name) {
 
 /// A context that collects messages, and the import of one text.
 struct Import {
-  explicit Import(const std::string &text, StableHLOImportOptions options = {})
+  explicit Import(const std::string &text, StableHLOImportOptions options = {},
+                  StringRef clusterArgument = "")
       : handler(&context, [&](Diagnostic &diagnostic) {
           messages.push_back(diagnostic.str());
           return success();
@@ -44,6 +46,8 @@ struct Import {
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, "step.mlir"), llvm::SMLoc());
+    cluster = std::move(*readCluster(clusterArgument, &context));
+    options.cluster = cluster.op;
     module = importStableHLO(sources, &context, options, &info);
   }
 
@@ -54,6 +58,7 @@ struct Import {
   std::vector<std::string> messages;
   ScopedDiagnosticHandler handler;
   StableHLOImportInfo info;
+  OwnedCluster cluster;
   OwningOpRef<ModuleOp> module;
 };
 
@@ -291,13 +296,11 @@ TEST(StableHLOImport, LossKeepsItsReduction) {
 
 // A data-parallel step runs on any cluster, another on its own sizes alone.
 TEST(StableHLOImport, ClustersMustFit) {
-  StableHLOImportOptions options;
-  options.clusterSizes = "node=3,gpu=2";
-  Import free(readGraph("mlp"), options);
+  Import free(readGraph("mlp"), {}, "node=3,gpu=2");
   ASSERT_TRUE(free.module);
   EXPECT_EQ(free.step().getDataAxes().getNames().size(), 2u);
 
-  Import refused(readGraph("transformer_moe"), options);
+  Import refused(readGraph("transformer_moe"), {}, "node=3,gpu=2");
   EXPECT_FALSE(refused.module);
   ASSERT_FALSE(refused.messages.empty());
   EXPECT_NE(refused.messages.back().find("[data = 2, model = 4]"),
@@ -305,8 +308,21 @@ TEST(StableHLOImport, ClustersMustFit) {
   EXPECT_NE(refused.messages.back().find("[node = 3, gpu = 2]"),
             std::string::npos);
 
-  options.clusterSizes = "node=2,gpu=4";
-  EXPECT_TRUE(Import(readGraph("transformer_moe"), options).module);
+  EXPECT_TRUE(Import(readGraph("transformer_moe"), {}, "node=2,gpu=4").module);
+}
+
+// Every preset parses and verifies under its own name.
+TEST(Clusters, PresetsAreSound) {
+  MLIRContext context;
+  ASSERT_FALSE(clusterPresets().empty());
+  for (StringRef name : clusterPresets()) {
+    auto cluster = readCluster(name, &context);
+    ASSERT_TRUE(succeeded(cluster)) << name.str();
+    std::string symbol = cluster->op.getSymName().str();
+    std::replace(symbol.begin(), symbol.end(), '_', '-');
+    EXPECT_EQ(symbol, name.str());
+    EXPECT_TRUE(cluster->op.getDeviceAttr());
+  }
 }
 
 } // namespace

@@ -20,10 +20,8 @@
 namespace bagua {
 
 struct LayerImportOptions {
-  /// The cluster to plan for, copied into the result. Null: `clusterSizes`.
+  /// The cluster to plan for, copied into the result. Null: one rank.
   ClusterOp cluster;
-  /// `node=2,gpu=4`: axes with default links; empty for one rank.
-  std::string clusterSizes;
   /// Every size of N elements becomes max(1, round(N * sizeScale)).
   double sizeScale = 1;
 };

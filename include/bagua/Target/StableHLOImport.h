@@ -27,10 +27,8 @@ namespace bagua {
 
 struct StableHLOImportOptions {
   /// The cluster to plan for, copied into the result. Null: one of the exported
-  /// mesh's axes with default links, or of `clusterSizes`.
+  /// mesh's axes with default links.
   ClusterOp cluster;
-  /// `node=2,gpu=4`: axes with default links; empty for none.
-  std::string clusterSizes;
   /// Text of a mapping file (JSON), and its name for messages; empty for none.
   std::string mapping;
   std::string mappingName = "mapping";

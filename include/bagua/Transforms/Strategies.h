@@ -30,6 +30,10 @@ llvm::ArrayRef<Strategy> getStrategies();
 /// name or option is an error that lists those there are.
 llvm::Expected<std::string> expandStrategy(llvm::StringRef text);
 
+/// What every strategy begins with: from an imported step to one whose
+/// gradients are reduced.
+std::string preparationPipeline();
+
 /// Registers `--bagua-strategy`.
 void registerStrategyPipeline();
 

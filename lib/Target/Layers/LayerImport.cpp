@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/LayerImport.h"
 
-#include "../StableHLO/Axes.h"
 #include "LayerTable.h"
+
+#include "bagua/Target/Clusters.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
@@ -153,14 +154,10 @@ void LayerEmitter::emitBackward(unsigned index) {
 OwningOpRef<ModuleOp> LayerEmitter::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   builder.setInsertionPointToEnd(module->getBody());
-  Mesh mesh;
-  mesh.axes.push_back({"data", 1});
   ClusterOp given = options.cluster;
   ClusterOp cluster =
       given ? cast<ClusterOp>(builder.clone(*given.getOperation()))
-            : buildCluster(builder, loc, mesh, options.clusterSizes);
-  if (!cluster)
-    return nullptr;
+            : buildDefaultCluster(builder, loc, {{"data", 1}});
   emitStepOp(cluster);
   for (unsigned i = 0; i < table.layers.size(); ++i)
     emitForward(i);

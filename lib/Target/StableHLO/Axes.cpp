@@ -1,49 +1,15 @@
 //===- Axes.cpp - The exported mesh on a cluster --------------------------===//
 //
-// Default clusters, and the correspondence of axes.
+// The correspondence of axes.
 //
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
 
 #include "mlir/IR/Builders.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
-
-/// Links of a cluster that nobody described: 100 Gbit/s Ethernet.
-static constexpr int64_t kLatencyNs = 25000;
-static constexpr int64_t kBytesPerS = 12500000000;
-
-ClusterOp bagua::importer::buildCluster(OpBuilder &builder, Location loc,
-                                        const Mesh &mesh, StringRef sizes) {
-  SmallVector<Attribute> axes;
-  auto add = [&](StringRef name, int64_t size) {
-    axes.push_back(AxisAttr::get(builder.getContext(), name, size, kLatencyNs,
-                                 kBytesPerS, /*sharers=*/1, /*table=*/nullptr));
-  };
-  if (sizes.empty()) {
-    for (const MeshAxis &axis : mesh.axes)
-      add(axis.name, axis.size);
-  } else {
-    for (StringRef item : llvm::split(sizes, ',')) {
-      auto [name, number] = item.trim().split('=');
-      int64_t size;
-      if (name.trim().empty() || number.trim().getAsInteger(10, size) ||
-          size < 1) {
-        emitError(loc) << "expected a cluster as axis=size,..., found '"
-                       << sizes << "'";
-        return nullptr;
-      }
-      add(name.trim(), size);
-    }
-  }
-  return builder.create<ClusterOp>(
-      loc, builder.getStringAttr("cluster"), builder.getArrayAttr(axes),
-      /*device=*/nullptr, /*servers=*/nullptr, /*servers_on=*/nullptr);
-}
 
 /// Whether the step treats the mesh as one group: nothing tells its axes apart.
 static bool isPurelyDataParallel(const Graph &graph, const StepModel &model) {

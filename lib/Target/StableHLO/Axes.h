@@ -10,11 +10,6 @@
 
 namespace bagua::importer {
 
-/// A cluster with the axes of `sizes` (`node=2,gpu=4`) or, without it, of the
-/// mesh, and default links. Null after an error.
-ClusterOp buildCluster(mlir::OpBuilder &builder, mlir::Location loc,
-                       const Mesh &mesh, llvm::StringRef sizes);
-
 /// Lays a mesh on a cluster.
 class AxisMap {
 public:

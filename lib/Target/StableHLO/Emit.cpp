@@ -10,6 +10,8 @@
 #include "Phases.h"
 #include "TreePath.h"
 
+#include "bagua/Target/Clusters.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
 
@@ -267,8 +269,12 @@ void Emitter::emitOutputs() {
 //===----------------------------------------------------------------------===//
 
 ClusterOp Emitter::emitCluster() {
-  if (!options.cluster)
-    return buildCluster(builder, graph.loc, graph.mesh, options.clusterSizes);
+  if (!options.cluster) {
+    SmallVector<std::pair<std::string, int64_t>> sizes;
+    for (const MeshAxis &axis : graph.mesh.axes)
+      sizes.emplace_back(axis.name, axis.size);
+    return buildDefaultCluster(builder, graph.loc, sizes);
+  }
   ClusterOp given = options.cluster;
   return cast<ClusterOp>(builder.clone(*given.getOperation()));
 }

@@ -1,0 +1,102 @@
+//===- Clusters.cpp - What a cluster argument names -----------------------===//
+//
+// The presets are the .mlir files of this folder, compiled in.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Target/Clusters.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+using namespace bagua;
+
+namespace {
+struct Preset {
+  StringRef name;
+  StringRef text;
+};
+} // namespace
+
+static constexpr Preset kPresets[] = {
+#include "ClusterPresets.inc"
+};
+
+static constexpr int64_t kDefaultLatencyNs = 25000;
+static constexpr int64_t kDefaultBytesPerS = 12500000000;
+
+SmallVector<StringRef> bagua::clusterPresets() {
+  SmallVector<StringRef> names;
+  for (const Preset &preset : kPresets)
+    names.push_back(preset.name);
+  return names;
+}
+
+ClusterOp
+bagua::buildDefaultCluster(OpBuilder &builder, Location location,
+                           ArrayRef<std::pair<std::string, int64_t>> axes) {
+  SmallVector<Attribute> attributes;
+  for (const auto &[name, size] : axes)
+    attributes.push_back(AxisAttr::get(builder.getContext(), name, size,
+                                       kDefaultLatencyNs, kDefaultBytesPerS,
+                                       /*sharers=*/1, /*table=*/nullptr));
+  return builder.create<ClusterOp>(location, builder.getStringAttr("cluster"),
+                                   builder.getArrayAttr(attributes),
+                                   /*device=*/nullptr,
+                                   /*servers=*/nullptr, /*servers_on=*/nullptr);
+}
+
+static FailureOr<OwnedCluster> buildFromSizes(StringRef sizes,
+                                              MLIRContext *context) {
+  Location location = UnknownLoc::get(context);
+  SmallVector<std::pair<std::string, int64_t>> axes;
+  for (StringRef item : llvm::split(sizes, ',')) {
+    auto [name, number] = item.split('=');
+    int64_t size;
+    if (name.trim().empty() || number.trim().getAsInteger(10, size) || size < 1)
+      return emitError(location)
+             << "expected a cluster as axis=size,..., found '" << sizes << "'";
+    axes.emplace_back(name.trim().str(), size);
+  }
+  OwnedCluster result;
+  result.module = ModuleOp::create(location);
+  auto builder = OpBuilder::atBlockEnd(result.module->getBody());
+  result.op = buildDefaultCluster(builder, location, axes);
+  if (failed(result.op.verify()))
+    return failure();
+  return result;
+}
+
+FailureOr<OwnedCluster> bagua::readCluster(StringRef argument,
+                                           MLIRContext *context) {
+  OwnedCluster result;
+  if (argument.empty())
+    return result;
+  context->loadDialect<BaguaDialect>();
+  const Preset *preset = llvm::find_if(
+      kPresets, [&](const Preset &entry) { return entry.name == argument; });
+  if (preset != std::end(kPresets)) {
+    result.module =
+        parseSourceString<ModuleOp>(preset->text, context, argument);
+  } else if (llvm::sys::fs::exists(argument)) {
+    result.module = parseSourceFile<ModuleOp>(argument, context);
+  } else if (argument.contains('=')) {
+    return buildFromSizes(argument, context);
+  } else {
+    return emitError(UnknownLoc::get(context))
+           << "expected a preset (" << llvm::join(clusterPresets(), ", ")
+           << "), a file or sizes such as node=2,gpu=4 for --cluster, found '"
+           << argument << "'";
+  }
+  if (!result.module)
+    return failure();
+  auto clusters = llvm::to_vector(result.module->getOps<ClusterOp>());
+  if (clusters.size() != 1)
+    return emitError(UnknownLoc::get(context))
+           << "expected one bagua.cluster in " << argument << ", found "
+           << clusters.size();
+  result.op = clusters.front();
+  return result;
+}

@@ -1,0 +1,379 @@
+//===- StepModel.cpp - Steps as Scheduling sees them ----------------------===//
+//
+// Clusters, collectives and local work in numbers.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/StepModel.h"
+
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Scheduling/Roofline.h"
+#include "bagua/Transforms/BlockOrder.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bagua;
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+AxisSet bagua::readAxes(ClusterOp cluster, AxesAttr axes) {
+  AxisSet set = 0;
+  for (StringAttr name : axes.getNames())
+    set |= AxisSet(1) << *cluster.findAxis(name);
+  return set;
+}
+
+/// `{all_reduce = array<i64: bytes, ns, bytes, ns>}`.
+static void readTables(AxisAttr axis, AxisModel &model) {
+  if (!axis.getTable())
+    return;
+  for (NamedAttribute entry : axis.getTable()) {
+    auto numbers = cast<DenseI64ArrayAttr>(entry.getValue()).asArrayRef();
+    auto &table = model.tables[entry.getName().str()];
+    for (size_t i = 0; i + 1 < numbers.size(); i += 2)
+      table.emplace_back(numbers[i], numbers[i + 1]);
+  }
+}
+
+llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
+  ClusterModel model;
+  for (unsigned index = 0; index < cluster.getAxisCount(); ++index) {
+    AxisAttr axis = cluster.getAxis(index);
+    AxisModel &entry = model.axes.emplace_back();
+    entry = {axis.getName().str(), axis.getSize(), axis.getLatencyNs(),
+             axis.getBytesPerS(), axis.getSharers()};
+    readTables(axis, entry);
+  }
+  model.dedicatedServers =
+      static_cast<int64_t>(cluster.getServers().value_or(0));
+  if (AxesAttr on = cluster.getServersOnAttr())
+    model.serversOn = readAxes(cluster, on);
+  if (DeviceAttr device = cluster.getDeviceAttr()) {
+    model.launchNs = device.getLaunchNs();
+    model.memoryBytesPerS = device.getBytesPerS();
+    if (FloatAttr slowdown = device.getCommunicationSlowdown())
+      model.communicationSlowdown = slowdown.getValueAsDouble();
+  }
+  if (std::optional<std::string> wrong = model.check())
+    return cluster.emitOpError() << *wrong;
+  return model;
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+namespace {
+class TaskReader {
+public:
+  TaskReader(StepOp step, const ClusterModel &model)
+      : step(step), cluster(step.lookupCluster()), model(model), block(step) {}
+
+  FailureOr<StepTasks> read();
+
+private:
+  LogicalResult readOp(size_t index);
+  int32_t streamOf(StepOpInterface op);
+  std::vector<TaskDependency> readDependencies(Operation *op);
+  FailureOr<CollectiveCall> readCall(Operation *op);
+  int64_t movedBytes(Operation *op);
+  double localNs(int64_t bytes) const;
+  int64_t bytesOf(Value value) {
+    return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
+  }
+  PlaceAttr placeOf(Value value);
+
+  StepOp step;
+  ClusterOp cluster;
+  const ClusterModel &model;
+  BlockOrder block;
+  /// Program and runtime share no stream.
+  llvm::MapVector<std::pair<StringAttr, int>, int32_t> streams;
+  /// What the argument holds in the next step.
+  llvm::DenseMap<Value, Value> yielded;
+  StepTasks result;
+};
+} // namespace
+
+int32_t TaskReader::streamOf(StepOpInterface op) {
+  auto key = std::make_pair(op.getStreamAttr(), int(op.isRunByProgram()));
+  auto [entry, isNew] =
+      streams.insert({key, static_cast<int32_t>(streams.size())});
+  if (isNew) {
+    StreamModel &stream = result.graph.streams.emplace_back();
+    stream.name = key.first.str();
+    stream.isCompute = key.second;
+  }
+  return entry->second;
+}
+
+std::vector<TaskDependency> TaskReader::readDependencies(Operation *op) {
+  std::vector<TaskDependency> dependencies;
+  for (Value operand : op->getOperands()) {
+    int32_t stepsBack = 0;
+    // What the previous step yielded; a state that it left alone is there.
+    if (auto found = yielded.find(operand); found != yielded.end()) {
+      operand = found->second;
+      stepsBack = 1;
+    }
+    if (std::optional<size_t> from = block.definitionOf(operand))
+      dependencies.push_back({static_cast<int32_t>(*from), stepsBack});
+  }
+  return dependencies;
+}
+
+FailureOr<CollectiveCall> TaskReader::readCall(Operation *op) {
+  using Kind = std::pair<Collective, Value>;
+  // The collective, and the value that is whole over its axes.
+  auto [collective, whole] =
+      llvm::TypeSwitch<Operation *, Kind>(op)
+          .Case([](AllReduceOp op) {
+            return Kind(Collective::AllReduce, op.getInput());
+          })
+          .Case([](ReduceScatterOp op) {
+            return Kind(Collective::ReduceScatter, op.getInput());
+          })
+          .Case([](AllGatherOp op) {
+            return Kind(Collective::AllGather, op.getOutput());
+          })
+          .Case([](ReduceOp op) {
+            return Kind(Collective::Reduce, op.getInput());
+          })
+          .Case([](BroadcastOp op) {
+            return Kind(Collective::Broadcast, op.getOutput());
+          })
+          .Case([](AllToAllOp op) {
+            return Kind(Collective::AllToAll, op.getInput());
+          })
+          .Case([](ExchangeOp op) {
+            return Kind(op.getPattern() == ExchangePattern::Ring
+                            ? Collective::ExchangeRing
+                            : Collective::ExchangeShiftOne,
+                        op.getInput());
+          })
+          .Case([](PushOp op) { return Kind(Collective::Push, op.getInput()); })
+          .Case(
+              [](PullOp op) { return Kind(Collective::Pull, op.getOutput()); })
+          .Default(
+              [](Operation *) { return Kind(Collective::AllReduce, Value()); });
+  auto type =
+      dyn_cast_or_null<RankedTensorType>(whole ? whole.getType() : Type());
+  if (!type)
+    return op->emitOpError("can't be priced yet: encoded values have no cost "
+                           "so far");
+  CollectiveCall call{
+      collective, readAxes(cluster, cast<StepOpInterface>(op).getGroupAxes()),
+      maxLocalBytes(type, cluster)};
+  if (LayoutAttr layout = getLayout(type))
+    for (const LayoutEntry &entry : layout.getEntries())
+      if (entry.kind == LayoutEntry::Kind::Root)
+        call.roots |= readAxes(cluster, entry.getAxes());
+  // The other side of a push or pull says which server.
+  Value other = isa<PushOp>(op)   ? op->getResult(0)
+                : isa<PullOp>(op) ? op->getOperand(0)
+                                  : Value();
+  if (other)
+    call.server = getLayout(cast<RankedTensorType>(other.getType()))
+                      .getEntries()
+                      .back()
+                      .server;
+  return call;
+}
+
+PlaceAttr TaskReader::placeOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return step.getArgument(argument.getArgNumber()).getPlace();
+  auto places = cast<StepOpInterface>(value.getDefiningOp()).getPlacesAttr();
+  return places
+             ? cast<PlaceAttr>(places[cast<OpResult>(value).getResultNumber()])
+             : nullptr;
+}
+
+/// Bytes that a local op reads and writes. A bucket whose tensors lie in it
+/// already moves nothing.
+int64_t TaskReader::movedBytes(Operation *op) {
+  if (isa<AfterOp>(op))
+    return 0;
+  int64_t bytes = 0;
+  bool gathers = isa<ConcatOp>(op);
+  if (gathers || isa<SplitOp>(op)) {
+    Value whole = gathers ? op->getResult(0) : op->getOperand(0);
+    PlaceAttr base = placeOf(whole);
+    int64_t offset = 0;
+    bool isStriped = op->hasAttr("striped");
+    for (Value part : gathers ? ValueRange(op->getOperands())
+                              : ValueRange(op->getResults())) {
+      PlaceAttr place = placeOf(part);
+      bool isThere = !isStriped && base && place &&
+                     place.getKind() == base.getKind() &&
+                     place.getName() == base.getName() &&
+                     place.getOffset() == base.getOffset() + offset;
+      if (!isThere)
+        bytes += 2 * bytesOf(part);
+      offset += bytesOf(part);
+    }
+    return bytes;
+  }
+  for (Value value : op->getOperands())
+    bytes += bytesOf(value);
+  for (Value value : op->getResults())
+    bytes += bytesOf(value);
+  return bytes;
+}
+
+double TaskReader::localNs(int64_t bytes) const {
+  if (bytes == 0 || model.memoryBytesPerS == 0)
+    return 0;
+  return static_cast<double>(model.launchNs) +
+         static_cast<double>(bytes) * 1e9 /
+             static_cast<double>(model.memoryBytesPerS);
+}
+
+LogicalResult TaskReader::readOp(size_t index) {
+  Operation *op = block[index];
+  auto stepOp = cast<StepOpInterface>(op);
+  Task task;
+  task.stream = streamOf(stepOp);
+  std::vector<LinkUse> uses;
+  if (auto compute = dyn_cast<ComputeOp>(op)) {
+    task.fixedNs = static_cast<double>(compute.getCostNs().value_or(0));
+  } else if (stepOp.getGroupAxes()) {
+    FailureOr<CollectiveCall> call = readCall(op);
+    if (failed(call))
+      return failure();
+    CollectiveCost cost = cheapestCost(model, *call);
+    task.fixedNs = cost.latencyNs + static_cast<double>(model.launchNs);
+    task.bytes = call->bytes;
+    uses = std::move(cost.uses);
+    result.bytesSent += cost.bytesSent;
+  } else {
+    for (Type type : op->getResultTypes())
+      if (!isa<RankedTensorType>(type))
+        return op->emitOpError("can't be priced yet: encoded values have no "
+                               "cost so far");
+    task.fixedNs = localNs(movedBytes(op));
+  }
+  result.graph.add(task, uses, readDependencies(op));
+  result.ops.push_back(op);
+  return success();
+}
+
+FailureOr<StepTasks> TaskReader::read() {
+  if (!step.isScheduled())
+    return step.emitError("expected a scheduled step, found one without "
+                          "streams");
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    yielded[step.getBody().getArgument(index)] = value;
+  result.graph.links.assign(linkCount(model), LinkSharing::Fair);
+  result.graph.communicationSlowdown = model.communicationSlowdown;
+  for (size_t index = 0; index < block.size(); ++index)
+    if (failed(readOp(index)))
+      return failure();
+  if (block.size() == 0)
+    return step.emitError("expected a step with ops, found none");
+  llvm::MapVector<StringAttr, int64_t> arenas;
+  auto touch = [&](Value value) {
+    PlaceAttr place = placeOf(value);
+    if (place && place.getKind() == PlaceKind::Arena)
+      arenas[place.getName()] =
+          std::max(arenas[place.getName()], place.getOffset() + bytesOf(value));
+  };
+  for (BlockArgument argument : step.getBody().getArguments())
+    touch(argument);
+  for (Operation *op : block)
+    llvm::for_each(op->getResults(), touch);
+  for (auto &[name, bytes] : arenas)
+    result.arenaBytes += bytes;
+  return std::move(result);
+}
+
+FailureOr<StepTasks> bagua::readTasks(StepOp step) {
+  FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
+  if (failed(model))
+    return failure();
+  return TaskReader(step, *model).read();
+}
+
+//===----------------------------------------------------------------------===//
+// The bound
+//===----------------------------------------------------------------------===//
+
+/// Time of an update: its own, or that of the memory it touches.
+static int64_t updateNsOf(Operation *op, const ClusterModel &model) {
+  if (auto compute = dyn_cast<ComputeOp>(op))
+    return static_cast<int64_t>(compute.getCostNs().value_or(0));
+  int64_t bytes = 0;
+  for (Value value : op->getOperands())
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      bytes += getElementCount(type) * getElementBytes(type.getElementType());
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      bytes +=
+          getElementCount(tensor) * getElementBytes(tensor.getElementType());
+  if (model.memoryBytesPerS == 0)
+    return 0;
+  return rooflineNs(0, bytes, {1, model.memoryBytesPerS, model.launchNs});
+}
+
+FailureOr<StepBound> bagua::readBound(StepOp step) {
+  ClusterOp cluster = step.lookupCluster();
+  FailureOr<ClusterModel> model = readClusterModel(cluster);
+  if (failed(model))
+    return failure();
+  StepBound result;
+  BoundProblem &problem = result.problem;
+  problem.cluster = *model;
+
+  // Updates are what depends on a reduced gradient.
+  llvm::DenseSet<Value> updated;
+  llvm::DenseMap<Value, size_t> gradientOf;
+  llvm::DenseMap<Operation *, int32_t> numbers;
+  llvm::DenseMap<Value, int32_t> firstUse;
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    auto reduce = dyn_cast<AllReduceOp>(op);
+    if (reduce && getGradientParam(reduce.getInput())) {
+      auto type = cast<RankedTensorType>(reduce.getInput().getType());
+      BoundGradient &gradient = problem.gradients.emplace_back();
+      gradient.bytes =
+          getElementCount(type) * getElementBytes(type.getElementType());
+      gradient.over = readAxes(cluster, reduce.getOver());
+      gradient.readyAfter = numbers.lookup(reduce.getInput().getDefiningOp());
+      gradientOf[reduce.getOutput()] = problem.gradients.size() - 1;
+      result.params.push_back(getGradientParam(reduce.getInput()));
+      updated.insert(reduce.getOutput());
+      continue;
+    }
+    auto user = llvm::find_if(op.getOperands(), [&](Value operand) {
+      return updated.contains(operand);
+    });
+    if (user != op.getOperands().end()) {
+      updated.insert(op.result_begin(), op.result_end());
+      if (auto found = gradientOf.find(*user); found != gradientOf.end())
+        problem.gradients[found->second].updateNs += updateNsOf(&op, *model);
+      continue;
+    }
+    auto compute = dyn_cast<ComputeOp>(op);
+    if (!compute)
+      continue;
+    auto number = static_cast<int32_t>(problem.computeNs.size());
+    numbers[&op] = number;
+    problem.computeNs.push_back(
+        static_cast<int64_t>(compute.getCostNs().value_or(0)));
+    for (Value operand : op.getOperands())
+      firstUse.try_emplace(operand, number);
+  }
+  for (auto [gradient, param] :
+       llvm::zip_equal(problem.gradients, result.params)) {
+    Value argument = step.getBody().getArgument(*step.findArgument(param));
+    auto use = firstUse.find(argument);
+    gradient.neededBy = use == firstUse.end() ? -1 : use->second;
+  }
+  if (std::optional<std::string> wrong = problem.check())
+    return step.emitError() << *wrong;
+  return result;
+}

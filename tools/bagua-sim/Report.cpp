@@ -1,0 +1,171 @@
+//===- Report.cpp - Predictions as text and JSON --------------------------===//
+//
+// Columns for people, keys for scripts.
+//
+//===----------------------------------------------------------------------===//
+#include "Report.h"
+
+#include "bagua/Support/TraceWriter.h"
+#include "bagua/Transforms/Names.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace bagua;
+
+static int64_t rounded(double value) { return std::llround(value); }
+
+static std::string milliseconds(double ns) {
+  return llvm::formatv("{0:F3}", ns * 1e-6).str();
+}
+
+static std::string mebibytes(double bytes) {
+  return llvm::formatv("{0:F1}", bytes / (1 << 20)).str();
+}
+
+llvm::json::Object bagua::toJson(const Prediction &prediction,
+                                 const BoundedStep &bounded) {
+  llvm::json::Object object{{"name", prediction.strategy}};
+  if (!prediction.refusal.empty()) {
+    object["refusal"] = prediction.refusal;
+    return object;
+  }
+  object["step_ns"] = rounded(prediction.stepNs);
+  object["lower_bound_ns"] = rounded(bounded.bound.ns);
+  object["lower_bound_binding"] = bounded.binding;
+  object["compute_ns"] = rounded(prediction.computeNs);
+  object["exposed_communication_ns"] = rounded(prediction.exposedNs);
+  object["bytes_sent"] = rounded(prediction.bytesSent);
+  object["peak_bytes"] = prediction.peakBytes;
+  object["binding_resource"] = prediction.bindingResource;
+  object["binding_utilisation"] = prediction.bindingUtilisation;
+  llvm::json::Object links;
+  for (auto [link, ns] : llvm::enumerate(prediction.simulation.linkBusyNs))
+    links[linkName(prediction.cluster, static_cast<int32_t>(link))] =
+        prediction.stepNs > 0 ? ns / prediction.stepNs : 0;
+  object["link_utilisation"] = std::move(links);
+  return object;
+}
+
+/// What a person would call a task: a compute op's name, a collective with its
+/// first tensor.
+static std::string labelOf(mlir::Operation *op) {
+  if (auto compute = llvm::dyn_cast<ComputeOp>(op))
+    return (stringifyPhaseKind(compute.getPhase()) + " " + compute.getName())
+        .str();
+  auto step = llvm::cast<StepOp>(op->getParentOp());
+  std::string label = op->getName().stripDialect().str();
+  // A bucket is known by its first gradient.
+  mlir::Value value = op->getNumOperands() ? op->getOperand(0) : mlir::Value();
+  while (value) {
+    if (mlir::StringAttr name = nameOf(step, value))
+      return label + " " + name.str();
+    mlir::Operation *maker = value.getDefiningOp();
+    value =
+        maker && maker->getNumOperands() ? maker->getOperand(0) : mlir::Value();
+  }
+  return label;
+}
+
+void bagua::printPrediction(const Prediction &prediction,
+                            const BoundedStep &bounded, llvm::raw_ostream &os) {
+  if (!prediction.refusal.empty()) {
+    os << "strategy       " << prediction.strategy << "\nrefused        "
+       << prediction.refusal << "\n";
+    return;
+  }
+  auto line = [&](llvm::StringRef key) -> llvm::raw_ostream & {
+    return os << llvm::left_justify(key, 15);
+  };
+  line("strategy") << prediction.strategy << "\n";
+  line("step time") << milliseconds(prediction.stepNs) << " ms, "
+                    << llvm::format(
+                           "%.1f %%",
+                           100 * (prediction.stepNs / bounded.bound.ns - 1))
+                    << " above the lower bound\n";
+  line("  compute") << milliseconds(prediction.computeNs) << " ms\n";
+  line("  exposed") << milliseconds(prediction.exposedNs)
+                    << " ms of communication that compute waits for\n";
+  line("lower bound") << milliseconds(bounded.bound.ns) << " ms, by "
+                      << bounded.binding << "\n";
+  line("bytes sent") << mebibytes(prediction.bytesSent)
+                     << " MiB a worker and step\n";
+  line("peak memory") << mebibytes(static_cast<double>(prediction.peakBytes))
+                      << " MiB of the runtime's\n";
+  line("binding") << prediction.bindingResource << ", "
+                  << llvm::format("%.0f %%",
+                                  100 * prediction.bindingUtilisation)
+                  << " used\n";
+  for (auto [index, stream] : llvm::enumerate(prediction.tasks.graph.streams))
+    line("  " + stream.name)
+        << llvm::format("%5.1f %%",
+                        100 * prediction.simulation.streamBusyNs[index] /
+                            prediction.stepNs)
+        << " of the time\n";
+  for (auto [link, ns] : llvm::enumerate(prediction.simulation.linkBusyNs))
+    if (ns > 0)
+      line("  " + linkName(prediction.cluster, static_cast<int32_t>(link)))
+          << llvm::format("%5.1f %%", 100 * ns / prediction.stepNs) << "\n";
+  line("critical path") << "\n";
+  for (int32_t task : prediction.simulation.criticalPath) {
+    const TaskTimes &times = prediction.simulation.tasks[task];
+    if (times.endNs > times.startNs)
+      os << "  " << llvm::right_justify(milliseconds(times.startNs), 12)
+         << llvm::right_justify(milliseconds(times.endNs - times.startNs), 12)
+         << "  " << labelOf(prediction.tasks.ops[task]) << "\n";
+  }
+}
+
+void bagua::printTable(llvm::ArrayRef<Prediction> predictions,
+                       const BoundedStep &bounded, llvm::raw_ostream &os) {
+  size_t width = 8;
+  for (const Prediction &prediction : predictions)
+    width = std::max(width, prediction.strategy.size());
+  os << llvm::left_justify("strategy", width)
+     << "     step ms   / bound  exposed ms   sent MiB   peak MiB  binding\n";
+  for (const Prediction &prediction : predictions) {
+    os << llvm::left_justify(prediction.strategy, width);
+    if (!prediction.refusal.empty()) {
+      os << "  refused: " << prediction.refusal << "\n";
+      continue;
+    }
+    os << llvm::right_justify(milliseconds(prediction.stepNs), 12)
+       << llvm::format("%10.3f", prediction.stepNs / bounded.bound.ns)
+       << llvm::right_justify(milliseconds(prediction.exposedNs), 12)
+       << llvm::right_justify(mebibytes(prediction.bytesSent), 11)
+       << llvm::right_justify(
+              mebibytes(static_cast<double>(prediction.peakBytes)), 11)
+       << "  " << prediction.bindingResource
+       << llvm::format(" %.0f %%", 100 * prediction.bindingUtilisation) << "\n";
+  }
+  os << "lower bound of any lossless strategy: "
+     << milliseconds(bounded.bound.ns) << " ms, by " << bounded.binding << "\n";
+}
+
+std::string bagua::traceOf(const Prediction &prediction) {
+  TraceWriter trace;
+  trace.nameProcess(0, "every rank, simulated");
+  const TaskGraph &graph = prediction.tasks.graph;
+  // The program is thread 0, as in a run.
+  std::vector<int> threads(graph.streams.size());
+  int next = 1;
+  for (auto [index, stream] : llvm::enumerate(graph.streams)) {
+    threads[index] = stream.isCompute ? 0 : next++;
+    trace.nameThread(0, threads[index],
+                     stream.isCompute ? "program" : stream.name);
+  }
+  for (int32_t task = 0; task < graph.size(); ++task) {
+    const TaskTimes &times = prediction.simulation.tasks[task];
+    int64_t start = rounded(times.startNs), end = rounded(times.endNs);
+    if (end > start)
+      trace.add({labelOf(prediction.tasks.ops[task]),
+                 0,
+                 threads[graph[task].stream],
+                 start,
+                 end - start,
+                 {{"bytes", graph[task].bytes}}});
+  }
+  return trace.toJson();
+}

@@ -1,0 +1,34 @@
+//===- Report.h - Predictions as text and JSON ----------------------------===//
+//
+// What bagua-sim prints: one strategy with its resources and critical path, or
+// a table over strategies.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_SIM_REPORT_H
+#define BAGUA_TOOLS_BAGUA_SIM_REPORT_H
+
+#include "bagua/Transforms/Predict.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace bagua {
+
+llvm::json::Object toJson(const Prediction &prediction,
+                          const BoundedStep &bounded);
+
+/// One strategy: times, what binds, every resource's use, the critical path.
+void printPrediction(const Prediction &prediction, const BoundedStep &bounded,
+                     llvm::raw_ostream &os);
+
+/// A row each, in the order given; refusals keep theirs, with the reason.
+void printTable(llvm::ArrayRef<Prediction> predictions,
+                const BoundedStep &bounded, llvm::raw_ostream &os);
+
+/// A Chrome trace of one step, of the shape of a run's (process 0, thread 0 the
+/// program, then the streams).
+std::string traceOf(const Prediction &prediction);
+
+} // namespace bagua
+
+#endif // BAGUA_TOOLS_BAGUA_SIM_REPORT_H

@@ -1,0 +1,175 @@
+//===- bagua-sim.cpp - Predicts strategies --------------------------------===//
+//
+// Compiles a step by one strategy or by many and simulates each, beside the
+// lower bound of them all.
+//
+//===----------------------------------------------------------------------===//
+#include "Report.h"
+
+#include "bagua/Target/Clusters.h"
+#include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Retarget.h"
+#include "bagua/Transforms/Strategies.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace bagua;
+
+namespace {
+llvm::cl::OptionCategory category("bagua-sim");
+llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::init("-"),
+                                 llvm::cl::desc("<step.mlir>"),
+                                 llvm::cl::cat(category));
+llvm::cl::opt<std::string> output("o", llvm::cl::init("-"),
+                                  llvm::cl::value_desc("file"),
+                                  llvm::cl::desc("where the report goes"),
+                                  llvm::cl::cat(category));
+llvm::cl::opt<std::string>
+    strategyOption("strategy", llvm::cl::value_desc("name"),
+                   llvm::cl::desc("predict one: NAME or NAME{option=value}"),
+                   llvm::cl::cat(category));
+llvm::cl::opt<std::string>
+    compareOption("compare", llvm::cl::ValueOptional,
+                  llvm::cl::value_desc("a,b,..."),
+                  llvm::cl::desc("a table over strategies (default: all)"),
+                  llvm::cl::cat(category));
+llvm::cl::opt<std::string> clusterOption(
+    "cluster", llvm::cl::value_desc("name"),
+    llvm::cl::desc("preset, file with a bagua.cluster, or sizes such as "
+                   "node=2,gpu=4 (default: the step's)"),
+    llvm::cl::cat(category));
+llvm::cl::opt<std::string>
+    traceOption("trace", llvm::cl::value_desc("file"),
+                llvm::cl::desc("write a Chrome trace of the step"),
+                llvm::cl::cat(category));
+llvm::cl::opt<bool> jsonOption("json", llvm::cl::desc("print JSON"),
+                               llvm::cl::cat(category));
+} // namespace
+
+static LogicalResult fail(const Twine &message) {
+  llvm::errs() << "bagua-sim: " << message << "\n";
+  return failure();
+}
+
+static LogicalResult writeTo(StringRef path,
+                             function_ref<void(llvm::raw_ostream &)> write) {
+  std::string message;
+  auto file = openOutputFile(path, &message);
+  if (!file)
+    return fail(message);
+  write(file->os());
+  file->keep();
+  return success();
+}
+
+/// Splits at commas outside braces: `ddp{cap-bytes=4},bsp-a2a`.
+static SmallVector<std::string> splitStrategies(StringRef text) {
+  SmallVector<std::string> names(1);
+  int depth = 0;
+  for (char c : text) {
+    depth += (c == '{') - (c == '}');
+    if (c == ',' && depth == 0)
+      names.emplace_back();
+    else
+      names.back() += c;
+  }
+  return names;
+}
+
+static LogicalResult runOne(ModuleOp module, const BoundedStep &bounded) {
+  Prediction prediction = predict(module, strategyOption);
+  if (!prediction.refusal.empty())
+    return fail("strategy '" + strategyOption + "': " + prediction.refusal);
+  if (!traceOption.empty() &&
+      failed(writeTo(traceOption, [&](llvm::raw_ostream &os) {
+        os << traceOf(prediction);
+      })))
+    return failure();
+  return writeTo(output, [&](llvm::raw_ostream &os) {
+    if (jsonOption)
+      os << llvm::formatv("{0:2}\n",
+                          llvm::json::Value(toJson(prediction, bounded)));
+    else
+      printPrediction(prediction, bounded, os);
+  });
+}
+
+static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded) {
+  SmallVector<std::string> names;
+  if (!compareOption.empty())
+    names = splitStrategies(compareOption);
+  else
+    for (const Strategy &strategy : getStrategies())
+      names.push_back(strategy.name.str());
+  for (const std::string &name : names)
+    if (auto pipeline = expandStrategy(name); !pipeline)
+      return fail(llvm::toString(pipeline.takeError()));
+  std::vector<Prediction> predictions;
+  for (const std::string &name : names) {
+    predictions.push_back(predict(module, name));
+    // A table needs the numbers alone.
+    predictions.back().tasks = {};
+    predictions.back().module = nullptr;
+  }
+  return writeTo(output, [&](llvm::raw_ostream &os) {
+    if (!jsonOption)
+      return printTable(predictions, bounded, os);
+    llvm::json::Array list;
+    for (const Prediction &prediction : predictions)
+      list.push_back(toJson(prediction, bounded));
+    os << llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{
+                                       {"strategies", std::move(list)}}));
+  });
+}
+
+static LogicalResult run() {
+  bool compares = compareOption.getNumOccurrences() > 0;
+  if (strategyOption.empty() != compares)
+    return fail("expected --strategy=NAME or --compare");
+  if (compares && !traceOption.empty())
+    return fail("expected --trace with --strategy only");
+  DialectRegistry registry;
+  registry.insert<BaguaDialect>();
+  MLIRContext context(registry);
+  std::string message;
+  auto file = openInputFile(input, &message);
+  if (!file)
+    return fail(message);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  auto module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return failure();
+  auto cluster = readCluster(clusterOption, &context);
+  if (failed(cluster))
+    return failure();
+  if (cluster->op && failed(retarget(*module, cluster->op)))
+    return failure();
+  auto bounded = bound(*module);
+  if (failed(bounded))
+    return failure();
+  return compares ? runAll(*module, *bounded) : runOne(*module, *bounded);
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  llvm::cl::HideUnrelatedOptions(category);
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "bagua-sim " << BAGUA_VERSION << "\n";
+  });
+  llvm::cl::ParseCommandLineOptions(
+      argc, argv,
+      "bagua-sim: predicts how long a step takes by a strategy\n\n"
+      "  bagua-sim step.mlir --strategy=ddp --cluster=v100-nvlink-100g\n"
+      "  bagua-sim step.mlir --compare --json\n");
+  registerBaguaPasses();
+  return failed(run()) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
