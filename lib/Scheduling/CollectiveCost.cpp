@@ -38,6 +38,13 @@ std::optional<FormKind> bagua::parseForm(std::string_view name) {
   return static_cast<FormKind>(found - kFormNames.begin());
 }
 
+std::optional<FormSet> bagua::parseForms(std::string_view word) {
+  if (word == "cheapest")
+    return kAllForms;
+  std::optional<FormKind> form = parseForm(word);
+  return form ? std::optional(formBit(*form)) : std::nullopt;
+}
+
 double CollectiveCost::ns() const {
   double longest = 0;
   for (const LinkUse &use : uses)

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
-#include "bagua/Scheduling/Bucketing.h"
+#include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/Merging.h"
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/StepModel.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -78,10 +80,63 @@ static BucketingProblem readProblem(ArrayRef<Candidate> candidates,
   return problem;
 }
 
-static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket) {
-  if (bucket.size() == 1)
-    return;
+/// Parts of at most `partitionBytes` and equal but for one element; 1 for no
+/// limit.
+static int64_t partCountOf(RankedTensorType type, int64_t partitionBytes) {
+  int64_t bytes =
+      getElementCount(type) * getElementBytes(type.getElementType());
+  if (partitionBytes == 0 || bytes <= partitionBytes)
+    return 1;
+  return std::min((bytes + partitionBytes - 1) / partitionBytes,
+                  getElementCount(type));
+}
+
+/// An all_reduce of a value, in parts.
+static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
+                           int64_t parts) {
+  Location location = like.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  auto reduce = [&](Value part) -> Value {
+    return builder
+        .create<AllReduceOp>(location, part.getType(), like.getKindAttr(), part,
+                             CodecAttrInterface(), UnitAttr(),
+                             like.getOverAttr(), ArrayAttr(), StringAttr(),
+                             ArrayAttr())
+        .getOutput();
+  };
+  if (parts == 1)
+    return reduce(value);
+  int64_t count = getElementCount(type);
+  SmallVector<Type> types;
+  for (int64_t part = 0; part < parts; ++part)
+    types.push_back(RankedTensorType::get(
+        {count * (part + 1) / parts - count * part / parts},
+        type.getElementType()));
+  auto split = builder.create<SplitOp>(location, types, value, LayoutAttr(),
+                                       StringAttr(), ArrayAttr());
+  SmallVector<Value> reduced;
+  for (Value part : split.getOutputs())
+    reduced.push_back(reduce(part));
+  return builder
+      .create<ConcatOp>(location, type, reduced, LayoutAttr(), StringAttr(),
+                        ArrayAttr())
+      .getOutput();
+}
+
+static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket,
+                        int64_t partitionBytes) {
   AllReduceOp last = candidates[bucket.back()].op;
+  if (bucket.size() == 1) {
+    int64_t parts = partCountOf(
+        cast<RankedTensorType>(last.getInput().getType()), partitionBytes);
+    if (parts == 1)
+      return;
+    OpBuilder builder(last);
+    last.getOutput().replaceAllUsesWith(
+        reduceInParts(builder, last, last.getInput(), parts));
+    last.erase();
+    return;
+  }
   SmallVector<Value> inputs;
   SmallVector<Type> types;
   int64_t count = 0;
@@ -98,11 +153,10 @@ static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket) {
       {count}, cast<RankedTensorType>(types.front()).getElementType());
   auto concat = builder.create<ConcatOp>(
       location, bucketType, inputs, LayoutAttr(), StringAttr(), ArrayAttr());
-  auto reduced = builder.create<AllReduceOp>(
-      location, bucketType, last.getKindAttr(), concat, CodecAttrInterface(),
-      UnitAttr(), last.getOverAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
-  auto split = builder.create<SplitOp>(location, types, reduced.getOutput(),
-                                       LayoutAttr(), StringAttr(), ArrayAttr());
+  Value reduced = reduceInParts(builder, last, concat.getOutput(),
+                                partCountOf(bucketType, partitionBytes));
+  auto split = builder.create<SplitOp>(location, types, reduced, LayoutAttr(),
+                                       StringAttr(), ArrayAttr());
   for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
     AllReduceOp old = candidates[index].op;
     old.getOutput().replaceAllUsesWith(output);
@@ -116,9 +170,10 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    if (firstBytes < 0 || capBytes < 0 || cycleNs < 1) {
-      step.emitError("expected first-bytes and cap-bytes of at least 0 and "
-                     "cycle-ns of at least 1");
+    if (firstBytes < 0 || capBytes < 0 || partitionBytes < 0 || cycleNs < 1) {
+      step.emitError(
+          "expected first-bytes, cap-bytes and partition-bytes of at "
+          "least 0 and cycle-ns of at least 1");
       return signalPassFailure();
     }
     FactAnalysis analysis(step);
@@ -127,9 +182,31 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
     SmallVector<Candidate> candidates = collectCandidates(step);
     BucketingProblem problem = readProblem(candidates, analysis);
     assert(!problem.check());
-    std::optional<std::vector<Bucket>> buckets = decide(problem);
+    std::optional<FormSet> forms = parseForms(form.getValue());
+    if (!forms) {
+      step.emitError() << "expected form flat, leader, rail, multilevel or "
+                          "cheapest, found '"
+                       << form << "'";
+      return signalPassFailure();
+    }
+    FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
+    if (failed(cluster))
+      return signalPassFailure();
+    std::map<int32_t, AxisSet> axes;
+    for (auto [candidate, tensor] :
+         llvm::zip_equal(candidates, problem.tensors))
+      axes[tensor.shareClass] =
+          readAxes(step.lookupCluster(), candidate.op.getOver());
+    int64_t narrowing = wire == "f16" || wire == "bf16" ? 2 : 1;
+    MessageCost cost = [&](int64_t bytes, int32_t shareClass) {
+      bytes = (bytes + narrowing - 1) / narrowing;
+      return static_cast<double>(cluster->launchNs) +
+             cheapestForm(*cluster, bytes, axes[shareClass], *forms).ns;
+    };
+    std::optional<std::vector<Bucket>> buckets = decide(problem, cost);
     if (!buckets) {
-      step.emitError() << "expected policy none, size, ddp or cycle, found '"
+      step.emitError() << "expected policy none, size, ddp, cycle, mg-wfbp or "
+                          "optimal, found '"
                        << policy << "'";
       return signalPassFailure();
     }
@@ -137,7 +214,7 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(), describe(candidates, problem, *buckets));
     for (const Bucket &bucket : *buckets)
-      writeBucket(candidates, bucket);
+      writeBucket(candidates, bucket, partitionBytes);
     sortTopologically(step);
   }
 
@@ -163,7 +240,8 @@ private:
                               {"buckets", std::move(list)}};
   }
 
-  std::optional<std::vector<Bucket>> decide(const BucketingProblem &problem) {
+  std::optional<std::vector<Bucket>> decide(const BucketingProblem &problem,
+                                            const MessageCost &cost) {
     if (policy == "none")
       return bucketizeAlone(problem);
     if (policy == "size")
@@ -172,6 +250,13 @@ private:
       return bucketizeBySize(problem, firstBytes, capBytes);
     if (policy == "cycle")
       return bucketizeByCycle(problem, capBytes, cycleNs);
+    if (policy == "mg-wfbp")
+      return problem.tensors.empty()
+                 ? std::vector<Bucket>()
+                 : mergeGreedily(problem, cost,
+                                 cost(0, problem.tensors[0].shareClass));
+    if (policy == "optimal")
+      return mergeOptimally(problem, cost);
     return std::nullopt;
   }
 };

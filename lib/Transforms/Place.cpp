@@ -65,13 +65,16 @@ private:
   BlockOrder block;
   StepNames names;
   AliasClasses aliases;
-  /// Of each class, under its number: the last op that uses any member, and the
-  /// bytes of all in the class's own coordinates.
+  /// Of each class, under its number: its members, and the bytes of all in the
+  /// class's own coordinates.
   struct Extent {
-    size_t lastUse;
+    SmallVector<int32_t, 1> members;
     int64_t begin, end;
   };
   std::vector<Extent> extents;
+  /// Of each value: the last op that uses it, and its bytes.
+  std::vector<size_t> lastUses;
+  std::vector<int64_t> sizes;
   llvm::MapVector<Value, int32_t> numbers;
   llvm::MapVector<int32_t, PlaceClass> classes;
   llvm::DenseMap<Value, PlaceAttr> places;
@@ -108,7 +111,9 @@ void Placer::collect() {
     if (!numbers.insert({value, 0}).second)
       return;
     numbers[value] = aliases.add();
-    extents.push_back({lastUseOf(value), 0, bytesOf(value)});
+    extents.push_back({{numbers[value]}, 0, bytesOf(value)});
+    lastUses.push_back(lastUseOf(value));
+    sizes.push_back(bytesOf(value));
   };
   for (Operation *op : block) {
     if (cast<StepOpInterface>(op).isRunByProgram())
@@ -132,11 +137,15 @@ bool Placer::tie(Value value, Value base, int64_t delta) {
   int32_t from = aliases.classOf(number), to = aliases.classOf(baseNumber);
   if (!aliases.tie(number, baseNumber, delta))
     return false;
-  Extent a = extents[from], b = extents[to];
+  if (from == to)
+    return true;
+  Extent a = std::move(extents[from]), b = std::move(extents[to]);
+  if (a.members.size() < b.members.size())
+    std::swap(a.members, b.members);
+  a.members.append(b.members);
   int64_t shiftA = aliases.offsetOf(from), shiftB = aliases.offsetOf(to);
   extents[aliases.classOf(number)] = {
-      std::max(a.lastUse, b.lastUse),
-      std::min(a.begin + shiftA, b.begin + shiftB),
+      std::move(a.members), std::min(a.begin + shiftA, b.begin + shiftB),
       std::max(a.end + shiftA, b.end + shiftB)};
   return true;
 }
@@ -163,13 +172,35 @@ bool Placer::canGather(ConcatOp concat) {
 }
 
 /// The result may take the operand's bytes if nobody needs what they hold
-/// later: no member of the operand's class, all of which hold some of these
-/// bytes. A result with a name of its own has memory of its own.
+/// later: no member of the operand's class that overlaps them. A result with a
+/// name of its own has memory of its own.
 void Placer::tieInPlace(size_t index, Value result, Value operand) {
   if (nameOf(step, result) || bytesOf(result) > bytesOf(operand))
     return;
-  if (extents[aliases.classOf(numbers[operand])].lastUse <= index)
+  int32_t number = numbers[operand];
+  int64_t begin = aliases.offsetOf(number), end = begin + sizes[number];
+  bool isFree = llvm::all_of(extents[aliases.classOf(number)].members,
+                             [&](int32_t member) {
+                               int64_t at = aliases.offsetOf(member);
+                               return lastUses[member] <= index || at >= end ||
+                                      at + sizes[member] <= begin;
+                             });
+  if (isFree)
     tie(result, operand, 0);
+}
+
+/// What was cut or narrowed before it was sent and is restored here: the
+/// operand of the op that began it, by way of collectives and casts alone. Null
+/// if nothing was.
+static Value restoredFrom(Operation *restoring) {
+  for (Operation *op = restoring->getOperand(0).getDefiningOp();
+       isa_and_nonnull<AllReduceOp, ReduceScatterOp, AllGatherOp, ReduceOp,
+                       BroadcastOp, CastOp>(op);
+       op = op->getOperand(0).getDefiningOp())
+    if (isa<ReduceScatterOp, CastOp>(op) &&
+        op->getOperand(0).getType() == restoring->getResult(0).getType())
+      return op->getOperand(0);
+  return nullptr;
 }
 
 void Placer::tieAll() {
@@ -190,8 +221,12 @@ void Placer::tieAll() {
       }
     } else if (isa<AfterOp>(op)) {
       tie(op->getResult(0), op->getOperand(0), 0);
-    } else if (isa<AllReduceOp, LinearOp>(op)) {
+    } else if (isa<AllReduceOp, ReduceOp, BroadcastOp, LinearOp>(op)) {
       tieInPlace(index, op->getResult(0), op->getOperand(0));
+    } else if (isa<AllGatherOp, CastOp>(op)) {
+      // A part lies elsewhere, for its place in the whole depends on the rank.
+      if (Value whole = restoredFrom(op); whole && isTouched(whole))
+        tieInPlace(index, op->getResult(0), whole);
     }
   }
 }
@@ -208,11 +243,16 @@ void Placer::gather() {
   }
 }
 
-/// A class that one named tensor spans stays in that tensor's own memory.
+/// A class that one named tensor spans stays in that tensor's own memory, if
+/// all of it is stored alike.
 std::optional<PlaceAttr> Placer::namedPlaceOf(const PlaceClass &shared) {
   StringAttr name;
+  LayoutAttr layout =
+      getLayout(cast<RankedTensorType>(shared.members.front().getType()));
   for (Value member : shared.members) {
-    if (bytesOf(member) != shared.end - shared.begin)
+    auto type = cast<RankedTensorType>(member.getType());
+    if (bytesOf(member) != shared.end - shared.begin ||
+        getLayout(type) != layout)
       return std::nullopt;
     StringAttr found = nameOf(step, member);
     if (!found)

@@ -11,6 +11,7 @@
 #include "bagua/Transforms/Report.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_SCHEDULEPASS
@@ -63,9 +64,26 @@ static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
   op->erase();
 }
 
+/// Whether a cast undoes one that was made for the wire: on the way between
+/// them the value was only sent.
+static bool isBackFromWire(Operation *op) {
+  if (!isa<CastOp>(op))
+    return false;
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  for (Operation *maker = op->getOperand(0).getDefiningOp(); maker;
+       maker = maker->getOperand(0).getDefiningOp()) {
+    if (isa<CastOp>(maker))
+      return getElementTypeOrSelf(maker->getOperand(0).getType()) == element;
+    if (!cast<StepOpInterface>(maker).getGroupAxes())
+      return false;
+  }
+  return false;
+}
+
 /// Arithmetic on whole tensors that only the program uses is the program's:
-/// updates, and the casts and sums that lead to them. From the last op to the
-/// first, so that users are decided before what they use. Returns how many.
+/// updates, and the casts and sums that lead to them, but for casts of the
+/// wire. From the last op to the first, so that users are decided before what
+/// they use. Returns how many.
 static int64_t giveUpdatesToProgram(StepOp step) {
   int64_t given = 0;
   DeviceAttr device = step.lookupCluster().getDeviceAttr();
@@ -79,7 +97,7 @@ static int64_t giveUpdatesToProgram(StepOp step) {
   for (size_t index = block.size(); index-- > 0;) {
     Operation *op = block[index];
     if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
-        llvm::all_of(op->getResultTypes(), isWhole) &&
+        !isBackFromWire(op) && llvm::all_of(op->getResultTypes(), isWhole) &&
         llvm::all_of(op->getUsers(), isProgram)) {
       giveToProgram(step, op, device);
       ++given;

@@ -10,6 +10,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -17,18 +18,30 @@ using namespace bagua;
 // What every strategy begins and ends with.
 #define PREPARE "coarsen,annotate-costs,relax,"
 #define FINISH ",place,verify-schedule"
+// What a bucket becomes: element type on the wire and hierarchy.
+#define SEND(FORM)                                                             \
+  "cast-wire{type=${wire=none}},lower-hierarchy{form=${form=" FORM             \
+  "}},verify-graph"
 
 static constexpr Strategy kStrategies[] = {
+    {"bagua-allreduce", "Gan et al., BAGUA, VLDB 2021",
+     "bucketize{policy=${fusion=size} cap-bytes=${cap-bytes=10485760}}," SEND(
+         "leader") ",schedule{policy=${overlap=wfbp}}"},
+    {"blueconnect", "Cho et al., BlueConnect, MLSys 2019",
+     "bucketize{policy=none}," SEND("multilevel") ",schedule{policy=wfbp}"},
     {"bsp-a2a", "Valiant, CACM 1990: one all_reduce a gradient, after backward",
-     "bucketize{policy=none},verify-graph,schedule{policy=bsp}"},
+     "bucketize{policy=none}," SEND("flat") ",schedule{policy=bsp}"},
     {"ddp", "Li et al., PyTorch Distributed, VLDB 2020",
      "bucketize{policy=ddp first-bytes=${first-bytes=1048576} "
-     "cap-bytes=${cap-bytes=26214400}},verify-graph,schedule{policy=wfbp}"},
+     "cap-bytes=${cap-bytes=26214400}}," SEND("flat") ",schedule{policy=wfbp}"},
     {"horovod", "Sergeev and Del Balso, Horovod, 2018",
      "bucketize{policy=cycle cap-bytes=${buffer-bytes=134217728} "
-     "cycle-ns=${cycle-ns=1000000}},verify-graph,schedule{policy=wfbp}"},
+     "cycle-ns=${cycle-ns=1000000}}," SEND("flat") ",schedule{policy=wfbp}"},
+    {"mg-wfbp", "Shi et al., MG-WFBP, INFOCOM 2019",
+     "bucketize{policy=mg-wfbp form=${form=flat} wire=${wire=none}}," SEND(
+         "flat") ",schedule{policy=wfbp}"},
     {"wfbp-a2a", "Zhang et al., Poseidon, ATC 2017",
-     "bucketize{policy=none},verify-graph,schedule{policy=wfbp}"},
+     "bucketize{policy=none}," SEND("flat") ",schedule{policy=wfbp}"},
 };
 
 ArrayRef<Strategy> bagua::getStrategies() { return kStrategies; }
@@ -37,10 +50,11 @@ static llvm::Error errorOf(const Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// Replaces each `${option=default}` by the value given, and takes that value
-/// out of `given`.
-static llvm::Expected<std::string>
-substitute(StringRef pipeline, llvm::StringMap<std::string> &given) {
+/// Replaces each `${option=default}` by the value given; an option may stand in
+/// several passes. Adds what it found to `known`.
+static std::string substitute(StringRef pipeline,
+                              const llvm::StringMap<std::string> &given,
+                              llvm::StringSet<> &known) {
   std::string result;
   while (true) {
     auto [before, rest] = pipeline.split("${");
@@ -51,8 +65,7 @@ substitute(StringRef pipeline, llvm::StringMap<std::string> &given) {
     auto [name, value] = option.split('=');
     auto found = given.find(name);
     result += found == given.end() ? value.str() : found->second;
-    if (found != given.end())
-      given.erase(found);
+    known.insert(name);
     pipeline = after;
   }
 }
@@ -64,7 +77,9 @@ static std::string optionsOf(StringRef pipeline) {
     pipeline = pipeline.split("${").second;
     if (pipeline.empty())
       return names.empty() ? "none" : llvm::join(names, ", ");
-    names.push_back(pipeline.split('=').first);
+    StringRef name = pipeline.split('=').first;
+    if (!llvm::is_contained(names, name))
+      names.push_back(name);
   }
 }
 
@@ -107,14 +122,13 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
     given[option] = value.str();
     order.push_back(option);
   }
-  llvm::Expected<std::string> body = substitute(strategy->pipeline, given);
-  if (!body)
-    return body;
+  llvm::StringSet<> known;
+  std::string body = substitute(strategy->pipeline, given, known);
   for (StringRef option : order)
-    if (given.count(option))
+    if (!known.contains(option))
       return errorOf("strategy '" + name + "' has no option '" + option +
                      "'; its options are " + optionsOf(strategy->pipeline));
-  return completePipeline(PREPARE + *body + FINISH);
+  return completePipeline(PREPARE + body + FINISH);
 }
 
 std::string bagua::preparationPipeline() { return completePipeline(PREPARE); }

@@ -2,6 +2,9 @@
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=size cap-bytes=64}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=SIZE
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=cycle cap-bytes=96 cycle-ns=100}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=CYCLE
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=none}))' %s | FileCheck %s --check-prefix=NONE
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=size cap-bytes=64 partition-bytes=24}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=PARTS
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=none partition-bytes=12}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=ALONE
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{form=round}))' %s 2>&1 | FileCheck %s --check-prefix=FORM
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=best}))' %s 2>&1 | FileCheck %s --check-prefix=POLICY
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=ddp cap-bytes=-1}))' %s 2>&1 | FileCheck %s --check-prefix=BYTES
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=cycle cycle-ns=0}))' %s 2>&1 | FileCheck %s --check-prefix=BYTES
@@ -12,8 +15,9 @@
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
 
-// POLICY: error: expected policy none, size, ddp or cycle, found 'best'
-// BYTES: error: expected first-bytes and cap-bytes of at least 0 and cycle-ns of at least 1
+// POLICY: error: expected policy none, size, ddp, cycle, mg-wfbp or optimal, found 'best'
+// FORM: error: expected form flat, leader, rail, multilevel or cheapest, found 'round'
+// BYTES: error: expected first-bytes, cap-bytes and partition-bytes of at least 0 and cycle-ns of at least 1
 
 // Five gradients of 32 bytes, the last layer's first, 60 ns apart.
 // ddp: the first bucket closes at 32 bytes, the others when they have reached 100.
@@ -40,6 +44,21 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // CYCLE: bagua.concat {{.*}} -> tensor<16xf32>
 // CYCLE: bagua.concat {{.*}} -> tensor<16xf32>
 // CYCLE-LABEL: bagua.step @two_types
+// partition-bytes: a bucket of 64 bytes in parts of 24 at most, so three of nearly the same size; they make the bucket
+// again before it is split.
+// PARTS-LABEL: bagua.step @train
+// PARTS: %[[B:.*]] = bagua.concat {{.*}} -> tensor<16xf32>
+// PARTS-NEXT: %[[P:.*]]:3 = bagua.split %[[B]] : tensor<16xf32> -> tensor<5xf32>, tensor<5xf32>, tensor<6xf32>
+// PARTS-NEXT: %[[R0:.*]] = bagua.all_reduce mean %[[P]]#0 over [node] : tensor<5xf32>
+// PARTS-NEXT: %[[R1:.*]] = bagua.all_reduce mean %[[P]]#1 over [node] : tensor<5xf32>
+// PARTS-NEXT: %[[R2:.*]] = bagua.all_reduce mean %[[P]]#2 over [node] : tensor<6xf32>
+// PARTS-NEXT: %[[C:.*]] = bagua.concat %[[R0]], %[[R1]], %[[R2]] : {{.*}} -> tensor<16xf32>
+// PARTS-NEXT: bagua.split %[[C]] : tensor<16xf32> -> tensor<8xf32>, tensor<8xf32>
+// A tensor that travels alone, too.
+// ALONE-LABEL: bagua.step @train
+// ALONE: %[[G:.*]] = bagua.compute backward "l5"
+// ALONE-NEXT: bagua.split %[[G]] : tensor<8xf32> -> tensor<2xf32>, tensor<3xf32>, tensor<3xf32>
+// ALONE: bagua.concat {{.*}} -> tensor<8xf32>
 // none: each alone, where it was.
 // NONE-LABEL: bagua.step @train
 // NONE-NOT: bagua.concat

@@ -15,14 +15,14 @@
 !t = tensor<8xf32>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 
-// NAME: expected a strategy (bsp-a2a, ddp, horovod, wfbp-a2a), found 'fastest'
-// OPTION: strategy 'ddp' has no option 'credit'; its options are first-bytes, cap-bytes
-// NO-OPTIONS: strategy 'bsp-a2a' has no option 'cap-bytes'; its options are none
+// NAME: expected a strategy (bagua-allreduce, blueconnect, bsp-a2a, ddp, horovod, mg-wfbp, wfbp-a2a), found 'fastest'
+// OPTION: strategy 'ddp' has no option 'credit'; its options are first-bytes, cap-bytes, wire, form
+// NO-OPTIONS: strategy 'bsp-a2a' has no option 'cap-bytes'; its options are wire, form
 // VALUE: for the --cap-bytes option: 'much' value invalid for long argument!
-// RANGE: error: expected first-bytes and cap-bytes of at least 0
+// RANGE: error: expected first-bytes, cap-bytes and partition-bytes of at least 0
 
 // The module says how it was compiled; all results are placed and proved.
-// CHECK: module attributes {bagua.strategy = "{{bsp-a2a|wfbp-a2a|ddp|horovod}}{{.*}}"}
+// CHECK: module attributes {bagua.strategy = "{{bsp-a2a|wfbp-a2a|ddp|horovod|mg-wfbp|bagua-allreduce|blueconnect}}{{.*}}"}
 // CHECK-LABEL: bagua.step @train on @pod data [node] streams [compute, comm]
 // CHECK-SAME: bagua.contract = [#bagua.relation<"w4.grad" = mean "w4.grad" over [node]>,
 // CHECK: bagua.compute forward "all"

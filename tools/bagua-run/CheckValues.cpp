@@ -275,14 +275,15 @@ void compareValues(DataType type, const std::byte *expected,
   for (int64_t i = 0; i < count; ++i) {
     if (std::memcmp(expected + i * bytes, found + i * bytes, bytes) == 0)
       continue;
-    if (result.firstDifference < 0)
-      result.firstDifference = begin + i;
     double error =
         std::fabs(valueAt(type, expected, i) - valueAt(type, found, i));
     // A NaN is as wrong as can be.
-    result.maxError = std::max(
-        result.maxError,
-        error == error ? error : std::numeric_limits<double>::infinity());
+    if (error != error)
+      error = std::numeric_limits<double>::infinity();
+    bool isWrong = result.tolerance == 0 || error > result.tolerance;
+    if (isWrong && result.firstDifference < 0)
+      result.firstDifference = begin + i;
+    result.maxError = std::max(result.maxError, error);
   }
 }
 

@@ -34,8 +34,13 @@ void expectReduced(DataType type, ReduceKind kind,
                    const std::vector<uint64_t> &keys, int64_t begin,
                    int64_t count, std::byte *output);
 
-/// Whether equal, bit by bit. If not, where first, and how far apart at most.
+/// No generated value is larger.
+inline constexpr double kLargestValue = 4;
+
+/// Where two arrays first differ by more than the tolerance, in bits if that is
+/// 0, and how far they are apart at most.
 struct Comparison {
+  double tolerance = 0;
   int64_t firstDifference = -1;
   double maxError = 0;
 };

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Checker.h"
 
+#include "Tolerance.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -104,13 +106,15 @@ void RankChecker::check(uint32_t tensor, const std::byte *data) {
 /// `expect(begin, count, output)` writes what elements must be.
 template <typename Expect>
 void RankChecker::compare(uint32_t number, int64_t step, int64_t count,
-                          const std::byte *data, Expect expect) {
+                          double tolerance, const std::byte *data,
+                          Expect expect) {
   const fb::Tensor &tensor = tensorAt(plan, number);
   DataType type = typeOf(tensor);
   int64_t bytes = dataTypeBytes(type);
   std::vector<std::byte> expected(kPiece * bytes);
   std::string example;
   Comparison result;
+  result.tolerance = tolerance;
   for (int64_t begin = 0; begin < count; begin += kPiece) {
     int64_t size = std::min(kPiece, count - begin);
     expect(begin, size, expected.data());
@@ -125,13 +129,15 @@ void RankChecker::compare(uint32_t number, int64_t step, int64_t count,
           valueAt(type, expected.data(), at - begin));
     }
   }
+  found.tolerance = std::max(found.tolerance, tolerance);
+  found.maxError = std::max(found.maxError, result.maxError);
   if (result.firstDifference >= 0)
     found.fail(result.maxError, example);
 }
 
 void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
                                  const std::byte *data) {
-  compare(tensor, step, localElements(plan, tensor, rank), data,
+  compare(tensor, step, localElements(plan, tensor, rank), 0, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
             generateValues(typeOf(tensorAt(plan, tensor)),
                            keyOf(tensor, rank, step), begin, count, output);
@@ -164,8 +170,8 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
   ElementRange range = runtime::workerRange(
       elementsOf(tensor), runtime::readLayout(tensor.layout()), plan.cluster(),
       rank);
-  compare(relation.tensor(), step, range.size(), data,
-          [&](int64_t begin, int64_t count, std::byte *output) {
+  compare(relation.tensor(), step, range.size(), toleranceOf(plan, relation),
+          data, [&](int64_t begin, int64_t count, std::byte *output) {
             expectReduced(typeOf(tensor),
                           static_cast<ReduceKind>(relation.reduce()), keys,
                           range.begin + begin, count, output);
@@ -197,7 +203,7 @@ void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
   DataType type = typeOf(of);
   int64_t bytes = dataTypeBytes(type);
   compare(
-      relation.tensor(), step, elementsOf(of), data,
+      relation.tensor(), step, elementsOf(of), 0, data,
       [&](int64_t begin, int64_t count, std::byte *output) {
         for (int64_t i = begin; i < begin + count;) {
           int64_t run = i / concatInner;
@@ -222,6 +228,7 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
   for (const RankChecker &rank : ranks) {
     result.passed &= rank.found.passed;
     result.maxError = std::max(result.maxError, rank.found.maxError);
+    result.tolerance = std::max(result.tolerance, rank.found.tolerance);
     for (const std::string &failure : rank.found.failures)
       result.fail(0, failure);
   }

@@ -1,9 +1,10 @@
 //===- Checker.h - Whether a rank gets the numbers that the plan promises -===//
 //
-// Goes by the plan's contract and by nothing else of it: what the instructions
-// do is what is being checked. Each rank fills what it gives and looks at what
-// it takes back; where the contract says that a group's ranks get the same, the
-// first one compares with the contract and the others' digests with its.
+// Goes by the plan's contract and, but for what rounding explains
+// (Tolerance.h), by nothing else of it: what the instructions do is what is
+// being checked. Each rank fills what it gives and looks at what it takes back;
+// where the contract says that a group's ranks get the same, the first one
+// compares with the contract and the others' digests with its.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TOOLS_BAGUA_RUN_CHECKER_H
@@ -28,6 +29,8 @@ using runtime::Plan;
 struct CheckResult {
   bool passed = true;
   double maxError = 0;
+  /// The largest that any tensor was allowed; 0: every bit.
+  double tolerance = 0;
   /// Tensors in the contract, or given and not in it.
   int64_t tensors = 0;
   /// What went wrong, at most a few.
@@ -60,7 +63,7 @@ private:
                      const std::byte *data);
   void checkUnchanged(uint32_t tensor, int64_t step, const std::byte *data);
   template <typename Expect>
-  void compare(uint32_t tensor, int64_t step, int64_t count,
+  void compare(uint32_t tensor, int64_t step, int64_t count, double tolerance,
                const std::byte *data, Expect expect);
   uint64_t keyOf(uint32_t tensor, int64_t ofRank, int64_t step) const;
 

@@ -98,10 +98,15 @@ std::string shapeOf(const Plan &plan) {
 
 void appendCheck(std::string &out, const CheckResult &check) {
   if (check.passed) {
-    absl::StrAppendFormat(&out,
-                          "check          passed: %d tensors, %d steps, every "
-                          "bit as the contract says\n",
+    absl::StrAppendFormat(&out, "check          passed: %d tensors, %d steps, ",
                           check.tensors, kCheckedSteps);
+    if (check.tolerance == 0)
+      absl::StrAppend(&out, "every bit as the contract says\n");
+    else
+      absl::StrAppendFormat(&out,
+                            "as the contract says up to rounding (%.2g off, "
+                            "at most %.2g explained)\n",
+                            check.maxError, check.tolerance);
     return;
   }
   absl::StrAppendFormat(
@@ -173,11 +178,10 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"predicted_communication_ns", totals.communicationNs}};
   if (result.check) {
     const CheckResult &check = *result.check;
-    json["check"] = {{"passed", check.passed},
-                     {"max_error", check.maxError},
-                     {"tensors", check.tensors},
-                     {"steps", kCheckedSteps},
-                     {"failures", check.failures}};
+    json["check"] = {
+        {"passed", check.passed},       {"max_error", check.maxError},
+        {"tolerance", check.tolerance}, {"tensors", check.tensors},
+        {"steps", kCheckedSteps},       {"failures", check.failures}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -130,6 +130,62 @@ TEST(ReplayTest, ChecksParts) {
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
 }
 
+/// One tensor, reduced over the gpus of a node and then over nodes.
+PlanBuilder makeTwoLevels(fb::DataType type, fb::ReduceKind kind) {
+  PlanBuilder plan({{"node", 3}, {"gpu", 2}});
+  plan.addTensor("g", {1000}, fb::Role::Gradient, type);
+  for (uint32_t axis : {1, 0}) {
+    uint32_t op = plan.addOp(fb::Opcode::AllReduce, {plan.whole(0)},
+                             {plan.whole(0)}, {axis});
+    plan.op(op).kind = kind;
+  }
+  plan.promise(0, {0, 1}, kind);
+  return plan;
+}
+
+// A hierarchy adds in another order: the same value up to rounding, and to the
+// bit where nothing rounds.
+TEST(ReplayTest, ChecksHierarchiesUpToRounding) {
+  for (int type = 0; type < kDataTypeCount; ++type)
+    for (auto kind : {fb::ReduceKind::Sum, fb::ReduceKind::Mean,
+                      fb::ReduceKind::Min, fb::ReduceKind::Max}) {
+      bool isFloat = type < 4;
+      if (!isFloat && kind == fb::ReduceKind::Mean)
+        continue;
+      auto plan = makeTwoLevels(static_cast<fb::DataType>(type), kind).load();
+      auto result = replay(plan, checkOptions());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+      bool rounds = isFloat && (kind == fb::ReduceKind::Sum ||
+                                kind == fb::ReduceKind::Mean);
+      EXPECT_EQ(result->check->tolerance > 0, rounds);
+      EXPECT_EQ(result->check->maxError > 0, rounds);
+      EXPECT_LE(result->check->maxError, result->check->tolerance);
+    }
+}
+
+// What rounding explains is far from what a lost level, or a wrong kind, does.
+TEST(ReplayTest, RoundingExplainsNoLostLevel) {
+  for (uint32_t spoiled : {0, 1})
+    for (int type = 0; type < 4; ++type) {
+      PlanBuilder lost =
+          makeTwoLevels(static_cast<fb::DataType>(type), fb::ReduceKind::Mean);
+      lost.op(spoiled).opcode = fb::Opcode::After;
+      lost.op(spoiled).axes = {};
+      lost.op(spoiled).inputs = lost.op(spoiled).outputs = {};
+      auto result = replay(lost.load(), checkOptions());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_FALSE(result->check->passed)
+          << "level " << spoiled << " of type " << type;
+      PlanBuilder other =
+          makeTwoLevels(static_cast<fb::DataType>(type), fb::ReduceKind::Mean);
+      other.op(spoiled).kind = fb::ReduceKind::Sum;
+      result = replay(other.load(), checkOptions());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_FALSE(result->check->passed);
+    }
+}
+
 //===----------------------------------------------------------------------===//
 // Spoiled plans
 //===----------------------------------------------------------------------===//

@@ -205,6 +205,9 @@ TEST(CollectiveCostTest, CheapestFormIsTheLeastOfAll) {
             FormKind::Flat);
   EXPECT_EQ(parseForm(formName(FormKind::Leader)), FormKind::Leader);
   EXPECT_EQ(parseForm("circle"), std::nullopt);
+  EXPECT_EQ(parseForms("cheapest"), kAllForms);
+  EXPECT_EQ(parseForms("rail"), formBit(FormKind::Rail));
+  EXPECT_EQ(parseForms("circle"), std::nullopt);
 }
 
 TEST(ClusterModelTest, Checks) {

@@ -118,6 +118,9 @@ inline constexpr FormSet formBit(FormKind form) {
 }
 inline constexpr FormSet kAllForms = (FormSet(1) << kFormKindCount) - 1;
 
+/// `cheapest` is all of them; else one by its name. Nothing for other words.
+std::optional<FormSet> parseForms(std::string_view word);
+
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;
   /// For leader and rail: the inner axes.

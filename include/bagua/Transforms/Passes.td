@@ -116,7 +116,12 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     Gathers the all_reduces of gradients, in the order in which the gradients are
     predicted to be ready, into buckets: `none` (each alone), `size` (buckets of
     `cap-bytes`), `ddp` (the same with a first bucket of `first-bytes`), `cycle`
-    (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`). Only
+    (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`), `mg-wfbp`
+    (merges while that is cheaper than another start-up, by the cluster's prices),
+    `optimal` (the buckets of neighbours after which communication ends first).
+    What is larger than `partition-bytes` is cut into equal parts that travel one
+    by one; 0 cuts nothing. `form` says what the all_reduces will be lowered to, for
+    prices: flat, leader, rail, multilevel or cheapest. Only
     gradients of one element type, kind, group and agreement over the other axes
     share a bucket. One that something besides its reduction uses travels alone, as
     does one whose reduction has a name.
@@ -149,10 +154,84 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"none\"", "none, size, ddp or cycle">,
+    Option<"policy", "policy", "std::string", "\"none\"", "none, size, ddp, cycle, mg-wfbp or optimal">,
     Option<"firstBytes", "first-bytes", "int64_t", "1048576", "cap of the first bucket (ddp)">,
     Option<"capBytes", "cap-bytes", "int64_t", "26214400", "cap of a bucket">,
     Option<"cycleNs", "cycle-ns", "int64_t", "1000000", "time between ticks (cycle)">,
+    Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
+    Option<"form", "form", "std::string", "\"flat\"", "what prices are of: flat, leader, rail, multilevel or cheapest">,
+    Option<"wire", "wire", "std::string", "\"none\"", "what prices are of: none, f16 or bf16, as in bagua-cast-wire">,
+  ];
+}
+
+def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
+  let summary = "Sends gradients with 16 bits an element";
+  let description = [{
+    Each all_reduce of float32 gradients, alone or in a bucket, goes as `f16` or
+    `bf16`: a cast to nearest even before it and one back. The sum itself is in
+    float32 and rounded once. Lossy: `bagua.meaning` is written anew.
+
+    With `type=bf16`
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node] : tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %c = bagua.cast %g : tensor<8xf32> -> tensor<8xbf16>
+      %s = bagua.all_reduce mean %c over [node] : tensor<8xbf16>
+      %r = bagua.cast %s : tensor<8xbf16> -> tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"type", "type", "std::string", "\"none\"", "none, f16 or bf16">,
+  ];
+}
+
+def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
+  let summary = "Makes all_reduces over several axes of collectives over one after the other";
+  let description = [{
+    For each all_reduce of a whole tensor the cheapest of the forms allowed:
+    `leader` (reduce over the inner axes, all_reduce among the roots, broadcast;
+    BAGUA), `rail` (reduce_scatter, all_reduce of the parts, all_gather; Horovod's
+    hierarchical all_reduce), `multilevel` (reduce_scatter axis by axis, all_gather
+    back; BlueConnect), `flat`, or `cheapest` of all these. A mean becomes a mean of
+    means. What is already cut, over one axis, or asks for a codec stays.
+
+    With `form=rail`
+
+    ```
+    bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node, gpu] : tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %s = bagua.reduce_scatter mean %g over [gpu] : tensor<8xf32> -> tensor<8xf32, #bagua.layout<shard [gpu]>>
+      %t = bagua.all_reduce mean %s over [node] : tensor<8xf32, #bagua.layout<shard [gpu]>>
+      %r = bagua.all_gather %t over [gpu] : tensor<8xf32, #bagua.layout<shard [gpu]>> -> tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"form", "form", "std::string", "\"cheapest\"", "flat, leader, rail, multilevel or cheapest">,
   ];
 }
 

@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-STRATEGIES = ["bsp-a2a", "wfbp-a2a", "ddp", "horovod"]
+STRATEGIES = ["bsp-a2a", "wfbp-a2a", "ddp", "horovod", "mg-wfbp"]
 
 
 def run(*command):

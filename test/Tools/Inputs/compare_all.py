@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Compares all strategies on real steps and cluster presets: compare_all.py GRAPHS OUTPUT STEP,... PRESET,...
+
+No strategy may be predicted below the lower bound, nor leave a row out.
+"""
+import json
+import os
+import subprocess
+import sys
+
+
+def run(*command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def main(graphs, output, names, presets):
+    os.makedirs(output, exist_ok=True)
+    pairs = 0
+    for name in names.split(","):
+        step = f"{output}/{name}.mlir"
+        run("bagua-translate", "--import-stablehlo", f"{graphs}/{name}.mlir", "-o", step)
+        for preset in presets.split(","):
+            rows = json.loads(run("bagua-sim", step, "--compare", "--json", f"--cluster={preset}"))["strategies"]
+            for row in rows:
+                if "refusal" in row:
+                    sys.exit(f"{name} on {preset}: {row}")
+                if row["step_ns"] < row["lower_bound_ns"] - 1:
+                    sys.exit(f"{name} on {preset}: {row['name']} is below the bound: {row}")
+                if abs(row["compute_ns"] + row["exposed_communication_ns"] - row["step_ns"]) > 2:
+                    sys.exit(f"{name} on {preset}: {row['name']}'s times don't add up: {row}")
+            best = min(rows, key=lambda row: row["step_ns"])
+            print(f"{name} on {preset}: best {best['name']}, {best['step_ns'] / best['lower_bound_ns']:.3f} of the bound, "
+                  f"which is {best['lower_bound_binding']}")
+            pairs += 1
+    print(f"{pairs} pairs, no strategy below the bound")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,92 @@
+//===- Tolerance.cpp - How far rounding may lead from the contract --------===//
+//
+// First-order error bounds: so many roundings of so large numbers.
+//
+//===----------------------------------------------------------------------===//
+#include "Tolerance.h"
+
+#include "CheckValues.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace bagua::run {
+
+namespace fb = runtime::fb;
+
+/// Half a unit in the last place of 1; 0 for integers, which don't round.
+static double roundoffOf(DataType type) {
+  switch (type) {
+  case DataType::Float64:
+    return std::ldexp(1, -53);
+  case DataType::Float32:
+    return std::ldexp(1, -24);
+  case DataType::Float16:
+    return std::ldexp(1, -11);
+  case DataType::BFloat16:
+    return std::ldexp(1, -8);
+  default:
+    return 0;
+  }
+}
+
+static bool isReduction(fb::Opcode opcode) {
+  return opcode == fb::Opcode::AllReduce ||
+         opcode == fb::Opcode::ReduceScatter || opcode == fb::Opcode::Reduce ||
+         opcode == fb::Opcode::Push;
+}
+
+double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
+  if (relation.relation() != fb::RelationKind::Reduced)
+    return 0;
+  auto type = static_cast<DataType>(
+      plan.root().tensors()->Get(relation.tensor())->type());
+  std::vector<int64_t> axes;
+  if (relation.axes())
+    axes.assign(relation.axes()->begin(), relation.axes()->end());
+  bool isReassociated = false;
+  double stored = roundoffOf(type);
+  if (stored == 0)
+    return 0;
+  bool isNarrowed = false;
+  for (const fb::Instruction *instruction : *plan.root().instructions()) {
+    if (isReduction(instruction->opcode()) && instruction->axes()) {
+      bool isSame =
+          std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),
+                     instruction->axes()->end());
+      bool meets = std::any_of(instruction->axes()->begin(),
+                               instruction->axes()->end(), [&](uint32_t axis) {
+                                 return std::find(axes.begin(), axes.end(),
+                                                  axis) != axes.end();
+                               });
+      isReassociated |= meets && !isSame;
+    }
+    if (instruction->opcode() == fb::Opcode::Cast && instruction->outputs())
+      for (uint32_t output : *instruction->outputs()) {
+        double roundoff = roundoffOf(
+            static_cast<DataType>(plan.root().values()->Get(output)->type()));
+        isNarrowed |= roundoff > roundoffOf(type);
+        stored = std::max(stored, roundoff);
+      }
+  }
+  bool adds = relation.reduce() == fb::ReduceKind::Sum ||
+              relation.reduce() == fb::ReduceKind::Mean;
+  if (!isNarrowed && !(isReassociated && adds))
+    return 0;
+  auto ranks = static_cast<double>(plan.topology().groupOf(0, axes).size());
+  auto levels = static_cast<double>(axes.size());
+  // Sums of partial sums, each stored once a level and once on either side.
+  double accumulated =
+      adds ? 2 * ranks *
+                 roundoffOf(type == DataType::Float64 ? DataType::Float64
+                                                      : DataType::Float32)
+           : 0;
+  double relative = accumulated + 2 * (levels + 2) * stored;
+  double largest = relation.reduce() == fb::ReduceKind::Sum
+                       ? kLargestValue * ranks
+                       : kLargestValue;
+  return largest * relative;
+}
+
+} // namespace bagua::run
