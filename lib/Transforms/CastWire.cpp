@@ -70,8 +70,7 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
       ++casts;
     }
     // What the step computes has changed on purpose.
-    if (casts > 0 && step->hasAttr(kMeaningAttr) &&
-        failed(recordMeaning(step)))
+    if (casts > 0 && step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),

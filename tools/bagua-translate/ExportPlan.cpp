@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
 
-#include "bagua/Runtime/Plan.h"
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Runtime/Plan.h"
 #include "bagua/Target/PlanExport.h"
 
 #include "mlir/Tools/mlir-translate/Translation.h"
