@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
+#include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 
@@ -17,15 +18,6 @@ namespace bagua {
 
 using namespace mlir;
 using namespace bagua;
-
-/// Whether a value is a gradient or made of gradients alone.
-static bool isOfGradients(Value value) {
-  if (getGradientParam(value))
-    return true;
-  Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<ConcatOp, SplitOp>(op) &&
-         llvm::all_of(op->getOperands(), isOfGradients);
-}
 
 static void castAround(AllReduceOp reduce, Type wire) {
   OpBuilder builder(reduce);

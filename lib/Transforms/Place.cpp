@@ -195,9 +195,9 @@ void Placer::tieInPlace(size_t index, Value result, Value operand) {
 static Value restoredFrom(Operation *restoring) {
   for (Operation *op = restoring->getOperand(0).getDefiningOp();
        isa_and_nonnull<AllReduceOp, ReduceScatterOp, AllGatherOp, ReduceOp,
-                       BroadcastOp, CastOp>(op);
+                       BroadcastOp, PushOp, PullOp, CastOp>(op);
        op = op->getOperand(0).getDefiningOp())
-    if (isa<ReduceScatterOp, CastOp>(op) &&
+    if (isa<ReduceScatterOp, PushOp, CastOp>(op) &&
         op->getOperand(0).getType() == restoring->getResult(0).getType())
       return op->getOperand(0);
   return nullptr;
@@ -223,7 +223,7 @@ void Placer::tieAll() {
       tie(op->getResult(0), op->getOperand(0), 0);
     } else if (isa<AllReduceOp, ReduceOp, BroadcastOp, LinearOp>(op)) {
       tieInPlace(index, op->getResult(0), op->getOperand(0));
-    } else if (isa<AllGatherOp, CastOp>(op)) {
+    } else if (isa<AllGatherOp, PullOp, CastOp>(op)) {
       // A part lies elsewhere, for its place in the whole depends on the rank.
       if (Value whole = restoredFrom(op); whole && isTouched(whole))
         tieInPlace(index, op->getResult(0), whole);

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_SCHEDULEPASS
@@ -134,6 +135,7 @@ private:
   SmallVector<size_t> orderComm();
   SmallVector<size_t> orderLate(ArrayRef<Operation *> before);
   void delayFirst(size_t comm);
+  SmallVector<StringRef> commStreams();
   void setStreams();
 
   StepOp step;
@@ -206,10 +208,14 @@ SmallVector<size_t> StepScheduler::orderLate(ArrayRef<Operation *> before) {
   return order;
 }
 
-/// Makes the first communication wait for all gradients: the stream's order
-/// does the rest.
+/// Makes the first communication of a stream wait for all gradients, unless it
+/// waits for other communication anyway: the stream's order does the rest.
 void StepScheduler::delayFirst(size_t comm) {
   Operation *first = block[comm];
+  for (Value operand : first->getOperands())
+    if (std::optional<size_t> from = block.definitionOf(operand);
+        from && parts[*from] == Part::Comm)
+      return;
   SmallVector<Value> gradients;
   for (Operation *op : block)
     for (OpResult result : op->getResults())
@@ -220,24 +226,54 @@ void StepScheduler::delayFirst(size_t comm) {
   OpBuilder builder(first);
   auto after = builder.create<AfterOp>(
       first->getLoc(), first->getOperand(0).getType(), first->getOperand(0),
-      gradients, builder.getStringAttr("comm"), ArrayAttr());
+      gradients, cast<StepOpInterface>(first).getStreamAttr(), ArrayAttr());
   first->setOperand(0, after);
+}
+
+/// The streams of communication: what leads to a push, what follows a pull, and
+/// the rest.
+SmallVector<StringRef> StepScheduler::commStreams() {
+  SmallVector<StringRef> streams(block.size(), "comm");
+  for (size_t index = block.size(); index-- > 0;)
+    if (parts[index] == Part::Comm &&
+        (isa<PushOp>(block[index]) ||
+         llvm::any_of(block[index]->getUsers(), [&](Operation *user) {
+           return !isa<YieldOp>(user) &&
+                  parts[block.indexOf(user)] == Part::Comm &&
+                  streams[block.indexOf(user)] == "push";
+         })))
+      streams[index] = "push";
+  for (size_t index = 0; index < block.size(); ++index)
+    if (parts[index] == Part::Comm &&
+        (isa<PullOp>(block[index]) ||
+         llvm::any_of(block[index]->getOperands(), [&](Value operand) {
+           std::optional<size_t> from = block.definitionOf(operand);
+           return from && streams[*from] == "pull";
+         })))
+      streams[index] = "pull";
+  return streams;
 }
 
 void StepScheduler::setStreams() {
   MLIRContext *context = step.getContext();
-  auto compute = StringAttr::get(context, "compute");
-  auto comm = StringAttr::get(context, "comm");
-  auto activation = StringAttr::get(context, "activation");
-  SmallVector<Attribute> streams{compute, comm};
-  if (llvm::is_contained(parts, Part::Activation))
-    streams.push_back(activation);
-  for (auto [op, part] : llvm::zip_equal(block, parts)) {
+  SmallVector<StringRef> comm = commStreams();
+  llvm::StringSet<> used;
+  for (auto [op, part, name] : llvm::zip_equal(block, parts, comm)) {
     auto stepOp = cast<StepOpInterface>(op);
-    stepOp.setStreamAttr(stepOp.isRunByProgram()    ? compute
-                         : part == Part::Activation ? activation
-                                                    : comm);
+    StringRef stream = stepOp.isRunByProgram()    ? "compute"
+                       : part == Part::Activation ? "activation"
+                                                  : name;
+    stepOp.setStreamAttr(StringAttr::get(context, stream));
+    used.insert(stream);
   }
+  // A step without communication has the stream, too.
+  if (!used.contains("push"))
+    used.insert("comm");
+  used.insert("compute");
+  SmallVector<Attribute> streams;
+  for (StringRef name : {"compute", "comm", "push", "pull", "activation"})
+    if (used.contains(name))
+      streams.push_back(StringAttr::get(context, name));
   step.setStreamsAttr(ArrayAttr::get(context, streams));
 }
 
@@ -269,8 +305,14 @@ void StepScheduler::run(bool isBsp) {
     place(index);
   setStreams();
   applyOrder(step, order);
-  if (isBsp && !comm.empty())
-    delayFirst(comm.front());
+  if (!isBsp)
+    return;
+  llvm::StringSet<> delayed;
+  for (size_t index : comm) {
+    StringAttr stream = cast<StepOpInterface>(block[index]).getStreamAttr();
+    if (delayed.insert(stream).second)
+      delayFirst(index);
+  }
 }
 
 static llvm::json::Object countByStream(StepOp step) {

@@ -41,11 +41,14 @@ static void readTables(AxisAttr axis, AxisModel &model) {
 
 llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
   ClusterModel model;
+  int64_t ranks = cluster.getWorkerCount();
   for (unsigned index = 0; index < cluster.getAxisCount(); ++index) {
     AxisAttr axis = cluster.getAxis(index);
     AxisModel &entry = model.axes.emplace_back();
     entry = {axis.getName().str(), axis.getSize(), axis.getLatencyNs(),
-             axis.getBytesPerS(), axis.getSharers()};
+             axis.getBytesPerS(), std::min(axis.getSharers(), ranks)};
+    // Where there are fewer ranks than could share a link, all of them do.
+    ranks /= axis.getSize();
     readTables(axis, entry);
   }
   model.dedicatedServers =

@@ -23,6 +23,10 @@ using namespace bagua;
   "cast-wire{type=${wire=none}},lower-hierarchy{form=${form=" FORM             \
   "}},verify-graph"
 
+#define PS(SERVERS)                                                            \
+  "cast-wire{type=${wire=none}},select-architecture{servers=${"                \
+  "servers=" SERVERS "}},verify-graph"
+
 static constexpr Strategy kStrategies[] = {
     {"bagua-allreduce", "Gan et al., BAGUA, VLDB 2021",
      "bucketize{policy=${fusion=size} cap-bytes=${cap-bytes=10485760}}," SEND(
@@ -31,6 +35,8 @@ static constexpr Strategy kStrategies[] = {
      "bucketize{policy=none}," SEND("multilevel") ",schedule{policy=wfbp}"},
     {"bsp-a2a", "Valiant, CACM 1990: one all_reduce a gradient, after backward",
      "bucketize{policy=none}," SEND("flat") ",schedule{policy=bsp}"},
+    {"bsp-ps", "Li et al., Parameter Server, OSDI 2014, without overlap",
+     "bucketize{policy=none}," PS("spread") ",schedule{policy=bsp}"},
     {"ddp", "Li et al., PyTorch Distributed, VLDB 2020",
      "bucketize{policy=ddp first-bytes=${first-bytes=1048576} "
      "cap-bytes=${cap-bytes=26214400}}," SEND("flat") ",schedule{policy=wfbp}"},
@@ -42,6 +48,8 @@ static constexpr Strategy kStrategies[] = {
          "flat") ",schedule{policy=wfbp}"},
     {"wfbp-a2a", "Zhang et al., Poseidon, ATC 2017",
      "bucketize{policy=none}," SEND("flat") ",schedule{policy=wfbp}"},
+    {"wfbp-ps", "Zhang et al., Poseidon, ATC 2017, with a parameter server",
+     "bucketize{policy=none}," PS("spread") ",schedule{policy=wfbp}"},
 };
 
 ArrayRef<Strategy> bagua::getStrategies() { return kStrategies; }

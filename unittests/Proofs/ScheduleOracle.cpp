@@ -81,7 +81,8 @@ private:
 // Places
 //===----------------------------------------------------------------------===//
 
-/// Of the largest part that a rank stores.
+/// Of the largest part that a rank or a server stores. What is spread over
+/// servers is cut as over ranks.
 int64_t ScheduleOracle::bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   int64_t largest = 0;
@@ -89,6 +90,13 @@ int64_t ScheduleOracle::bytesOf(Value value) {
     if (auto range =
             ranks.rangeOf(rank, type.getNumElements(), getLayout(type)))
       largest = std::max(largest, range->second - range->first);
+  if (LayoutAttr layout = getLayout(type))
+    for (const LayoutEntry &entry : layout.getEntries())
+      if (entry.kind == LayoutEntry::Kind::Server &&
+          entry.server == LayoutEntry::kAllServers) {
+        int64_t servers = step.lookupCluster().getServerCount();
+        largest = (largest + servers - 1) / servers;
+      }
   return largest * ((type.getElementTypeBitWidth() + 7) / 8);
 }
 

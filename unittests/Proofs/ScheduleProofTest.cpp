@@ -79,6 +79,10 @@ std::optional<std::string> ScheduleProofTest::run(StringRef pipeline,
 void ScheduleProofTest::addCompiled(StringRef text, StringRef strategy) {
   OwningOpRef<ModuleOp> module = parse(text);
   ASSERT_TRUE(module) << text.str();
+  // Some strategies need servers; the others leave them alone.
+  for (auto cluster : module->getOps<ClusterOp>())
+    cluster.setServersOnAttr(AxesAttr::get(
+        &context, StringAttr::get(&context, cluster.getAxis(0).getName())));
   llvm::Expected<std::string> pipeline = expandStrategy(strategy);
   ASSERT_TRUE(static_cast<bool>(pipeline));
   auto error = run(*pipeline, *module);

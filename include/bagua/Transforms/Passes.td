@@ -235,6 +235,42 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
   ];
 }
 
+def SelectArchitecturePass : Pass<"bagua-select-architecture", "::bagua::StepOp"> {
+  let summary = "Decides who sums gradients: the ranks or servers";
+  let description = [{
+    With `servers=spread` each all_reduce of gradients becomes a push to all servers,
+    each of which sums its part, and a pull; with `balanced` each is whole on one
+    server, the largest first on the server that has least. A step on a cluster
+    without servers is refused. `none` leaves all_reduces.
+
+    With `servers=spread`
+
+    ```
+    bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
+    bagua.step @train on @farm data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node] : tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
+    bagua.step @train on @farm data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %s = bagua.push mean %g over [node] : tensor<8xf32> -> tensor<8xf32, #bagua.layout<server>>
+      %r = bagua.pull %s over [node] : tensor<8xf32, #bagua.layout<server>> -> tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"servers", "servers", "std::string", "\"none\"", "none, spread or balanced">,
+  ];
+}
+
 def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
   let summary = "Gives every op a stream and a place in the launch order";
   let description = [{
@@ -242,7 +278,9 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     `compute`; updates and whatever else waits for reduced gradients come last, in
     the order in which these arrive. Communication that compute of the same step
     waits for (activations, expert dispatch) is on stream `activation`, at the place
-    where it is needed; everything else on `comm`, by `policy`: `wfbp` as soon as
+    where it is needed; pulls and what follows them are on `pull`, what leads to a
+    push on `push`, so that a link is used both ways; everything else on `comm`, by
+    `policy`: `wfbp` as soon as
     its operands are predicted ready, `bsp` after all backward compute. Arithmetic on
     whole tensors that only the program uses (updates, and what leads to them)
     becomes compute: the program runs its optimizer.

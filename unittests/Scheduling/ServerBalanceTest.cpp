@@ -1,0 +1,62 @@
+//===- ServerBalanceTest.cpp - Against every assignment -------------------===//
+//
+// Graham's bound on small problems, by brute force.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/ServerBalance.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace bagua;
+using testing::ElementsAre;
+
+namespace {
+
+int64_t fullest(const std::vector<int64_t> &bytes,
+                const std::vector<int64_t> &servers, int64_t count) {
+  std::vector<int64_t> load(count, 0);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    load[servers[i]] += bytes[i];
+  return *std::max_element(load.begin(), load.end());
+}
+
+TEST(ServerBalanceTest, LargestFirst) {
+  EXPECT_THAT(balanceServers({3, 7, 2, 6}, 2), ElementsAre(1, 0, 0, 1));
+  EXPECT_THAT(balanceServers({5, 5, 5}, 1), ElementsAre(0, 0, 0));
+  EXPECT_TRUE(balanceServers({}, 3).empty());
+}
+
+TEST(ServerBalanceTest, IsWithinGrahamsBound) {
+  std::mt19937 random(1);
+  double worst = 1;
+  for (int trial = 0; trial < 10000; ++trial) {
+    int64_t servers = 1 + static_cast<int64_t>(random() % 3);
+    std::vector<int64_t> bytes(1 + random() % 7);
+    for (int64_t &size : bytes)
+      size = random() % 20;
+    std::vector<int64_t> assignment(bytes.size(), 0);
+    int64_t best = INT64_MAX;
+    while (true) {
+      best = std::min(best, fullest(bytes, assignment, servers));
+      size_t digit = 0;
+      while (digit < assignment.size() && ++assignment[digit] == servers)
+        assignment[digit++] = 0;
+      if (digit == assignment.size())
+        break;
+    }
+    int64_t found = fullest(bytes, balanceServers(bytes, servers), servers);
+    auto count = static_cast<double>(servers);
+    ASSERT_LE(static_cast<double>(found),
+              (4.0 / 3 - 1 / (3 * count)) * static_cast<double>(best) + 1e-9);
+    if (best > 0)
+      worst = std::max(worst,
+                       static_cast<double>(found) / static_cast<double>(best));
+  }
+  EXPECT_GT(worst, 1) << "the bound is not idle";
+}
+
+} // namespace
