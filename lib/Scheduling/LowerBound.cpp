@@ -108,13 +108,11 @@ LowerBound bagua::lowerBound(const BoundProblem &problem) {
   std::vector<Cut> cuts = cutsOf(problem.cluster, overs);
 
   LowerBound bound;
+  for (int64_t ns : problem.computeNs)
+    bound.computeNs += static_cast<double>(ns);
   // Updates may be sharded, or done by servers.
   auto updaters = static_cast<double>(problem.cluster.workers() +
                                       problem.cluster.servers());
-  for (int64_t ns : problem.computeNs)
-    bound.computeNs += static_cast<double>(ns);
-  for (const BoundGradient &gradient : gradients)
-    bound.computeNs += static_cast<double>(gradient.updateNs) / updaters;
   std::vector<double> traffic(cuts.size(), 0);
   auto add = [&](size_t gradient) {
     for (size_t cut = 0; cut < cuts.size(); ++cut)

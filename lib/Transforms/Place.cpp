@@ -127,8 +127,13 @@ void Placer::collect() {
 
 size_t Placer::lastUseOf(Value value) {
   size_t last = 0;
-  for (Operation *user : value.getUsers())
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    // An after waits for the others, it doesn't read them.
+    if (isa<AfterOp>(user) && use.getOperandNumber() > 0)
+      continue;
     last = std::max(last, isa<YieldOp>(user) ? kYield : block.indexOf(user));
+  }
   return last;
 }
 
@@ -221,6 +226,10 @@ void Placer::tieAll() {
       }
     } else if (isa<AfterOp>(op)) {
       tie(op->getResult(0), op->getOperand(0), 0);
+    } else if (isa<SgdOp, AdamOp, AdamApplyOp>(op)) {
+      // The first operands are what is updated.
+      for (unsigned i = 0; i < op->getNumResults(); ++i)
+        tieInPlace(index, op->getResult(i), op->getOperand(i));
     } else if (isa<AllReduceOp, ReduceOp, BroadcastOp, LinearOp>(op)) {
       tieInPlace(index, op->getResult(0), op->getOperand(0));
     } else if (isa<AllGatherOp, PullOp, CastOp>(op)) {

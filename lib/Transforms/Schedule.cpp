@@ -6,13 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Roofline.h"
+#include "bagua/Scheduling/Simulator.h"
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/StepModel.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <numeric>
 
 namespace bagua {
 #define GEN_PASS_DEF_SCHEDULEPASS
@@ -126,7 +131,8 @@ enum class Part {
 
 class StepScheduler {
 public:
-  StepScheduler(StepOp step) : step(step), block(step), parts(block.size()) {}
+  StepScheduler(StepOp step)
+      : step(step), block(step), parts(block.size()), readsOver(block.size()) {}
 
   void run(bool isBsp);
 
@@ -134,6 +140,8 @@ private:
   void classify();
   SmallVector<size_t> orderComm();
   SmallVector<size_t> orderLate(ArrayRef<Operation *> before);
+  void findReads();
+  void delayUpdate(size_t update);
   void delayFirst(size_t comm);
   SmallVector<StringRef> commStreams();
   void setStreams();
@@ -141,6 +149,8 @@ private:
   StepOp step;
   BlockOrder block;
   SmallVector<Part> parts;
+  /// For updates of the runtime's.
+  SmallVector<std::optional<size_t>> readsOver;
 };
 } // namespace
 
@@ -170,6 +180,61 @@ void StepScheduler::classify() {
   }
 }
 
+/// What an update of the runtime's has to wait for besides its operands: the
+/// program's last read of the state that it overwrites, which lies in the
+/// program's own tensor. The program runs its ops one after the other, so the
+/// next gradient made then says that the read is over.
+void StepScheduler::findReads() {
+  SmallVector<std::optional<size_t>> nextGradient(block.size() + 1);
+  for (size_t index = block.size(); index-- > 0;)
+    nextGradient[index] =
+        llvm::any_of(block[index]->getResults(), getGradientParam)
+            ? std::optional(index)
+            : nextGradient[index + 1];
+  for (size_t index = 0; index < block.size(); ++index) {
+    if (!isa<SgdOp, AdamOp, AdamApplyOp>(block[index]) ||
+        parts[index] != Part::Comm)
+      continue;
+    for (unsigned i = 0; i < block[index]->getNumResults(); ++i)
+      for (Operation *user : block[index]->getOperand(i).getUsers())
+        if (isa<ComputeOp>(user)) {
+          size_t reader = block.indexOf(user);
+          readsOver[index] = std::max(readsOver[index].value_or(0),
+                                      nextGradient[reader].value_or(reader));
+        }
+  }
+}
+
+/// Writes that wait, unless the gradient implies it.
+void StepScheduler::delayUpdate(size_t update) {
+  std::optional<size_t> over = readsOver[update];
+  if (!over || block[*over]->getNumResults() == 0)
+    return;
+  Operation *op = block[update];
+  unsigned gradient = op->getNumResults();
+  SmallVector<Value> work{op->getOperand(gradient)};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    std::optional<size_t> from = block.definitionOf(value);
+    if (!from || !seen.insert(value).second)
+      continue;
+    if (!isa<ComputeOp>(block[*from]))
+      llvm::append_range(work, block[*from]->getOperands());
+    else if (*from >= *over)
+      return;
+  }
+  auto results = block[*over]->getResults();
+  auto made = llvm::find_if(results, getGradientParam);
+  Value last = made == results.end() ? results.front() : *made;
+  OpBuilder builder(op);
+  Value operand = op->getOperand(gradient);
+  auto after = builder.create<AfterOp>(
+      op->getLoc(), operand.getType(), operand, last,
+      cast<StepOpInterface>(op).getStreamAttr(), ArrayAttr());
+  op->setOperand(gradient, after);
+}
+
 /// Communication by when its operands are there, then by block order.
 SmallVector<size_t> StepScheduler::orderComm() {
   SmallVector<size_t> readyAfter(block.size(), 0);
@@ -182,6 +247,8 @@ SmallVector<size_t> StepScheduler::orderComm() {
     for (Value operand : block[index]->getOperands())
       if (std::optional<size_t> from = block.definitionOf(operand))
         readyAfter[index] = std::max(readyAfter[index], readyAfter[*from]);
+    if (readsOver[index])
+      readyAfter[index] = std::max(readyAfter[index], *readsOver[index] + 1);
     order.push_back(index);
   }
   llvm::stable_sort(
@@ -251,6 +318,9 @@ SmallVector<StringRef> StepScheduler::commStreams() {
            return from && streams[*from] == "pull";
          })))
       streams[index] = "pull";
+  for (size_t index = 0; index < block.size(); ++index)
+    if (isa<SgdOp, AdamOp, AdamApplyOp>(block[index]))
+      streams[index] = "update";
   return streams;
 }
 
@@ -271,7 +341,8 @@ void StepScheduler::setStreams() {
     used.insert("comm");
   used.insert("compute");
   SmallVector<Attribute> streams;
-  for (StringRef name : {"compute", "comm", "push", "pull", "activation"})
+  for (StringRef name :
+       {"compute", "comm", "push", "pull", "update", "activation"})
     if (used.contains(name))
       streams.push_back(StringAttr::get(context, name));
   step.setStreamsAttr(ArrayAttr::get(context, streams));
@@ -279,6 +350,7 @@ void StepScheduler::setStreams() {
 
 void StepScheduler::run(bool isBsp) {
   classify();
+  findReads();
   SmallVector<size_t> comm = orderComm();
   SmallVector<Operation *> order;
   size_t nextComm = 0;
@@ -288,6 +360,8 @@ void StepScheduler::run(bool isBsp) {
     isPlaced[index] = true;
   };
   auto canStart = [&](size_t index) {
+    if (readsOver[index] && !isPlaced[*readsOver[index]])
+      return false;
     return llvm::all_of(block[index]->getOperands(), [&](Value operand) {
       std::optional<size_t> from = block.definitionOf(operand);
       return !from || isPlaced[*from];
@@ -305,6 +379,8 @@ void StepScheduler::run(bool isBsp) {
     place(index);
   setStreams();
   applyOrder(step, order);
+  for (size_t index : comm)
+    delayUpdate(index);
   if (!isBsp)
     return;
   llvm::StringSet<> delayed;
@@ -313,6 +389,108 @@ void StepScheduler::run(bool isBsp) {
     if (delayed.insert(stream).second)
       delayFirst(index);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Priority
+//===----------------------------------------------------------------------===//
+
+/// For each op of the runtime's, when the program first needs what it leads to:
+/// the place of that op in the step; the block's size for never.
+static SmallVector<int32_t> findUrgency(StepOp step, const BlockOrder &block) {
+  auto never = static_cast<int32_t>(block.size());
+  SmallVector<int32_t> urgency(block.size(), never);
+  llvm::DenseMap<Value, int32_t> firstUse;
+  for (auto [index, op] : llvm::enumerate(block))
+    for (Value operand : op->getOperands())
+      if (isa<BlockArgument>(operand))
+        firstUse.try_emplace(operand, static_cast<int32_t>(index));
+  auto neededBy = [&](Value value) {
+    int32_t first = never;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto yield = dyn_cast<YieldOp>(user)) {
+        unsigned state = step.getStateArguments()[use.getOperandNumber()];
+        auto found = firstUse.find(step.getBody().getArgument(state));
+        if (found != firstUse.end())
+          first = std::min(first, found->second);
+      } else {
+        first = std::min(first, urgency[block.indexOf(user)]);
+      }
+    }
+    return first;
+  };
+  for (size_t index = block.size(); index-- > 0;)
+    for (Value result : block[index]->getResults())
+      urgency[index] = std::min(urgency[index], neededBy(result));
+  return urgency;
+}
+
+/// Streams for what one queue has in flight. More small messages than that wait
+/// for each other.
+static constexpr size_t kMaxLanes = 4;
+
+/// Plays the queue against the predicted times, and keeps the order in which
+/// messages started. What was in flight at once goes on streams of its own.
+static LogicalResult orderByPriority(StepOp step, int64_t creditBytes) {
+  FailureOr<StepTasks> tasks = readTasks(step);
+  if (failed(tasks))
+    return failure();
+  BlockOrder block(step);
+  TaskGraph &graph = tasks->graph;
+  llvm::StringSet<> queues;
+  for (StreamModel &stream : graph.streams) {
+    if (stream.isCompute || stream.name == "activation")
+      continue;
+    stream.byPriority = true;
+    if (stream.name == "update")
+      continue;
+    stream.creditBytes = creditBytes;
+    queues.insert(stream.name);
+  }
+  for (auto [index, urgency] : llvm::enumerate(findUrgency(step, block)))
+    graph.setPriority(static_cast<int32_t>(index), urgency);
+  Simulation played = simulate(graph);
+
+  // Dependencies end before what waits for them starts, so this is an order of
+  // the block; what takes no time goes before what starts with it.
+  SmallVector<size_t> byStart(block.size());
+  std::iota(byStart.begin(), byStart.end(), 0);
+  llvm::stable_sort(byStart, [&](size_t a, size_t b) {
+    const TaskTimes &first = played.tasks[a], &second = played.tasks[b];
+    return std::tie(first.startNs, first.endNs) <
+           std::tie(second.startNs, second.endNs);
+  });
+  SmallVector<Operation *> order;
+  llvm::StringMap<SmallVector<double>> freeNs;
+  SmallVector<Attribute> streams(step.getStreamsAttr().getValue());
+  for (size_t index : byStart) {
+    order.push_back(block[index]);
+    auto op = cast<StepOpInterface>(block[index]);
+    StringRef name = op.getStreamAttr();
+    if (op.isRunByProgram() || !queues.contains(name))
+      continue;
+    SmallVector<double> &lanes = freeNs[name];
+    const TaskTimes &times = played.tasks[index];
+    auto *lane = llvm::find_if(
+        lanes, [&](double free) { return free <= times.startNs; });
+    if (lane == lanes.end() && lanes.size() == kMaxLanes)
+      lane = llvm::min_element(lanes);
+    size_t number = lane - lanes.begin();
+    if (lane == lanes.end()) {
+      lanes.push_back(0);
+      if (number > 0)
+        streams.push_back(StringAttr::get(step.getContext(),
+                                          name + Twine(".") + Twine(number)));
+    }
+    lanes[number] = times.endNs;
+    if (number > 0)
+      op.setStreamAttr(StringAttr::get(step.getContext(),
+                                       name + Twine(".") + Twine(number)));
+  }
+  step.setStreamsAttr(ArrayAttr::get(step.getContext(), streams));
+  applyOrder(step, order);
+  return success();
 }
 
 static llvm::json::Object countByStream(StepOp step) {
@@ -335,13 +513,25 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
       step.emitError("expected a step at graph level, found one with streams");
       return signalPassFailure();
     }
-    if (policy != "bsp" && policy != "wfbp") {
-      step.emitError() << "expected policy bsp or wfbp, found '" << policy
-                       << "'";
+    if (policy != "bsp" && policy != "wfbp" && policy != "priority") {
+      step.emitError() << "expected policy bsp, wfbp or priority, found '"
+                       << policy << "'";
       return signalPassFailure();
     }
-    int64_t given = giveUpdatesToProgram(step);
+    if (creditBytes < 0) {
+      step.emitError() << "expected credit-bytes of at least 0, found "
+                       << creditBytes.getValue();
+      return signalPassFailure();
+    }
+    if (updates != "program" && updates != "runtime") {
+      step.emitError() << "expected updates program or runtime, found '"
+                       << updates << "'";
+      return signalPassFailure();
+    }
+    int64_t given = updates == "program" ? giveUpdatesToProgram(step) : 0;
     StepScheduler(step).run(policy == "bsp");
+    if (policy == "priority" && failed(orderByPriority(step, creditBytes)))
+      return signalPassFailure();
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"policy", policy.getValue()},

@@ -197,7 +197,7 @@ PlaceAttr TaskReader::placeOf(Value value) {
 }
 
 /// Bytes that a local op reads and writes. A bucket whose tensors lie in it
-/// already moves nothing.
+/// already moves nothing; before there are places, all do.
 int64_t TaskReader::movedBytes(Operation *op) {
   if (isa<AfterOp>(op))
     return 0;
@@ -211,10 +211,11 @@ int64_t TaskReader::movedBytes(Operation *op) {
     for (Value part : gathers ? ValueRange(op->getOperands())
                               : ValueRange(op->getResults())) {
       PlaceAttr place = placeOf(part);
-      bool isThere = !isStriped && base && place &&
-                     place.getKind() == base.getKind() &&
-                     place.getName() == base.getName() &&
-                     place.getOffset() == base.getOffset() + offset;
+      bool isThere =
+          !isStriped && (!base || !place ||
+                         (place.getKind() == base.getKind() &&
+                          place.getName() == base.getName() &&
+                          place.getOffset() == base.getOffset() + offset));
       if (!isThere)
         bytes += 2 * bytesOf(part);
       offset += bytesOf(part);

@@ -37,6 +37,15 @@ static constexpr Strategy kStrategies[] = {
      "bucketize{policy=none}," SEND("flat") ",schedule{policy=bsp}"},
     {"bsp-ps", "Li et al., Parameter Server, OSDI 2014, without overlap",
      "bucketize{policy=none}," PS("spread") ",schedule{policy=bsp}"},
+    {"bytescheduler-a2a", "Peng et al., ByteScheduler, SOSP 2019",
+     "bucketize{policy=none partition-bytes=${partition-bytes=4096000}}," SEND(
+         "flat") ",schedule{policy=priority "
+                 "credit-bytes=${credit-bytes=8192000} updates=runtime}"},
+    {"bytescheduler-ps",
+     "Peng et al., ByteScheduler, SOSP 2019, with a parameter server",
+     "bucketize{policy=none partition-bytes=${partition-bytes=4096000}}," PS(
+         "spread") ",schedule{policy=priority "
+                   "credit-bytes=${credit-bytes=8192000} updates=runtime}"},
     {"ddp", "Li et al., PyTorch Distributed, VLDB 2020",
      "bucketize{policy=ddp first-bytes=${first-bytes=1048576} "
      "cap-bytes=${cap-bytes=26214400}}," SEND("flat") ",schedule{policy=wfbp}"},
@@ -46,6 +55,10 @@ static constexpr Strategy kStrategies[] = {
     {"mg-wfbp", "Shi et al., MG-WFBP, INFOCOM 2019",
      "bucketize{policy=mg-wfbp form=${form=flat} wire=${wire=none}}," SEND(
          "flat") ",schedule{policy=wfbp}"},
+    {"p3", "Jayarajan et al., Priority-based Parameter Propagation, SysML 2019",
+     "bucketize{policy=none partition-bytes=${partition-bytes=200000}}," PS(
+         "spread") ",schedule{policy=priority "
+                   "credit-bytes=${credit-bytes=0} updates=runtime}"},
     {"wfbp-a2a", "Zhang et al., Poseidon, ATC 2017",
      "bucketize{policy=none}," SEND("flat") ",schedule{policy=wfbp}"},
     {"wfbp-ps", "Zhang et al., Poseidon, ATC 2017, with a parameter server",

@@ -10,7 +10,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
     device #bagua.device<flop_per_s = 1000000000, bytes_per_s = 1000000000, launch_ns = 7>
 
-// POLICY: error: expected policy bsp or wfbp, found 'asap'
+// POLICY: error: expected policy bsp, wfbp or priority, found 'asap'
 // TWICE: error: expected a step at graph level, found one with streams
 
 // wfbp: each mean starts as soon as its gradient is there. The program runs its
@@ -93,7 +93,7 @@ bagua.step @loss_in_backward on @pod data [node] (batch %x "x" : !t, param %w "w
 // An update on a shard stays structured: the runtime runs it between two collectives.
 // CHECK-LABEL: bagua.step @sharded_update
 // CHECK: bagua.reduce_scatter {{.*}} on comm
-// CHECK: bagua.sgd {{.*}} on comm
+// CHECK: bagua.sgd {{.*}} on update
 // CHECK: bagua.all_gather {{.*}} on comm
 bagua.step @sharded_update on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w")

@@ -94,6 +94,7 @@ private:
   absl::Status drain(bool checks);
   void compute(const fb::ProgramOp &op);
   bool isHere(uint32_t tensor) const;
+  bool isUsedByUpdate(uint32_t tensor) const;
   std::byte *dataOf(uint32_t tensor) const {
     return static_cast<std::byte *>(*session->address(TensorId(tensor)));
   }
@@ -117,6 +118,19 @@ private:
   /// When the virtual device ends what it was given so far.
   int64_t deviceNs = 0;
 };
+
+/// Whether an update of the runtime's reads what the program gives.
+bool Rank::isUsedByUpdate(uint32_t tensor) const {
+  if (!tensorAt(tensor).given_by_program() || !tensorAt(tensor).users())
+    return false;
+  for (uint32_t user : *tensorAt(tensor).users()) {
+    fb::Opcode opcode = plan->root().instructions()->Get(user)->opcode();
+    if (opcode == fb::Opcode::Sgd || opcode == fb::Opcode::Adam ||
+        opcode == fb::Opcode::AdamApply)
+      return tensorAt(tensor).role() == fb::Role::Gradient;
+  }
+  return false;
+}
 
 /// Dedicated servers have inputs and what lies on servers, and no program.
 bool Rank::isHere(uint32_t tensor) const {
@@ -251,6 +265,12 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     for (const fb::ProgramOp *op : *program)
       if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
         return status;
+    // What only the runtime's updates use is nobody's to take back; a check
+    // does.
+    for (uint32_t i = 0; checks && i < isPending.size(); ++i)
+      if (isPending[i] && isUsedByUpdate(i))
+        if (absl::Status status = wait(i, checks); !status.ok())
+          return status;
   } else {
     for (uint32_t i = 0; i < isPending.size(); ++i)
       if (tensorAt(i).given_by_program())

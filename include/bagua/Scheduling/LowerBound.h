@@ -7,8 +7,9 @@
 // Four limits, none of which a schedule of the same compute can avoid
 // (docs/Semantics.md, "Limits"):
 //
-//   compute  the device does one op after the other; updates may be spread over
-//            all ranks;
+//   compute  the device does one op after the other; updates may run beside it,
+//   and
+//            be spread over all ranks and servers;
 //   links    to sum S bytes over K groups of ranks, 2 (K-1) S bytes must leave
 //            these groups, through the links that they have (Patarasuk and
 //            Yuan, JPDC 2009); where servers may sum, each group sends and

@@ -74,6 +74,10 @@ public:
   int32_t add(const Task &task, const std::vector<LinkUse> &uses,
               const std::vector<TaskDependency> &dependencies);
 
+  void setPriority(int32_t task, int32_t priority) {
+    tasks[task].priority = priority;
+  }
+
   int32_t size() const { return static_cast<int32_t>(tasks.size()); }
   const Task &operator[](int32_t task) const { return tasks[task]; }
 

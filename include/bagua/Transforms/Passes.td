@@ -280,10 +280,18 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     waits for (activations, expert dispatch) is on stream `activation`, at the place
     where it is needed; pulls and what follows them are on `pull`, what leads to a
     push on `push`, so that a link is used both ways; everything else on `comm`, by
-    `policy`: `wfbp` as soon as
-    its operands are predicted ready, `bsp` after all backward compute. Arithmetic on
-    whole tensors that only the program uses (updates, and what leads to them)
-    becomes compute: the program runs its optimizer.
+    `policy`: `wfbp` as soon as its operands are predicted ready, `bsp` after all
+    backward compute, `priority` in the order of a queue that is played against the
+    predicted times: the gradients whose parameters the next forward needs first
+    overtake the others, while at most `credit-bytes` are in flight, on up to four
+    streams.
+
+    With `updates=program`, arithmetic on whole tensors that only the program uses
+    (updates, and what leads to them) becomes compute: the program runs its
+    optimizer, and all of it before its next forward. With `runtime` structured
+    updates stay, on stream `update`, and the next forward of a layer waits for that
+    layer's parameters alone. An update waits for the program's last read of what it
+    overwrites.
 
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {
@@ -310,7 +318,9 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"wfbp\"", "bsp or wfbp">,
+    Option<"policy", "policy", "std::string", "\"wfbp\"", "bsp, wfbp or priority">,
+    Option<"creditBytes", "credit-bytes", "int64_t", "0", "bytes that may be in flight at once (priority); 0: one message">,
+    Option<"updates", "updates", "std::string", "\"program\"", "who runs updates of whole tensors: program or runtime">,
   ];
 }
 
