@@ -28,6 +28,8 @@ using namespace bagua;
   "servers=" SERVERS "}},verify-graph"
 
 static constexpr Strategy kStrategies[] = {
+    {"auto", "the best of all others and of their options, by simulation",
+     "auto{evaluations=${evaluations=64} wire=${wire=none}}"},
     {"bagua-allreduce", "Gan et al., BAGUA, VLDB 2021",
      "bucketize{policy=${fusion=size} cap-bytes=${cap-bytes=10485760}}," SEND(
          "leader") ",schedule{policy=${overlap=wfbp}}"},
@@ -91,17 +93,27 @@ static std::string substitute(StringRef pipeline,
   }
 }
 
-/// The options of a pipeline, for messages.
-static std::string optionsOf(StringRef pipeline) {
-  SmallVector<StringRef> names;
+SmallVector<StrategyOption> bagua::optionsOf(const Strategy &strategy) {
+  SmallVector<StrategyOption> options;
+  StringRef pipeline = strategy.pipeline;
   while (true) {
     pipeline = pipeline.split("${").second;
     if (pipeline.empty())
-      return names.empty() ? "none" : llvm::join(names, ", ");
-    StringRef name = pipeline.split('=').first;
-    if (!llvm::is_contained(names, name))
-      names.push_back(name);
+      return options;
+    auto [name, value] = pipeline.split('}').first.split('=');
+    if (llvm::none_of(options, [&, name = name](const StrategyOption &option) {
+          return option.name == name;
+        }))
+      options.push_back({name.str(), value.str()});
   }
+}
+
+/// The names of a strategy's options, for messages.
+static std::string optionNames(const Strategy &strategy) {
+  SmallVector<std::string> names;
+  for (const StrategyOption &option : optionsOf(strategy))
+    names.push_back(option.name);
+  return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
 /// Writes pass names in full and wraps what runs on steps.
@@ -112,7 +124,7 @@ static std::string completePipeline(StringRef text) {
   for (auto [index, pass] : llvm::enumerate(passes)) {
     if (index)
       result += ',';
-    bool onModule = pass == "verify-graph";
+    bool onModule = pass == "verify-graph" || pass.starts_with("auto{");
     result += (onModule ? Twine("bagua-") + pass
                         : Twine("bagua.step(bagua-") + pass + ")")
                   .str();
@@ -148,8 +160,11 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
   for (StringRef option : order)
     if (!known.contains(option))
       return errorOf("strategy '" + name + "' has no option '" + option +
-                     "'; its options are " + optionsOf(strategy->pipeline));
-  return completePipeline(PREPARE + body + FINISH);
+                     "'; its options are " + optionNames(*strategy));
+  // What is searched for brings its own end. What all begin with is done once
+  // before: on its own result it changes nothing.
+  bool isSearch = strategy->name == "auto";
+  return completePipeline(PREPARE + body + (isSearch ? "" : FINISH));
 }
 
 std::string bagua::preparationPipeline() { return completePipeline(PREPARE); }

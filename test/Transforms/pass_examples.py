@@ -4,14 +4,15 @@
     pass_examples.py docs/Passes.md
 
 Each is a step, "becomes", and a step: the pass makes the second of the first.
-Values may have other names. Every pass that changes something has an example.
+Values may have other names. Every pass that changes something by itself has an example.
 """
 import re
 import subprocess
 import sys
 
 FENCE = r"```\n((?:(?!```).*\n)*)```\n"
-CHANGE_NOTHING = {"bagua-verify-graph", "bagua-verify-schedule", "bagua-record-strategy"}
+# Those that change nothing, or leave it to other passes.
+CHANGE_NOTHING = {"bagua-verify-graph", "bagua-verify-schedule", "bagua-record-strategy", "bagua-auto"}
 
 
 def bagua_opt(text, *arguments):

@@ -375,6 +375,22 @@ def VerifySchedulePass : Pass<"bagua-verify-schedule", "::bagua::StepOp"> {
   }];
 }
 
+def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
+  let summary = "Compiles a step by the strategy that is predicted to be fastest";
+  let description = [{
+    Predicts all strategies, then changes the options of the best three one at a
+    time as long as that helps: sizes are halved and doubled, forms and servers
+    exchanged. At most `evaluations` predictions beyond those of the strategies
+    themselves, so the result doesn't depend on the machine; never slower than the
+    best strategy, by construction. The text that reproduces the result is written
+    into the module. `wire` is what the user allows on the wire.
+  }];
+  let options = [
+    Option<"evaluations", "evaluations", "int64_t", "64", "limit of predictions">,
+    Option<"wire", "wire", "std::string", "\"none\"", "none, f16 or bf16">,
+  ];
+}
+
 def RecordStrategyPass : Pass<"bagua-record-strategy", "::mlir::ModuleOp"> {
   let summary = "Writes into the module by which strategy it is compiled";
   let description = [{

@@ -23,6 +23,14 @@ struct Strategy {
   llvm::StringRef pipeline;
 };
 
+struct StrategyOption {
+  std::string name;
+  std::string value;
+};
+
+/// What may be changed, with defaults, each once.
+llvm::SmallVector<StrategyOption> optionsOf(const Strategy &strategy);
+
 /// All strategies, in alphabetical order.
 llvm::ArrayRef<Strategy> getStrategies();
 
