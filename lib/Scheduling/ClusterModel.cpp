@@ -32,13 +32,14 @@ std::optional<std::string> ClusterModel::check() const {
              std::to_string(axis.sharers);
     along /= axis.size;
     for (const auto &[collective, table] : axis.tables) {
+      std::string where = name;
+      where += "table of " + collective + ": ";
       if (table.empty())
-        return name + "expected times for " + collective + ", found none";
+        return where + "expected times, found none";
       for (size_t i = 0; i < table.size(); ++i)
         if (table[i].first < 0 || table[i].second < 0 ||
             (i > 0 && table[i].first <= table[i - 1].first))
-          return name + "expected ascending bytes in the table of " +
-                 collective;
+          return where + "expected ascending bytes";
     }
   }
   return std::nullopt;

@@ -256,8 +256,8 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
         axis = candidate;
   auto servers = static_cast<double>(cluster.servers());
   auto bytes = static_cast<double>(call.bytes);
-  auto workers =
-      static_cast<double>(cluster.workers() / cluster.groupSize(call.roots));
+  auto workers = static_cast<double>(cluster.workers()) /
+                 static_cast<double>(cluster.groupSize(call.roots));
   // What is for a co-located server of one's own host doesn't cross its link,
   // but that of the axis inside.
   double away = isColocated ? (servers - 1) / servers : 1;

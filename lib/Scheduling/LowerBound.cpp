@@ -139,6 +139,7 @@ LowerBound bagua::lowerBound(const BoundProblem &problem) {
                      return gradients[a].readyAfter > gradients[b].readyAfter;
                    });
   std::vector<int32_t> users;
+  users.reserve(gradients.size());
   for (const BoundGradient &gradient : gradients)
     users.push_back(gradient.neededBy);
   std::sort(users.begin(), users.end());

@@ -31,7 +31,9 @@ struct AxisModel {
   /// or those along the axis itself a bus.
   int64_t sharers = 1;
   /// Measured times of collectives over this axis alone, by the collective's
-  /// name: (bytes, ns) by ascending bytes.
+  /// name: (bytes, ns) by ascending bytes. Lists of initializers may end
+  /// before.
+  // NOLINTNEXTLINE(readability-redundant-member-init)
   std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> tables = {};
 };
 

@@ -113,7 +113,7 @@ std::optional<FormKind> parseForm(std::string_view name);
 
 /// A set of forms, bit by bit.
 using FormSet = uint32_t;
-inline constexpr FormSet formBit(FormKind form) {
+constexpr FormSet formBit(FormKind form) {
   return FormSet(1) << static_cast<int>(form);
 }
 inline constexpr FormSet kAllForms = (FormSet(1) << kFormKindCount) - 1;
