@@ -31,19 +31,6 @@ using namespace bagua;
 // The program's optimizer
 //===----------------------------------------------------------------------===//
 
-/// Bytes that an op reads and writes.
-static int64_t trafficOf(Operation *op) {
-  int64_t bytes = 0;
-  for (TypeRange types :
-       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-    for (Type type : types) {
-      auto tensor = cast<RankedTensorType>(type);
-      bytes +=
-          getElementCount(tensor) * getElementBytes(tensor.getElementType());
-    }
-  return bytes;
-}
-
 /// Replaces arithmetic on whole tensors by compute of the program's.
 static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
   OpBuilder builder(op);

@@ -70,6 +70,17 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
 // Tasks
 //===----------------------------------------------------------------------===//
 
+int64_t bagua::trafficOf(Operation *op) {
+  int64_t bytes = 0;
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (auto tensor = dyn_cast<RankedTensorType>(type))
+        bytes +=
+            getElementCount(tensor) * getElementBytes(tensor.getElementType());
+  return bytes;
+}
+
 namespace {
 class TaskReader {
 public:
@@ -311,17 +322,10 @@ FailureOr<StepTasks> bagua::readTasks(StepOp step) {
 static int64_t updateNsOf(Operation *op, const ClusterModel &model) {
   if (auto compute = dyn_cast<ComputeOp>(op))
     return static_cast<int64_t>(compute.getCostNs().value_or(0));
-  int64_t bytes = 0;
-  for (Value value : op->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
-      bytes += getElementCount(type) * getElementBytes(type.getElementType());
-  for (Type type : op->getResultTypes())
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      bytes +=
-          getElementCount(tensor) * getElementBytes(tensor.getElementType());
   if (model.memoryBytesPerS == 0)
     return 0;
-  return rooflineNs(0, bytes, {1, model.memoryBytesPerS, model.launchNs});
+  return rooflineNs(0, trafficOf(op),
+                    {1, model.memoryBytesPerS, model.launchNs});
 }
 
 FailureOr<StepBound> bagua::readBound(StepOp step) {

@@ -21,6 +21,9 @@ llvm::FailureOr<ClusterModel> readClusterModel(ClusterOp cluster);
 /// The axes as a set; they exist in the cluster.
 AxisSet readAxes(ClusterOp cluster, AxesAttr axes);
 
+/// Bytes of whole tensors that an op reads and writes.
+int64_t trafficOf(mlir::Operation *op);
+
 /// A scheduled step and the op of each of its tasks.
 struct StepTasks {
   TaskGraph graph;

@@ -3,15 +3,9 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
-
-def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
+from tools import run
 
 
 def main(graphs, output, names, presets):

@@ -5,15 +5,9 @@ No strategy may be predicted below the lower bound, nor leave a row out.
 """
 import json
 import os
-import subprocess
 import sys
 
-
-def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
+from tools import run
 
 
 def main(graphs, output, names, presets):

@@ -9,14 +9,9 @@ import pathlib
 import subprocess
 import sys
 
+from tools import run
+
 STRATEGIES = ["bsp-a2a", "wfbp-a2a", "ddp", "horovod", "mg-wfbp"]
-
-
-def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def check(step, strategy, ranks, plan):

@@ -5,19 +5,13 @@ Each with 32 and with 16 bits on the wire. Numbers must be exact where nothing i
 """
 import json
 import os
-import subprocess
 import sys
+
+from tools import run
 
 SIZES = [(2, 2), (2, 4), (1, 8), (3, 1)]
 # What is asked of servers: none, two hosts of their own, one on each node.
 SERVERS = {"": 0, "servers 2": 2, "servers_on [node]": 0}
-
-
-def run(*command):
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def strategies(step):
