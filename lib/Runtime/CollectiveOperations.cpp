@@ -45,6 +45,7 @@ private:
 
 /// One group's part in an operation with owners.
 struct OwnerCall {
+  /// Null where the one member is the owner, too: a copy.
   Communicator *communicator;
   const std::byte *input;
   std::byte *output;
@@ -54,6 +55,11 @@ struct OwnerCall {
   std::vector<int> owners;
 };
 
+void copyAlone(const OwnerCall &call, DataType type) {
+  if (call.input != call.output)
+    std::memcpy(call.output, call.input, call.count * dataTypeBytes(type));
+}
+
 /// Several calls only on servers: one for each group, in the same order on all.
 class ReduceToOwnersOperation final : public Operation {
 public:
@@ -62,12 +68,17 @@ public:
       : calls(std::move(calls)), type(type), kind(kind) {}
 
   absl::Status run(int64_t) override {
-    for (OwnerCall &call : calls)
+    for (OwnerCall &call : calls) {
+      if (!call.communicator) {
+        copyAlone(call, type);
+        continue;
+      }
       if (absl::Status status = call.communicator->reduceToOwners(
               call.input, call.output, call.count, type, kind, call.endpoints,
               call.owners);
           !status.ok())
         return status;
+    }
     return absl::OkStatus();
   }
 
@@ -83,12 +94,17 @@ public:
       : calls(std::move(calls)), type(type) {}
 
   absl::Status run(int64_t) override {
-    for (OwnerCall &call : calls)
+    for (OwnerCall &call : calls) {
+      if (!call.communicator) {
+        copyAlone(call, type);
+        continue;
+      }
       if (absl::Status status = call.communicator->gatherFromOwners(
               call.input, call.output, call.count, type, call.endpoints,
               call.owners);
           !status.ok())
         return status;
+    }
     return absl::OkStatus();
   }
 
@@ -299,10 +315,6 @@ std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
       sent += isWorker ? count * elementBytes - ownBytes : 0;
     else
       sent += ownBytes * (group.workers - (isWorker ? 1 : 0));
-    if (!group.communicator) { // the one worker is the server
-      std::byte *to = isPush ? slot : work;
-      return makeCopies({{to, isPush ? work : slot, count * elementBytes}});
-    }
     calls.push_back({group.communicator.get(), isPush ? work : slot,
                      isPush ? slot : work, count, group.workers, group.owners});
   }

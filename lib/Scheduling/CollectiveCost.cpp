@@ -248,40 +248,58 @@ static CollectiveCost exchangeCost(const ClusterModel &cluster,
 static CollectiveCost serverCost(const ClusterModel &cluster,
                                  const CollectiveCall &call) {
   bool isPush = call.collective == Collective::Push;
-  bool isColocated = cluster.dedicatedServers == 0;
-  int axis = 0;
-  if (isColocated)
-    for (int candidate = 0; candidate < cluster.axisCount(); ++candidate)
-      if (has(cluster.serversOn, candidate))
-        axis = candidate;
-  auto servers = static_cast<double>(cluster.servers());
+  int hostAxis = 0;
+  for (int axis = 0; axis < cluster.axisCount(); ++axis)
+    if (has(cluster.serversOn, axis))
+      hostAxis = axis;
+  auto hosts = static_cast<double>(cluster.colocatedServers());
   auto bytes = static_cast<double>(call.bytes);
   auto workers = static_cast<double>(cluster.workers()) /
                  static_cast<double>(cluster.groupSize(call.roots));
   // What is for a co-located server of one's own host doesn't cross its link,
   // but that of the axis inside.
-  double away = isColocated ? (servers - 1) / servers : 1;
+  double away = hosts > 0 ? (hosts - 1) / hosts : 0;
+  double onHosts = call.server >= 0
+                       ? double(call.server >= cluster.dedicatedServers)
+                       : hosts / static_cast<double>(cluster.servers());
 
   CollectiveCost cost;
-  cost.latencyNs = static_cast<double>(cluster.axes[axis].latencyNs);
   cost.bytesSent = isPush ? bytes : 0;
-  double load = sharersOf(cluster, axis, call).all * away * bytes;
-  if (isColocated && axis + 1 < cluster.axisCount())
-    addBothWays(cluster, axis + 1,
-                sharersOf(cluster, axis + 1, call).all * (1 - away) * bytes,
-                cost.uses);
-  if (isPush || isColocated)
-    cost.uses.push_back(useOf(cluster, egressLink(axis), axis, load));
-  if (!isPush || isColocated)
-    cost.uses.push_back(useOf(cluster, ingressLink(axis), axis, load));
+  auto load = [&](bool isEgress, int axis, double share) {
+    if (share > 0)
+      cost.uses.push_back(
+          useOf(cluster, isEgress ? egressLink(axis) : ingressLink(axis), axis,
+                sharersOf(cluster, axis, call).all * share * bytes));
+  };
+  auto pass = [&](int axis) {
+    cost.latencyNs = std::max(
+        cost.latencyNs, static_cast<double>(cluster.axes[axis].latencyNs));
+  };
+  if (onHosts < 1) {
+    pass(0);
+    load(isPush, 0, 1 - onHosts);
+  }
+  if (onHosts > 0) {
+    pass(hostAxis);
+    load(true, hostAxis, onHosts * away);
+    load(false, hostAxis, onHosts * away);
+    if (hostAxis + 1 < cluster.axisCount()) {
+      load(true, hostAxis + 1, onHosts * (1 - away));
+      load(false, hostAxis + 1, onHosts * (1 - away));
+    }
+  }
   for (int64_t server = 0; server < cluster.servers(); ++server) {
     if (call.server >= 0 && call.server != server)
       continue;
-    double part = call.server >= 0 ? bytes : bytes / servers;
+    bool isOnHost = server >= cluster.dedicatedServers;
+    double part = call.server >= 0
+                      ? bytes
+                      : bytes / static_cast<double>(cluster.servers());
     cost.uses.push_back(useOf(cluster,
                               isPush ? serverIngressLink(cluster, server)
                                      : serverEgressLink(cluster, server),
-                              axis, workers * away * part));
+                              isOnHost ? hostAxis : 0,
+                              workers * (isOnHost ? away : 1) * part));
   }
   return cost;
 }

@@ -12,6 +12,6 @@ bool bagua::isOfGradients(Value value) {
   if (getGradientParam(value))
     return true;
   Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<ConcatOp, SplitOp, CastOp>(op) &&
+  return isa_and_nonnull<ConcatOp, SplitOp, CastOp, ReduceScatterOp>(op) &&
          llvm::all_of(op->getOperands(), isOfGradients);
 }

@@ -27,16 +27,6 @@ static bool canLower(AllReduceOp reduce) {
          reduce.getOver().getNames().size() > 1;
 }
 
-/// A set of axes by name, in cluster order.
-static AxesAttr axesOf(ClusterOp cluster, AxisSet set) {
-  SmallVector<StringAttr> names;
-  for (unsigned axis = 0; axis < cluster.getAxisCount(); ++axis)
-    if (set >> axis & 1)
-      names.push_back(StringAttr::get(cluster.getContext(),
-                                      cluster.getAxis(axis).getName()));
-  return AxesAttr::get(cluster.getContext(), names);
-}
-
 /// Writes the collectives of a form, in order; the last has the all_reduce's
 /// own name, if any.
 static Value writeForm(OpBuilder &builder, AllReduceOp reduce,
@@ -46,7 +36,7 @@ static Value writeForm(OpBuilder &builder, AllReduceOp reduce,
   Location location = reduce.getLoc();
   Value value = reduce.getInput();
   for (auto [index, call] : llvm::enumerate(calls)) {
-    AxesAttr over = axesOf(cluster, call.over);
+    AxesAttr over = writeAxes(cluster, call.over);
     auto type = cast<RankedTensorType>(value.getType());
     ArrayAttr names =
         index + 1 == calls.size() ? reduce.getNamesAttr() : ArrayAttr();

@@ -49,6 +49,7 @@ private:
   void collect();
   size_t lastUseOf(Value value);
   void tieAll();
+  void tieState();
   bool tie(Value value, Value base, int64_t delta);
   void tieInPlace(size_t index, Value result, Value operand);
   bool canGather(ConcatOp concat);
@@ -240,6 +241,18 @@ void Placer::tieAll() {
   }
 }
 
+/// What the step leaves behind for the next lies where the state does.
+void Placer::tieState() {
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    std::optional<size_t> maker = block.definitionOf(value);
+    Value argument = step.getBody().getArgument(index);
+    if (maker && isTouched(value) && isTouched(argument) &&
+        aliases.classOf(numbers[value]) != aliases.classOf(numbers[argument]))
+      tieInPlace(*maker, value, argument);
+  }
+}
+
 void Placer::gather() {
   for (auto &[value, number] : numbers) {
     PlaceClass &shared = classes[aliases.classOf(number)];
@@ -325,6 +338,7 @@ LogicalResult Placer::run(int64_t maxBytes) {
     return failure();
   collect();
   tieAll();
+  tieState();
   gather();
   // What the program takes back needs a name, unless it lies where a named
   // tensor does.

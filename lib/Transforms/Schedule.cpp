@@ -16,6 +16,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <numeric>
 
@@ -103,6 +104,37 @@ static int64_t giveUpdatesToProgram(StepOp step) {
 // Order
 //===----------------------------------------------------------------------===//
 
+/// For each op of the runtime's, when the program first needs what it leads to:
+/// the place of that op in the step; the block's size for never.
+static SmallVector<int32_t> findUrgency(StepOp step, const BlockOrder &block) {
+  auto never = static_cast<int32_t>(block.size());
+  SmallVector<int32_t> urgency(block.size(), never);
+  llvm::DenseMap<Value, int32_t> firstUse;
+  for (auto [index, op] : llvm::enumerate(block))
+    for (Value operand : op->getOperands())
+      if (isa<BlockArgument>(operand))
+        firstUse.try_emplace(operand, static_cast<int32_t>(index));
+  auto neededBy = [&](Value value) {
+    int32_t first = never;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto yield = dyn_cast<YieldOp>(user)) {
+        unsigned state = step.getStateArguments()[use.getOperandNumber()];
+        auto found = firstUse.find(step.getBody().getArgument(state));
+        if (found != firstUse.end())
+          first = std::min(first, found->second);
+      } else {
+        first = std::min(first, urgency[block.indexOf(user)]);
+      }
+    }
+    return first;
+  };
+  for (size_t index = block.size(); index-- > 0;)
+    for (Value result : block[index]->getResults())
+      urgency[index] = std::min(urgency[index], neededBy(result));
+  return urgency;
+}
+
 namespace {
 /// What an op is to the schedule.
 enum class Part {
@@ -116,19 +148,26 @@ enum class Part {
   Late,
 };
 
+enum class SchedulePolicy { Bsp, Wfbp, Priority, Decoupled };
+
 class StepScheduler {
 public:
   StepScheduler(StepOp step)
       : step(step), block(step), parts(block.size()), readsOver(block.size()) {}
 
-  void run(bool isBsp);
+  void run(SchedulePolicy policy);
 
 private:
   void classify();
-  SmallVector<size_t> orderComm();
+  bool isUpdate(size_t index) {
+    return isa<SgdOp, AdamOp, AdamApplyOp>(block[index]);
+  }
+  SmallVector<bool> findSecondHalf();
+  SmallVector<size_t> orderComm(bool isDecoupled);
   SmallVector<size_t> orderLate(ArrayRef<Operation *> before);
   void findReads();
-  void delayUpdate(size_t update);
+  SmallVector<BlockArgument> overwrittenBy(size_t index);
+  void delayWrite(size_t writer);
   void delayFirst(size_t comm);
   SmallVector<StringRef> commStreams();
   void setStreams();
@@ -167,7 +206,24 @@ void StepScheduler::classify() {
   }
 }
 
-/// What an update of the runtime's has to wait for besides its operands: the
+/// The arguments whose memory an op of the runtime's takes for its results:
+/// what an update updates, and what the step leaves behind for the next.
+SmallVector<BlockArgument> StepScheduler::overwrittenBy(size_t index) {
+  SmallVector<BlockArgument> overwritten;
+  for (OpResult result : block[index]->getResults()) {
+    if (isUpdate(index))
+      if (auto state = dyn_cast<BlockArgument>(
+              block[index]->getOperand(result.getResultNumber())))
+        overwritten.push_back(state);
+    for (OpOperand &use : result.getUses())
+      if (isa<YieldOp>(use.getOwner()))
+        overwritten.push_back(step.getBody().getArgument(
+            step.getStateArguments()[use.getOperandNumber()]));
+  }
+  return overwritten;
+}
+
+/// What an op of the runtime's has to wait for besides its operands: the
 /// program's last read of the state that it overwrites, which lies in the
 /// program's own tensor. The program runs its ops one after the other, so the
 /// next gradient made then says that the read is over.
@@ -179,11 +235,10 @@ void StepScheduler::findReads() {
             ? std::optional(index)
             : nextGradient[index + 1];
   for (size_t index = 0; index < block.size(); ++index) {
-    if (!isa<SgdOp, AdamOp, AdamApplyOp>(block[index]) ||
-        parts[index] != Part::Comm)
+    if (parts[index] != Part::Comm)
       continue;
-    for (unsigned i = 0; i < block[index]->getNumResults(); ++i)
-      for (Operation *user : block[index]->getOperand(i).getUsers())
+    for (BlockArgument state : overwrittenBy(index))
+      for (Operation *user : state.getUsers())
         if (isa<ComputeOp>(user)) {
           size_t reader = block.indexOf(user);
           readsOver[index] = std::max(readsOver[index].value_or(0),
@@ -192,14 +247,14 @@ void StepScheduler::findReads() {
   }
 }
 
-/// Writes that wait, unless the gradient implies it.
-void StepScheduler::delayUpdate(size_t update) {
-  std::optional<size_t> over = readsOver[update];
+/// Writes that wait, unless what is written implies it.
+void StepScheduler::delayWrite(size_t writer) {
+  std::optional<size_t> over = readsOver[writer];
   if (!over || block[*over]->getNumResults() == 0)
     return;
-  Operation *op = block[update];
-  unsigned gradient = op->getNumResults();
-  SmallVector<Value> work{op->getOperand(gradient)};
+  Operation *op = block[writer];
+  unsigned operandNumber = isUpdate(writer) ? op->getNumResults() : 0;
+  SmallVector<Value> work{op->getOperand(operandNumber)};
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
     Value value = work.pop_back_val();
@@ -215,27 +270,64 @@ void StepScheduler::delayUpdate(size_t update) {
   auto made = llvm::find_if(results, getGradientParam);
   Value last = made == results.end() ? results.front() : *made;
   OpBuilder builder(op);
-  Value operand = op->getOperand(gradient);
+  Value operand = op->getOperand(operandNumber);
   auto after = builder.create<AfterOp>(
       op->getLoc(), operand.getType(), operand, last,
       cast<StepOpInterface>(op).getStreamAttr(), ArrayAttr());
-  op->setOperand(gradient, after);
+  op->setOperand(operandNumber, after);
 }
 
-/// Communication by when its operands are there, then by block order.
-SmallVector<size_t> StepScheduler::orderComm() {
+/// What the next forward waits for rather than this step: gathers and pulls,
+/// and what follows them or leads from an update to them.
+SmallVector<bool> StepScheduler::findSecondHalf() {
+  SmallVector<bool> isSecond(block.size(), false);
+  for (size_t index = 0; index < block.size(); ++index) {
+    if (parts[index] != Part::Comm)
+      continue;
+    isSecond[index] =
+        isa<AllGatherOp, PullOp>(block[index]) || isUpdate(index) ||
+        llvm::any_of(block[index]->getOperands(), [&](Value operand) {
+          std::optional<size_t> from = block.definitionOf(operand);
+          return from && isSecond[*from];
+        });
+  }
+  return isSecond;
+}
+
+/// Communication by when its operands are there, then by block order; second
+/// halves, if they are told apart, come last, by when they are needed.
+SmallVector<size_t> StepScheduler::orderComm(bool isDecoupled) {
   SmallVector<size_t> readyAfter(block.size(), 0);
-  SmallVector<size_t> order;
+  SmallVector<bool> isSecond(block.size(), false), isLoose(block.size(), false);
+  SmallVector<int32_t> urgency;
+  if (isDecoupled) {
+    isSecond = findSecondHalf();
+    urgency = findUrgency(step, block);
+  }
   for (size_t index = 0; index < block.size(); ++index) {
     if (parts[index] != Part::Comm) {
       readyAfter[index] = index + 1;
       continue;
     }
+    isLoose[index] = true;
     for (Value operand : block[index]->getOperands())
-      if (std::optional<size_t> from = block.definitionOf(operand))
+      if (std::optional<size_t> from = block.definitionOf(operand)) {
         readyAfter[index] = std::max(readyAfter[index], readyAfter[*from]);
+        isLoose[index] = false;
+      }
     if (readsOver[index])
       readyAfter[index] = std::max(readyAfter[index], *readsOver[index] + 1);
+    if (isSecond[index])
+      readyAfter[index] = block.size() + urgency[index];
+  }
+  SmallVector<size_t> order;
+  for (size_t index = 0; index < block.size(); ++index) {
+    if (parts[index] != Part::Comm)
+      continue;
+    // What depends on arguments alone has time until its user.
+    if (isLoose[index] && !block[index]->use_empty())
+      readyAfter[index] =
+          readyAfter[block.indexOf(*block[index]->getUsers().begin())];
     order.push_back(index);
   }
   llvm::stable_sort(
@@ -284,30 +376,43 @@ void StepScheduler::delayFirst(size_t comm) {
   first->setOperand(0, after);
 }
 
-/// The streams of communication: what leads to a push, what follows a pull, and
-/// the rest.
+/// The streams of communication: what leads to a push, what follows a pull,
+/// updates with what leads to and from them locally, and the rest.
 SmallVector<StringRef> StepScheduler::commStreams() {
   SmallVector<StringRef> streams(block.size(), "comm");
-  for (size_t index = block.size(); index-- > 0;)
-    if (parts[index] == Part::Comm &&
-        (isa<PushOp>(block[index]) ||
-         llvm::any_of(block[index]->getUsers(), [&](Operation *user) {
-           return !isa<YieldOp>(user) &&
-                  parts[block.indexOf(user)] == Part::Comm &&
-                  streams[block.indexOf(user)] == "push";
-         })))
-      streams[index] = "push";
-  for (size_t index = 0; index < block.size(); ++index)
-    if (parts[index] == Part::Comm &&
-        (isa<PullOp>(block[index]) ||
-         llvm::any_of(block[index]->getOperands(), [&](Value operand) {
-           std::optional<size_t> from = block.definitionOf(operand);
-           return from && streams[*from] == "pull";
-         })))
-      streams[index] = "pull";
-  for (size_t index = 0; index < block.size(); ++index)
-    if (isa<SgdOp, AdamOp, AdamApplyOp>(block[index]))
+  auto isOn = [&](StringRef stream) {
+    return [&, stream](Operation *user) {
+      return !isa<YieldOp>(user) && parts[block.indexOf(user)] == Part::Comm &&
+             streams[block.indexOf(user)] == stream;
+    };
+  };
+  auto isFrom = [&](StringRef stream) {
+    return [&, stream](Value operand) {
+      std::optional<size_t> from = block.definitionOf(operand);
+      return from && parts[*from] == Part::Comm && streams[*from] == stream;
+    };
+  };
+  for (size_t index = block.size(); index-- > 0;) {
+    Operation *op = block[index];
+    if (parts[index] != Part::Comm)
+      continue;
+    bool isLocal = !cast<StepOpInterface>(op).getGroupAxes();
+    if (isUpdate(index) || (isLocal && !op->use_empty() &&
+                            llvm::all_of(op->getUsers(), isOn("update"))))
       streams[index] = "update";
+    else if (isa<PushOp>(op) || llvm::any_of(op->getUsers(), isOn("push")))
+      streams[index] = "push";
+  }
+  for (size_t index = 0; index < block.size(); ++index) {
+    Operation *op = block[index];
+    if (parts[index] != Part::Comm || streams[index] == "update")
+      continue;
+    bool isLocal = !cast<StepOpInterface>(op).getGroupAxes();
+    if (isLocal && llvm::any_of(op->getOperands(), isFrom("update")))
+      streams[index] = "update";
+    else if (isa<PullOp>(op) || llvm::any_of(op->getOperands(), isFrom("pull")))
+      streams[index] = "pull";
+  }
   return streams;
 }
 
@@ -335,10 +440,11 @@ void StepScheduler::setStreams() {
   step.setStreamsAttr(ArrayAttr::get(context, streams));
 }
 
-void StepScheduler::run(bool isBsp) {
+void StepScheduler::run(SchedulePolicy policy) {
+  bool isBsp = policy == SchedulePolicy::Bsp;
   classify();
   findReads();
-  SmallVector<size_t> comm = orderComm();
+  SmallVector<size_t> comm = orderComm(policy == SchedulePolicy::Decoupled);
   SmallVector<Operation *> order;
   size_t nextComm = 0;
   SmallVector<bool> isPlaced(block.size(), false);
@@ -367,7 +473,7 @@ void StepScheduler::run(bool isBsp) {
   setStreams();
   applyOrder(step, order);
   for (size_t index : comm)
-    delayUpdate(index);
+    delayWrite(index);
   if (!isBsp)
     return;
   llvm::StringSet<> delayed;
@@ -381,37 +487,6 @@ void StepScheduler::run(bool isBsp) {
 //===----------------------------------------------------------------------===//
 // Priority
 //===----------------------------------------------------------------------===//
-
-/// For each op of the runtime's, when the program first needs what it leads to:
-/// the place of that op in the step; the block's size for never.
-static SmallVector<int32_t> findUrgency(StepOp step, const BlockOrder &block) {
-  auto never = static_cast<int32_t>(block.size());
-  SmallVector<int32_t> urgency(block.size(), never);
-  llvm::DenseMap<Value, int32_t> firstUse;
-  for (auto [index, op] : llvm::enumerate(block))
-    for (Value operand : op->getOperands())
-      if (isa<BlockArgument>(operand))
-        firstUse.try_emplace(operand, static_cast<int32_t>(index));
-  auto neededBy = [&](Value value) {
-    int32_t first = never;
-    for (OpOperand &use : value.getUses()) {
-      Operation *user = use.getOwner();
-      if (auto yield = dyn_cast<YieldOp>(user)) {
-        unsigned state = step.getStateArguments()[use.getOperandNumber()];
-        auto found = firstUse.find(step.getBody().getArgument(state));
-        if (found != firstUse.end())
-          first = std::min(first, found->second);
-      } else {
-        first = std::min(first, urgency[block.indexOf(user)]);
-      }
-    }
-    return first;
-  };
-  for (size_t index = block.size(); index-- > 0;)
-    for (Value result : block[index]->getResults())
-      urgency[index] = std::min(urgency[index], neededBy(result));
-  return urgency;
-}
 
 /// Streams for what one queue has in flight. More small messages than that wait
 /// for each other.
@@ -500,8 +575,16 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
       step.emitError("expected a step at graph level, found one with streams");
       return signalPassFailure();
     }
-    if (policy != "bsp" && policy != "wfbp" && policy != "priority") {
-      step.emitError() << "expected policy bsp, wfbp or priority, found '"
+    auto chosen =
+        llvm::StringSwitch<std::optional<SchedulePolicy>>(policy.getValue())
+            .Case("bsp", SchedulePolicy::Bsp)
+            .Case("wfbp", SchedulePolicy::Wfbp)
+            .Case("priority", SchedulePolicy::Priority)
+            .Case("decoupled", SchedulePolicy::Decoupled)
+            .Default(std::nullopt);
+    if (!chosen) {
+      step.emitError() << "expected policy bsp, wfbp, priority or decoupled, "
+                          "found '"
                        << policy << "'";
       return signalPassFailure();
     }
@@ -516,8 +599,9 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
       return signalPassFailure();
     }
     int64_t given = updates == "program" ? giveUpdatesToProgram(step) : 0;
-    StepScheduler(step).run(policy == "bsp");
-    if (policy == "priority" && failed(orderByPriority(step, creditBytes)))
+    StepScheduler(step).run(*chosen);
+    if (*chosen == SchedulePolicy::Priority &&
+        failed(orderByPriority(step, creditBytes)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),

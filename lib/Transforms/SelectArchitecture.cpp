@@ -8,6 +8,7 @@
 #include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/StepModel.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -19,12 +20,23 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// All_reduces of whole gradients, buckets or parts of them.
+/// Whether every rank stores the value, or a part of it that no other entry of
+/// its layout hides from some ranks.
+static bool isWholeOrSharded(RankedTensorType type) {
+  LayoutAttr layout = getLayout(type);
+  return !layout ||
+         llvm::all_of(layout.getEntries(), [](const LayoutEntry &entry) {
+           return entry.kind == LayoutEntry::Kind::Shard;
+         });
+}
+
+/// All_reduces of gradients, buckets or parts of them. Those of shards must be
+/// over all other axes: servers sum everything.
 static SmallVector<AllReduceOp> collectReduces(StepOp step) {
   SmallVector<AllReduceOp> reduces;
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
     auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-    if (type && !getLayout(type) && !reduce.getCodecAttr() &&
+    if (type && isWholeOrSharded(type) && !reduce.getCodecAttr() &&
         isOfGradients(reduce.getInput()))
       reduces.push_back(reduce);
   }
@@ -71,8 +83,12 @@ struct SelectArchitecturePass
       bytes.push_back(maxLocalBytes(
           cast<RankedTensorType>(reduce.getInput().getType()), cluster));
     std::vector<int64_t> assigned(reduces.size(), LayoutEntry::kAllServers);
-    if (servers == "balanced")
-      assigned = balanceServers(bytes, cluster.getServerCount());
+    if (servers == "balanced") {
+      FailureOr<ClusterModel> model = readClusterModel(cluster);
+      if (failed(model))
+        return signalPassFailure();
+      assigned = balanceServers(bytes, serverCapacities(*model));
+    }
     llvm::json::Array decided;
     for (auto [reduce, server, size] :
          llvm::zip_equal(reduces, assigned, bytes)) {

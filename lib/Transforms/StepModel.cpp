@@ -27,6 +27,15 @@ AxisSet bagua::readAxes(ClusterOp cluster, AxesAttr axes) {
   return set;
 }
 
+AxesAttr bagua::writeAxes(ClusterOp cluster, AxisSet set) {
+  SmallVector<StringAttr> names;
+  for (unsigned axis = 0; axis < cluster.getAxisCount(); ++axis)
+    if (set >> axis & 1)
+      names.push_back(StringAttr::get(cluster.getContext(),
+                                      cluster.getAxis(axis).getName()));
+  return AxesAttr::get(cluster.getContext(), names);
+}
+
 /// `{all_reduce = array<i64: bytes, ns, bytes, ns>}`.
 static void readTables(AxisAttr axis, AxisModel &model) {
   if (!axis.getTable())

@@ -39,6 +39,11 @@ static constexpr Strategy kStrategies[] = {
      "bucketize{policy=none}," SEND("flat") ",schedule{policy=bsp}"},
     {"bsp-ps", "Li et al., Parameter Server, OSDI 2014, without overlap",
      "bucketize{policy=none}," PS("spread") ",schedule{policy=bsp}"},
+    {"byteps", "Jiang et al., BytePS, OSDI 2020",
+     "bucketize{policy=none partition-bytes=${partition-bytes=4096000}},"
+     "cast-wire{type=${wire=none}},lower-hierarchy{form=${form=rail}},"
+     "select-architecture{servers=${servers=spread}},verify-graph,"
+     "schedule{policy=priority credit-bytes=${credit-bytes=8192000}}"},
     {"bytescheduler-a2a", "Peng et al., ByteScheduler, SOSP 2019",
      "bucketize{policy=none partition-bytes=${partition-bytes=4096000}}," SEND(
          "flat") ",schedule{policy=priority "
@@ -51,6 +56,11 @@ static constexpr Strategy kStrategies[] = {
     {"ddp", "Li et al., PyTorch Distributed, VLDB 2020",
      "bucketize{policy=ddp first-bytes=${first-bytes=1048576} "
      "cap-bytes=${cap-bytes=26214400}}," SEND("flat") ",schedule{policy=wfbp}"},
+    {"dear", "Zhang et al., DeAR, ICDCS 2023",
+     "bucketize{policy=size cap-bytes=${cap-bytes=25000000}},"
+     "cast-wire{type=${wire=none}},decouple{update=${update=whole} "
+     "form=${form=flat}},verify-graph,schedule{policy=decoupled "
+     "updates=runtime}"},
     {"horovod", "Sergeev and Del Balso, Horovod, 2018",
      "bucketize{policy=cycle cap-bytes=${buffer-bytes=134217728} "
      "cycle-ns=${cycle-ns=1000000}}," SEND("flat") ",schedule{policy=wfbp}"},

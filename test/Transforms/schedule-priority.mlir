@@ -10,7 +10,7 @@
 !t = tensor<1000xf32>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per_s = 1000000000>]
 
-// POLICY: error: expected policy bsp, wfbp or priority, found 'lottery'
+// POLICY: error: expected policy bsp, wfbp, priority or decoupled, found 'lottery'
 // UPDATES: error: expected updates program or runtime, found 'nobody'
 // NEGATIVE: error: expected credit-bytes of at least 0, found -1
 
@@ -25,10 +25,10 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per
 // CHECK-NEXT: %[[P1:.*]]:2 = bagua.split %[[B1]] on comm
 // CHECK-NEXT: %[[R10:.*]] = bagua.all_reduce mean %[[P1]]#0 over [node] on comm
 // CHECK-NEXT: %[[R11:.*]] = bagua.all_reduce mean %[[P1]]#1 over [node] on comm
-// CHECK-NEXT: %[[G1:.*]] = bagua.concat %[[R10]], %[[R11]] on comm
+// CHECK-NEXT: %[[G1:.*]] = bagua.concat %[[R10]], %[[R11]] on update
 // CHECK-NEXT: %[[N1:.*]] = bagua.sgd (%w1) grad %[[G1]] lr {{.*}} on update at ["w1"]
 // CHECK-NEXT: %[[R21:.*]] = bagua.all_reduce mean %[[P2]]#1 over [node] on comm
-// CHECK-NEXT: %[[G2:.*]] = bagua.concat %[[R20]], %[[R21]] on comm
+// CHECK-NEXT: %[[G2:.*]] = bagua.concat %[[R20]], %[[R21]] on update
 // CHECK-NEXT: %[[N2:.*]] = bagua.sgd (%w2) grad %[[G2]] lr {{.*}} on update at ["w2"]
 // CHECK-NEXT: bagua.yield %[[N1]], %[[N2]]
 

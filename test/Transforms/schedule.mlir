@@ -10,7 +10,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
     device #bagua.device<flop_per_s = 1000000000, bytes_per_s = 1000000000, launch_ns = 7>
 
-// POLICY: error: expected policy bsp, wfbp or priority, found 'asap'
+// POLICY: error: expected policy bsp, wfbp, priority or decoupled, found 'asap'
 // TWICE: error: expected a step at graph level, found one with streams
 
 // wfbp: each mean starts as soon as its gradient is there. The program runs its

@@ -52,3 +52,19 @@ bagua.step @train on @farm data [node] (batch %x "x" : !t, param %w1 "w1" : !s, 
   %n3 = bagua.sgd (%w3) grad %r3 lr 0.1 : !t
   bagua.yield %n1, %n2, %n3 : !s, !s, !t
 }
+
+// BytePS: the parts that a reduce_scatter in the node left.
+// SPREAD-LABEL: bagua.step @parts
+// SPREAD: bagua.push mean %{{.*}} over [node] : tensor<20xf32, #{{.*}}> -> tensor<20xf32, #bagua.layout<shard [gpu], server>>
+// SPREAD-NEXT: bagua.pull
+// SPREAD-NEXT: bagua.all_gather %{{.*}} over [gpu]
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>,
+                         #bagua.axis<"gpu", size = 2, latency_ns = 3000, bytes_per_s = 200000000000>] servers_on [node]
+bagua.step @parts on @pod data [node, gpu] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %s = bagua.reduce_scatter mean %g over [gpu] : !t -> tensor<20xf32, #bagua.layout<shard [gpu]>>
+  %a = bagua.all_reduce mean %s over [node] : tensor<20xf32, #bagua.layout<shard [gpu]>>
+  %r = bagua.all_gather %a over [gpu] : tensor<20xf32, #bagua.layout<shard [gpu]>> -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n : !t
+}

@@ -325,8 +325,10 @@ TEST_P(ExecutorTest, PushAndPull) {
 }
 
 /// BytePS: reduce_scatter in the node, then each part to servers in each node.
-TEST(ExecutorServerTest, PushOfShards) {
-  PlanBuilder plan({{"node", 2}, {"gpu", 3}});
+/// In a single node the server's own part needs no communicator, the others do.
+void checkPushOfShards(int nodes) {
+  SCOPED_TRACE(testing::Message() << nodes << " nodes");
+  PlanBuilder plan({{"node", nodes}, {"gpu", 3}});
   plan.plan.cluster->has_colocated_servers = true;
   plan.plan.cluster->server_axes = {0};
   plan.addTensor("g", {100});
@@ -342,11 +344,18 @@ TEST(ExecutorServerTest, PushOfShards) {
   plan.addOp(Opcode::Pull, {served}, {back}, {0});
   plan.addOp(Opcode::AllGather, {back}, {plan.whole(out)}, {1});
   Results results = runSteps(plan);
-  std::vector<Floats> all = allInputs(6, 0, 100);
-  Floats expected =
-      sumOf({sumOf({all[0], all[1], all[2]}), sumOf({all[3], all[4], all[5]})});
-  for (int rank = 0; rank < 6; ++rank)
+  std::vector<Floats> all = allInputs(3 * nodes, 0, 100), inNodes;
+  for (int node = 0; node < nodes; ++node)
+    inNodes.push_back(
+        sumOf({all[3 * node], all[3 * node + 1], all[3 * node + 2]}));
+  Floats expected = sumOf(inNodes);
+  for (int rank = 0; rank < 3 * nodes; ++rank)
     EXPECT_EQ(results[0][rank][out], expected);
+}
+
+TEST(ExecutorServerTest, PushOfShards) {
+  checkPushOfShards(1);
+  checkPushOfShards(2);
 }
 
 /// An update on dedicated servers: the rate is an input that they have too.

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/ServerBalance.h"
 
+#include "bagua/Scheduling/CollectiveCost.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,9 +27,45 @@ int64_t fullest(const std::vector<int64_t> &bytes,
 }
 
 TEST(ServerBalanceTest, LargestFirst) {
-  EXPECT_THAT(balanceServers({3, 7, 2, 6}, 2), ElementsAre(1, 0, 0, 1));
-  EXPECT_THAT(balanceServers({5, 5, 5}, 1), ElementsAre(0, 0, 0));
-  EXPECT_TRUE(balanceServers({}, 3).empty());
+  EXPECT_THAT(balanceServers({3, 7, 2, 6}, {1, 1}), ElementsAre(1, 0, 0, 1));
+  EXPECT_THAT(balanceServers({5, 5, 5}, {1}), ElementsAre(0, 0, 0));
+  EXPECT_TRUE(balanceServers({}, {1, 1, 1}).empty());
+}
+
+TEST(ServerBalanceTest, GivesMoreToServersWithMoreOfTheirLink) {
+  EXPECT_THAT(balanceServers({6, 6, 6, 6}, {3, 1}), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(balanceServers({1, 1}, {0, 1}), ElementsAre(1, 1));
+}
+
+/// Published closed form: with the capacities' shares, all links are full for
+/// the same time, which is the formula's.
+TEST(ServerBalanceTest, CapacitiesReachBytePSsOptimum) {
+  for (int64_t hosts : {2, 3, 4, 8})
+    for (int64_t dedicated = 0; dedicated <= hosts; ++dedicated) {
+      ClusterModel cluster;
+      cluster.axes.push_back({"node", hosts, 0, 1000000000, 1});
+      cluster.dedicatedServers = dedicated;
+      cluster.serversOn = 1;
+      std::vector<int64_t> capacities = serverCapacities(cluster);
+      double all = 0;
+      for (int64_t capacity : capacities)
+        all += static_cast<double>(capacity);
+      const double bytes = 1e9;
+      std::vector<double> linkNs(linkCount(cluster), 0);
+      for (int64_t server = 0; server < cluster.servers(); ++server)
+        for (Collective collective : {Collective::Push, Collective::Pull}) {
+          auto part = static_cast<int64_t>(
+              bytes * static_cast<double>(capacities[server]) / all);
+          for (const LinkUse &use :
+               cheapestCost(cluster, {collective, 1, part, 0, server}).uses)
+            linkNs[use.link] += use.ns;
+        }
+      auto n = static_cast<double>(hosts), k = static_cast<double>(dedicated);
+      double expected = 2 * n * (n - 1) * bytes / (n * n + k * n - 2 * k);
+      EXPECT_NEAR(*std::max_element(linkNs.begin(), linkNs.end()), expected,
+                  1e-6 * expected)
+          << hosts << " hosts, " << dedicated << " dedicated servers";
+    }
 }
 
 TEST(ServerBalanceTest, IsWithinGrahamsBound) {
@@ -48,7 +86,8 @@ TEST(ServerBalanceTest, IsWithinGrahamsBound) {
       if (digit == assignment.size())
         break;
     }
-    int64_t found = fullest(bytes, balanceServers(bytes, servers), servers);
+    std::vector<int64_t> equal(servers, 1);
+    int64_t found = fullest(bytes, balanceServers(bytes, equal), servers);
     auto count = static_cast<double>(servers);
     ASSERT_LE(static_cast<double>(found),
               (4.0 / 3 - 1 / (3 * count)) * static_cast<double>(best) + 1e-9);

@@ -10,7 +10,8 @@
 
 namespace bagua {
 
-/// Whether a value is a gradient, or a bucket, part or cast of gradients alone.
+/// Whether a value is a gradient, or a bucket, part, cast or reduce_scatter of
+/// gradients alone.
 bool isOfGradients(mlir::Value value);
 
 } // namespace bagua

@@ -198,6 +198,51 @@ def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
   ];
 }
 
+def DecouplePass : Pass<"bagua-decouple", "::bagua::StepOp"> {
+  let summary = "Makes a reduce_scatter and an all_gather of each all_reduce";
+  let description = [{
+    The two halves of an all_reduce of gradients can be scheduled apart (DeAR, Zhang
+    et al., ICDCS 2023): the scatter runs beside backward compute, the gather beside
+    the next forward.
+
+    With `update=whole` the gradient is gathered. With `shard` the param is: each
+    rank updates the part it has the gradient of, and the optimizer's moments exist
+    as parts only (ZeRO-1, Rajbhandari et al., SC 2020), so that they take less
+    memory and the update less time. The tensors of a bucket are then laid out so
+    that a rank's part of the bucket is its parts of the tensors. A bucket with an
+    update that isn't sgd or adam, or with moments that something else uses, is
+    gathered as a gradient.
+
+    `form` says whether both halves go over all axes at once or axis by axis.
+
+    With `update=shard`
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node] : tensor<8xf32>
+      %n, %o = bagua.sgd (%w, %m) momentum 0.9 grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n, %o : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32, #bagua.layout<shard [node]>>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.reduce_scatter mean %g over [node] : tensor<8xf32> -> tensor<8xf32, #bagua.layout<shard [node]>>
+      %p = bagua.slice %w : tensor<8xf32> -> tensor<8xf32, #bagua.layout<shard [node]>>
+      %q, %o = bagua.sgd (%p, %m) momentum 0.9 grad %r lr 0.1 : tensor<8xf32, #bagua.layout<shard [node]>>
+      %n = bagua.all_gather %q over [node] : tensor<8xf32, #bagua.layout<shard [node]>> -> tensor<8xf32>
+      bagua.yield %n, %o : tensor<8xf32>, tensor<8xf32, #bagua.layout<shard [node]>>
+    }
+    ```
+  }];
+  let options = [
+    Option<"update", "update", "std::string", "\"whole\"", "whole: gather the gradient; shard: update parts and gather the param">,
+    Option<"form", "form", "std::string", "\"flat\"", "flat, multilevel or cheapest">,
+  ];
+}
+
 def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
   let summary = "Makes all_reduces over several axes of collectives over one after the other";
   let description = [{
@@ -284,7 +329,8 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     backward compute, `priority` in the order of a queue that is played against the
     predicted times: the gradients whose parameters the next forward needs first
     overtake the others, while at most `credit-bytes` are in flight, on up to four
-    streams.
+    streams; `decoupled` like `wfbp`, but gathers and pulls, and what follows them,
+    after all of that, in the order in which the next forward needs them.
 
     With `updates=program`, arithmetic on whole tensors that only the program uses
     (updates, and what leads to them) becomes compute: the program runs its
@@ -318,7 +364,7 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"wfbp\"", "bsp, wfbp or priority">,
+    Option<"policy", "policy", "std::string", "\"wfbp\"", "bsp, wfbp, priority or decoupled">,
     Option<"creditBytes", "credit-bytes", "int64_t", "0", "bytes that may be in flight at once (priority); 0: one message">,
     Option<"updates", "updates", "std::string", "\"program\"", "who runs updates of whole tensors: program or runtime">,
   ];

@@ -20,6 +20,8 @@ llvm::FailureOr<ClusterModel> readClusterModel(ClusterOp cluster);
 
 /// The axes as a set; they exist in the cluster.
 AxisSet readAxes(ClusterOp cluster, AxesAttr axes);
+/// The set by name, in cluster order.
+AxesAttr writeAxes(ClusterOp cluster, AxisSet set);
 
 /// Bytes of whole tensors that an op reads and writes.
 int64_t trafficOf(mlir::Operation *op);

@@ -211,8 +211,14 @@ int64_t bagua::maxLocalCount(int64_t count, LayoutAttr layout,
 }
 
 int64_t bagua::maxLocalBytes(RankedTensorType type, ClusterOp cluster) {
-  return maxLocalCount(getElementCount(type), getLayout(type), cluster) *
-         getElementBytes(type.getElementType());
+  LayoutAttr layout = getLayout(type);
+  int64_t part = maxLocalCount(getElementCount(type), layout, cluster) *
+                 getElementBytes(type.getElementType());
+  if (!layout || layout.getEntries().empty() ||
+      layout.getEntries().back().kind != LayoutEntry::Kind::Server)
+    return part;
+  ArrayRef<LayoutEntry> shards = layout.getEntries().drop_back();
+  return part * partCount(LayoutAttr::get(type.getContext(), shards), cluster);
 }
 
 int64_t bagua::stripedCount(RankedTensorType type, LayoutAttr striped,

@@ -10,6 +10,11 @@ import sys
 from tools import run
 
 SIZES = [(2, 2), (2, 4), (1, 8), (3, 1)]
+# Options that change what a plan is made of.
+VARIANTS = {
+    "dear": ["form=multilevel"],
+    "byteps": ["servers=balanced"],
+}
 # What is asked of servers: none, two hosts of their own, one on each node.
 SERVERS = {"": 0, "servers 2": 2, "servers_on [node]": 0}
 
@@ -49,15 +54,16 @@ def main(export, output):
             # With servers, what runs without them has been seen.
             names = [name for name in allowed if name not in without_servers]
             without_servers = without_servers or allowed
-            for name in names:
+            variants = [(name, options) for name in names for options in ["", *VARIANTS.get(name, [])]]
+            for name, options in variants:
                 for wire in ["none", "f16", "bf16"]:
-                    run("bagua-opt", f"--bagua-strategy={name}{{wire={wire}}}", step, "-o", scheduled)
+                    run("bagua-opt", f"--bagua-strategy={name}{{{options} wire={wire}}}", step, "-o", scheduled)
                     run("bagua-translate", "--export-plan", scheduled, "-o", plan)
-                    report = json.loads(run("bagua-run", plan, f"--ranks={nodes * gpus + dedicated}", "--check",
+                    report = json.loads(run("bagua-run", plan, f"--ranks={nodes * gpus + dedicated}", "--check", "--timeout=60",
                                             "--time-scale=0", "--json"))
                     check = report["check"]
                     if not check["passed"] or check["tensors"] == 0 or (wire != "none") != (check["max_error"] > 1e-5):
-                        sys.exit(f"{name} with {wire} on {nodes} x {gpus} {servers}: {check}")
+                        sys.exit(f"{name} with {options} {wire} on {nodes} x {gpus} {servers}: {check}")
                     count += 1
         print(f"{nodes} x {gpus}: passed", flush=True)
     print(f"{count} plans, all passed")

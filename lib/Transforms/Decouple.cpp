@@ -1,0 +1,357 @@
+//===- Decouple.cpp - bagua-decouple --------------------------------------===//
+//
+// An all_reduce as its two halves, with or without the update between them.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Transforms/Gradients.h"
+#include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/StepModel.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace bagua {
+#define GEN_PASS_DEF_DECOUPLEPASS
+#include "bagua/Transforms/Passes.h.inc"
+} // namespace bagua
+
+using namespace mlir;
+using namespace bagua;
+
+static RankedTensorType tensorTypeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The only user of a value; null where there are more or none.
+static Operation *onlyUserOf(Value value) {
+  return value.hasOneUse() ? *value.getUsers().begin() : nullptr;
+}
+
+namespace {
+/// The scatters of one all_reduce, in order, each over some axes; the gathers
+/// are the same backwards.
+using Phases = SmallVector<AxesAttr, 3>;
+
+/// An all_reduce whose results feed updates alone, each its own.
+struct UpdatedBucket {
+  AllReduceOp reduce;
+  /// Casts around the all_reduce, for the wire; null if there are none.
+  CastOp narrowed, restored;
+  /// What makes the bucket; both null for a tensor alone.
+  ConcatOp concat;
+  SplitOp split;
+  /// In the order of the bucket's tensors.
+  SmallVector<Operation *> updates;
+};
+
+class Decoupler {
+public:
+  Decoupler(StepOp step, const ClusterModel &model, FormSet forms)
+      : step(step), cluster(step.lookupCluster()), model(model), forms(forms) {}
+
+  void run(bool shardsUpdates);
+
+  int64_t halved = 0, sharded = 0;
+
+private:
+  Phases phasesOf(AllReduceOp reduce);
+  LayoutAttr layoutOf(ArrayRef<AxesAttr> phases);
+  Value scatter(OpBuilder &builder, AllReduceOp like, Value value,
+                ArrayRef<AxesAttr> phases);
+  Value gather(OpBuilder &builder, Location location, Value value,
+               ArrayRef<AxesAttr> phases, ArrayAttr names);
+  std::optional<UpdatedBucket> matchUpdated(AllReduceOp reduce);
+  bool canShard(Operation *update, Value gradient);
+  SmallVector<Value> scatterBucket(OpBuilder &builder, UpdatedBucket &bucket,
+                                   ArrayRef<AxesAttr> phases);
+  Value shardUpdate(Operation *update, Value gradient,
+                    ArrayRef<AxesAttr> phases);
+  void gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
+                    ArrayRef<AxesAttr> phases);
+  void shardBucket(UpdatedBucket &bucket);
+  void halve(AllReduceOp reduce);
+
+  StepOp step;
+  ClusterOp cluster;
+  const ClusterModel &model;
+  FormSet forms;
+};
+} // namespace
+
+Phases Decoupler::phasesOf(AllReduceOp reduce) {
+  AxisSet over = readAxes(cluster, reduce.getOver());
+  int64_t bytes = maxLocalBytes(tensorTypeOf(reduce.getInput()), cluster);
+  PricedForm best = cheapestForm(model, bytes, over, forms);
+  if (best.form.kind == FormKind::Flat)
+    return {reduce.getOver()};
+  Phases phases;
+  for (const CollectiveCall &call : expandForm(model, best.form, over, bytes))
+    if (call.collective == Collective::ReduceScatter)
+      phases.push_back(writeAxes(cluster, call.over));
+  return phases;
+}
+
+/// Of what the scatters leave.
+LayoutAttr Decoupler::layoutOf(ArrayRef<AxesAttr> phases) {
+  SmallVector<LayoutEntry> entries;
+  for (AxesAttr over : phases)
+    entries.push_back(LayoutEntry::shard(over));
+  return LayoutAttr::get(step.getContext(), entries);
+}
+
+Value Decoupler::scatter(OpBuilder &builder, AllReduceOp like, Value value,
+                         ArrayRef<AxesAttr> phases) {
+  for (AxesAttr over : phases)
+    value = builder.create<ReduceScatterOp>(
+        like.getLoc(), pushEntry(tensorTypeOf(value), LayoutEntry::shard(over)),
+        like.getKindAttr(), value, over, ArrayAttr(), StringAttr(),
+        ArrayAttr());
+  return value;
+}
+
+/// The last gather's result has the names, if any.
+Value Decoupler::gather(OpBuilder &builder, Location location, Value value,
+                        ArrayRef<AxesAttr> phases, ArrayAttr names) {
+  for (size_t phase = phases.size(); phase-- > 0;)
+    value = builder.create<AllGatherOp>(
+        location,
+        popEntry(tensorTypeOf(value), LayoutEntry::shard(phases[phase])), value,
+        phases[phase], phase == 0 ? names : ArrayAttr(), StringAttr(),
+        ArrayAttr());
+  return value;
+}
+
+void Decoupler::halve(AllReduceOp reduce) {
+  OpBuilder builder(reduce);
+  Phases phases = phasesOf(reduce);
+  Value parts = scatter(builder, reduce, reduce.getInput(), phases);
+  reduce.getOutput().replaceAllUsesWith(
+      gather(builder, reduce.getLoc(), parts, phases, reduce.getNamesAttr()));
+  reduce.erase();
+  ++halved;
+}
+
+//===----------------------------------------------------------------------===//
+// Updates on shards
+//===----------------------------------------------------------------------===//
+
+/// Whether the update of a whole param may be done part by part: its moments
+/// belong to it alone, so that they may be parts for good.
+bool Decoupler::canShard(Operation *update, Value gradient) {
+  if (!isa_and_nonnull<SgdOp, AdamOp>(update) ||
+      update->getOperand(update->getNumResults()) != gradient)
+    return false;
+  for (unsigned i = 0; i < update->getNumResults(); ++i) {
+    auto state = dyn_cast<BlockArgument>(update->getOperand(i));
+    if (!state || getLayout(tensorTypeOf(state)))
+      return false;
+    if (i == 0)
+      continue;
+    auto yield = dyn_cast_or_null<YieldOp>(onlyUserOf(update->getResult(i)));
+    if (!state.hasOneUse() || !yield)
+      return false;
+    unsigned position =
+        update->getResult(i).getUses().begin()->getOperandNumber();
+    ArgumentAttr info = step.getArgument(state.getArgNumber());
+    if (step.getStateArguments()[position] != state.getArgNumber() ||
+        info.getRole() != Role::Optimizer || info.getPlace())
+      return false;
+  }
+  return true;
+}
+
+std::optional<UpdatedBucket> Decoupler::matchUpdated(AllReduceOp reduce) {
+  UpdatedBucket bucket;
+  bucket.reduce = reduce;
+  if (reduce.getNamesAttr())
+    return std::nullopt;
+  Value from = reduce.getInput(), to = reduce.getOutput();
+  if (auto cast = from.getDefiningOp<CastOp>(); cast && from.hasOneUse())
+    if (auto back = dyn_cast_or_null<CastOp>(onlyUserOf(to))) {
+      bucket.narrowed = cast;
+      bucket.restored = back;
+      from = cast.getInput();
+      to = back.getOutput();
+    }
+  SmallVector<Value> gradients{to};
+  if (auto split = dyn_cast_or_null<SplitOp>(onlyUserOf(to))) {
+    bucket.split = split;
+    bucket.concat = from.getDefiningOp<ConcatOp>();
+    if (!bucket.concat || bucket.concat.getStriped() || split.getStriped() ||
+        !from.hasOneUse() ||
+        bucket.concat->getOperandTypes() != split->getResultTypes())
+      return std::nullopt;
+    gradients.assign(split->result_begin(), split->result_end());
+  }
+  for (Value gradient : gradients) {
+    Operation *update = onlyUserOf(gradient);
+    if (!canShard(update, gradient))
+      return std::nullopt;
+    bucket.updates.push_back(update);
+  }
+  return bucket;
+}
+
+/// Each tensor's part of the reduced gradient.
+SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
+                                            UpdatedBucket &bucket,
+                                            ArrayRef<AxesAttr> phases) {
+  Location location = bucket.reduce.getLoc();
+  LayoutAttr layout = layoutOf(phases);
+  auto castTo = [&](Value value, Type element) -> Value {
+    auto type = tensorTypeOf(value);
+    return builder.create<CastOp>(
+        location,
+        RankedTensorType::get(type.getShape(), element, type.getEncoding()),
+        value, StringAttr(), ArrayAttr());
+  };
+  Value value =
+      bucket.narrowed ? bucket.narrowed.getInput() : bucket.reduce.getInput();
+  Type element = tensorTypeOf(value).getElementType();
+  if (bucket.concat) {
+    int64_t count = 0;
+    for (Value input : bucket.concat.getInputs())
+      count += stripedCount(tensorTypeOf(input), layout, cluster);
+    value = builder.create<ConcatOp>(
+        location, RankedTensorType::get({count}, element),
+        bucket.concat.getInputs(), layout, StringAttr(), ArrayAttr());
+  }
+  if (bucket.narrowed)
+    value = castTo(
+        value, tensorTypeOf(bucket.narrowed->getResult(0)).getElementType());
+  value = scatter(builder, bucket.reduce, value, phases);
+  if (bucket.narrowed)
+    value = castTo(value, element);
+  if (!bucket.concat)
+    return {value};
+  SmallVector<Type> parts;
+  for (Type type : bucket.split->getResultTypes())
+    parts.push_back(withLayout(cast<RankedTensorType>(type), layout));
+  auto split = builder.create<SplitOp>(location, parts, value, layout,
+                                       StringAttr(), ArrayAttr());
+  return SmallVector<Value>(split->result_begin(), split->result_end());
+}
+
+/// The same update of the rank's part. Returns the new part of the param.
+Value Decoupler::shardUpdate(Operation *update, Value gradient,
+                             ArrayRef<AxesAttr> phases) {
+  OpBuilder builder(update);
+  LayoutAttr layout = layoutOf(phases);
+  Value param = update->getOperand(0);
+  for (AxesAttr over : phases)
+    param = builder.create<SliceOp>(
+        update->getLoc(),
+        pushEntry(tensorTypeOf(param), LayoutEntry::shard(over)), param,
+        StringAttr(), ArrayAttr());
+  Operation *sharded = builder.clone(*update);
+  sharded->setOperand(0, param);
+  sharded->setOperand(update->getNumResults(), gradient);
+  for (OpResult result : sharded->getResults()) {
+    unsigned index = result.getResultNumber();
+    result.setType(withLayout(tensorTypeOf(result), layout));
+    if (index == 0)
+      continue;
+    // Moments are parts from the first step on.
+    sharded->getOperand(index).setType(result.getType());
+    update->getResult(index).replaceAllUsesWith(result);
+  }
+  return sharded->getResult(0);
+}
+
+/// Makes the params whole again.
+void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
+                             ArrayRef<AxesAttr> phases) {
+  OpBuilder builder(bucket.updates.back());
+  Location location = bucket.reduce.getLoc();
+  LayoutAttr layout = layoutOf(phases);
+  SmallVector<Value> params;
+  if (!bucket.concat) {
+    params.push_back(
+        gather(builder, location, shards.front(), phases, ArrayAttr()));
+  } else {
+    SmallVector<Type> types;
+    int64_t count = 0;
+    for (Operation *update : bucket.updates) {
+      auto type = tensorTypeOf(update->getResult(0));
+      types.push_back(type);
+      count += stripedCount(type, layout, cluster);
+    }
+    auto element = tensorTypeOf(shards.front()).getElementType();
+    Value value = builder.create<ConcatOp>(
+        location, RankedTensorType::get({count}, element, layout), shards,
+        layout, StringAttr(), ArrayAttr());
+    value = gather(builder, location, value, phases, ArrayAttr());
+    auto split = builder.create<SplitOp>(location, types, value, layout,
+                                         StringAttr(), ArrayAttr());
+    params.assign(split->result_begin(), split->result_end());
+  }
+  for (auto [update, param] : llvm::zip_equal(bucket.updates, params))
+    update->getResult(0).replaceAllUsesWith(param);
+}
+
+void Decoupler::shardBucket(UpdatedBucket &bucket) {
+  Phases phases = phasesOf(bucket.reduce);
+  OpBuilder builder(bucket.reduce);
+  SmallVector<Value> gradients = scatterBucket(builder, bucket, phases);
+  SmallVector<Value> shards;
+  for (auto [update, gradient] : llvm::zip_equal(bucket.updates, gradients))
+    shards.push_back(shardUpdate(update, gradient, phases));
+  gatherParams(bucket, shards, phases);
+  for (Operation *update : bucket.updates)
+    update->erase();
+  for (Operation *op :
+       {bucket.split.getOperation(), bucket.restored.getOperation(),
+        bucket.reduce.getOperation(), bucket.narrowed.getOperation(),
+        bucket.concat.getOperation()})
+    if (op)
+      op->erase();
+  ++sharded;
+}
+
+void Decoupler::run(bool shardsUpdates) {
+  for (AllReduceOp reduce :
+       llvm::to_vector(step.getBody().front().getOps<AllReduceOp>())) {
+    if (getLayout(tensorTypeOf(reduce.getInput())) || reduce.getCodecAttr() ||
+        !isOfGradients(reduce.getInput()))
+      continue;
+    if (std::optional<UpdatedBucket> bucket =
+            shardsUpdates ? matchUpdated(reduce) : std::nullopt)
+      shardBucket(*bucket);
+    else
+      halve(reduce);
+  }
+  sortTopologically(step);
+}
+
+namespace {
+struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
+  using DecouplePassBase::DecouplePassBase;
+
+  void runOnOperation() override {
+    StepOp step = getOperation();
+    if (update != "whole" && update != "shard") {
+      step.emitError() << "expected update whole or shard, found '" << update
+                       << "'";
+      return signalPassFailure();
+    }
+    FormSet halves = formBit(FormKind::Flat) | formBit(FormKind::Multilevel);
+    std::optional<FormSet> forms = parseForms(form.getValue());
+    if (!forms || !(*forms & halves)) {
+      step.emitError() << "expected form flat, multilevel or cheapest, found '"
+                       << form << "'";
+      return signalPassFailure();
+    }
+    FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
+    if (failed(model))
+      return signalPassFailure();
+    Decoupler decoupler(step, *model, *forms & halves);
+    decoupler.run(update == "shard");
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(),
+                  llvm::json::Object{{"halved", decoupler.halved},
+                                     {"updated_between", decoupler.sharded}});
+  }
+};
+} // namespace
