@@ -77,7 +77,7 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
     cluster = readClusterModel(step->lookupCluster());
   FailureOr<StepTasks> tasks = failure();
   if (succeeded(cluster))
-    tasks = readTasks(*step);
+    tasks = readTasks(*step, *cluster);
   if (failed(tasks)) {
     refuse();
     return prediction;

@@ -91,65 +91,30 @@ int64_t bagua::trafficOf(Operation *op) {
 }
 
 namespace {
-class TaskReader {
+class GraphReader {
 public:
-  TaskReader(StepOp step, const ClusterModel &model)
+  GraphReader(StepOp step, const ClusterModel &model)
       : step(step), cluster(step.lookupCluster()), model(model), block(step) {}
 
-  FailureOr<StepTasks> read();
+  FailureOr<StepGraph> read();
 
 private:
-  LogicalResult readOp(size_t index);
-  int32_t streamOf(StepOpInterface op);
-  std::vector<TaskDependency> readDependencies(Operation *op);
+  FailureOr<StepGraphOp> readOp(Operation *op);
   FailureOr<CollectiveCall> readCall(Operation *op);
   int64_t movedBytes(Operation *op);
   double localNs(int64_t bytes) const;
   int64_t bytesOf(Value value) {
     return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
   }
-  PlaceAttr placeOf(Value value);
 
   StepOp step;
   ClusterOp cluster;
   const ClusterModel &model;
   BlockOrder block;
-  /// Program and runtime share no stream.
-  llvm::MapVector<std::pair<StringAttr, int>, int32_t> streams;
-  /// What the argument holds in the next step.
-  llvm::DenseMap<Value, Value> yielded;
-  StepTasks result;
 };
 } // namespace
 
-int32_t TaskReader::streamOf(StepOpInterface op) {
-  auto key = std::make_pair(op.getStreamAttr(), int(op.isRunByProgram()));
-  auto [entry, isNew] =
-      streams.insert({key, static_cast<int32_t>(streams.size())});
-  if (isNew) {
-    StreamModel &stream = result.graph.streams.emplace_back();
-    stream.name = key.first.str();
-    stream.isCompute = key.second;
-  }
-  return entry->second;
-}
-
-std::vector<TaskDependency> TaskReader::readDependencies(Operation *op) {
-  std::vector<TaskDependency> dependencies;
-  for (Value operand : op->getOperands()) {
-    int32_t stepsBack = 0;
-    // What the previous step yielded; a state that it left alone is there.
-    if (auto found = yielded.find(operand); found != yielded.end()) {
-      operand = found->second;
-      stepsBack = 1;
-    }
-    if (std::optional<size_t> from = block.definitionOf(operand))
-      dependencies.push_back({static_cast<int32_t>(*from), stepsBack});
-  }
-  return dependencies;
-}
-
-FailureOr<CollectiveCall> TaskReader::readCall(Operation *op) {
+FailureOr<CollectiveCall> GraphReader::readCall(Operation *op) {
   using Kind = std::pair<Collective, Value>;
   // The collective, and the value that is whole over its axes.
   auto [collective, whole] =
@@ -207,9 +172,11 @@ FailureOr<CollectiveCall> TaskReader::readCall(Operation *op) {
   return call;
 }
 
-PlaceAttr TaskReader::placeOf(Value value) {
+static PlaceAttr placeOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return step.getArgument(argument.getArgNumber()).getPlace();
+    return cast<StepOp>(argument.getOwner()->getParentOp())
+        .getArgument(argument.getArgNumber())
+        .getPlace();
   auto places = cast<StepOpInterface>(value.getDefiningOp()).getPlacesAttr();
   return places
              ? cast<PlaceAttr>(places[cast<OpResult>(value).getResultNumber()])
@@ -218,7 +185,7 @@ PlaceAttr TaskReader::placeOf(Value value) {
 
 /// Bytes that a local op reads and writes. A bucket whose tensors lie in it
 /// already moves nothing; before there are places, all do.
-int64_t TaskReader::movedBytes(Operation *op) {
+int64_t GraphReader::movedBytes(Operation *op) {
   if (isa<AfterOp>(op))
     return 0;
   int64_t bytes = 0;
@@ -249,7 +216,7 @@ int64_t TaskReader::movedBytes(Operation *op) {
   return bytes;
 }
 
-double TaskReader::localNs(int64_t bytes) const {
+double GraphReader::localNs(int64_t bytes) const {
   if (bytes == 0 || model.memoryBytesPerS == 0)
     return 0;
   return static_cast<double>(model.launchNs) +
@@ -257,70 +224,122 @@ double TaskReader::localNs(int64_t bytes) const {
              static_cast<double>(model.memoryBytesPerS);
 }
 
-LogicalResult TaskReader::readOp(size_t index) {
-  Operation *op = block[index];
+FailureOr<StepGraphOp> GraphReader::readOp(Operation *op) {
   auto stepOp = cast<StepOpInterface>(op);
-  Task task;
-  task.stream = streamOf(stepOp);
-  std::vector<LinkUse> uses;
+  StepGraphOp result;
+  result.makesGradient = llvm::any_of(op->getResults(), getGradientParam);
   if (auto compute = dyn_cast<ComputeOp>(op)) {
-    task.fixedNs = static_cast<double>(compute.getCostNs().value_or(0));
-  } else if (stepOp.getGroupAxes()) {
+    result.ns = static_cast<double>(compute.getCostNs().value_or(0));
+    return result;
+  }
+  if (stepOp.getGroupAxes()) {
+    result.kind = StepOpKind::Collective;
     FailureOr<CollectiveCall> call = readCall(op);
     if (failed(call))
       return failure();
-    CollectiveCost cost = cheapestCost(model, *call);
-    task.fixedNs = cost.latencyNs + static_cast<double>(model.launchNs);
-    task.bytes = call->bytes;
-    uses = std::move(cost.uses);
-    result.bytesSent += cost.bytesSent;
-  } else {
-    for (Type type : op->getResultTypes())
-      if (!isa<RankedTensorType>(type))
-        return op->emitOpError("can't be priced yet: encoded values have no "
-                               "cost so far");
-    task.fixedNs = localNs(movedBytes(op));
+    result.call = *call;
+    return result;
   }
-  result.graph.add(task, uses, readDependencies(op));
-  result.ops.push_back(op);
-  return success();
+  result.kind = StepOpKind::Local;
+  if (isa<SgdOp, AdamOp, AdamApplyOp>(op)) {
+    result.kind = StepOpKind::Update;
+    result.writtenOperand = static_cast<int32_t>(op->getNumResults());
+  }
+  for (Type type : op->getResultTypes())
+    if (!isa<RankedTensorType>(type))
+      return op->emitOpError("can't be priced yet: encoded values have no "
+                             "cost so far");
+  result.ns = localNs(movedBytes(op));
+  return result;
 }
 
-FailureOr<StepTasks> TaskReader::read() {
-  if (!step.isScheduled())
-    return step.emitError("expected a scheduled step, found one without "
-                          "streams");
-  for (auto [value, index] :
-       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
-    yielded[step.getBody().getArgument(index)] = value;
-  result.graph.links.assign(linkCount(model), LinkSharing::Fair);
-  result.graph.communicationSlowdown = model.communicationSlowdown;
-  for (size_t index = 0; index < block.size(); ++index)
-    if (failed(readOp(index)))
-      return failure();
+FailureOr<StepGraph> GraphReader::read() {
   if (block.size() == 0)
     return step.emitError("expected a step with ops, found none");
+  StepGraph graph;
+  for (Operation *op : block) {
+    FailureOr<StepGraphOp> entry = readOp(op);
+    if (failed(entry))
+      return failure();
+    std::vector<int32_t> operands;
+    for (Value operand : op->getOperands()) {
+      std::optional<size_t> from = block.definitionOf(operand);
+      operands.push_back(
+          from ? static_cast<int32_t>(*from)
+               : StepGraph::state(static_cast<int32_t>(
+                     cast<BlockArgument>(operand).getArgNumber())));
+    }
+    graph.add(*entry, operands);
+  }
+  graph.yields.assign(step.getBody().getNumArguments(), -1);
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (std::optional<size_t> from = block.definitionOf(value))
+      graph.yields[index] = static_cast<int32_t>(*from);
+  return graph;
+}
+
+FailureOr<StepGraph> bagua::readGraph(StepOp step, const ClusterModel &model) {
+  return GraphReader(step, model).read();
+}
+
+/// As the step says.
+static StepSchedule readSchedule(StepOp step) {
+  StepSchedule schedule;
+  BlockOrder block(step);
+  // Program and runtime share no stream.
+  llvm::MapVector<std::pair<StringAttr, int>, int32_t> numbers;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    auto stepOp = cast<StepOpInterface>(op);
+    auto [entry, isNew] =
+        numbers.insert({{stepOp.getStreamAttr(), int(stepOp.isRunByProgram())},
+                        static_cast<int32_t>(schedule.streams.size())});
+    if (isNew)
+      schedule.streams.push_back(
+          {stepOp.getStreamAttr().str(), stepOp.isRunByProgram()});
+    schedule.streamOf.push_back(entry->second);
+    schedule.order.push_back(static_cast<int32_t>(index));
+  }
+  return schedule;
+}
+
+static int64_t arenaBytesOf(StepOp step) {
+  ClusterOp cluster = step.lookupCluster();
   llvm::MapVector<StringAttr, int64_t> arenas;
   auto touch = [&](Value value) {
     PlaceAttr place = placeOf(value);
     if (place && place.getKind() == PlaceKind::Arena)
-      arenas[place.getName()] =
-          std::max(arenas[place.getName()], place.getOffset() + bytesOf(value));
+      arenas[place.getName()] = std::max(
+          arenas[place.getName()],
+          place.getOffset() +
+              maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster));
   };
   for (BlockArgument argument : step.getBody().getArguments())
     touch(argument);
-  for (Operation *op : block)
-    llvm::for_each(op->getResults(), touch);
+  for (Operation &op : step.getBody().front().without_terminator())
+    llvm::for_each(op.getResults(), touch);
+  int64_t total = 0;
   for (auto &[name, bytes] : arenas)
-    result.arenaBytes += bytes;
-  return std::move(result);
+    total += bytes;
+  return total;
 }
 
-FailureOr<StepTasks> bagua::readTasks(StepOp step) {
-  FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
-  if (failed(model))
+FailureOr<StepTasks> bagua::readTasks(StepOp step, const ClusterModel &model) {
+  if (!step.isScheduled())
+    return step.emitError("expected a scheduled step, found one without "
+                          "streams");
+  FailureOr<StepGraph> graph = readGraph(step, model);
+  if (failed(graph))
     return failure();
-  return TaskReader(step, *model).read();
+  CollectivePrices prices(model);
+  StepTaskGraph tasks = tasksOf(*graph, readSchedule(step), prices);
+  StepTasks result;
+  result.graph = std::move(tasks.graph);
+  result.bytesSent = tasks.bytesSent;
+  result.arenaBytes = arenaBytesOf(step);
+  for (Operation &op : step.getBody().front().without_terminator())
+    result.ops.push_back(&op);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,7 +11,7 @@
 #include "bagua/Dialect/Bagua/Bagua.h"
 #include "bagua/Scheduling/CollectiveCost.h"
 #include "bagua/Scheduling/LowerBound.h"
-#include "bagua/Scheduling/TaskGraph.h"
+#include "bagua/Scheduling/StepGraph.h"
 
 namespace bagua {
 
@@ -26,6 +26,11 @@ AxesAttr writeAxes(ClusterOp cluster, AxisSet set);
 /// Bytes of whole tensors that an op reads and writes.
 int64_t trafficOf(mlir::Operation *op);
 
+/// A step at any level, op by op in block order; states are the arguments. What
+/// placement has made free costs nothing. Emits an error for what can't be
+/// priced: an encoded value.
+llvm::FailureOr<StepGraph> readGraph(StepOp step, const ClusterModel &model);
+
 /// A scheduled step and the op of each of its tasks.
 struct StepTasks {
   TaskGraph graph;
@@ -37,9 +42,8 @@ struct StepTasks {
 };
 
 /// Tasks in block order; waits are operands, also from the previous step. Emits
-/// an error for what can't be priced: a step that isn't scheduled, an encoded
-/// value.
-llvm::FailureOr<StepTasks> readTasks(StepOp step);
+/// an error for a step that isn't scheduled, and for what readGraph refuses.
+llvm::FailureOr<StepTasks> readTasks(StepOp step, const ClusterModel &model);
 
 /// What a graph-level step leaves to decide, after bagua-relax: its compute and
 /// its gradients' all_reduces.

@@ -1,0 +1,81 @@
+//===- StepGraph.cpp - One step's ops as index arrays ---------------------===//
+//
+// Construction, prices, and the way to the simulator.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/StepGraph.h"
+
+#include <cassert>
+
+using namespace bagua;
+
+int32_t StepGraph::add(const StepGraphOp &op,
+                       const std::vector<int32_t> &opOperands) {
+  ops.push_back(op);
+  operands.insert(operands.end(), opOperands.begin(), opOperands.end());
+  firstOperand.push_back(static_cast<int32_t>(operands.size()));
+  return size() - 1;
+}
+
+const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
+  auto [entry, isNew] = known.try_emplace(std::make_tuple(
+      call.collective, call.over, call.bytes, call.roots, call.server));
+  if (isNew)
+    entry->second = cheapestCost(cluster, call);
+  return entry->second;
+}
+
+StepTaskGraph bagua::tasksOf(const StepGraph &step,
+                             const StepSchedule &schedule,
+                             CollectivePrices &prices) {
+  const ClusterModel &cluster = prices.getCluster();
+  StepTaskGraph result;
+  TaskGraph &graph = result.graph;
+  graph.links.assign(linkCount(cluster), LinkSharing::Fair);
+  graph.communicationSlowdown = cluster.communicationSlowdown;
+  for (const StepSchedule::Stream &stream : schedule.streams) {
+    graph.streams.emplace_back();
+    graph.streams.back().name = stream.name;
+    graph.streams.back().isCompute = stream.isProgram;
+  }
+  std::vector<const StepSchedule::Delay *> delayOf(step.size(), nullptr);
+  for (const StepSchedule::Delay &delay : schedule.delays)
+    delayOf[delay.op] = &delay;
+  std::vector<int32_t> taskOf(step.size());
+  for (size_t i = 0; i < schedule.order.size(); ++i)
+    taskOf[schedule.order[i]] = static_cast<int32_t>(i);
+
+  static const std::vector<LinkUse> kNoUses;
+  std::vector<TaskDependency> dependencies;
+  for (int32_t op : schedule.order) {
+    Task task;
+    task.stream = schedule.streamOf[op];
+    task.fixedNs = step[op].ns;
+    const std::vector<LinkUse> *uses = &kNoUses;
+    if (step[op].kind == StepOpKind::Collective) {
+      const CollectiveCost &cost = prices.of(step[op].call);
+      task.fixedNs = cost.latencyNs + static_cast<double>(cluster.launchNs);
+      task.bytes = step[op].call.bytes;
+      uses = &cost.uses;
+      result.bytesSent += cost.bytesSent;
+    }
+    dependencies.clear();
+    for (const int32_t *operand = step.operandsBegin(op);
+         operand != step.operandsEnd(op); ++operand) {
+      if (!StepGraph::isState(*operand)) {
+        dependencies.push_back({taskOf[*operand], 0});
+        continue;
+      }
+      // What the previous step left; a state that it left alone is there.
+      int32_t from = step.yields[StepGraph::stateOf(*operand)];
+      if (from >= 0)
+        dependencies.push_back({taskOf[from], 1});
+    }
+    if (delayOf[op])
+      for (int32_t after : delayOf[op]->after)
+        dependencies.push_back({taskOf[after], 0});
+    graph.add(task, *uses, dependencies);
+  }
+  assert(!graph.check());
+  return result;
+}
