@@ -15,6 +15,14 @@ int64_t ClusterModel::groupSize(AxisSet set) const {
   return size;
 }
 
+double ClusterModel::memoryNs(int64_t bytes) const {
+  if (bytes == 0 || memoryBytesPerS == 0)
+    return 0;
+  return static_cast<double>(launchNs) +
+         static_cast<double>(bytes) * 1e9 /
+             static_cast<double>(memoryBytesPerS);
+}
+
 std::optional<std::string> ClusterModel::check() const {
   if (axes.empty() || axes.size() > 16)
     return "expected 1 to 16 axes, found " + std::to_string(axes.size());

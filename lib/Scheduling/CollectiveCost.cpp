@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/CollectiveCost.h"
 
+#include "bagua/Support/Parts.h"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -17,7 +19,8 @@ static constexpr std::array<std::string_view, 10> kCollectiveNames = {
 static constexpr std::array<std::string_view, 5> kAlgorithmNames = {
     "ring", "tree", "halving_doubling", "direct", "measured"};
 static constexpr std::array<std::string_view, kFormKindCount> kFormNames = {
-    "flat", "leader", "rail", "multilevel"};
+    "flat",   "leader",  "rail",        "multilevel",
+    "halves", "servers", "rail-servers"};
 
 std::string_view bagua::collectiveName(Collective collective) {
   return kCollectiveNames[static_cast<size_t>(collective)];
@@ -40,9 +43,14 @@ std::optional<FormKind> bagua::parseForm(std::string_view name) {
 
 std::optional<FormSet> bagua::parseForms(std::string_view word) {
   if (word == "cheapest")
-    return kAllForms;
+    return kHierarchyForms;
   std::optional<FormKind> form = parseForm(word);
   return form ? std::optional(formBit(*form)) : std::nullopt;
+}
+
+std::string_view bagua::formNames() {
+  return "flat, leader, rail, multilevel, halves, servers, rail-servers or "
+         "cheapest";
 }
 
 double CollectiveCost::ns() const {
@@ -407,15 +415,15 @@ CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
 //===----------------------------------------------------------------------===//
 
 /// What a rank has of `bytes` after they are cut over some axes.
-static int64_t partOf(const ClusterModel &cluster, int64_t bytes,
-                      AxisSet axes) {
-  int64_t size = cluster.groupSize(axes);
-  return (bytes + size - 1) / size;
+static int64_t partOf(const ClusterModel &cluster, int64_t bytes, AxisSet axes,
+                      int64_t elementBytes) {
+  return partSize(bytes / elementBytes, cluster.groupSize(axes)) * elementBytes;
 }
 
 std::vector<CollectiveCall> bagua::expandForm(const ClusterModel &cluster,
                                               const AllReduceForm &form,
-                                              AxisSet over, int64_t bytes) {
+                                              AxisSet over, int64_t bytes,
+                                              int64_t elementBytes) {
   AxisSet inner = form.inner, outer = over & ~form.inner;
   switch (form.kind) {
   case FormKind::Flat:
@@ -426,7 +434,8 @@ std::vector<CollectiveCall> bagua::expandForm(const ClusterModel &cluster,
             {Collective::Broadcast, inner, bytes}};
   case FormKind::Rail:
     return {{Collective::ReduceScatter, inner, bytes},
-            {Collective::AllReduce, outer, partOf(cluster, bytes, inner)},
+            {Collective::AllReduce, outer,
+             partOf(cluster, bytes, inner, elementBytes)},
             {Collective::AllGather, inner, bytes}};
   case FormKind::Multilevel: {
     std::vector<CollectiveCall> scatters;
@@ -434,7 +443,7 @@ std::vector<CollectiveCall> bagua::expandForm(const ClusterModel &cluster,
       if (has(over, axis)) {
         AxisSet set = AxisSet(1) << axis;
         scatters.push_back({Collective::ReduceScatter, set, bytes});
-        bytes = partOf(cluster, bytes, set);
+        bytes = partOf(cluster, bytes, set, elementBytes);
       }
     std::vector<CollectiveCall> calls = scatters;
     for (size_t i = scatters.size(); i-- > 0;) {
@@ -442,6 +451,18 @@ std::vector<CollectiveCall> bagua::expandForm(const ClusterModel &cluster,
       calls.back().collective = Collective::AllGather;
     }
     return calls;
+  }
+  case FormKind::Halves:
+    return {{Collective::ReduceScatter, over, bytes},
+            {Collective::AllGather, over, bytes}};
+  case FormKind::Servers:
+    return {{Collective::Push, over, bytes}, {Collective::Pull, over, bytes}};
+  case FormKind::RailServers: {
+    int64_t part = partOf(cluster, bytes, inner, elementBytes);
+    return {{Collective::ReduceScatter, inner, bytes},
+            {Collective::Push, outer, part},
+            {Collective::Pull, outer, part},
+            {Collective::AllGather, inner, bytes}};
   }
   }
   return {};
@@ -453,8 +474,11 @@ PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
   std::vector<AllReduceForm> forms;
   if (allowed & formBit(FormKind::Flat))
     forms.push_back({FormKind::Flat, 0});
-  for (FormKind kind : {FormKind::Leader, FormKind::Rail})
-    if (allowed & formBit(kind))
+  bool hasServers = cluster.servers() > 0;
+  for (FormKind kind :
+       {FormKind::Leader, FormKind::Rail, FormKind::RailServers})
+    if (allowed & formBit(kind) &&
+        (kind != FormKind::RailServers || hasServers))
       // The inner axes are a suffix of those in the group.
       for (int cut = cluster.axisCount() - 1; cut > 0; --cut) {
         AxisSet inner = over >> cut << cut;
@@ -463,6 +487,13 @@ PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
       }
   if (allowed & formBit(FormKind::Multilevel) && (over & (over - 1)) != 0)
     forms.push_back({FormKind::Multilevel, 0});
+  if (allowed & formBit(FormKind::Halves))
+    forms.push_back({FormKind::Halves, 0});
+  // Behind a reduce_scatter over nothing there are just servers.
+  if (hasServers &&
+      (allowed & formBit(FormKind::Servers) ||
+       (allowed & formBit(FormKind::RailServers) && (over & (over - 1)) == 0)))
+    forms.push_back({FormKind::Servers, 0});
   if (forms.empty())
     forms.push_back({FormKind::Flat, 0});
   std::optional<PricedForm> best;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <queue>
 #include <tuple>
 
@@ -65,7 +66,14 @@ struct StreamState {
   int32_t last = -1;
   int64_t lastStep = 0;
   double freeNs = 0;
-  double busyNs = 0;
+  /// Until it was last idle, and since when it isn't.
+  double busyNs = 0, busySinceNs = 0;
+  /// One of its tasks may be able to start.
+  bool isChanged = true;
+
+  double busyUntil(double now) const {
+    return inFlight > 0 ? busyNs + now - busySinceNs : busyNs;
+  }
 };
 
 class Simulator {
@@ -90,7 +98,22 @@ private:
 
   StepState &stateOf(int64_t step) { return window[step % kWindow]; }
 
+  void mergeLinks();
+  const LinkUse *usesBegin(int32_t task) const {
+    return uses.data() + firstUse[task];
+  }
+  const LinkUse *usesEnd(int32_t task) const {
+    return uses.data() + firstUse[task + 1];
+  }
+
   const TaskGraph &graph;
+  /// Links that every task uses alike (those of servers that share a tensor
+  /// evenly) are one: by link, its class; and the uses of these, as parts of
+  /// the task's stretch alone.
+  std::vector<int32_t> classOf;
+  std::vector<LinkSharing> sharings;
+  std::vector<LinkUse> uses;
+  std::vector<int32_t> firstUse;
   std::vector<StreamState> streams;
   StepState window[kWindow];
   /// For each task those that wait for it, with the distance in steps.
@@ -115,7 +138,7 @@ private:
   std::vector<std::vector<double>> linkSnapshots, streamSnapshots;
   // Scratch of shareLinks.
   std::vector<double> load, used;
-  std::vector<char> isFrozen;
+  std::vector<ActiveTask *> growing;
   /// The stretch of each flow alone: the most of its uses.
   std::vector<double> aloneNs;
 };
@@ -124,8 +147,11 @@ private:
 Simulator::Simulator(const TaskGraph &taskGraph)
     : graph(taskGraph), streams(taskGraph.streams.size()),
       firstSuccessor(taskGraph.size() + 1, 0), previous(taskGraph.size()),
-      linkBusyNs(graph.links.size()), load(graph.links.size()),
-      used(graph.links.size()), aloneNs(taskGraph.size()) {
+      aloneNs(taskGraph.size()) {
+  mergeLinks();
+  linkBusyNs.assign(sharings.size(), 0);
+  load.assign(sharings.size(), 0);
+  used.assign(sharings.size(), 0);
   bool hasCompute = false;
   for (int32_t task = 0; task < graph.size(); ++task) {
     streams[graph[task].stream].tasks.push_back(task);
@@ -137,8 +163,10 @@ Simulator::Simulator(const TaskGraph &taskGraph)
     for (auto *on = graph.dependenciesBegin(task);
          on != graph.dependenciesEnd(task); ++on)
       ++firstSuccessor[on->task + 1];
-    for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
-      aloneNs[task] = std::max(aloneNs[task], use->ns);
+    for (int32_t i = firstUse[task]; i < firstUse[task + 1]; ++i)
+      aloneNs[task] = std::max(aloneNs[task], uses[i].ns);
+    for (int32_t i = firstUse[task]; i < firstUse[task + 1]; ++i)
+      uses[i].ns /= aloneNs[task];
   }
   for (int32_t task = 0; task < graph.size(); ++task)
     firstSuccessor[task + 1] += firstSuccessor[task];
@@ -148,6 +176,33 @@ Simulator::Simulator(const TaskGraph &taskGraph)
     for (auto *on = graph.dependenciesBegin(task);
          on != graph.dependenciesEnd(task); ++on)
       successors[filled[on->task]++] = {task, on->stepsBack};
+}
+
+void Simulator::mergeLinks() {
+  using Column = std::vector<std::pair<int32_t, double>>;
+  std::vector<Column> columns(graph.links.size());
+  for (int32_t task = 0; task < graph.size(); ++task)
+    for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
+      if (use->ns > 0)
+        columns[use->link].emplace_back(task, use->ns);
+  std::map<std::pair<LinkSharing, Column>, int32_t> classes;
+  std::vector<bool> isFirst;
+  for (size_t link = 0; link < columns.size(); ++link) {
+    auto [entry, isNew] =
+        classes.try_emplace({graph.links[link], std::move(columns[link])},
+                            static_cast<int32_t>(classes.size()));
+    classOf.push_back(entry->second);
+    isFirst.push_back(isNew);
+    if (isNew)
+      sharings.push_back(graph.links[link]);
+  }
+  firstUse.push_back(0);
+  for (int32_t task = 0; task < graph.size(); ++task) {
+    for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
+      if (use->ns > 0 && isFirst[use->link])
+        uses.push_back({classOf[use->link], use->ns});
+    firstUse.push_back(static_cast<int32_t>(uses.size()));
+  }
 }
 
 /// Counts what the tasks of a step wait for. Steps before the first have ended.
@@ -176,8 +231,12 @@ void Simulator::release(int64_t step, int32_t task, int32_t by,
   state.lastStepsBack = stepsBack;
   state.readyNs = now;
   assert(state.missing > 0);
-  if (--state.missing == 0 && graph.streams[graph[task].stream].byPriority)
-    streams[graph[task].stream].ready.push({graph[task].priority, step, task});
+  if (--state.missing > 0)
+    return;
+  StreamState &stream = streams[graph[task].stream];
+  stream.isChanged = true;
+  if (graph.streams[graph[task].stream].byPriority)
+    stream.ready.push({graph[task].priority, step, task});
 }
 
 bool Simulator::fits(const StreamState &stream, const StreamModel &model,
@@ -225,14 +284,15 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
     times.cause = stream.last;
     times.causeStepsBack = static_cast<int32_t>(step - stream.lastStep);
   }
-  ++stream.inFlight;
+  if (stream.inFlight++ == 0)
+    stream.busySinceNs = now;
   stream.bytesInFlight += graph[task].bytes;
   if (task == opening) {
     beginNs.push_back(now);
     linkSnapshots.push_back(linkBusyNs);
     streamSnapshots.emplace_back();
     for (const StreamState &other : streams)
-      streamSnapshots.back().push_back(other.busyNs);
+      streamSnapshots.back().push_back(other.busyUntil(now));
   }
   active.push_back(
       {task, step, false, graph[task].fixedNs, 1, now + graph[task].fixedNs});
@@ -257,12 +317,10 @@ void Simulator::beginFlow(ActiveTask &flow) {
 /// it stay, the others go on. Of FIFO links a flow needs, it must be the first.
 void Simulator::shareLinks() {
   flowsChanged = false;
-  isFrozen.assign(active.size(), 1);
-  int32_t growing = 0;
+  growing.clear();
   std::fill(used.begin(), used.end(), 0.0);
   // Active tasks stand in the order in which they came.
-  for (size_t i = 0; i < active.size(); ++i) {
-    ActiveTask &task = active[i];
+  for (ActiveTask &task : active) {
     if (!task.flows) {
       bool isSlowed = graph.communicationSlowdown > 1 &&
                       graph.streams[graph[task.task].stream].isCompute;
@@ -276,48 +334,43 @@ void Simulator::shareLinks() {
     }
     task.speed = 0;
     bool isFirst = true;
-    for (auto *use = graph.usesBegin(task.task);
-         use != graph.usesEnd(task.task); ++use)
-      isFirst &= use->ns == 0 || graph.links[use->link] == LinkSharing::Fair ||
-                 used[use->link] == 0;
-    for (auto *use = graph.usesBegin(task.task);
-         use != graph.usesEnd(task.task); ++use)
-      if (use->ns > 0)
-        used[use->link] = 1;
-    if (!isFirst)
-      continue;
-    isFrozen[i] = 0;
-    ++growing;
+    for (auto *use = usesBegin(task.task); use != usesEnd(task.task); ++use) {
+      isFirst &=
+          sharings[use->link] == LinkSharing::Fair || used[use->link] == 0;
+      used[use->link] = 1;
+    }
+    if (isFirst)
+      growing.push_back(&task);
   }
   std::fill(used.begin(), used.end(), 0.0);
   double speed = 0;
-  while (growing > 0) {
+  while (!growing.empty()) {
     std::fill(load.begin(), load.end(), 0.0);
-    for (size_t i = 0; i < active.size(); ++i)
-      if (!isFrozen[i])
-        for (auto *use = graph.usesBegin(active[i].task);
-             use != graph.usesEnd(active[i].task); ++use)
-          load[use->link] += use->ns / aloneNs[active[i].task];
+    for (const ActiveTask *flow : growing)
+      for (auto *use = usesBegin(flow->task); use != usesEnd(flow->task); ++use)
+        load[use->link] += use->ns;
     double step = std::numeric_limits<double>::infinity();
     for (size_t link = 0; link < load.size(); ++link)
       if (load[link] > 0)
         step = std::min(step, (1 - used[link]) / load[link]);
     speed += step;
+    // No link has too much: each flow is as fast as alone.
+    bool areAllAlone = speed == 1;
     for (size_t link = 0; link < load.size(); ++link)
       used[link] = load[link] > 0 && (1 - used[link]) / load[link] <= step
                        ? 1
                        : used[link] + step * load[link];
-    for (size_t i = 0; i < active.size(); ++i) {
-      if (isFrozen[i])
-        continue;
-      for (auto *use = graph.usesBegin(active[i].task);
-           use != graph.usesEnd(active[i].task); ++use)
-        isFrozen[i] |= use->ns > 0 && used[use->link] == 1;
-      if (isFrozen[i]) {
-        active[i].speed = speed;
-        --growing;
-      }
-    }
+    auto isDone = [&](ActiveTask *flow) {
+      bool isFull = areAllAlone;
+      for (auto *use = usesBegin(flow->task);
+           !isFull && use != usesEnd(flow->task); ++use)
+        isFull = used[use->link] == 1;
+      if (isFull)
+        flow->speed = speed;
+      return isFull;
+    };
+    growing.erase(std::remove_if(growing.begin(), growing.end(), isDone),
+                  growing.end());
   }
   for (ActiveTask &task : active)
     if (task.flows)
@@ -339,7 +392,9 @@ void Simulator::finish(size_t index) {
   StepState &state = stateOf(done.step);
   state.times[done.task].endNs = now;
   StreamState &stream = streams[graph[done.task].stream];
-  --stream.inFlight;
+  if (--stream.inFlight == 0)
+    stream.busyNs += now - stream.busySinceNs;
+  stream.isChanged = true;
   stream.bytesInFlight -= graph[done.task].bytes;
   stream.last = done.task;
   stream.lastStep = done.step;
@@ -387,7 +442,9 @@ Simulation Simulator::report(int64_t step) {
           last > from ? (values[i] - snapshots[from][i]) / count : values[i];
     return values;
   };
-  result.linkBusyNs = perStep(linkSnapshots);
+  std::vector<double> busyNs = perStep(linkSnapshots);
+  for (int32_t linkClass : classOf)
+    result.linkBusyNs.push_back(busyNs[linkClass]);
   result.streamBusyNs = perStep(streamSnapshots);
   result.exposedNs = result.stepNs;
   for (size_t i = 0; i < streams.size(); ++i)
@@ -433,7 +490,10 @@ Simulation Simulator::run() {
     openStep(step);
   while (true) {
     for (size_t i = 0; i < streams.size(); ++i)
-      dispatch(streams[i], graph.streams[i]);
+      if (streams[i].isChanged) {
+        streams[i].isChanged = false;
+        dispatch(streams[i], graph.streams[i]);
+      }
     if (flowsChanged)
       shareLinks();
     assert(!active.empty() && "a sound graph never stands still");
@@ -442,9 +502,6 @@ Simulation Simulator::run() {
       next = std::min(next, task.finishNs);
     double passed = next - now;
     now = next;
-    for (size_t i = 0; i < streams.size(); ++i)
-      if (streams[i].inFlight > 0)
-        streams[i].busyNs += passed;
     for (size_t link = 0; flowCount > 0 && link < used.size(); ++link)
       if (used[link] > 0)
         linkBusyNs[link] += passed * used[link];

@@ -27,6 +27,10 @@ std::optional<SchedulePolicy> bagua::parsePolicy(std::string_view name) {
   return std::nullopt;
 }
 
+std::string bagua::policyName(SchedulePolicy policy) {
+  return std::string(kPolicies[static_cast<size_t>(policy)].first);
+}
+
 std::string_view bagua::policyNames() {
   return "bsp, wfbp, priority or decoupled";
 }

@@ -1,9 +1,11 @@
 //===- Auto.cpp - bagua-auto ----------------------------------------------===//
 //
-// Searches over the table of strategies and their options, the simulator being
-// the judge, and compiles by the best.
+// Reads the step, asks Scheduling for the best plan of its communication, and
+// compiles by that.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Transforms/CommunicationModel.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Predict.h"
 #include "bagua/Transforms/Report.h"
@@ -11,6 +13,9 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <chrono>
 
 namespace bagua {
 #define GEN_PASS_DEF_AUTOPASS
@@ -20,125 +25,45 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// From so many of the best strategies the search starts.
-static constexpr size_t kStarts = 3;
-/// A change that gains less is not worth its words.
-static constexpr double kLeastGain = 1e-4;
-
-namespace {
-/// A strategy with values for all of its options.
-struct Candidate {
-  const Strategy *strategy;
-  SmallVector<StrategyOption> options;
-  double stepNs = 0;
-
-  /// With the options that are not the default.
-  std::string text() const;
-};
-
-class Search {
-public:
-  Search(ModuleOp module, int64_t budget, StringRef wire)
-      : module(module), budget(budget), wire(wire) {}
-
-  /// The best that was found; nothing if every strategy refuses the step.
-  std::optional<Candidate> run();
-
-  std::string refusal;
-  int64_t evaluations = 0;
-  llvm::json::Array presets, changes;
-
-private:
-  bool evaluate(Candidate &candidate);
-  void improve(Candidate &candidate);
-
-  ModuleOp module;
-  int64_t budget;
-  StringRef wire;
-};
-} // namespace
-
-std::string Candidate::text() const {
-  std::string given;
-  for (auto [option, original] : llvm::zip_equal(options, optionsOf(*strategy)))
-    if (option.value != original.value)
-      given += (given.empty() ? "" : " ") + option.name + "=" + option.value;
-  return strategy->name.str() + (given.empty() ? "" : "{" + given + "}");
+/// The strategy that is the plan.
+static std::string textOf(const StepPlan &plan, StringRef wire) {
+  std::string text = "custom{buckets=" + printBuckets(plan.buckets);
+  if (plan.scheduling.policy != SchedulePolicy::Wfbp)
+    text += " policy=" + policyName(plan.scheduling.policy);
+  if (plan.scheduling.policy == SchedulePolicy::Priority)
+    text += " credit-bytes=" + std::to_string(plan.scheduling.creditBytes);
+  if (plan.isUpdatedByRuntime)
+    text += " updates=runtime";
+  if (wire != "none")
+    text += (" wire=" + wire).str();
+  return text + "}";
 }
 
-/// Other values of an option that are worth a try.
-static SmallVector<std::string> neighboursOf(const StrategyOption &option) {
-  if (option.name == "form")
-    return {"flat", "leader", "rail", "multilevel", "cheapest"};
-  if (option.name == "servers")
-    return {"spread", "balanced"};
-  int64_t number;
-  if (StringRef(option.value).getAsInteger(10, number))
-    return {};
-  if (number == 0)
-    return {"1048576", "4194304"};
-  return {std::to_string(number / 2), std::to_string(number * 2)};
+static std::string textOf(const PlanSearchResult::Rated &preset,
+                          StringRef wire) {
+  return preset.name + (wire == "none" ? "" : ("{wire=" + wire + "}").str());
 }
 
-bool Search::evaluate(Candidate &candidate) {
-  ++evaluations;
-  Prediction prediction = predict(module, candidate.text());
-  candidate.stepNs = prediction.stepNs;
-  if (prediction.refusal.empty())
-    return true;
-  if (refusal.empty())
-    refusal = prediction.refusal;
-  return false;
-}
-
-/// Changes one option at a time as long as that helps.
-void Search::improve(Candidate &best) {
-  bool isBetter = true;
-  while (isBetter) {
-    isBetter = false;
-    for (size_t i = 0; i < best.options.size(); ++i)
-      for (const std::string &value : neighboursOf(best.options[i])) {
-        if (evaluations >= budget)
-          return;
-        Candidate changed = best;
-        changed.options[i].value = value;
-        if (value == best.options[i].value || !evaluate(changed) ||
-            changed.stepNs >= best.stepNs * (1 - kLeastGain))
-          continue;
-        changes.push_back(
-            llvm::json::Object{{"strategy", changed.text()},
-                               {"gained_ns", best.stepNs - changed.stepNs}});
-        best = changed;
-        isBetter = true;
-      }
-  }
-}
-
-std::optional<Candidate> Search::run() {
-  std::vector<Candidate> found;
-  for (const Strategy &strategy : getStrategies()) {
-    if (strategy.name == "auto")
-      continue;
-    Candidate candidate{&strategy, optionsOf(strategy)};
-    for (StrategyOption &option : candidate.options)
-      if (option.name == "wire")
-        option.value = wire.str();
-    if (!evaluate(candidate))
-      continue;
-    presets.push_back(llvm::json::Object{{"strategy", candidate.text()},
-                                         {"step_ns", candidate.stepNs}});
-    found.push_back(candidate);
-  }
-  if (found.empty())
-    return std::nullopt;
-  auto isFaster = [](const Candidate &a, const Candidate &b) {
-    return a.stepNs < b.stepNs;
+/// Once a second, a line for those who wait.
+static auto makeProgress(int64_t limit) {
+  using Clock = std::chrono::steady_clock;
+  return [limit, next = Clock::now() + std::chrono::seconds(1)](
+             int64_t evaluations, double bestNs) mutable {
+    if (Clock::now() < next)
+      return;
+    next = Clock::now() + std::chrono::seconds(1);
+    llvm::errs() << llvm::formatv(
+        "bagua-auto: {0} of at most {1} simulations, best {2:F3} ms\n",
+        evaluations, limit, bestNs * 1e-6);
   };
-  llvm::stable_sort(found, isFaster);
-  found.resize(std::min(found.size(), kStarts));
-  for (Candidate &candidate : found)
-    improve(candidate);
-  return *llvm::min_element(found, isFaster);
+}
+
+static llvm::json::Array describe(ArrayRef<PlanSearchResult::Rated> plans) {
+  llvm::json::Array list;
+  for (const PlanSearchResult::Rated &plan : plans)
+    list.push_back(
+        llvm::json::Object{{"name", plan.name}, {"step_ns", plan.stepNs}});
+  return list;
 }
 
 namespace {
@@ -147,26 +72,60 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    Search search(module, evaluations, wire.getValue());
-    std::optional<Candidate> best = search.run();
-    if (!best) {
-      module.emitError() << "no strategy compiles the step: " << search.refusal;
+    if (wire != "none" && wire != "f16" && wire != "bf16") {
+      module.emitError() << "expected wire none, f16 or bf16, found '" << wire
+                         << "'";
       return signalPassFailure();
     }
-    std::string text = best->text();
+    FailureOr<CommunicationProblem> problem = readCommunication(module);
+    if (failed(problem))
+      return signalPassFailure();
+    std::string chosen = "custom";
+    if (!problem->gradients.empty()) {
+      FailureOr<StepBound> bounded = readBound(*getOnlyStep(module));
+      if (failed(bounded))
+        return signalPassFailure();
+      chosen = search(*problem, lowerBound(bounded->problem).ns);
+    }
     OpPassManager manager(ModuleOp::getOperationName());
-    if (failed(
-            parsePassPipeline(llvm::cantFail(expandStrategy(text)), manager)) ||
+    if (failed(parsePassPipeline(llvm::cantFail(expandStrategy(chosen)),
+                                 manager)) ||
         failed(runPipeline(manager, module)))
       return signalPassFailure();
-    module->setAttr("bagua.strategy", StringAttr::get(&getContext(), text));
+    module->setAttr("bagua.strategy", StringAttr::get(&getContext(), chosen));
+  }
+
+private:
+  std::string search(const CommunicationProblem &problem, double boundNs) {
+    PlanSearchOptions options;
+    options.evaluations = evaluations;
+    // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
+    options.narrowing = wire == "none" ? 1 : 2;
+    options.boundNs = wire == "none" ? boundNs : 0;
+    options.progress = makeProgress(evaluations);
+    PlanSearchResult found = searchPlan(problem, options);
+    const PlanSearchResult::Rated &best =
+        *llvm::min_element(found.presets, [](const auto &a, const auto &b) {
+          return a.stepNs < b.stepNs;
+        });
+    // A preset is known by its name. What the passes make of the plan is what
+    // counts in the end.
+    std::string chosen = textOf(best, wire);
+    if (found.stepNs < best.stepNs) {
+      std::string text = textOf(found.plan, wire);
+      if (predict(getOperation(), text).stepNs <=
+          predict(getOperation(), chosen).stepNs)
+        chosen = text;
+    }
     if (Report *report = getReport(&getContext()))
-      report->add(module, getArgument(),
-                  llvm::json::Object{{"chosen", text},
-                                     {"step_ns", best->stepNs},
-                                     {"evaluations", search.evaluations},
-                                     {"presets", std::move(search.presets)},
-                                     {"changes", std::move(search.changes)}});
+      report->add(getOperation(), getArgument(),
+                  llvm::json::Object{{"chosen", chosen},
+                                     {"step_ns", found.stepNs},
+                                     {"lower_bound_ns", boundNs},
+                                     {"evaluations", found.evaluations},
+                                     {"presets", describe(found.presets)},
+                                     {"without", describe(found.without)}});
+    return chosen;
   }
 };
 } // namespace

@@ -7,7 +7,10 @@
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Scheduling/CollectiveCost.h"
 #include "bagua/Scheduling/Merging.h"
+#include "bagua/Scheduling/StepPlan.h"
 #include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Transforms/Forms.h"
+#include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 #include "bagua/Transforms/StepModel.h"
@@ -24,62 +27,6 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-namespace {
-/// A gradient's all_reduce and when its operand is there.
-struct Candidate {
-  AllReduceOp op;
-  int64_t readyNs;
-};
-} // namespace
-
-/// Whole tensors that can be reduced where they lie: nobody else uses them, and
-/// the result has no memory of its own by a name.
-static bool canShare(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && !getLayout(type) && reduce.getInput().hasOneUse() &&
-         !reduce.getCodecAttr() && !reduce.getNamesAttr();
-}
-
-/// All_reduces of whole gradients, by readiness; the program runs its compute
-/// in block order, one op after the other.
-static SmallVector<Candidate> collectCandidates(StepOp step) {
-  SmallVector<Candidate> candidates;
-  int64_t now = 0;
-  for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
-    now += compute.getCostNs().value_or(0);
-    for (OpResult result : compute->getResults()) {
-      if (!getGradientParam(result))
-        continue;
-      for (Operation *user : result.getUsers())
-        if (auto reduce = dyn_cast<AllReduceOp>(user))
-          if (canShare(reduce))
-            candidates.push_back({reduce, now});
-    }
-  }
-  return candidates;
-}
-
-/// A bucket agrees no better than its worst member, so what is the same along
-/// an axis must not share one with what differs there (tensor parallelism).
-static BucketingProblem readProblem(ArrayRef<Candidate> candidates,
-                                    const FactAnalysis &analysis) {
-  BucketingProblem problem;
-  std::map<std::tuple<const void *, const void *, const void *, Facts>, int32_t>
-      classes;
-  for (Candidate candidate : candidates) {
-    auto type = cast<RankedTensorType>(candidate.op.getInput().getType());
-    auto key = std::make_tuple(type.getElementType().getAsOpaquePointer(),
-                               candidate.op.getKindAttr().getAsOpaquePointer(),
-                               candidate.op.getOverAttr().getAsOpaquePointer(),
-                               analysis.factsOf(candidate.op.getInput()));
-    int32_t shareClass = classes.try_emplace(key, classes.size()).first->second;
-    problem.tensors.push_back(
-        {getElementCount(type) * getElementBytes(type.getElementType()),
-         candidate.readyNs, shareClass});
-  }
-  return problem;
-}
-
 /// Parts of at most `partitionBytes` and equal but for one element; 1 for no
 /// limit.
 static int64_t partCountOf(RankedTensorType type, int64_t partitionBytes) {
@@ -91,18 +38,19 @@ static int64_t partCountOf(RankedTensorType type, int64_t partitionBytes) {
                   getElementCount(type));
 }
 
-/// An all_reduce of a value, in parts.
+/// An all_reduce of a value, in parts, each of the form given.
 static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
-                           int64_t parts) {
+                           int64_t parts, StringAttr form) {
   Location location = like.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   auto reduce = [&](Value part) -> Value {
-    return builder
-        .create<AllReduceOp>(location, part.getType(), like.getKindAttr(), part,
-                             CodecAttrInterface(), UnitAttr(),
-                             like.getOverAttr(), ArrayAttr(), StringAttr(),
-                             ArrayAttr())
-        .getOutput();
+    auto op = builder.create<AllReduceOp>(
+        location, part.getType(), like.getKindAttr(), part,
+        CodecAttrInterface(), UnitAttr(), like.getOverAttr(), ArrayAttr(),
+        StringAttr(), ArrayAttr());
+    if (form)
+      op->setAttr(kFormAttr, form);
+    return op.getOutput();
   };
   if (parts == 1)
     return reduce(value);
@@ -123,17 +71,19 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
       .getOutput();
 }
 
-static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket,
-                        int64_t partitionBytes) {
+/// `parts` says how many a bucket of some type is cut into.
+static void writeBucket(ArrayRef<GradientReduce> candidates,
+                        const Bucket &bucket,
+                        function_ref<int64_t(RankedTensorType)> partsOf,
+                        StringAttr form) {
   AllReduceOp last = candidates[bucket.back()].op;
   if (bucket.size() == 1) {
-    int64_t parts = partCountOf(
-        cast<RankedTensorType>(last.getInput().getType()), partitionBytes);
-    if (parts == 1)
+    int64_t parts = partsOf(cast<RankedTensorType>(last.getInput().getType()));
+    if (parts == 1 && !form)
       return;
     OpBuilder builder(last);
     last.getOutput().replaceAllUsesWith(
-        reduceInParts(builder, last, last.getInput(), parts));
+        reduceInParts(builder, last, last.getInput(), parts, form));
     last.erase();
     return;
   }
@@ -154,7 +104,7 @@ static void writeBucket(ArrayRef<Candidate> candidates, const Bucket &bucket,
   auto concat = builder.create<ConcatOp>(
       location, bucketType, inputs, LayoutAttr(), StringAttr(), ArrayAttr());
   Value reduced = reduceInParts(builder, last, concat.getOutput(),
-                                partCountOf(bucketType, partitionBytes));
+                                partsOf(bucketType), form);
   auto split = builder.create<SplitOp>(location, types, reduced, LayoutAttr(),
                                        StringAttr(), ArrayAttr());
   for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
@@ -179,14 +129,13 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
     FactAnalysis analysis(step);
     if (failed(analysis.run()))
       return signalPassFailure();
-    SmallVector<Candidate> candidates = collectCandidates(step);
-    BucketingProblem problem = readProblem(candidates, analysis);
+    SmallVector<GradientReduce> candidates = collectGradientReduces(step);
+    BucketingProblem problem = readBucketing(candidates, analysis);
     assert(!problem.check());
     std::optional<FormSet> forms = parseForms(form.getValue());
     if (!forms) {
-      step.emitError() << "expected form flat, leader, rail, multilevel or "
-                          "cheapest, found '"
-                       << form << "'";
+      step.emitError() << "expected form " << std::string(formNames())
+                       << ", found '" << form << "'";
       return signalPassFailure();
     }
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
@@ -203,23 +152,58 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
       return static_cast<double>(cluster->launchNs) +
              cheapestForm(*cluster, bytes, axes[shareClass], *forms).ns;
     };
+    if (policy == "list") {
+      if (failed(writeList(candidates, problem)))
+        return signalPassFailure();
+      return sortTopologically(step);
+    }
     std::optional<std::vector<Bucket>> buckets = decide(problem, cost);
     if (!buckets) {
-      step.emitError() << "expected policy none, size, ddp, cycle, mg-wfbp or "
-                          "optimal, found '"
+      step.emitError() << "expected policy none, size, ddp, cycle, mg-wfbp, "
+                          "optimal or list, found '"
                        << policy << "'";
       return signalPassFailure();
     }
     assert(!problem.verify(*buckets));
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(), describe(candidates, problem, *buckets));
+    auto partsOf = [&](RankedTensorType type) {
+      return partCountOf(type, partitionBytes);
+    };
     for (const Bucket &bucket : *buckets)
-      writeBucket(candidates, bucket, partitionBytes);
+      writeBucket(candidates, bucket, partsOf, nullptr);
     sortTopologically(step);
   }
 
 private:
-  llvm::json::Object describe(ArrayRef<Candidate> candidates,
+  /// Buckets, parts and forms as the option says, one by one.
+  LogicalResult writeList(ArrayRef<GradientReduce> candidates,
+                          const BucketingProblem &problem) {
+    StepOp step = getOperation();
+    auto planned = parseBuckets(bucketList.getValue());
+    if (!planned)
+      return step.emitError() << "expected buckets such as 3*1,12:rail,1/8, "
+                                 "found '"
+                              << bucketList << "'";
+    std::vector<int64_t> counts;
+    for (GradientReduce candidate : candidates)
+      counts.push_back(getElementCount(
+          cast<RankedTensorType>(candidate.op.getInput().getType())));
+    ResolvedBuckets resolved = resolveBuckets(*planned, problem, counts);
+    if (!resolved.error.empty())
+      return step.emitError() << resolved.error;
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(),
+                  describe(candidates, problem, resolved.members));
+    for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members))
+      writeBucket(
+          candidates, members,
+          [&, parts = bucket.parts](RankedTensorType) { return parts; },
+          StringAttr::get(&getContext(), std::string(formName(bucket.form))));
+    return success();
+  }
+
+  llvm::json::Object describe(ArrayRef<GradientReduce> candidates,
                               const BucketingProblem &problem,
                               ArrayRef<Bucket> buckets) {
     llvm::json::Array list;

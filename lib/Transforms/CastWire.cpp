@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
+#include "bagua/Transforms/Forms.h"
 #include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace bagua {
@@ -29,6 +29,8 @@ static void castAround(AllReduceOp reduce, Type wire) {
   auto reduced = builder.create<AllReduceOp>(
       location, narrow, reduce.getKindAttr(), sent, CodecAttrInterface(),
       UnitAttr(), reduce.getOverAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+  if (Attribute form = reduce->getAttr(kFormAttr))
+    reduced->setAttr(kFormAttr, form);
   auto back = builder.create<CastOp>(location, type, reduced.getOutput(),
                                      StringAttr(), ArrayAttr());
   reduce.getOutput().replaceAllUsesWith(back.getOutput());

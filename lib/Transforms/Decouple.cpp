@@ -5,12 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Transforms/Forms.h"
 #include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 #include "bagua/Transforms/StepModel.h"
-
-#include "mlir/IR/Builders.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_DECOUPLEPASS
@@ -56,12 +55,13 @@ public:
   int64_t halved = 0, sharded = 0;
 
 private:
+  std::vector<CollectiveCall> callsOf(AllReduceOp reduce);
   Phases phasesOf(AllReduceOp reduce);
   LayoutAttr layoutOf(ArrayRef<AxesAttr> phases);
   Value scatter(OpBuilder &builder, AllReduceOp like, Value value,
                 ArrayRef<AxesAttr> phases);
   Value gather(OpBuilder &builder, Location location, Value value,
-               ArrayRef<AxesAttr> phases, ArrayAttr names);
+               ArrayRef<AxesAttr> phases);
   std::optional<UpdatedBucket> matchUpdated(AllReduceOp reduce);
   bool canShard(Operation *update, Value gradient);
   SmallVector<Value> scatterBucket(OpBuilder &builder, UpdatedBucket &bucket,
@@ -80,14 +80,17 @@ private:
 };
 } // namespace
 
+std::vector<CollectiveCall> Decoupler::callsOf(AllReduceOp reduce) {
+  CollectiveCall whole = callOf(reduce);
+  AllReduceForm form = cheapestForm(model, whole.bytes, whole.over, forms).form;
+  if (form.kind == FormKind::Flat) // of one axis there is no hierarchy
+    form.kind = FormKind::Halves;
+  return expandForm(model, form, whole.over, whole.bytes);
+}
+
 Phases Decoupler::phasesOf(AllReduceOp reduce) {
-  AxisSet over = readAxes(cluster, reduce.getOver());
-  int64_t bytes = maxLocalBytes(tensorTypeOf(reduce.getInput()), cluster);
-  PricedForm best = cheapestForm(model, bytes, over, forms);
-  if (best.form.kind == FormKind::Flat)
-    return {reduce.getOver()};
   Phases phases;
-  for (const CollectiveCall &call : expandForm(model, best.form, over, bytes))
+  for (const CollectiveCall &call : callsOf(reduce))
     if (call.collective == Collective::ReduceScatter)
       phases.push_back(writeAxes(cluster, call.over));
   return phases;
@@ -111,24 +114,19 @@ Value Decoupler::scatter(OpBuilder &builder, AllReduceOp like, Value value,
   return value;
 }
 
-/// The last gather's result has the names, if any.
 Value Decoupler::gather(OpBuilder &builder, Location location, Value value,
-                        ArrayRef<AxesAttr> phases, ArrayAttr names) {
-  for (size_t phase = phases.size(); phase-- > 0;)
+                        ArrayRef<AxesAttr> phases) {
+  for (AxesAttr over : llvm::reverse(phases))
     value = builder.create<AllGatherOp>(
-        location,
-        popEntry(tensorTypeOf(value), LayoutEntry::shard(phases[phase])), value,
-        phases[phase], phase == 0 ? names : ArrayAttr(), StringAttr(),
-        ArrayAttr());
+        location, popEntry(tensorTypeOf(value), LayoutEntry::shard(over)),
+        value, over, ArrayAttr(), StringAttr(), ArrayAttr());
   return value;
 }
 
 void Decoupler::halve(AllReduceOp reduce) {
   OpBuilder builder(reduce);
-  Phases phases = phasesOf(reduce);
-  Value parts = scatter(builder, reduce, reduce.getInput(), phases);
   reduce.getOutput().replaceAllUsesWith(
-      gather(builder, reduce.getLoc(), parts, phases, reduce.getNamesAttr()));
+      writeForm(builder, reduce, callsOf(reduce)));
   reduce.erase();
   ++halved;
 }
@@ -268,8 +266,7 @@ void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
   LayoutAttr layout = layoutOf(phases);
   SmallVector<Value> params;
   if (!bucket.concat) {
-    params.push_back(
-        gather(builder, location, shards.front(), phases, ArrayAttr()));
+    params.push_back(gather(builder, location, shards.front(), phases));
   } else {
     SmallVector<Type> types;
     int64_t count = 0;
@@ -282,7 +279,7 @@ void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
     Value value = builder.create<ConcatOp>(
         location, RankedTensorType::get({count}, element, layout), shards,
         layout, StringAttr(), ArrayAttr());
-    value = gather(builder, location, value, phases, ArrayAttr());
+    value = gather(builder, location, value, phases);
     auto split = builder.create<SplitOp>(location, types, value, layout,
                                          StringAttr(), ArrayAttr());
     params.assign(split->result_begin(), split->result_end());
@@ -336,9 +333,13 @@ struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
                        << "'";
       return signalPassFailure();
     }
-    FormSet halves = formBit(FormKind::Flat) | formBit(FormKind::Multilevel);
-    std::optional<FormSet> forms = parseForms(form.getValue());
-    if (!forms || !(*forms & halves)) {
+    FormSet atOnce = formBit(FormKind::Halves);
+    FormSet byAxis = formBit(FormKind::Multilevel);
+    FormSet forms = form == "flat"         ? atOnce
+                    : form == "multilevel" ? byAxis
+                    : form == "cheapest"   ? atOnce | byAxis
+                                           : 0;
+    if (!forms) {
       step.emitError() << "expected form flat, multilevel or cheapest, found '"
                        << form << "'";
       return signalPassFailure();
@@ -346,7 +347,7 @@ struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
     FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
     if (failed(model))
       return signalPassFailure();
-    Decoupler decoupler(step, *model, *forms & halves);
+    Decoupler decoupler(step, *model, forms);
     decoupler.run(update == "shard");
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),

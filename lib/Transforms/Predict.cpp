@@ -22,14 +22,6 @@ static LogicalResult runPipeline(ModuleOp module, StringRef pipeline) {
   return manager.run(module);
 }
 
-static FailureOr<StepOp> onlyStep(ModuleOp module) {
-  auto steps = llvm::to_vector(module.getOps<StepOp>());
-  if (steps.size() != 1)
-    return module.emitError()
-           << "expected a module with one bagua.step, found " << steps.size();
-  return steps.front();
-}
-
 /// The compute stream, or the link that is busiest; on a tie, compute.
 static void findBinding(Prediction &prediction) {
   const Simulation &simulation = prediction.simulation;
@@ -71,7 +63,7 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
     refuse();
     return prediction;
   }
-  FailureOr<StepOp> step = onlyStep(*prediction.module);
+  FailureOr<StepOp> step = getOnlyStep(*prediction.module);
   FailureOr<ClusterModel> cluster = failure();
   if (succeeded(step))
     cluster = readClusterModel(step->lookupCluster());
@@ -98,7 +90,7 @@ FailureOr<BoundedStep> bagua::bound(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
   if (failed(runPipeline(*copy, preparationPipeline())))
     return failure();
-  FailureOr<StepOp> step = onlyStep(*copy);
+  FailureOr<StepOp> step = getOnlyStep(*copy);
   if (failed(step))
     return failure();
   FailureOr<StepBound> problem = readBound(*step);

@@ -4,15 +4,14 @@
 // Scheduling for streams and launch order, and writes them.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Roofline.h"
 #include "bagua/Scheduling/StepScheduling.h"
 #include "bagua/Transforms/BlockOrder.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 #include "bagua/Transforms/StepModel.h"
+#include "bagua/Transforms/Updates.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/TypeUtilities.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_SCHEDULEPASS
@@ -21,78 +20,6 @@ namespace bagua {
 
 using namespace mlir;
 using namespace bagua;
-
-//===----------------------------------------------------------------------===//
-// The program's optimizer
-//===----------------------------------------------------------------------===//
-
-/// Replaces arithmetic on whole tensors by compute of the program's.
-static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
-  OpBuilder builder(op);
-  int64_t bytes = trafficOf(op);
-  IntegerAttr cost;
-  CostSourceAttr source;
-  if (device) {
-    cost = builder.getI64IntegerAttr(rooflineNs(
-        0, bytes,
-        {device.getFlopPerS(), device.getBytesPerS(), device.getLaunchNs()}));
-    source = CostSourceAttr::get(builder.getContext(), CostSource::Roofline);
-  }
-  std::string name = op->getName().stripDialect().str();
-  if (auto param = dyn_cast<BlockArgument>(op->getOperand(0)))
-    name += (" " + step.getArgument(param.getArgNumber()).getName().getValue())
-                .str();
-  auto compute = builder.create<ComputeOp>(
-      op->getLoc(), op->getResultTypes(), op->getOperands(),
-      PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
-      builder.getStringAttr(name), IntegerAttr(),
-      builder.getI64IntegerAttr(bytes), cost, source, ArrayAttr(), StringAttr(),
-      ArrayAttr());
-  op->replaceAllUsesWith(compute);
-  op->erase();
-}
-
-/// Whether a cast undoes one that was made for the wire: on the way between
-/// them the value was only sent.
-static bool isBackFromWire(Operation *op) {
-  if (!isa<CastOp>(op))
-    return false;
-  Type element = getElementTypeOrSelf(op->getResult(0).getType());
-  for (Operation *maker = op->getOperand(0).getDefiningOp(); maker;
-       maker = maker->getOperand(0).getDefiningOp()) {
-    if (isa<CastOp>(maker))
-      return getElementTypeOrSelf(maker->getOperand(0).getType()) == element;
-    if (!cast<StepOpInterface>(maker).getGroupAxes())
-      return false;
-  }
-  return false;
-}
-
-/// Arithmetic on whole tensors that only the program uses is the program's:
-/// updates, and the casts and sums that lead to them, but for casts of the
-/// wire. From the last op to the first, so that users are decided before what
-/// they use. Returns how many.
-static int64_t giveUpdatesToProgram(StepOp step) {
-  int64_t given = 0;
-  DeviceAttr device = step.lookupCluster().getDeviceAttr();
-  auto isWhole = [](Type type) {
-    return !getLayout(cast<RankedTensorType>(type));
-  };
-  auto isProgram = [](Operation *user) {
-    return isa<ComputeOp, YieldOp>(user);
-  };
-  BlockOrder block(step);
-  for (size_t index = block.size(); index-- > 0;) {
-    Operation *op = block[index];
-    if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
-        !isBackFromWire(op) && llvm::all_of(op->getResultTypes(), isWhole) &&
-        llvm::all_of(op->getUsers(), isProgram)) {
-      giveToProgram(step, op, device);
-      ++given;
-    }
-  }
-  return given;
-}
 
 //===----------------------------------------------------------------------===//
 // What was decided

@@ -16,6 +16,14 @@
 using namespace mlir;
 using namespace bagua;
 
+FailureOr<StepOp> bagua::getOnlyStep(ModuleOp module) {
+  auto steps = llvm::to_vector(module.getOps<StepOp>());
+  if (steps.size() != 1)
+    return module.emitError()
+           << "expected a module with one bagua.step, found " << steps.size();
+  return steps.front();
+}
+
 //===----------------------------------------------------------------------===//
 // Clusters
 //===----------------------------------------------------------------------===//
@@ -102,7 +110,6 @@ private:
   FailureOr<StepGraphOp> readOp(Operation *op);
   FailureOr<CollectiveCall> readCall(Operation *op);
   int64_t movedBytes(Operation *op);
-  double localNs(int64_t bytes) const;
   int64_t bytesOf(Value value) {
     return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
   }
@@ -216,14 +223,6 @@ int64_t GraphReader::movedBytes(Operation *op) {
   return bytes;
 }
 
-double GraphReader::localNs(int64_t bytes) const {
-  if (bytes == 0 || model.memoryBytesPerS == 0)
-    return 0;
-  return static_cast<double>(model.launchNs) +
-         static_cast<double>(bytes) * 1e9 /
-             static_cast<double>(model.memoryBytesPerS);
-}
-
 FailureOr<StepGraphOp> GraphReader::readOp(Operation *op) {
   auto stepOp = cast<StepOpInterface>(op);
   StepGraphOp result;
@@ -249,7 +248,7 @@ FailureOr<StepGraphOp> GraphReader::readOp(Operation *op) {
     if (!isa<RankedTensorType>(type))
       return op->emitOpError("can't be priced yet: encoded values have no "
                              "cost so far");
-  result.ns = localNs(movedBytes(op));
+  result.ns = model.memoryNs(movedBytes(op));
   return result;
 }
 

@@ -29,7 +29,7 @@ using namespace bagua;
 
 static constexpr Strategy kStrategies[] = {
     {"auto", "the best of all others and of their options, by simulation",
-     "auto{evaluations=${evaluations=64} wire=${wire=none}}"},
+     "auto{evaluations=${evaluations=500} wire=${wire=none}}"},
     {"bagua-allreduce", "Gan et al., BAGUA, VLDB 2021",
      "bucketize{policy=${fusion=size} cap-bytes=${cap-bytes=10485760}}," SEND(
          "leader") ",schedule{policy=${overlap=wfbp}}"},
@@ -53,6 +53,12 @@ static constexpr Strategy kStrategies[] = {
      "bucketize{policy=none partition-bytes=${partition-bytes=4096000}}," PS(
          "spread") ",schedule{policy=priority "
                    "credit-bytes=${credit-bytes=8192000} updates=runtime}"},
+    {"custom", "every bucket by itself: what auto finds",
+     "bucketize{policy=list buckets=${buckets=}},"
+     "cast-wire{type=${wire=none}},lower-hierarchy{form=flat},verify-graph,"
+     "schedule{policy=${policy=wfbp} credit-bytes=${credit-bytes=0} "
+     "updates=${updates=program}}",
+     /*isPreset=*/false},
     {"ddp", "Li et al., PyTorch Distributed, VLDB 2020",
      "bucketize{policy=ddp first-bytes=${first-bytes=1048576} "
      "cap-bytes=${cap-bytes=26214400}}," SEND("flat") ",schedule{policy=wfbp}"},
@@ -128,9 +134,20 @@ static std::string optionNames(const Strategy &strategy) {
 
 /// Writes pass names in full and wraps what runs on steps.
 static std::string completePipeline(StringRef text) {
-  std::string result;
+  // Commas in braces are those of options.
   SmallVector<StringRef> passes;
-  text.split(passes, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  int depth = 0;
+  size_t begin = 0;
+  for (auto [index, c] : llvm::enumerate(text)) {
+    depth += (c == '{') - (c == '}');
+    if (c == ',' && depth == 0) {
+      passes.push_back(text.slice(begin, index));
+      begin = index + 1;
+    }
+  }
+  if (begin < text.size())
+    passes.push_back(text.substr(begin));
+  std::string result;
   for (auto [index, pass] : llvm::enumerate(passes)) {
     if (index)
       result += ',';

@@ -15,8 +15,8 @@
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
 
-// POLICY: error: expected policy none, size, ddp, cycle, mg-wfbp or optimal, found 'best'
-// FORM: error: expected form flat, leader, rail, multilevel or cheapest, found 'round'
+// POLICY: error: expected policy none, size, ddp, cycle, mg-wfbp, optimal or list, found 'best'
+// FORM: error: expected form flat, leader, rail, multilevel, halves, servers, rail-servers or cheapest, found 'round'
 // BYTES: error: expected first-bytes, cap-bytes and partition-bytes of at least 0 and cycle-ns of at least 1
 
 // Five gradients of 32 bytes, the last layer's first, 60 ns apart.

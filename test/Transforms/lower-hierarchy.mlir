@@ -13,7 +13,7 @@ bagua.cluster @row axes [#bagua.axis<"rack", size = 2, latency_ns = 4000, bytes_
                          #bagua.axis<"node", size = 2, latency_ns = 2500, bytes_per_s = 10000000000>,
                          #bagua.axis<"gpu", size = 2, latency_ns = 300, bytes_per_s = 20000000000>]
 
-// FORM: error: expected form flat, leader, rail, multilevel or cheapest, found 'round'
+// FORM: error: expected form flat, leader, rail, multilevel, halves, servers, rail-servers or cheapest, found 'round'
 
 // CHECK-LABEL: bagua.step @train
 // RAIL: %[[S:.*]] = bagua.reduce_scatter mean %{{.*}} over [gpu]
@@ -54,3 +54,17 @@ bagua.step @others on @row data [rack, node, gpu] (batch %x "x" : !s) {
   %t = bagua.all_reduce mean %c over [rack, node, gpu] codec (#bagua.onebit) : !s
   bagua.compute forward "print"(%r, %s, %t) : (!s, !s, !s) -> ()
 }
+
+// A form on the op itself goes before the option; servers must be there.
+// RUN: sed 's/kind_of_form/halves/' %S/Inputs/form.mlir | bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=rail}),bagua-verify-graph)' | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's/kind_of_form/servers/' %S/Inputs/form.mlir | not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy))' 2>&1 | FileCheck %s --check-prefix=SERVERS
+// RUN: sed 's/kind_of_form/rail-servers/; s#// ranks_only#servers_on [node]#' %S/Inputs/form.mlir | bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy),bagua-verify-graph)' | FileCheck %s --check-prefix=BYTEPS
+// RUN: sed 's/kind_of_form/square/' %S/Inputs/form.mlir | not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy))' 2>&1 | FileCheck %s --check-prefix=SQUARE
+// HALVES: bagua.reduce_scatter mean %{{.*}} over [node, gpu]
+// HALVES-NEXT: bagua.all_gather %{{.*}} over [node, gpu]
+// SERVERS: error: 'bagua.all_reduce' op expected a cluster with servers, found none in 'pod'
+// BYTEPS: bagua.reduce_scatter mean %{{.*}} over [gpu]
+// BYTEPS-NEXT: bagua.push mean %{{.*}} over [node]
+// BYTEPS-NEXT: bagua.pull %{{.*}} over [node]
+// BYTEPS-NEXT: bagua.all_gather %{{.*}} over [gpu]
+// SQUARE: error: 'bagua.all_reduce' op expected a form in 'bagua.form', found 'square'

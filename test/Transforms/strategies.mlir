@@ -15,7 +15,7 @@
 !t = tensor<8xf32>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 
-// NAME: expected a strategy (auto, bagua-allreduce, blueconnect, bsp-a2a, bsp-ps, byteps, bytescheduler-a2a, bytescheduler-ps, ddp, dear, horovod, mg-wfbp, p3, wfbp-a2a, wfbp-ps), found 'fastest'
+// NAME: expected a strategy (auto, bagua-allreduce, blueconnect, bsp-a2a, bsp-ps, byteps, bytescheduler-a2a, bytescheduler-ps, custom, ddp, dear, horovod, mg-wfbp, p3, wfbp-a2a, wfbp-ps), found 'fastest'
 // OPTION: strategy 'ddp' has no option 'credit'; its options are first-bytes, cap-bytes, wire, form
 // NO-OPTIONS: strategy 'bsp-a2a' has no option 'cap-bytes'; its options are wire, form
 // VALUE: for the --cap-bytes option: 'much' value invalid for long argument!

@@ -107,7 +107,8 @@ static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded) {
     names = splitStrategies(compareOption);
   else
     for (const Strategy &strategy : getStrategies())
-      names.push_back(strategy.name.str());
+      if (strategy.isPreset)
+        names.push_back(strategy.name.str());
   for (const std::string &name : names)
     if (auto pipeline = expandStrategy(name); !pipeline)
       return fail(llvm::toString(pipeline.takeError()));

@@ -189,23 +189,32 @@ TEST(CollectiveCostTest, CheapestFormIsTheLeastOfAll) {
     for (int64_t bytes : {100, 100000, 100000000}) {
       ClusterModel cluster = nodes(4, 8);
       cluster.axes[0].sharers = sharers;
-      PricedForm best = cheapestForm(cluster, bytes, 3, kAllForms);
-      for (int kind = 0; kind < kFormKindCount; ++kind) {
-        FormSet only = formBit(static_cast<FormKind>(kind));
-        EXPECT_LE(best.ns, cheapestForm(cluster, bytes, 3, only).ns);
-      }
+      PricedForm best = cheapestForm(cluster, bytes, 3, kHierarchyForms);
+      for (FormKind kind : {FormKind::Flat, FormKind::Leader, FormKind::Rail,
+                            FormKind::Multilevel})
+        EXPECT_LE(best.ns, cheapestForm(cluster, bytes, 3, formBit(kind)).ns);
     }
   // With a card for each gpu rails win where latency counts; hierarchy means
   // nothing on one axis.
   ClusterModel rails = nodes(4, 8);
   rails.axes[0].sharers = 1;
-  EXPECT_EQ(cheapestForm(rails, 100000, 3, kAllForms).form.kind,
+  EXPECT_EQ(cheapestForm(rails, 100000, 3, kHierarchyForms).form.kind,
             FormKind::Rail);
   EXPECT_EQ(cheapestForm(flat(4), 100, 1, formBit(FormKind::Rail)).form.kind,
             FormKind::Flat);
-  EXPECT_EQ(parseForm(formName(FormKind::Leader)), FormKind::Leader);
+  // No servers, nothing to push to; a rail of one axis is servers alone.
+  EXPECT_EQ(cheapestForm(rails, 100000, 3, kServerForms).form.kind,
+            FormKind::Flat);
+  ClusterModel served = flat(4);
+  served.dedicatedServers = 2;
+  EXPECT_EQ(
+      cheapestForm(served, 100, 1, formBit(FormKind::RailServers)).form.kind,
+      FormKind::Servers);
+  for (int kind = 0; kind < kFormKindCount; ++kind)
+    EXPECT_EQ(parseForm(formName(static_cast<FormKind>(kind))),
+              static_cast<FormKind>(kind));
   EXPECT_EQ(parseForm("circle"), std::nullopt);
-  EXPECT_EQ(parseForms("cheapest"), kAllForms);
+  EXPECT_EQ(parseForms("cheapest"), kHierarchyForms);
   EXPECT_EQ(parseForms("rail"), formBit(FormKind::Rail));
   EXPECT_EQ(parseForms("circle"), std::nullopt);
 }

@@ -60,6 +60,8 @@ struct ClusterModel {
     return serversOn ? groupSize(serversOn) : 0;
   }
   int64_t servers() const { return dedicatedServers + colocatedServers(); }
+  /// Of local work that moves so many bytes.
+  double memoryNs(int64_t bytes) const;
 
   /// What is wrong with it: no axis or too many, a size, rate or number of
   /// sharers under 1, sharers that don't divide the ranks along the axis and

@@ -104,9 +104,17 @@ enum class FormKind {
   /// reduce_scatter axis by axis from the innermost, all_gather back
   /// (BlueConnect, Cho et al., MLSys 2019).
   Multilevel,
+  /// reduce_scatter and all_gather over all axes (DeAR, Zhang et al., ICDCS
+  /// 2023).
+  Halves,
+  /// push to all servers and pull (Li et al., Parameter Server, OSDI 2014).
+  Servers,
+  /// reduce_scatter over the inner axes, push and pull of the parts, all_gather
+  /// (BytePS, Jiang et al., OSDI 2020).
+  RailServers,
 };
 
-inline constexpr int kFormKindCount = 4;
+inline constexpr int kFormKindCount = 7;
 
 std::string_view formName(FormKind form);
 std::optional<FormKind> parseForm(std::string_view name);
@@ -116,21 +124,30 @@ using FormSet = uint32_t;
 constexpr FormSet formBit(FormKind form) {
   return FormSet(1) << static_cast<int>(form);
 }
-inline constexpr FormSet kAllForms = (FormSet(1) << kFormKindCount) - 1;
+/// One collective or a hierarchy of them, among the ranks.
+inline constexpr FormSet kHierarchyForms =
+    formBit(FormKind::Flat) | formBit(FormKind::Leader) |
+    formBit(FormKind::Rail) | formBit(FormKind::Multilevel);
+inline constexpr FormSet kServerForms =
+    formBit(FormKind::Servers) | formBit(FormKind::RailServers);
 
-/// `cheapest` is all of them; else one by its name. Nothing for other words.
+/// `cheapest` is the hierarchies; else one by its name. Nothing for other
+/// words.
 std::optional<FormSet> parseForms(std::string_view word);
+/// `flat, leader, ... or cheapest`: for messages.
+std::string_view formNames();
 
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;
-  /// For leader and rail: the inner axes.
+  /// For leader and rails: the inner axes.
   AxisSet inner = 0;
 };
 
-/// The collectives that a form is made of, in order.
+/// The collectives that a form is made of, in order. Parts are of whole
+/// elements.
 std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
                                        const AllReduceForm &form, AxisSet over,
-                                       int64_t bytes);
+                                       int64_t bytes, int64_t elementBytes = 1);
 
 struct PricedForm {
   AllReduceForm form;
@@ -139,9 +156,9 @@ struct PricedForm {
 };
 
 /// The form among those allowed that takes least time for `bytes`; ties go to
-/// the simpler one. What no hierarchy applies to (a single axis) is flat. Every
-/// pass that prices a bucket prices this, so all of them mean the same future.
-/// `allowed` must not be empty.
+/// the simpler one. What no form applies to (a single axis, no servers) is
+/// flat. Every pass that prices a bucket prices this, so all of them mean the
+/// same future. `allowed` must not be empty.
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, FormSet allowed);
 

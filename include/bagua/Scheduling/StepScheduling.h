@@ -30,6 +30,7 @@ enum class SchedulePolicy {
 };
 
 std::optional<SchedulePolicy> parsePolicy(std::string_view name);
+std::string policyName(SchedulePolicy policy);
 /// `bsp, wfbp, ...`: for messages.
 std::string_view policyNames();
 

@@ -118,10 +118,13 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     `cap-bytes`), `ddp` (the same with a first bucket of `first-bytes`), `cycle`
     (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`), `mg-wfbp`
     (merges while that is cheaper than another start-up, by the cluster's prices),
-    `optimal` (the buckets of neighbours after which communication ends first).
+    `optimal` (the buckets of neighbours after which communication ends first),
+    `list` (as `buckets` says: gradients by class, each class by readiness; `3*1` is
+    three alone, `12:rail` twelve together for bagua-lower-hierarchy to put on
+    rails, `1/8` one in eight parts).
     What is larger than `partition-bytes` is cut into equal parts that travel one
     by one; 0 cuts nothing. `form` says what the all_reduces will be lowered to, for
-    prices: flat, leader, rail, multilevel or cheapest. Only
+    prices (see bagua-lower-hierarchy). Only
     gradients of one element type, kind, group and agreement over the other axes
     share a bucket. One that something besides its reduction uses travels alone, as
     does one whose reduction has a name.
@@ -154,13 +157,14 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"none\"", "none, size, ddp, cycle, mg-wfbp or optimal">,
+    Option<"policy", "policy", "std::string", "\"none\"", "none, size, ddp, cycle, mg-wfbp, optimal or list">,
     Option<"firstBytes", "first-bytes", "int64_t", "1048576", "cap of the first bucket (ddp)">,
     Option<"capBytes", "cap-bytes", "int64_t", "26214400", "cap of a bucket">,
     Option<"cycleNs", "cycle-ns", "int64_t", "1000000", "time between ticks (cycle)">,
     Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
-    Option<"form", "form", "std::string", "\"flat\"", "what prices are of: flat, leader, rail, multilevel or cheapest">,
+    Option<"form", "form", "std::string", "\"flat\"", "what prices are of: a form of bagua-lower-hierarchy">,
     Option<"wire", "wire", "std::string", "\"none\"", "what prices are of: none, f16 or bf16, as in bagua-cast-wire">,
+    Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers">,
   ];
 }
 
@@ -250,8 +254,12 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     `leader` (reduce over the inner axes, all_reduce among the roots, broadcast;
     BAGUA), `rail` (reduce_scatter, all_reduce of the parts, all_gather; Horovod's
     hierarchical all_reduce), `multilevel` (reduce_scatter axis by axis, all_gather
-    back; BlueConnect), `flat`, or `cheapest` of all these. A mean becomes a mean of
-    means. What is already cut, over one axis, or asks for a codec stays.
+    back; BlueConnect), `flat`, or `cheapest` of all these. Further forms are
+    `halves` (reduce_scatter and all_gather over all axes; DeAR), `servers` (push to
+    all servers, pull) and `rail-servers` (the same of parts; BytePS). An
+    all_reduce with an attribute `bagua.form` takes the form that this names. A mean
+    becomes a mean of means. What is already cut or asks for a codec stays, and so
+    does what no form applies to.
 
     With `form=rail`
 
@@ -276,7 +284,7 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"form", "form", "std::string", "\"cheapest\"", "flat, leader, rail, multilevel or cheapest">,
+    Option<"form", "form", "std::string", "\"cheapest\"", "flat, leader, rail, multilevel, halves, servers, rail-servers or cheapest">,
   ];
 }
 
@@ -422,17 +430,20 @@ def VerifySchedulePass : Pass<"bagua-verify-schedule", "::bagua::StepOp"> {
 }
 
 def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
-  let summary = "Compiles a step by the strategy that is predicted to be fastest";
+  let summary = "Compiles a step by the plan that is predicted to be fastest";
   let description = [{
-    Predicts all strategies, then changes the options of the best three one at a
-    time as long as that helps: sizes are halved and doubled, forms and servers
-    exchanged. At most `evaluations` predictions beyond those of the strategies
-    themselves, so the result doesn't depend on the machine; never slower than the
-    best strategy, by construction. The text that reproduces the result is written
-    into the module. `wire` is what the user allows on the wire.
+    Searches, with the simulator as judge, over what may become of every gradient:
+    which share a bucket, into how many parts it is cut, by which collectives each
+    part goes, servers included, in which order, and who updates. It starts from the
+    published strategies and ends after `evaluations` simulations, or when the lower
+    bound is near, so the result doesn't depend on the machine. Never slower than
+    the best strategy. What it found is written into the module as a strategy,
+    `custom{...}`, which gives the same again. `wire` is what the user allows on the
+    wire. The report says what every published strategy would take, and what the
+    step would without each kind of decision.
   }];
   let options = [
-    Option<"evaluations", "evaluations", "int64_t", "64", "limit of predictions">,
+    Option<"evaluations", "evaluations", "int64_t", "500", "limit of simulations">,
     Option<"wire", "wire", "std::string", "\"none\"", "none, f16 or bf16">,
   ];
 }

@@ -13,7 +13,12 @@
 #include "bagua/Scheduling/LowerBound.h"
 #include "bagua/Scheduling/StepGraph.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 namespace bagua {
+
+/// Emits an error where there is none or another.
+llvm::FailureOr<StepOp> getOnlyStep(mlir::ModuleOp module);
 
 /// Emits an error where the description doesn't hold together.
 llvm::FailureOr<ClusterModel> readClusterModel(ClusterOp cluster);

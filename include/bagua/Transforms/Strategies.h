@@ -21,6 +21,8 @@ struct Strategy {
   llvm::StringRef paper;
   /// Pipeline text; `${option=value}` stands for an option with its default.
   llvm::StringRef pipeline;
+  /// Means something without options.
+  bool isPreset = true;
 };
 
 struct StrategyOption {

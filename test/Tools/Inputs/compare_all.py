@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares all strategies on real steps and cluster presets: compare_all.py GRAPHS OUTPUT STEP,... PRESET,...
 
-No strategy may be predicted below the lower bound, nor leave a row out.
+No strategy may be predicted below the lower bound, nor leave a row out. auto is never behind, and near the bound where
+communication has time enough.
 """
 import json
 import os
@@ -26,6 +27,13 @@ def main(graphs, output, names, presets):
                 if abs(row["compute_ns"] + row["exposed_communication_ns"] - row["step_ns"]) > 2:
                     sys.exit(f"{name} on {preset}: {row['name']}'s times don't add up: {row}")
             best = min(rows, key=lambda row: row["step_ns"])
+            auto = next(row for row in rows if row["name"] == "auto")
+            if auto["step_ns"] > best["step_ns"] + 1:
+                sys.exit(f"{name} on {preset}: auto is behind {best['name']}: {auto}")
+            # Where the links have time enough, nothing is an excuse.
+            busiest = max(auto["link_utilisation"].values()) * auto["step_ns"]
+            if busiest <= 0.8 * auto["compute_ns"] and auto["step_ns"] > 1.05 * auto["lower_bound_ns"]:
+                sys.exit(f"{name} on {preset}: auto is more than 5 % above the bound: {auto}")
             print(f"{name} on {preset}: best {best['name']}, {best['step_ns'] / best['lower_bound_ns']:.3f} of the bound, "
                   f"which is {best['lower_bound_binding']}")
             pairs += 1

@@ -1,0 +1,66 @@
+//===- PlanSearch.h - The best plan of a step's communication -------------===//
+//
+// Merging and splitting per gradient, form per bucket, and the schedule of it
+// all, jointly: the search that Shi et al. (arXiv 2005.13247, sections 5.2 and
+// 5.3) ask for. The simulator is the judge, the lower bound says when to stop.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_PLANSEARCH_H
+#define BAGUA_SCHEDULING_PLANSEARCH_H
+
+#include "bagua/Scheduling/StepPlan.h"
+
+#include <functional>
+
+namespace bagua {
+
+struct NamedPlan {
+  std::string name;
+  StepPlan plan;
+};
+
+/// The published strategies, as far as the cluster has what they need. Their
+/// names are those of the strategies' table, which means the same by them.
+std::vector<NamedPlan> presetPlans(const CommunicationProblem &problem,
+                                   int64_t narrowing);
+
+struct PlanSearchOptions {
+  /// Simulations at most, and tasks played in them, which is some seconds: the
+  /// result doesn't depend on the machine's speed.
+  int64_t evaluations = 500;
+  int64_t simulatedTasks = 12000000;
+  int64_t narrowing = 1;
+  /// Nothing is faster than that; within a thousandth of it the search ends.
+  double boundNs = 0;
+  /// Called after each simulation.
+  std::function<void(int64_t evaluations, double bestNs)> progress;
+};
+
+struct PlanSearchResult {
+  StepPlan plan;
+  double stepNs = 0;
+  int64_t evaluations = 0;
+  /// A plan and its time: what was started from.
+  struct Rated {
+    std::string name;
+    double stepNs;
+  };
+  std::vector<Rated> presets;
+  /// What the step would take without one kind of decision: all messages on
+  /// one form, nothing cut, nothing merged, first come first served, updates in
+  /// the program.
+  std::vector<Rated> without;
+};
+
+/// Starts from the presets and from plans that cut and merge by size, and
+/// changes one decision at a time while that helps: first those about all
+/// buckets, then about buckets of one size, then about single buckets, the
+/// largest first. Never slower than the best preset. A local optimum; nothing
+/// is known about its distance from the best plan but the bound. O(evaluations
+/// * simulation). Of at least one gradient.
+PlanSearchResult searchPlan(const CommunicationProblem &problem,
+                            const PlanSearchOptions &options);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_PLANSEARCH_H

@@ -1,0 +1,502 @@
+//===- PlanSearch.cpp - The best plan of a step's communication -----------===//
+//
+// Local search over plans.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/PlanSearch.h"
+
+#include "bagua/Scheduling/Merging.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+using namespace bagua;
+
+namespace {
+/// A change that gains less is not worth its words.
+constexpr double kLeastGain = 1e-5;
+/// How near the bound is near enough.
+constexpr double kNearBound = 1.001;
+constexpr int64_t kMiB = 1 << 20;
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Buckets of the published rules
+//===----------------------------------------------------------------------===//
+
+static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
+  int64_t bytes = 0;
+  for (int32_t member : bucket)
+    bytes += problem.tensors[member].bytes;
+  return bytes;
+}
+
+/// The buckets as a plan has them. Every rule puts gradients of one class
+/// together that follow each other.
+static std::vector<PlannedBucket>
+planBuckets(const CommunicationProblem &problem, std::vector<Bucket> buckets,
+            int64_t partitionBytes, FormKind form) {
+  std::vector<int32_t> order = planOrder(problem.bucketing),
+                       place(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    place[order[i]] = static_cast<int32_t>(i);
+  std::sort(buckets.begin(), buckets.end(),
+            [&](const Bucket &a, const Bucket &b) {
+              return place[a.front()] < place[b.front()];
+            });
+  std::vector<PlannedBucket> planned;
+  for (const Bucket &bucket : buckets) {
+    int64_t count = 0, bytes = bytesOf(problem.bucketing, bucket);
+    for (int32_t member : bucket)
+      count += problem.gradients[member].count;
+    PlannedBucket &entry = planned.emplace_back();
+    entry.gradients = static_cast<int32_t>(bucket.size());
+    entry.form = form;
+    if (partitionBytes > 0 && bytes > partitionBytes)
+      entry.parts =
+          std::min((bytes + partitionBytes - 1) / partitionBytes, count);
+  }
+  return planned;
+}
+
+static MessageCost costOf(const CommunicationProblem &problem, FormSet forms,
+                          int64_t narrowing) {
+  std::map<int32_t, AxisSet> axes;
+  for (size_t i = 0; i < problem.gradients.size(); ++i)
+    axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
+  return [&problem, forms, narrowing, axes](int64_t bytes, int32_t shareClass) {
+    return static_cast<double>(problem.cluster.launchNs) +
+           cheapestForm(problem.cluster, (bytes + narrowing - 1) / narrowing,
+                        axes.at(shareClass), forms)
+               .ns;
+  };
+}
+
+std::vector<NamedPlan> bagua::presetPlans(const CommunicationProblem &problem,
+                                          int64_t narrowing) {
+  const BucketingProblem &bucketing = problem.bucketing;
+  std::vector<NamedPlan> plans;
+  auto add = [&](const char *name, const std::vector<Bucket> &buckets,
+                 int64_t partitionBytes, FormKind form, SchedulePolicy policy,
+                 int64_t creditBytes, bool isUpdatedByRuntime) {
+    if ((formBit(form) & kServerForms) && problem.cluster.servers() == 0)
+      return;
+    StepPlan plan;
+    plan.buckets = planBuckets(problem, buckets, partitionBytes, form);
+    plan.scheduling = {policy, creditBytes};
+    plan.isUpdatedByRuntime = isUpdatedByRuntime;
+    plan.narrowing = narrowing;
+    plans.push_back({name, std::move(plan)});
+  };
+  using Policy = SchedulePolicy;
+  std::vector<Bucket> alone = bucketizeAlone(bucketing);
+  MessageCost flat = costOf(problem, formBit(FormKind::Flat), narrowing);
+  double startup = flat(0, bucketing.tensors.front().shareClass);
+  add("bagua-allreduce", bucketizeBySize(bucketing, 10485760, 10485760), 0,
+      FormKind::Leader, Policy::Wfbp, 0, false);
+  add("blueconnect", alone, 0, FormKind::Multilevel, Policy::Wfbp, 0, false);
+  add("byteps", alone, 4096000, FormKind::RailServers, Policy::Priority,
+      8192000, false);
+  add("bytescheduler-a2a", alone, 4096000, FormKind::Flat, Policy::Priority,
+      8192000, true);
+  add("bytescheduler-ps", alone, 4096000, FormKind::Servers, Policy::Priority,
+      8192000, true);
+  add("ddp", bucketizeBySize(bucketing, 1048576, 26214400), 0, FormKind::Flat,
+      Policy::Wfbp, 0, false);
+  add("dear", bucketizeBySize(bucketing, 25000000, 25000000), 0,
+      FormKind::Halves, Policy::Decoupled, 0, true);
+  add("horovod", bucketizeByCycle(bucketing, 134217728, 1000000), 0,
+      FormKind::Flat, Policy::Wfbp, 0, false);
+  add("mg-wfbp", mergeGreedily(bucketing, flat, startup), 0, FormKind::Flat,
+      Policy::Wfbp, 0, false);
+  add("p3", alone, 200000, FormKind::Servers, Policy::Priority, 0, true);
+  add("wfbp-a2a", alone, 0, FormKind::Flat, Policy::Wfbp, 0, false);
+  add("wfbp-ps", alone, 0, FormKind::Servers, Policy::Wfbp, 0, false);
+  return plans;
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Candidate {
+  StepPlan plan;
+  double stepNs = 0;
+};
+
+/// A plan by sizes: few numbers for all buckets.
+struct SizeRule {
+  /// Neighbours are merged until they have as much; 0: alone.
+  int64_t mergeBytes = kMiB;
+  /// What is larger is cut; 0: nothing.
+  int64_t partitionBytes = 4 * kMiB;
+  /// By the binary logarithm of a message's bytes.
+  std::map<int, FormKind> forms;
+  FormKind otherForm = FormKind::Flat;
+  SchedulingOptions scheduling = {SchedulePolicy::Priority, 8 * kMiB};
+  bool isUpdatedByRuntime = true;
+};
+
+class PlanSearch {
+public:
+  PlanSearch(const CommunicationProblem &problem,
+             const PlanSearchOptions &options)
+      : problem(problem), options(options), prices(problem.cluster) {}
+
+  PlanSearchResult run();
+
+private:
+  double rate(const StepPlan &plan);
+  bool isDone() const {
+    return result.evaluations >= options.evaluations ||
+           simulatedTasks >= options.simulatedTasks ||
+           result.stepNs <= options.boundNs * kNearBound;
+  }
+  bool improves(const StepPlan &plan, Candidate &best);
+  std::vector<FormKind> usefulForms() const;
+  std::vector<SchedulingOptions> schedulings() const;
+
+  StepPlan planOf(const SizeRule &rule) const;
+  int sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const;
+  bool tryRule(const SizeRule &changed, SizeRule &rule, Candidate &best);
+  bool improveRule(SizeRule &rule, Candidate &best);
+  bool improveForms(SizeRule &rule, Candidate &best);
+  bool improveSchedule(Candidate &best);
+  bool improveBuckets(Candidate &best);
+  void explain();
+
+  const CommunicationProblem &problem;
+  const PlanSearchOptions &options;
+  CollectivePrices prices;
+  std::map<std::string, double> known;
+  int64_t simulatedTasks = 0;
+  PlanSearchResult result;
+};
+} // namespace
+
+/// All that tells a plan from another.
+static std::string keyOf(const StepPlan &plan) {
+  return printBuckets(plan.buckets) + " " +
+         std::to_string(static_cast<int>(plan.scheduling.policy)) + " " +
+         std::to_string(plan.scheduling.creditBytes) + " " +
+         std::to_string(plan.isUpdatedByRuntime);
+}
+
+/// The plan's time; the best so far is kept.
+double PlanSearch::rate(const StepPlan &plan) {
+  auto [entry, isNew] = known.try_emplace(keyOf(plan), 0);
+  if (!isNew)
+    return entry->second;
+  auto [ns, tasks] = simulatePlan(problem, plan, prices);
+  entry->second = ns;
+  simulatedTasks += tasks;
+  if (result.evaluations == 0 || ns < result.stepNs) {
+    result.stepNs = ns;
+    result.plan = plan;
+  }
+  ++result.evaluations;
+  if (options.progress)
+    options.progress(result.evaluations, result.stepNs);
+  return ns;
+}
+
+bool PlanSearch::improves(const StepPlan &plan, Candidate &best) {
+  if (isDone())
+    return false;
+  double ns = rate(plan);
+  if (ns >= best.stepNs * (1 - kLeastGain))
+    return false;
+  best = {plan, ns};
+  return true;
+}
+
+/// Forms that differ on this cluster.
+std::vector<FormKind> PlanSearch::usefulForms() const {
+  std::vector<FormKind> forms{FormKind::Flat};
+  int levels = 0;
+  for (const AxisModel &axis : problem.cluster.axes)
+    levels += axis.size > 1;
+  if (levels > 1) {
+    forms.push_back(FormKind::Rail);
+    forms.push_back(FormKind::Multilevel);
+    forms.push_back(FormKind::Leader);
+  }
+  if (problem.cluster.servers() > 0) {
+    forms.push_back(FormKind::Servers);
+    if (levels > 1)
+      forms.push_back(FormKind::RailServers);
+  }
+  forms.push_back(FormKind::Halves);
+  return forms;
+}
+
+std::vector<SchedulingOptions> PlanSearch::schedulings() const {
+  std::vector<SchedulingOptions> all{{SchedulePolicy::Wfbp, 0},
+                                     {SchedulePolicy::Decoupled, 0}};
+  for (int64_t creditBytes :
+       {int64_t(0), kMiB, 4 * kMiB, 8 * kMiB, 16 * kMiB, 64 * kMiB})
+    all.push_back({SchedulePolicy::Priority, creditBytes});
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Plans by size
+//===----------------------------------------------------------------------===//
+
+int PlanSearch::sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const {
+  return std::ilogb(static_cast<double>(bytes / bucket.parts) + 1);
+}
+
+StepPlan PlanSearch::planOf(const SizeRule &rule) const {
+  StepPlan plan;
+  plan.scheduling = rule.scheduling;
+  plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;
+  plan.narrowing = options.narrowing;
+  plan.buckets = planBuckets(
+      problem,
+      rule.mergeBytes == 0 ? bucketizeAlone(problem.bucketing)
+                           : bucketizeBySize(problem.bucketing, rule.mergeBytes,
+                                             rule.mergeBytes),
+      rule.partitionBytes, rule.otherForm);
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  auto next = order.begin();
+  for (PlannedBucket &bucket : plan.buckets) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < bucket.gradients; ++i)
+      bytes += problem.bucketing.tensors[*next++].bytes;
+    auto form = rule.forms.find(sizeClassOf(bucket, bytes));
+    if (form != rule.forms.end())
+      bucket.form = form->second;
+  }
+  return plan;
+}
+
+bool PlanSearch::tryRule(const SizeRule &changed, SizeRule &rule,
+                         Candidate &best) {
+  if (!improves(planOf(changed), best))
+    return false;
+  rule = changed;
+  return true;
+}
+
+bool PlanSearch::improveRule(SizeRule &rule, Candidate &best) {
+  bool isBetter = false;
+  auto attempt = [&](auto &&change) {
+    SizeRule changed = rule;
+    change(changed);
+    isBetter |= tryRule(changed, rule, best);
+  };
+  for (FormKind form : usefulForms())
+    attempt([&](SizeRule &changed) {
+      changed.otherForm = form;
+      changed.forms.clear();
+    });
+  for (const SchedulingOptions &scheduling : schedulings())
+    for (bool isUpdatedByRuntime : {true, false})
+      attempt([&](SizeRule &changed) {
+        changed.scheduling = scheduling;
+        changed.isUpdatedByRuntime = isUpdatedByRuntime;
+      });
+  for (int64_t mergeBytes :
+       {int64_t(0), kMiB / 16, kMiB / 4, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB})
+    attempt([&](SizeRule &changed) { changed.mergeBytes = mergeBytes; });
+  for (int64_t partitionBytes :
+       {int64_t(0), kMiB / 4, kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB, 32 * kMiB})
+    attempt(
+        [&](SizeRule &changed) { changed.partitionBytes = partitionBytes; });
+  return isBetter;
+}
+
+/// Another form for messages of one size.
+bool PlanSearch::improveForms(SizeRule &rule, Candidate &best) {
+  std::map<int, bool> sizes;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  auto next = order.begin();
+  for (const PlannedBucket &bucket : best.plan.buckets) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < bucket.gradients; ++i)
+      bytes += problem.bucketing.tensors[*next++].bytes;
+    sizes[sizeClassOf(bucket, bytes)] = true;
+  }
+  bool isBetter = false;
+  for (auto [size, unused] : sizes)
+    for (FormKind form : usefulForms()) {
+      SizeRule changed = rule;
+      changed.forms[size] = form;
+      isBetter |= tryRule(changed, rule, best);
+    }
+  return isBetter;
+}
+
+//===----------------------------------------------------------------------===//
+// Single decisions
+//===----------------------------------------------------------------------===//
+
+bool PlanSearch::improveSchedule(Candidate &best) {
+  bool isBetter = false;
+  for (const SchedulingOptions &scheduling : schedulings())
+    for (bool isUpdatedByRuntime : {true, false}) {
+      StepPlan changed = best.plan;
+      changed.scheduling = scheduling;
+      changed.isUpdatedByRuntime = isUpdatedByRuntime;
+      isBetter |= improves(changed, best);
+    }
+  return isBetter;
+}
+
+/// Of one bucket at a time, the largest first: its form, its parts, a merge
+/// with the next, a cut in two.
+bool PlanSearch::improveBuckets(Candidate &best) {
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  const auto &tensors = problem.bucketing.tensors;
+  auto firstOf = [&](size_t bucket) {
+    size_t first = 0;
+    for (size_t i = 0; i < bucket; ++i)
+      first += best.plan.buckets[i].gradients;
+    return first;
+  };
+  // By the first gradient, which stays when buckets are merged or cut.
+  std::vector<std::pair<int64_t, size_t>> bySize;
+  size_t at = 0;
+  for (const PlannedBucket &bucket : best.plan.buckets) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < bucket.gradients; ++i)
+      bytes += tensors[order[at + i]].bytes;
+    bySize.emplace_back(-bytes, at);
+    at += bucket.gradients;
+  }
+  std::sort(bySize.begin(), bySize.end());
+  bool isBetter = false;
+  for (auto [unused, first] : bySize) {
+    size_t index = 0;
+    while (index < best.plan.buckets.size() && firstOf(index) < first)
+      ++index;
+    if (index == best.plan.buckets.size() || firstOf(index) != first)
+      continue; // merged into the one before
+    auto attempt = [&](auto &&change) {
+      if (isDone())
+        return;
+      StepPlan changed = best.plan;
+      if (change(changed.buckets))
+        isBetter |= improves(changed, best);
+    };
+    for (FormKind form : usefulForms())
+      attempt([&](std::vector<PlannedBucket> &buckets) {
+        buckets[index].form = form;
+        return true;
+      });
+    int64_t count = 0;
+    for (int32_t i = 0; i < best.plan.buckets[index].gradients; ++i)
+      count += problem.gradients[order[first + i]].count;
+    attempt([&](std::vector<PlannedBucket> &buckets) {
+      buckets[index].parts *= 2;
+      return buckets[index].parts <= count;
+    });
+    attempt([&](std::vector<PlannedBucket> &buckets) {
+      buckets[index].parts /= 2;
+      return buckets[index].parts > 0;
+    });
+    attempt([&](std::vector<PlannedBucket> &buckets) {
+      if (index + 1 == buckets.size())
+        return false;
+      size_t next = first + buckets[index].gradients;
+      if (tensors[order[next]].shareClass != tensors[order[first]].shareClass)
+        return false;
+      buckets[index].gradients += buckets[index + 1].gradients;
+      buckets.erase(buckets.begin() + static_cast<ptrdiff_t>(index) + 1);
+      return true;
+    });
+    attempt([&](std::vector<PlannedBucket> &buckets) {
+      PlannedBucket half = buckets[index];
+      half.gradients /= 2;
+      if (half.gradients == 0)
+        return false;
+      half.parts = (half.parts + 1) / 2;
+      buckets[index].gradients -= half.gradients;
+      buckets[index].parts = half.parts;
+      // A part needs an element.
+      if (half.parts > 1)
+        return false;
+      buckets.insert(buckets.begin() + static_cast<ptrdiff_t>(index), half);
+      return true;
+    });
+  }
+  return isBetter;
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+/// Takes back one kind of decision at a time.
+void PlanSearch::explain() {
+  auto add = [&](const char *name, auto &&change) {
+    StepPlan changed = result.plan;
+    change(changed);
+    if (keyOf(changed) == keyOf(result.plan))
+      return;
+    auto entry = known.find(keyOf(changed));
+    double ns = entry != known.end()
+                    ? entry->second
+                    : simulatePlan(problem, changed, prices).stepNs;
+    result.without.push_back({name, ns});
+  };
+  add("forms", [](StepPlan &plan) {
+    for (PlannedBucket &bucket : plan.buckets)
+      bucket.form = FormKind::Flat;
+  });
+  add("parts", [](StepPlan &plan) {
+    for (PlannedBucket &bucket : plan.buckets)
+      bucket.parts = 1;
+  });
+  add("merging", [&](StepPlan &plan) {
+    std::vector<PlannedBucket> alone;
+    for (PlannedBucket bucket : plan.buckets)
+      if (bucket.gradients == 1)
+        alone.push_back(bucket);
+      else
+        alone.insert(alone.end(), bucket.gradients,
+                     {1, /*parts=*/1, bucket.form});
+    plan.buckets = alone;
+  });
+  add("order",
+      [](StepPlan &plan) { plan.scheduling = {SchedulePolicy::Wfbp, 0}; });
+  add("updates in the runtime",
+      [](StepPlan &plan) { plan.isUpdatedByRuntime = false; });
+}
+
+PlanSearchResult PlanSearch::run() {
+  assert(!problem.check() && !problem.gradients.empty());
+  std::vector<Candidate> starts;
+  for (NamedPlan &preset : presetPlans(problem, options.narrowing)) {
+    double ns = rate(preset.plan);
+    result.presets.push_back({preset.name, ns});
+    starts.push_back({std::move(preset.plan), ns});
+  }
+  SizeRule rule;
+  Candidate bySize{planOf(rule), 0};
+  if (!isDone()) {
+    bySize.stepNs = rate(bySize.plan);
+    // Sizes and orders depend on each other: round by round.
+    while (improveRule(rule, bySize) || improveForms(rule, bySize))
+      ;
+  }
+  Candidate best = *std::min_element(
+      starts.begin(), starts.end(), [](const Candidate &a, const Candidate &b) {
+        return a.stepNs < b.stepNs;
+      });
+  if (!isDone() && bySize.stepNs >= best.stepNs)
+    improveSchedule(best);
+  best = {result.plan, result.stepNs};
+  while (!isDone() && (improveBuckets(best) || improveSchedule(best)))
+    ;
+  explain();
+  return std::move(result);
+}
+
+PlanSearchResult bagua::searchPlan(const CommunicationProblem &problem,
+                                   const PlanSearchOptions &options) {
+  return PlanSearch(problem, options).run();
+}
