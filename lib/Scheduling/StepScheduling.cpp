@@ -180,8 +180,9 @@ void StepScheduler::findReads() {
     overwrite(step.yields[state], static_cast<int32_t>(state));
   for (int32_t op = 0; op < size; ++op)
     if (is(op, StepOpKind::Update))
-      for (int32_t operand : operandsOf(op))
-        if (StepGraph::isState(operand))
+      for (int32_t i = 0; i < step[op].writtenOperand; ++i)
+        if (int32_t operand = step.operandsBegin(op)[i];
+            StepGraph::isState(operand))
           overwrite(op, StepGraph::stateOf(operand));
 }
 
@@ -276,16 +277,20 @@ std::vector<int32_t> StepScheduler::orderLate() const {
 void StepScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
   std::vector<bool> isPlaced(size, false);
   auto place = [&](int32_t op) {
+    // Read too late, the state is written without waiting for that.
+    if (readsOver[op] >= 0 && !isPlaced[readsOver[op]])
+      readsOver[op] = -1;
     result.order.push_back(op);
     isPlaced[op] = true;
   };
-  auto canStart = [&](int32_t op) {
-    if (readsOver[op] >= 0 && !isPlaced[readsOver[op]])
-      return false;
+  auto hasOperands = [&](int32_t op) {
     for (int32_t from : operandsOf(op))
       if (!StepGraph::isState(from) && !isPlaced[from])
         return false;
     return true;
+  };
+  auto canStart = [&](int32_t op) {
+    return (readsOver[op] < 0 || isPlaced[readsOver[op]]) && hasOperands(op);
   };
   size_t next = 0;
   auto placeComm = [&] {
@@ -299,8 +304,26 @@ void StepScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
       placeComm();
   }
   placeComm();
-  for (int32_t op : orderLate())
-    place(op);
+  std::vector<int32_t> left;
+  for (int32_t op : orderLate()) {
+    if (canStart(op))
+      place(op);
+    else
+      left.push_back(op);
+    placeComm();
+  }
+  // A late read may hold up a write, and that other late ops. Where a step asks
+  // for a state's old value after its new one, no order will do, and the proof
+  // of the schedule says so.
+  left.insert(left.end(), comm.begin() + static_cast<ptrdiff_t>(next),
+              comm.end());
+  while (!left.empty()) {
+    auto found = std::find_if(left.begin(), left.end(), canStart);
+    if (found == left.end())
+      found = std::find_if(left.begin(), left.end(), hasOperands);
+    place(*found);
+    left.erase(found);
+  }
 }
 
 /// What leads to a push, what follows a pull, updates with what leads to and

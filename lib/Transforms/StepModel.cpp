@@ -179,7 +179,7 @@ FailureOr<CollectiveCall> GraphReader::readCall(Operation *op) {
   return call;
 }
 
-static PlaceAttr placeOf(Value value) {
+PlaceAttr bagua::getPlace(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return cast<StepOp>(argument.getOwner()->getParentOp())
         .getArgument(argument.getArgNumber())
@@ -199,12 +199,12 @@ int64_t GraphReader::movedBytes(Operation *op) {
   bool gathers = isa<ConcatOp>(op);
   if (gathers || isa<SplitOp>(op)) {
     Value whole = gathers ? op->getResult(0) : op->getOperand(0);
-    PlaceAttr base = placeOf(whole);
+    PlaceAttr base = getPlace(whole);
     int64_t offset = 0;
     bool isStriped = op->hasAttr("striped");
     for (Value part : gathers ? ValueRange(op->getOperands())
                               : ValueRange(op->getResults())) {
-      PlaceAttr place = placeOf(part);
+      PlaceAttr place = getPlace(part);
       bool isThere =
           !isStriped && (!base || !place ||
                          (place.getKind() == base.getKind() &&
@@ -306,7 +306,7 @@ static int64_t arenaBytesOf(StepOp step) {
   ClusterOp cluster = step.lookupCluster();
   llvm::MapVector<StringAttr, int64_t> arenas;
   auto touch = [&](Value value) {
-    PlaceAttr place = placeOf(value);
+    PlaceAttr place = getPlace(value);
     if (place && place.getKind() == PlaceKind::Arena)
       arenas[place.getName()] = std::max(
           arenas[place.getName()],

@@ -12,7 +12,9 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <map>
 
+using namespace mlir;
 using namespace bagua;
 
 static int64_t rounded(double value) { return std::llround(value); }
@@ -49,24 +51,61 @@ llvm::json::Object bagua::toJson(const Prediction &prediction,
   return object;
 }
 
-/// What a person would call a task: a compute op's name, a collective with its
-/// first tensor.
-static std::string labelOf(mlir::Operation *op) {
+std::string bagua::labelOf(Operation *op) {
   if (auto compute = llvm::dyn_cast<ComputeOp>(op))
     return (stringifyPhaseKind(compute.getPhase()) + " " + compute.getName())
         .str();
   auto step = llvm::cast<StepOp>(op->getParentOp());
   std::string label = op->getName().stripDialect().str();
   // A bucket is known by its first gradient.
-  mlir::Value value = op->getNumOperands() ? op->getOperand(0) : mlir::Value();
+  Value value = op->getNumOperands() ? op->getOperand(0) : Value();
   while (value) {
-    if (mlir::StringAttr name = nameOf(step, value))
+    if (StringAttr name = nameOf(step, value))
       return label + " " + name.str();
-    mlir::Operation *maker = value.getDefiningOp();
-    value =
-        maker && maker->getNumOperands() ? maker->getOperand(0) : mlir::Value();
+    Operation *maker = value.getDefiningOp();
+    value = maker && maker->getNumOperands() ? maker->getOperand(0) : Value();
   }
   return label;
+}
+
+namespace {
+/// Neighbours on the critical path: computation of one layer, or one op of the
+/// runtime's.
+struct PathPart {
+  std::string layer;
+  double startNs, endNs;
+  /// Time of each phase, or one entry.
+  std::map<std::string, double> nsOf;
+};
+} // namespace
+
+/// Names of computations are paths, and their first component is the layer.
+static void printCriticalPath(const Prediction &prediction,
+                              llvm::raw_ostream &os) {
+  std::vector<PathPart> parts;
+  for (int32_t task : prediction.simulation.criticalPath) {
+    const TaskTimes &times = prediction.simulation.tasks[task];
+    if (times.endNs <= times.startNs)
+      continue;
+    Operation *op = prediction.tasks.ops[task];
+    auto compute = llvm::dyn_cast<ComputeOp>(op);
+    std::string layer =
+        compute ? compute.getName().split('/').first.str() : labelOf(op);
+    if (!compute || parts.empty() || parts.back().layer != layer)
+      parts.push_back({layer, times.startNs, times.endNs, {}});
+    parts.back().endNs = times.endNs;
+    parts.back()
+        .nsOf[compute ? stringifyPhaseKind(compute.getPhase()).str() : ""] +=
+        times.endNs - times.startNs;
+  }
+  os << "critical path (start ms, ms, layer)\n";
+  for (const PathPart &part : parts) {
+    auto most = llvm::max_element(part.nsOf, llvm::less_second());
+    os << llvm::right_justify(milliseconds(part.startNs), 12)
+       << llvm::right_justify(milliseconds(part.endNs - part.startNs), 12)
+       << "  " << most->first << (most->first.empty() ? "" : " ") << part.layer
+       << "\n";
+  }
 }
 
 void bagua::printPrediction(const Prediction &prediction,
@@ -108,14 +147,7 @@ void bagua::printPrediction(const Prediction &prediction,
     if (ns > 0)
       line("  " + linkName(prediction.cluster, static_cast<int32_t>(link)))
           << llvm::format("%5.1f %%", 100 * ns / prediction.stepNs) << "\n";
-  line("critical path") << "\n";
-  for (int32_t task : prediction.simulation.criticalPath) {
-    const TaskTimes &times = prediction.simulation.tasks[task];
-    if (times.endNs > times.startNs)
-      os << "  " << llvm::right_justify(milliseconds(times.startNs), 12)
-         << llvm::right_justify(milliseconds(times.endNs - times.startNs), 12)
-         << "  " << labelOf(prediction.tasks.ops[task]) << "\n";
-  }
+  printCriticalPath(prediction, os);
 }
 
 void bagua::printTable(llvm::ArrayRef<Prediction> predictions,

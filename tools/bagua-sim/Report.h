@@ -14,10 +14,15 @@
 
 namespace bagua {
 
+/// What a person would call a task: a compute op's name, a collective with its
+/// first tensor.
+std::string labelOf(mlir::Operation *op);
+
 llvm::json::Object toJson(const Prediction &prediction,
                           const BoundedStep &bounded);
 
-/// One strategy: times, what binds, every resource's use, the critical path.
+/// One strategy: times, what binds, every resource's use, the critical path
+/// by layer.
 void printPrediction(const Prediction &prediction, const BoundedStep &bounded,
                      llvm::raw_ostream &os);
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Report.h"
+#include "Timeline.h"
 
 #include "bagua/Target/Clusters.h"
 #include "bagua/Transforms/Passes.h"
@@ -49,6 +50,11 @@ llvm::cl::opt<std::string>
     traceOption("trace", llvm::cl::value_desc("file"),
                 llvm::cl::desc("write a Chrome trace of the step"),
                 llvm::cl::cat(category));
+llvm::cl::opt<std::string>
+    timelineOption("timeline", llvm::cl::value_desc("file.html"),
+                   llvm::cl::desc("write a page that shows streams, links and "
+                                  "memory over time"),
+                   llvm::cl::cat(category));
 llvm::cl::opt<bool> jsonOption("json", llvm::cl::desc("print JSON"),
                                llvm::cl::cat(category));
 } // namespace
@@ -90,6 +96,11 @@ static LogicalResult runOne(ModuleOp module, const BoundedStep &bounded) {
   if (!traceOption.empty() &&
       failed(writeTo(traceOption, [&](llvm::raw_ostream &os) {
         os << traceOf(prediction);
+      })))
+    return failure();
+  if (!timelineOption.empty() &&
+      failed(writeTo(timelineOption, [&](llvm::raw_ostream &os) {
+        os << timelineOf(prediction, bounded);
       })))
     return failure();
   return writeTo(output, [&](llvm::raw_ostream &os) {
@@ -134,8 +145,8 @@ static LogicalResult run() {
   bool compares = compareOption.getNumOccurrences() > 0;
   if (strategyOption.empty() != compares)
     return fail("expected --strategy=NAME or --compare");
-  if (compares && !traceOption.empty())
-    return fail("expected --trace with --strategy only");
+  if (compares && !(traceOption.empty() && timelineOption.empty()))
+    return fail("expected --trace and --timeline with --strategy only");
   DialectRegistry registry;
   registry.insert<BaguaDialect>();
   MLIRContext context(registry);

@@ -36,7 +36,8 @@ struct StepGraphOp {
   /// Of collectives.
   CollectiveCall call = {};
   /// The operand that is written to memory in the end, as an index into the
-  /// op's operands: the gradient of an update.
+  /// op's operands: the gradient of an update. Before it stand the states that
+  /// the update overwrites.
   int32_t writtenOperand = 0;
 };
 

@@ -31,6 +31,9 @@ AxesAttr writeAxes(ClusterOp cluster, AxisSet set);
 /// Bytes of whole tensors that an op reads and writes.
 int64_t trafficOf(mlir::Operation *op);
 
+/// Where a value of a step lies; null before it has a place.
+PlaceAttr getPlace(mlir::Value value);
+
 /// A step at any level, op by op in block order; states are the arguments. What
 /// placement has made free costs nothing. Emits an error for what can't be
 /// priced: an encoded value.

@@ -1,0 +1,20 @@
+//===- Timeline.h - A simulated step as a page ----------------------------===//
+//
+// Streams, links and memory over time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_SIM_TIMELINE_H
+#define BAGUA_TOOLS_BAGUA_SIM_TIMELINE_H
+
+#include "bagua/Transforms/Predict.h"
+
+namespace bagua {
+
+/// One HTML file. A link's use is a mean over each message's flow; memory is
+/// what of the arenas holds a value that is still to be used.
+std::string timelineOf(const Prediction &prediction,
+                       const BoundedStep &bounded);
+
+} // namespace bagua
+
+#endif // BAGUA_TOOLS_BAGUA_SIM_TIMELINE_H
