@@ -19,7 +19,7 @@ static TaskGraph makeGraph(int32_t layers, int streams) {
   graph.streams.push_back({"compute", true});
   for (int i = 0; i < streams; ++i)
     graph.streams.push_back({"comm" + std::to_string(i)});
-  graph.links = {LinkSharing::Fair, LinkSharing::Fair};
+  graph.links.resize(2);
   for (int32_t layer = 0; layer < layers; ++layer)
     graph.add({0, 100}, {}, {{3 * layers - 1 - layer, 1}});
   for (int32_t layer = 0; layer < layers; ++layer)

@@ -34,6 +34,9 @@ std::optional<std::string> ClusterModel::check() const {
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
         axis.sharers < 1)
       return name + "expected positive sizes and rates";
+    if (!(axis.overlappedRate > 0) || axis.overlappedRate > 1)
+      return name + "expected an overlapped rate over 0 and at most 1, found " +
+             std::to_string(axis.overlappedRate);
     if (along % axis.sharers != 0)
       return name + "expected a number of sharers that divides the " +
              std::to_string(along) + " ranks along and inside it, found " +

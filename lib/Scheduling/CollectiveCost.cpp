@@ -404,6 +404,10 @@ CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
   for (Algorithm algorithm : {Algorithm::Ring, Algorithm::Tree,
                               Algorithm::HalvingDoubling, Algorithm::Direct}) {
     std::optional<CollectiveCost> cost = costBy(cluster, call, algorithm);
+    bool isRingOrTree =
+        algorithm == Algorithm::Ring || algorithm == Algorithm::Tree;
+    if (cluster.hasRingsAndTreesOnly && !isRingOrTree && best)
+      continue;
     if (cost && (!best || cost->ns() < best->ns()))
       best = cost;
   }

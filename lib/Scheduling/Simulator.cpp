@@ -111,7 +111,10 @@ private:
   /// evenly) are one: by link, its class; and the uses of these, as parts of
   /// the task's stretch alone.
   std::vector<int32_t> classOf;
-  std::vector<LinkSharing> sharings;
+  std::vector<LinkModel> links;
+  /// What is there of each, of 1; less beside compute.
+  std::vector<double> capacities;
+  bool hasOverlappedRates = false;
   std::vector<LinkUse> uses;
   std::vector<int32_t> firstUse;
   std::vector<StreamState> streams;
@@ -126,6 +129,8 @@ private:
   int64_t oldestStep = 0;
   std::vector<ActiveTask> active;
   int32_t flowCount = 0;
+  /// Tasks of compute in flight that take time.
+  int32_t computing = 0;
   bool flowsChanged = false;
 
   /// Of the step that ended last, since its begin.
@@ -149,9 +154,12 @@ Simulator::Simulator(const TaskGraph &taskGraph)
       firstSuccessor(taskGraph.size() + 1, 0), previous(taskGraph.size()),
       aloneNs(taskGraph.size()) {
   mergeLinks();
-  linkBusyNs.assign(sharings.size(), 0);
-  load.assign(sharings.size(), 0);
-  used.assign(sharings.size(), 0);
+  linkBusyNs.assign(links.size(), 0);
+  load.assign(links.size(), 0);
+  used.assign(links.size(), 0);
+  capacities.assign(links.size(), 1);
+  for (const LinkModel &link : links)
+    hasOverlappedRates |= link.overlappedRate < 1;
   bool hasCompute = false;
   for (int32_t task = 0; task < graph.size(); ++task) {
     streams[graph[task].stream].tasks.push_back(task);
@@ -185,16 +193,17 @@ void Simulator::mergeLinks() {
     for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
       if (use->ns > 0)
         columns[use->link].emplace_back(task, use->ns);
-  std::map<std::pair<LinkSharing, Column>, int32_t> classes;
+  std::map<std::tuple<LinkSharing, double, Column>, int32_t> classes;
   std::vector<bool> isFirst;
   for (size_t link = 0; link < columns.size(); ++link) {
-    auto [entry, isNew] =
-        classes.try_emplace({graph.links[link], std::move(columns[link])},
-                            static_cast<int32_t>(classes.size()));
+    auto [entry, isNew] = classes.try_emplace(
+        {graph.links[link].sharing, graph.links[link].overlappedRate,
+         std::move(columns[link])},
+        static_cast<int32_t>(classes.size()));
     classOf.push_back(entry->second);
     isFirst.push_back(isNew);
     if (isNew)
-      sharings.push_back(graph.links[link]);
+      links.push_back(graph.links[link]);
   }
   firstUse.push_back(0);
   for (int32_t task = 0; task < graph.size(); ++task) {
@@ -296,8 +305,12 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
   }
   active.push_back(
       {task, step, false, graph[task].fixedNs, 1, now + graph[task].fixedNs});
-  // Beside bytes that flow, compute begins slower.
+  // Beside bytes that flow, compute begins slower, and slows them.
   flowsChanged |= graph.communicationSlowdown > 1;
+  if (graph.streams[graph[task].stream].isCompute && graph[task].fixedNs > 0) {
+    ++computing;
+    flowsChanged |= hasOverlappedRates;
+  }
   if (graph[task].fixedNs == 0)
     beginFlow(active.back());
 }
@@ -336,13 +349,15 @@ void Simulator::shareLinks() {
     bool isFirst = true;
     for (auto *use = usesBegin(task.task); use != usesEnd(task.task); ++use) {
       isFirst &=
-          sharings[use->link] == LinkSharing::Fair || used[use->link] == 0;
+          links[use->link].sharing == LinkSharing::Fair || used[use->link] == 0;
       used[use->link] = 1;
     }
     if (isFirst)
       growing.push_back(&task);
   }
   std::fill(used.begin(), used.end(), 0.0);
+  for (size_t link = 0; hasOverlappedRates && link < links.size(); ++link)
+    capacities[link] = computing > 0 ? links[link].overlappedRate : 1;
   double speed = 0;
   while (!growing.empty()) {
     std::fill(load.begin(), load.end(), 0.0);
@@ -352,19 +367,20 @@ void Simulator::shareLinks() {
     double step = std::numeric_limits<double>::infinity();
     for (size_t link = 0; link < load.size(); ++link)
       if (load[link] > 0)
-        step = std::min(step, (1 - used[link]) / load[link]);
+        step = std::min(step, (capacities[link] - used[link]) / load[link]);
     speed += step;
     // No link has too much: each flow is as fast as alone.
     bool areAllAlone = speed == 1;
     for (size_t link = 0; link < load.size(); ++link)
-      used[link] = load[link] > 0 && (1 - used[link]) / load[link] <= step
-                       ? 1
-                       : used[link] + step * load[link];
+      used[link] =
+          load[link] > 0 && (capacities[link] - used[link]) / load[link] <= step
+              ? capacities[link]
+              : used[link] + step * load[link];
     auto isDone = [&](ActiveTask *flow) {
       bool isFull = areAllAlone;
       for (auto *use = usesBegin(flow->task);
            !isFull && use != usesEnd(flow->task); ++use)
-        isFull = used[use->link] == 1;
+        isFull = used[use->link] == capacities[use->link];
       if (isFull)
         flow->speed = speed;
       return isFull;
@@ -391,6 +407,11 @@ void Simulator::finish(size_t index) {
   }
   StepState &state = stateOf(done.step);
   state.times[done.task].endNs = now;
+  if (graph.streams[graph[done.task].stream].isCompute &&
+      graph[done.task].fixedNs > 0) {
+    --computing;
+    flowsChanged |= hasOverlappedRates;
+  }
   StreamState &stream = streams[graph[done.task].stream];
   if (--stream.inFlight == 0)
     stream.busyNs += now - stream.busySinceNs;

@@ -31,7 +31,10 @@ StepTaskGraph bagua::tasksOf(const StepGraph &step,
   const ClusterModel &cluster = prices.getCluster();
   StepTaskGraph result;
   TaskGraph &graph = result.graph;
-  graph.links.assign(linkCount(cluster), LinkSharing::Fair);
+  graph.links.resize(linkCount(cluster));
+  for (int axis = 0; axis < cluster.axisCount(); ++axis)
+    for (int32_t link : {egressLink(axis), ingressLink(axis)})
+      graph.links[link].overlappedRate = cluster.axes[axis].overlappedRate;
   graph.communicationSlowdown = cluster.communicationSlowdown;
   for (const StepSchedule::Stream &stream : schedule.streams) {
     graph.streams.emplace_back();

@@ -30,6 +30,10 @@ std::optional<std::string> TaskGraph::check() const {
   if (!(communicationSlowdown >= 1) || !std::isfinite(communicationSlowdown))
     return "expected a slowdown of at least 1, found " +
            std::to_string(communicationSlowdown);
+  for (const LinkModel &link : links)
+    if (!(link.overlappedRate > 0) || link.overlappedRate > 1)
+      return "expected an overlapped rate over 0 and at most 1, found " +
+             std::to_string(link.overlappedRate);
   for (int32_t task = 0; task < size(); ++task) {
     std::string name = "task " + std::to_string(task) + ": ";
     if (tasks[task].stream < 0 ||

@@ -66,12 +66,15 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
              axis.getBytesPerS(), std::min(axis.getSharers(), ranks)};
     // Where there are fewer ranks than could share a link, all of them do.
     ranks /= axis.getSize();
+    if (FloatAttr rate = axis.getOverlappedRate())
+      entry.overlappedRate = rate.getValueAsDouble();
     readTables(axis, entry);
   }
   model.dedicatedServers =
       static_cast<int64_t>(cluster.getServers().value_or(0));
   if (AxesAttr on = cluster.getServersOnAttr())
     model.serversOn = readAxes(cluster, on);
+  model.hasRingsAndTreesOnly = cluster.getRingsAndTrees();
   if (DeviceAttr device = cluster.getDeviceAttr()) {
     model.launchNs = device.getLaunchNs();
     model.memoryBytesPerS = device.getBytesPerS();

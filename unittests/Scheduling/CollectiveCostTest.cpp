@@ -40,6 +40,19 @@ double nsBy(const ClusterModel &cluster, Collective collective,
   return cost ? cost->ns() : -1;
 }
 
+TEST(CollectiveCostTest, RingsAndTreesAlone) {
+  ClusterModel cluster = flat(8);
+  CollectiveCall small{Collective::AllReduce, 1, 8};
+  EXPECT_EQ(cheapestCost(cluster, small).algorithm, Algorithm::Direct);
+  cluster.hasRingsAndTreesOnly = true;
+  EXPECT_EQ(cheapestCost(cluster, small).algorithm, Algorithm::Tree);
+  EXPECT_EQ(cheapestCost(cluster, {Collective::ReduceScatter, 1, 8}).algorithm,
+            Algorithm::Ring);
+  // There is no other way to do this.
+  EXPECT_EQ(cheapestCost(cluster, {Collective::AllToAll, 1, 8}).algorithm,
+            Algorithm::Direct);
+}
+
 TEST(CollectiveCostTest, ClosedFormsOnOneAxis) {
   ClusterModel cluster = flat(8);
   EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring),

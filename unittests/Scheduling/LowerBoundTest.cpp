@@ -132,7 +132,7 @@ public:
     const ClusterModel &cluster = problem.cluster;
     TaskGraph graph;
     graph.streams = {{"compute", true}, {"a"}, {"b"}};
-    graph.links.assign(linkCount(cluster), LinkSharing::Fair);
+    graph.links.resize(linkCount(cluster));
     // Compute: forward layer i waits for what its gradient ended in.
     int32_t computeCount = 2 * layers;
     std::vector<std::vector<TaskDependency>> waits(computeCount);

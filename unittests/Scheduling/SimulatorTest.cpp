@@ -29,7 +29,7 @@ constexpr int kCompute = 0, kComm = 1, kSecond = 2;
 TaskGraph makeGraph(int links = 1) {
   TaskGraph graph;
   graph.streams = {{"compute", true}, {"comm"}, {"second"}};
-  graph.links.assign(links, LinkSharing::Fair);
+  graph.links.resize(links);
   return graph;
 }
 
@@ -129,7 +129,7 @@ TEST(SimulatorTest, TwoFlowsShareALink) {
 
 TEST(SimulatorTest, FirstComeFirstServed) {
   OneStep step;
-  step.graph.links[0] = LinkSharing::Fifo;
+  step.graph.links[0].sharing = LinkSharing::Fifo;
   int32_t a = step.send(kComm, {{0, 10}});
   int32_t b = step.send(kSecond, {{0, 30}});
   Simulation result = step.run();
@@ -160,6 +160,19 @@ TEST(SimulatorTest, ComputeSlowsDownBesideCommunication) {
   int32_t work = step.add({kCompute, 40}, {});
   // 25 ns do 20 of the 40, the other 20 take 20.
   EXPECT_THAT(step.run().tasks[work].endNs, DoubleNear(45, 1e-9));
+}
+
+TEST(SimulatorTest, BytesSlowDownBesideCompute) {
+  OneStep step(2);
+  step.graph.links[0].overlappedRate = 0.5;
+  int32_t bus = step.send(kComm, {{0, 25}});
+  int32_t network = step.send(kSecond, {{1, 25}});
+  step.add({kCompute, 40}, {});
+  Simulation result = step.run();
+  // 40 ns do 20 of the 25, the other 5 take 5; the other link is its own.
+  EXPECT_EQ(result.tasks[bus].endNs, 45);
+  EXPECT_EQ(result.tasks[network].endNs, 25);
+  EXPECT_EQ(result.linkBusyNs[0], 25);
 }
 
 TEST(SimulatorTest, PriorityWithCredit) {
@@ -219,6 +232,9 @@ TEST(SimulatorTest, ChecksItsInput) {
   compute(graph, 1);
   graph.communicationSlowdown = 0.5;
   EXPECT_THAT(graph.check(), Optional(HasSubstr("slowdown")));
+  graph.communicationSlowdown = 1;
+  graph.links[0].overlappedRate = 0;
+  EXPECT_THAT(graph.check(), Optional(HasSubstr("overlapped rate")));
 }
 
 //===----------------------------------------------------------------------===//

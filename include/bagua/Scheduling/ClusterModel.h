@@ -35,6 +35,8 @@ struct AxisModel {
   /// before.
   // NOLINTNEXTLINE(readability-redundant-member-init)
   std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> tables = {};
+  /// The part of a link's rate that is left while the program computes.
+  double overlappedRate = 1;
 };
 
 struct ClusterModel {
@@ -50,6 +52,9 @@ struct ClusterModel {
   /// Of the device's memory; 0 is unknown, and local work then costs nothing.
   int64_t memoryBytesPerS = 0;
   double communicationSlowdown = 1;
+  /// Collectives among ranks are made by rings and trees alone, as NCCL makes
+  /// them: no rank sends to all others at once but in an all_to_all.
+  bool hasRingsAndTreesOnly = false;
 
   int axisCount() const { return static_cast<int>(axes.size()); }
   AxisSet allAxes() const { return (AxisSet(1) << axes.size()) - 1; }

@@ -27,6 +27,13 @@ enum class LinkSharing {
   Fifo,
 };
 
+struct LinkModel {
+  LinkSharing sharing = LinkSharing::Fair;
+  /// What is left of its rate while the program computes: a bus that compute
+  /// uses, too, or copies that the device has to make.
+  double overlappedRate = 1;
+};
+
 /// What one task occupies of a link: `ns` at the link's full rate.
 struct LinkUse {
   int32_t link;
@@ -66,7 +73,7 @@ struct Task {
 class TaskGraph {
 public:
   std::vector<StreamModel> streams;
-  std::vector<LinkSharing> links;
+  std::vector<LinkModel> links;
   /// By how much compute takes longer while bytes flow.
   double communicationSlowdown = 1;
 

@@ -310,7 +310,7 @@ static LogicalResult verifyTable(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef name, int64_t size, int64_t latency,
                                int64_t bandwidth, int64_t sharers,
-                               DictionaryAttr table) {
+                               FloatAttr overlappedRate, DictionaryAttr table) {
   if (!isBareWord(name))
     return emitError() << "expected an axis name of letters, digits, '_', '$' "
                           "and '.', found '"
@@ -327,6 +327,11 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       failed(expect("bytes_per_s", 1, bandwidth)) ||
       failed(expect("sharers", 1, sharers)))
     return failure();
+  if (overlappedRate && (!(overlappedRate.getValueAsDouble() > 0) ||
+                         overlappedRate.getValueAsDouble() > 1))
+    return emitError() << "expected overlapped_rate of axis '" << name
+                       << "' over 0 and at most 1, found "
+                       << overlappedRate.getValueAsDouble();
   return table ? verifyTable(emitError, table) : success();
 }
 

@@ -39,13 +39,14 @@ bagua::buildDefaultCluster(OpBuilder &builder, Location location,
                            ArrayRef<std::pair<std::string, int64_t>> axes) {
   SmallVector<Attribute> attributes;
   for (const auto &[name, size] : axes)
-    attributes.push_back(AxisAttr::get(builder.getContext(), name, size,
-                                       kDefaultLatencyNs, kDefaultBytesPerS,
-                                       /*sharers=*/1, /*table=*/nullptr));
+    attributes.push_back(AxisAttr::get(
+        builder.getContext(), name, size, kDefaultLatencyNs, kDefaultBytesPerS,
+        /*sharers=*/1, /*overlapped_rate=*/nullptr, /*table=*/nullptr));
   return builder.create<ClusterOp>(location, builder.getStringAttr("cluster"),
                                    builder.getArrayAttr(attributes),
                                    /*device=*/nullptr,
-                                   /*servers=*/nullptr, /*servers_on=*/nullptr);
+                                   /*servers=*/nullptr, /*servers_on=*/nullptr,
+                                   /*rings_and_trees=*/false);
 }
 
 static FailureOr<OwnedCluster> buildFromSizes(StringRef sizes,

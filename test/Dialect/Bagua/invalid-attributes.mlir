@@ -63,6 +63,12 @@ module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0,
 
 // -----
 
+// Beside compute a link has some part of its rate.
+// expected-error @+1 {{expected overlapped_rate of axis 'bus' over 0 and at most 1, found 0.000000e+00}}
+module attributes {bagua.example = #bagua.axis<"bus", size = 2, latency_ns = 0, bytes_per_s = 1, overlapped_rate = 0.0>} {}
+
+// -----
+
 // Measured times are arrays of integers.
 // expected-error @+1 {{expected measured times of 'all_reduce' as array<i64: bytes, ns, ...>, found 5 : i64}}
 module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = 5}>} {}

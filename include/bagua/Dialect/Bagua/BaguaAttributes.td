@@ -105,8 +105,10 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
   let summary = "one axis of a cluster and the links along it";
   let description = [{
     `latency_ns` is of one message, `bytes_per_s` of one direction of one link,
-    `sharers` is how many ranks share one link. `table` holds measured times: for
-    a collective's name a flat list of pairs, bytes then ns, by ascending bytes.
+    `sharers` is how many ranks share one link. `overlapped_rate` is the part of
+    the rate that is left while the program computes, as on a bus that compute
+    uses, too. `table` holds measured times: for a collective's name a flat list
+    of pairs, bytes then ns, by ascending bytes.
 
     ```
     #bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000, sharers = 8>
@@ -114,9 +116,10 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, "int64_t":$latency_ns,
                         "int64_t":$bytes_per_s, DefaultValuedParameter<"int64_t", "1">:$sharers,
+                        OptionalParameter<"::mlir::FloatAttr">:$overlapped_rate,
                         OptionalParameter<"::mlir::DictionaryAttr">:$table);
   let assemblyFormat = [{
-    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $table) `>`
+    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $overlapped_rate, $table) `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -17,7 +17,9 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
     Named axes from the outermost in, each with its size and links, and the
     device. `servers N`: that many dedicated ranks after the workers. `servers_on
     [axes]`: one co-located server for each coordinate on these axes. With both,
-    the dedicated ones are numbered first.
+    the dedicated ones are numbered first. `rings_and_trees`: the ranks' collectives
+    are made by these alone, as NCCL makes them; without it a small message may
+    go to all others at once.
 
     ```
     bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
@@ -25,10 +27,10 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Bagua_AxisArray:$axes, OptionalAttr<Bagua_DeviceAttr>:$device,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$servers,
-                       OptionalAttr<Bagua_AxesAttr>:$servers_on);
+                       OptionalAttr<Bagua_AxesAttr>:$servers_on, UnitAttr:$rings_and_trees);
   let assemblyFormat = [{
     $sym_name `axes` $axes (`device` qualified($device)^)? (`servers` $servers^)?
-    (`servers_on` custom<Axes>($servers_on)^)? attr-dict
+    (`servers_on` custom<Axes>($servers_on)^)? (`rings_and_trees` $rings_and_trees^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
