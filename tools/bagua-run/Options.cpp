@@ -66,6 +66,10 @@ const std::vector<Flag> &flags() {
        }},
       {"json", nullptr, "print the summary as JSON",
        [](Options &o, auto &) { return o.json = true; }},
+      {"calibrate", nullptr,
+       "run no plan: time collectives of --ranks ranks, and\n"
+       "print them as a bagua.cluster to plan by",
+       [](Options &o, auto &) { return o.calibrate = true; }},
       {"throw-on-rank", "R", "throw on rank R in its second step (for tests)",
        [](Options &o, auto &text) { return setCount(o.throwOnRank, text, 0); }},
       {"help", nullptr, "print this",
@@ -119,6 +123,9 @@ parseOptions(const std::vector<std::string> &arguments) {
       return invalid(
           absl::StrCat("--", name, "=", value, ": expected ", flag->value));
   }
+  if (options.calibrate && hasPlan)
+    return invalid(
+        absl::StrCat("--calibrate runs no plan, found '", options.plan, "'"));
   return options;
 }
 

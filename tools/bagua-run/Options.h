@@ -27,6 +27,8 @@ struct Options {
   /// Empty: none.
   std::string trace;
   bool json = false;
+  /// Measure instead of running a plan.
+  bool calibrate = false;
   /// A rank that throws, for tests of how a run ends; -1: none.
   int64_t throwOnRank = -1;
   bool help = false;

@@ -4,6 +4,7 @@
 // for an error or a failed check, 2 for a wrong command line.
 //
 //===----------------------------------------------------------------------===//
+#include "Calibrate.h"
 #include "Options.h"
 #include "Replay.h"
 #include "Report.h"
@@ -46,6 +47,10 @@ absl::Status checkRanks(const Plan &plan, int64_t ranks) {
                    " ranks, --ranks says ", ranks));
 }
 
+std::chrono::nanoseconds timeoutOf(const Options &options) {
+  return std::chrono::nanoseconds(std::llround(options.timeoutSeconds * 1e9));
+}
+
 /// Whether the run and its check are good.
 absl::StatusOr<bool> runPlan(const Options &options) {
   if (options.communicator != "in-process")
@@ -59,8 +64,7 @@ absl::StatusOr<bool> runPlan(const Options &options) {
     return status;
   TraceWriter trace;
   ReplayOptions replayOptions;
-  replayOptions.timeout =
-      std::chrono::nanoseconds(std::llround(options.timeoutSeconds * 1e9));
+  replayOptions.timeout = timeoutOf(options);
   replayOptions.check = options.check;
   replayOptions.steps = options.steps;
   replayOptions.timeScale = options.timeScale;
@@ -80,6 +84,14 @@ absl::StatusOr<bool> runPlan(const Options &options) {
   return !check || check->passed;
 }
 
+absl::StatusOr<bool> printCalibration(const Options &options) {
+  auto text = calibrate(static_cast<int>(options.ranks), timeoutOf(options));
+  if (!text.ok())
+    return text.status();
+  std::fputs(text->c_str(), stdout);
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -96,7 +108,8 @@ int main(int argc, char **argv) {
     std::cout << (options->help ? helpText() : versionText());
     return 0;
   }
-  absl::StatusOr<bool> passed = runPlan(*options);
+  absl::StatusOr<bool> passed =
+      options->calibrate ? printCalibration(*options) : runPlan(*options);
   if (!passed.ok()) {
     complain(passed.status());
     return 1;
