@@ -66,6 +66,7 @@ public:
   absl::StatusOr<std::string> saveState() const override;
   absl::Status loadState(absl::string_view bytes) override;
   int64_t bytesSent() const override { return executor.bytesSent(); }
+  int64_t arenaBytes() const override { return memory.arenaBytes(); }
 
 private:
   enum class Phase { Binding, BetweenSteps, InStep };

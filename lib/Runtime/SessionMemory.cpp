@@ -83,6 +83,7 @@ absl::Status SessionMemory::allocate(bool guarded) {
       std::fill_n(guard + kGuardBytes + arena->bytes(), kGuardBytes, kGuard);
     }
     arenas.push_back(std::move(pages));
+    allocatedBytes += arena->bytes();
   }
   return absl::OkStatus();
 }

@@ -59,6 +59,9 @@ public:
   /// Internal, naming the arena, if a byte of a zone has changed.
   absl::Status checkGuards() const;
 
+  /// Of what is allocated, without guards.
+  int64_t arenaBytes() const { return allocatedBytes; }
+
   int64_t tensorBytes(uint32_t tensor) const;
   /// Null where the program hasn't bound it.
   std::byte *tensorAddress(uint32_t tensor) const;
@@ -75,6 +78,7 @@ private:
   const Plan &plan;
   const int64_t rank;
   bool isGuarded = false;
+  int64_t allocatedBytes = 0;
   std::vector<Pages> arenas;
   std::vector<std::byte *> bindings;
 };

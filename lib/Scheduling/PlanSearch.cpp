@@ -73,6 +73,15 @@ static MessageCost costOf(const CommunicationProblem &problem, FormSet forms,
   };
 }
 
+StepPlan bagua::leanestPlan(const CommunicationProblem &problem,
+                            int64_t narrowing) {
+  StepPlan plan;
+  plan.buckets = planBuckets(problem, bucketizeAlone(problem.bucketing),
+                             /*partitionBytes=*/0, FormKind::Flat);
+  plan.narrowing = narrowing;
+  return plan;
+}
+
 std::vector<NamedPlan> bagua::presetPlans(const CommunicationProblem &problem,
                                           int64_t narrowing) {
   const BucketingProblem &bucketing = problem.bucketing;
@@ -188,6 +197,10 @@ static std::string keyOf(const StepPlan &plan) {
 double PlanSearch::rate(const StepPlan &plan) {
   auto [entry, isNew] = known.try_emplace(keyOf(plan), 0);
   if (!isNew)
+    return entry->second;
+  entry->second = std::numeric_limits<double>::infinity();
+  if (options.memoryBytes > 0 &&
+      arenaBytes(problem, plan) > options.memoryBytes)
     return entry->second;
   auto [ns, tasks] = simulatePlan(problem, plan, prices);
   entry->second = ns;
@@ -436,6 +449,9 @@ void PlanSearch::explain() {
     StepPlan changed = result.plan;
     change(changed);
     if (keyOf(changed) == keyOf(result.plan))
+      return;
+    if (options.memoryBytes > 0 &&
+        arenaBytes(problem, changed) > options.memoryBytes)
       return;
     auto entry = known.find(keyOf(changed));
     double ns = entry != known.end()

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/StepPlan.h"
 
+#include "bagua/Support/Parts.h"
+
 #include <algorithm>
 #include <cassert>
 #include <charconv>
@@ -339,6 +341,64 @@ StepGraph PlanWriter::write() {
 StepGraph bagua::applyPlan(const CommunicationProblem &problem,
                            const StepPlan &plan) {
   return PlanWriter(problem, plan).write();
+}
+
+/// As bagua-place lays values out.
+static int64_t aligned(int64_t bytes) {
+  constexpr int64_t kAlignment = 64;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// What a collective leaves where no tensor of the program's is.
+static int64_t resultBytes(const ClusterModel &cluster,
+                           const CollectiveCall &call, int64_t elementBytes) {
+  auto partOf = [&](int64_t ranks) {
+    return partSize(call.bytes / elementBytes, ranks) * elementBytes;
+  };
+  switch (call.collective) {
+  case Collective::ReduceScatter:
+    return aligned(partOf(cluster.groupSize(call.over)));
+  case Collective::Reduce:
+    return aligned(call.bytes);
+  case Collective::Push: {
+    // A server has a slot for each group that pushes to it.
+    int64_t groups = cluster.workers() / cluster.groupSize(call.over);
+    return aligned(partOf(cluster.servers()) * groups);
+  }
+  default:
+    return 0;
+  }
+}
+
+int64_t bagua::arenaBytes(const CommunicationProblem &problem,
+                          const StepPlan &plan) {
+  int64_t total = 0;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  auto next = order.begin();
+  for (const PlannedBucket &bucket : plan.buckets) {
+    const StepGradient &like = problem.gradients[*next];
+    int64_t count = 0;
+    for (int32_t i = 0; i < bucket.gradients; ++i)
+      count += problem.gradients[*next++].count;
+    if (bucket.gradients > 1 || bucket.parts > 1)
+      total += aligned(count * like.elementBytes);
+    int64_t narrowing = like.isNarrowable ? plan.narrowing : 1;
+    int64_t elementBytes = like.elementBytes / narrowing;
+    for (int64_t part = 0; part < bucket.parts; ++part) {
+      int64_t sent =
+          (count * (part + 1) / bucket.parts - count * part / bucket.parts) *
+          elementBytes;
+      if (narrowing > 1)
+        total += aligned(sent);
+      AllReduceForm form =
+          cheapestForm(problem.cluster, sent, like.over, formBit(bucket.form))
+              .form;
+      for (const CollectiveCall &call :
+           expandForm(problem.cluster, form, like.over, sent, elementBytes))
+        total += resultBytes(problem.cluster, call, elementBytes);
+    }
+  }
+  return total;
 }
 
 PlanTime bagua::simulatePlan(const CommunicationProblem &problem,

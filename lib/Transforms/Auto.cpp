@@ -16,6 +16,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <chrono>
+#include <cmath>
 
 namespace bagua {
 #define GEN_PASS_DEF_AUTOPASS
@@ -26,7 +27,8 @@ using namespace mlir;
 using namespace bagua;
 
 /// The strategy that is the plan.
-static std::string textOf(const StepPlan &plan, StringRef wire) {
+static std::string textOf(const StepPlan &plan, StringRef wire,
+                          int64_t memoryBytes) {
   std::string text = "custom{buckets=" + printBuckets(plan.buckets);
   if (plan.scheduling.policy != SchedulePolicy::Wfbp)
     text += " policy=" + policyName(plan.scheduling.policy);
@@ -36,12 +38,20 @@ static std::string textOf(const StepPlan &plan, StringRef wire) {
     text += " updates=runtime";
   if (wire != "none")
     text += (" wire=" + wire).str();
+  if (memoryBytes > 0)
+    text += " memory=" + std::to_string(memoryBytes);
   return text + "}";
 }
 
-static std::string textOf(const PlanSearchResult::Rated &preset,
-                          StringRef wire) {
-  return preset.name + (wire == "none" ? "" : ("{wire=" + wire + "}").str());
+static std::string textOf(const PlanSearchResult::Rated &preset, StringRef wire,
+                          int64_t memoryBytes) {
+  std::string options;
+  if (wire != "none")
+    options += (" wire=" + wire).str();
+  if (memoryBytes > 0)
+    options += " memory=" + std::to_string(memoryBytes);
+  return options.empty() ? preset.name
+                         : preset.name + "{" + options.substr(1) + "}";
 }
 
 /// Once a second, a line for those who wait.
@@ -61,8 +71,9 @@ static auto makeProgress(int64_t limit) {
 static llvm::json::Array describe(ArrayRef<PlanSearchResult::Rated> plans) {
   llvm::json::Array list;
   for (const PlanSearchResult::Rated &plan : plans)
-    list.push_back(
-        llvm::json::Object{{"name", plan.name}, {"step_ns", plan.stepNs}});
+    if (std::isfinite(plan.stepNs))
+      list.push_back(
+          llvm::json::Object{{"name", plan.name}, {"step_ns", plan.stepNs}});
   return list;
 }
 
@@ -85,6 +96,15 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
       FailureOr<StepBound> bounded = readBound(*getOnlyStep(module));
       if (failed(bounded))
         return signalPassFailure();
+      int64_t least =
+          arenaBytes(*problem, leanestPlan(*problem, wire == "none" ? 1 : 2));
+      if (memory > 0 && least > memory) {
+        module.emitError() << "expected at most " << memory.getValue()
+                           << " bytes of runtime memory, found " << least
+                           << " with every gradient by itself, "
+                           << least - memory << " too many";
+        return signalPassFailure();
+      }
       chosen = search(*problem, lowerBound(bounded->problem).ns);
     }
     OpPassManager manager(ModuleOp::getOperationName());
@@ -101,6 +121,7 @@ private:
     options.evaluations = evaluations;
     // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
     options.narrowing = wire == "none" ? 1 : 2;
+    options.memoryBytes = memory;
     options.boundNs = wire == "none" ? boundNs : 0;
     options.progress = makeProgress(evaluations);
     PlanSearchResult found = searchPlan(problem, options);
@@ -110,9 +131,9 @@ private:
         });
     // A preset is known by its name. What the passes make of the plan is what
     // counts in the end.
-    std::string chosen = textOf(best, wire);
+    std::string chosen = textOf(best, wire, memory);
     if (found.stepNs < best.stepNs) {
-      std::string text = textOf(found.plan, wire);
+      std::string text = textOf(found.plan, wire, memory);
       if (predict(getOperation(), text).stepNs <=
           predict(getOperation(), chosen).stepNs)
         chosen = text;

@@ -309,7 +309,8 @@ LogicalResult Placer::assign(int64_t maxBytes) {
   }
   if (maxBytes > 0 && arenaBytes > maxBytes)
     return step.emitError() << "expected at most " << maxBytes
-                            << " bytes of runtime memory, found " << arenaBytes;
+                            << " bytes of runtime memory, found " << arenaBytes
+                            << ", " << arenaBytes - maxBytes << " too many";
   return success();
 }
 

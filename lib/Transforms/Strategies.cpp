@@ -17,7 +17,7 @@ using namespace bagua;
 
 // What every strategy begins and ends with.
 #define PREPARE "coarsen,annotate-costs,relax,"
-#define FINISH ",place,verify-schedule"
+#define FINISH ",place{max-bytes=${memory=0}},verify-schedule"
 // What a bucket becomes: element type on the wire and hierarchy.
 #define SEND(FORM)                                                             \
   "cast-wire{type=${wire=none}},lower-hierarchy{form=${form=" FORM             \
@@ -29,7 +29,8 @@ using namespace bagua;
 
 static constexpr Strategy kStrategies[] = {
     {"auto", "the best of all others and of their options, by simulation",
-     "auto{evaluations=${evaluations=500} wire=${wire=none}}"},
+     "auto{evaluations=${evaluations=500} wire=${wire=none} "
+     "memory=${memory=0}}"},
     {"bagua-allreduce", "Gan et al., BAGUA, VLDB 2021",
      "bucketize{policy=${fusion=size} cap-bytes=${cap-bytes=10485760}}," SEND(
          "leader") ",schedule{policy=${overlap=wfbp}}"},
@@ -83,6 +84,16 @@ static constexpr Strategy kStrategies[] = {
      "bucketize{policy=none}," PS("spread") ",schedule{policy=wfbp}"},
 };
 
+/// What is searched for brings its own end.
+static bool isSearch(const Strategy &strategy) {
+  return strategy.name == "auto";
+}
+
+/// The pipeline with its options still to be filled in, but for its begin.
+static std::string textOf(const Strategy &strategy) {
+  return (strategy.pipeline + (isSearch(strategy) ? "" : FINISH)).str();
+}
+
 ArrayRef<Strategy> bagua::getStrategies() { return kStrategies; }
 
 static llvm::Error errorOf(const Twine &message) {
@@ -111,7 +122,8 @@ static std::string substitute(StringRef pipeline,
 
 SmallVector<StrategyOption> bagua::optionsOf(const Strategy &strategy) {
   SmallVector<StrategyOption> options;
-  StringRef pipeline = strategy.pipeline;
+  std::string text = textOf(strategy);
+  StringRef pipeline = text;
   while (true) {
     pipeline = pipeline.split("${").second;
     if (pipeline.empty())
@@ -183,15 +195,14 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
     order.push_back(option);
   }
   llvm::StringSet<> known;
-  std::string body = substitute(strategy->pipeline, given, known);
+  std::string body = substitute(textOf(*strategy), given, known);
   for (StringRef option : order)
     if (!known.contains(option))
       return errorOf("strategy '" + name + "' has no option '" + option +
                      "'; its options are " + optionNames(*strategy));
-  // What is searched for brings its own end. What all begin with is done once
-  // before: on its own result it changes nothing.
-  bool isSearch = strategy->name == "auto";
-  return completePipeline(PREPARE + body + (isSearch ? "" : FINISH));
+  // What all begin with is done once before a search: on its own result it
+  // changes nothing.
+  return completePipeline(PREPARE + body);
 }
 
 std::string bagua::preparationPipeline() { return completePipeline(PREPARE); }

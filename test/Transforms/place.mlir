@@ -26,7 +26,7 @@ bagua.step @alone on @pod data [node] streams [compute, comm] (batch %x "x" : !t
 // The tensors of a bucket lie side by side in an arena, where the program writes and
 // reads them. (An optional one too: the runtime puts zeros there.) The next bucket
 // begins at a multiple of 64 bytes. The sum of both is what max-bytes limits.
-// LIMIT: error: expected at most 64 bytes of runtime memory, found 128
+// LIMIT: error: expected at most 64 bytes of runtime memory, found 128, 64 too many
 // CHECK-LABEL: bagua.step @buckets
 // CHECK-NEXT: bagua.compute backward {{.*}} at [buckets:0, buckets:32, buckets:64, buckets:76]
 // CHECK-NEXT: bagua.concat {{.*}} at [buckets:0]

@@ -13,7 +13,8 @@
 
 namespace bagua::run {
 
-/// Times float32 collectives of in-process ranks, from 1 KiB to 64 MiB in
+/// Times float32 collectives of in-process ranks in sessions, from 1 KiB to 64
+/// MiB in
 /// powers of 4, on memory that has left the caches since its last use, as a
 /// step's gradients have. Medians. The text is a cluster of one axis, `rank`,
 /// whose table they are; its latency and rate are the most that no measured

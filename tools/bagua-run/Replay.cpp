@@ -81,6 +81,7 @@ public:
   std::vector<int64_t> stepNs;
   std::vector<int64_t> exposedNs;
   int64_t bytesSent = 0;
+  int64_t arenaBytes = 0;
   RankChecker &check() { return checker; }
 
 private:
@@ -348,6 +349,7 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   if (!status.ok())
     return status;
   bytesSent = (session->bytesSent() - before) / options.steps;
+  arenaBytes = session->arenaBytes();
   session.reset();
   for (const GuardedBuffer &buffer : buffers)
     if (!buffer.isIntact())
@@ -410,8 +412,10 @@ absl::StatusOr<ReplayResult> replay(const std::shared_ptr<const Plan> &plan,
     result.stepNs.push_back(longest);
     result.exposedNs.push_back(blocked / size);
   }
-  for (auto &rank : ranks)
+  for (auto &rank : ranks) {
     result.bytesSent = std::max(result.bytesSent, rank->bytesSent);
+    result.arenaBytes = std::max(result.arenaBytes, rank->arenaBytes);
+  }
   if (options.check) {
     std::vector<RankChecker> checkers;
     checkers.reserve(ranks.size());

@@ -41,6 +41,8 @@ struct ReplayResult {
   std::vector<int64_t> exposedNs;
   /// Of the rank that sends most, in one step.
   int64_t bytesSent = 0;
+  /// Of the runtime's memory on the rank that allocates most.
+  int64_t arenaBytes = 0;
   std::optional<CheckResult> check;
 };
 

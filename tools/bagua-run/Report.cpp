@@ -134,6 +134,8 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
                         totals.collectives, totals.instructions);
   absl::StrAppendFormat(&out, "bytes sent     %s a rank and step\n",
                         bytesToString(result.bytesSent));
+  absl::StrAppendFormat(&out, "memory         %s of the runtime's a rank\n",
+                        bytesToString(result.arenaBytes));
   absl::StrAppendFormat(
       &out, "step time      %s median, %s min, %s max of %d steps\n",
       timeToString(step.median), timeToString(step.min), timeToString(step.max),
@@ -170,6 +172,7 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"instructions", totals.instructions},
       {"collectives", totals.collectives},
       {"bytes_sent", result.bytesSent},
+      {"peak_bytes", result.arenaBytes},
       {"steps", result.stepNs.size()},
       {"step_ns",
        {{"median", step.median}, {"min", step.min}, {"max", step.max}}},

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Report.h"
+#include "Sweep.h"
 #include "Timeline.h"
 
 #include "bagua/Target/Clusters.h"
@@ -55,6 +56,18 @@ llvm::cl::opt<std::string>
                    llvm::cl::desc("write a page that shows streams, links and "
                                   "memory over time"),
                    llvm::cl::cat(category));
+llvm::cl::opt<SweepKind> sweepOption(
+    "sweep",
+    llvm::cl::desc("with --compare: over a range of one number of the cluster"),
+    llvm::cl::values(clEnumValN(SweepKind::Bandwidth, "bandwidth",
+                                "the rate of the outermost axis"),
+                     clEnumValN(SweepKind::Latency, "latency", "its latency"),
+                     clEnumValN(SweepKind::Ranks, "ranks", "its size")),
+    llvm::cl::cat(category));
+llvm::cl::opt<std::string>
+    plotOption("plot", llvm::cl::value_desc("file.html"),
+               llvm::cl::desc("write a page that shows the sweep"),
+               llvm::cl::cat(category));
 llvm::cl::opt<bool> jsonOption("json", llvm::cl::desc("print JSON"),
                                llvm::cl::cat(category));
 } // namespace
@@ -112,7 +125,8 @@ static LogicalResult runOne(ModuleOp module, const BoundedStep &bounded) {
   });
 }
 
-static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded) {
+/// Those of --compare; they exist.
+static FailureOr<SmallVector<std::string>> comparedStrategies() {
   SmallVector<std::string> names;
   if (!compareOption.empty())
     names = splitStrategies(compareOption);
@@ -123,6 +137,27 @@ static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded) {
   for (const std::string &name : names)
     if (auto pipeline = expandStrategy(name); !pipeline)
       return fail(llvm::toString(pipeline.takeError()));
+  return names;
+}
+
+static LogicalResult runSweep(ModuleOp module, ArrayRef<std::string> names) {
+  FailureOr<Sweep> found = sweep(module, sweepOption, names);
+  if (failed(found))
+    return failure();
+  if (!plotOption.empty() &&
+      failed(writeTo(plotOption,
+                     [&](llvm::raw_ostream &os) { os << pageOf(*found); })))
+    return failure();
+  return writeTo(output, [&](llvm::raw_ostream &os) {
+    if (jsonOption)
+      os << llvm::formatv("{0:2}\n", llvm::json::Value(toJson(*found)));
+    else
+      printSweep(*found, os);
+  });
+}
+
+static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded,
+                            ArrayRef<std::string> names) {
   std::vector<Prediction> predictions;
   for (const std::string &name : names) {
     predictions.push_back(predict(module, name));
@@ -147,6 +182,11 @@ static LogicalResult run() {
     return fail("expected --strategy=NAME or --compare");
   if (compares && !(traceOption.empty() && timelineOption.empty()))
     return fail("expected --trace and --timeline with --strategy only");
+  bool sweeps = sweepOption.getNumOccurrences() > 0;
+  if (sweeps && !compares)
+    return fail("expected --sweep with --compare only");
+  if (!sweeps && !plotOption.empty())
+    return fail("expected --plot with --sweep only");
   DialectRegistry registry;
   registry.insert<BaguaDialect>();
   MLIRContext context(registry);
@@ -165,10 +205,16 @@ static LogicalResult run() {
     return failure();
   if (cluster->op && failed(retarget(*module, cluster->op)))
     return failure();
+  FailureOr<SmallVector<std::string>> names = comparedStrategies();
+  if (failed(names))
+    return failure();
+  if (sweeps)
+    return runSweep(*module, *names);
   auto bounded = bound(*module);
   if (failed(bounded))
     return failure();
-  return compares ? runAll(*module, *bounded) : runOne(*module, *bounded);
+  return compares ? runAll(*module, *bounded, *names)
+                  : runOne(*module, *bounded);
 }
 
 int main(int argc, char **argv) {
@@ -181,7 +227,9 @@ int main(int argc, char **argv) {
       argc, argv,
       "bagua-sim: predicts how long a step takes by a strategy\n\n"
       "  bagua-sim step.mlir --strategy=ddp --cluster=v100-nvlink-100g\n"
-      "  bagua-sim step.mlir --compare --json\n");
+      "  bagua-sim step.mlir --compare --json\n"
+      "  bagua-sim step.mlir --compare=ddp,byteps --sweep=bandwidth "
+      "--plot=sweep.html\n");
   registerBaguaPasses();
   return failed(run()) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

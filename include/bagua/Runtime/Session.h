@@ -137,6 +137,10 @@ public:
   /// Bytes that this rank has sent since start(), by the formulas of
   /// docs/PlanFormat.md (a ring's bytes for collectives over shared memory).
   virtual int64_t bytesSent() const = 0;
+
+  /// Bytes of arenas that this rank has allocated: what the runtime needs
+  /// besides what the program binds.
+  virtual int64_t arenaBytes() const = 0;
 };
 
 } // namespace bagua::runtime

@@ -24,12 +24,19 @@ struct NamedPlan {
 std::vector<NamedPlan> presetPlans(const CommunicationProblem &problem,
                                    int64_t narrowing);
 
+/// Every gradient by itself, as a whole, by one all_reduce: no plan needs less
+/// memory.
+StepPlan leanestPlan(const CommunicationProblem &problem, int64_t narrowing);
+
 struct PlanSearchOptions {
   /// Simulations at most, and tasks played in them, which is some seconds: the
   /// result doesn't depend on the machine's speed.
   int64_t evaluations = 500;
   int64_t simulatedTasks = 12000000;
   int64_t narrowing = 1;
+  /// No plan that needs more of the runtime's arenas; 0: any. Every gradient by
+  /// itself, which needs least, must fit.
+  int64_t memoryBytes = 0;
   /// Nothing is faster than that; within a thousandth of it the search ends.
   double boundNs = 0;
   /// Called after each simulation.
@@ -40,7 +47,8 @@ struct PlanSearchResult {
   StepPlan plan;
   double stepNs = 0;
   int64_t evaluations = 0;
-  /// A plan and its time: what was started from.
+  /// A plan and its time, infinite where memory doesn't allow it: what was
+  /// started from.
   struct Rated {
     std::string name;
     double stepNs;

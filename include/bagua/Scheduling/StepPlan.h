@@ -87,6 +87,11 @@ ResolvedBuckets resolveBuckets(const std::vector<PlannedBucket> &buckets,
 /// passes write it. O(n log n).
 StepGraph applyPlan(const CommunicationProblem &problem, const StepPlan &plan);
 
+/// What bagua-place will lay into the runtime's arenas, at most 63 bytes more:
+/// buckets of several gradients or parts, narrowed copies, and what the phases
+/// of a form leave on a rank or server.
+int64_t arenaBytes(const CommunicationProblem &problem, const StepPlan &plan);
+
 /// Schedules and simulates a sound plan.
 struct PlanTime {
   double stepNs;

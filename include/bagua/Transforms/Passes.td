@@ -439,12 +439,15 @@ def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
     bound is near, so the result doesn't depend on the machine. Never slower than
     the best strategy. What it found is written into the module as a strategy,
     `custom{...}`, which gives the same again. `wire` is what the user allows on the
-    wire. The report says what every published strategy would take, and what the
+    wire, `memory` the most bytes that the runtime's arenas may have: the search
+    stays within it. The report says what every published strategy would take, and what the
     step would without each kind of decision.
   }];
   let options = [
     Option<"evaluations", "evaluations", "int64_t", "500", "limit of simulations">,
     Option<"wire", "wire", "std::string", "\"none\"", "none, f16 or bf16">,
+    Option<"memory", "memory", "int64_t", "0",
+           "limit of the runtime's memory, in bytes; 0: none">,
   ];
 }
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Shows that each option of each strategy changes what is compiled: check_options.py STEP OUTPUT"""
+import json
+import os
 import re
 import subprocess
 import sys
@@ -8,7 +10,7 @@ from tools import run
 
 # For each option a value that no strategy has by default.
 OTHER = {"buffer-bytes": "1000000", "cap-bytes": "1000000", "credit-bytes": "20000000", "cycle-ns": "50000000",
-         "evaluations": "1", "first-bytes": "8000000", "form": "multilevel", "fusion": "none", "overlap": "bsp",
+         "evaluations": "1", "first-bytes": "8000000", "form": "multilevel", "fusion": "none", "memory": "1", "overlap": "bsp",
          "partition-bytes": "1000000", "servers": "balanced", "update": "shard", "wire": "bf16"}
 # Where another value is needed to differ from the strategy's own.
 OTHER_OF = {("blueconnect", "form"): "leader"}
@@ -17,6 +19,17 @@ OTHER_OF = {("blueconnect", "form"): "leader"}
 def refusal(strategy):
     return subprocess.run(["bagua-opt", f"--bagua-strategy={strategy}", "-"], input="", capture_output=True,
                           text=True).stderr
+
+
+def obeys_limit(name, step):
+    """With one byte allowed: compiles where no memory is needed, else says how much is."""
+    needed = json.loads(run("bagua-sim", step, f"--strategy={name}", "--json"))["peak_bytes"]
+    limited = subprocess.run(["bagua-opt", f"--bagua-strategy={name}{{memory=1}}", step, "-o", os.devnull],
+                             capture_output=True, text=True)
+    if limited.returncode == 0:
+        return needed == 0 or name == "auto"
+    found = re.search(r"expected at most 1 bytes of runtime memory, found (\d+), (\d+) too many", limited.stderr)
+    return found and int(found.group(1)) == int(found.group(2)) + 1 >= needed > 0
 
 
 def main(step, output):
@@ -38,6 +51,12 @@ def main(step, output):
             value = OTHER_OF.get((name, option), OTHER.get(option))
             if value is None:
                 sys.exit(f"{name} has an option {option}, for which this test has no value")
+            if option == "memory":
+                # A limit changes nothing but what is refused, or what auto chooses.
+                if not obeys_limit(name, step):
+                    sys.exit(f"{name}{{memory=1}} does not do as it should")
+                count += 1
+                continue
             if compiled(f"{name}{{{option}={value}}}") == default:
                 sys.exit(f"{name}{{{option}={value}}} compiles to the same as {name}")
             count += 1

@@ -64,6 +64,10 @@ def main(export, output):
                     check = report["check"]
                     if not check["passed"] or check["tensors"] == 0 or (wire != "none") != (check["max_error"] > 1e-5):
                         sys.exit(f"{name} with {options} {wire} on {nodes} x {gpus} {servers}: {check}")
+                    predicted = json.loads(run("bagua-sim", step, "--json", f"--strategy={name}{{{options} wire={wire}}}"))
+                    if predicted["peak_bytes"] != report["peak_bytes"]:
+                        sys.exit(f"{name} with {options} {wire} on {nodes} x {gpus} {servers}: predicted "
+                                 f"{predicted['peak_bytes']} bytes of memory, allocated {report['peak_bytes']}")
                     count += 1
         print(f"{nodes} x {gpus}: passed", flush=True)
     print(f"{count} plans, all passed")

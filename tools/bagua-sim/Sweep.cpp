@@ -1,0 +1,161 @@
+//===- Sweep.cpp - Strategies over a range of clusters --------------------===//
+//
+// Each point is a copy of the module on a cluster of its own.
+//
+//===----------------------------------------------------------------------===//
+#include "Sweep.h"
+
+#include "Page.h"
+
+#include "bagua/Transforms/Retarget.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace bagua;
+
+static constexpr double kFactors[] = {0.125, 0.25, 0.5, 1, 2, 4, 8};
+
+namespace {
+struct KindText {
+  const char *name, *unit;
+};
+} // namespace
+
+static KindText textOf(SweepKind kind) {
+  switch (kind) {
+  case SweepKind::Bandwidth:
+    return {"bandwidth", "bytes/s"};
+  case SweepKind::Latency:
+    return {"latency", "ns"};
+  case SweepKind::Ranks:
+    return {"ranks", "ranks"};
+  }
+  llvm_unreachable("every kind is named");
+}
+
+static int64_t scaled(int64_t value, double factor) {
+  return std::llround(static_cast<double>(value) * factor);
+}
+
+/// `cluster` becomes that of a point; nothing where it would not be one. A
+/// value stands once.
+static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
+                                     double factor) {
+  AxisAttr outer = cluster.getAxis(0);
+  int64_t size = outer.getSize(), latency = outer.getLatencyNs(),
+          rate = outer.getBytesPerS(), value = 0;
+  if (kind == SweepKind::Bandwidth)
+    value = rate = std::max<int64_t>(1, scaled(rate, factor));
+  else if (kind == SweepKind::Latency)
+    value = latency = scaled(latency, factor);
+  else
+    size = scaled(size, factor);
+  if (kind == SweepKind::Ranks) {
+    if (factor < 0.25 || static_cast<double>(size) !=
+                             static_cast<double>(outer.getSize()) * factor)
+      return std::nullopt;
+    if (std::optional<uint64_t> servers = cluster.getServers())
+      cluster.setServers(
+          std::max<int64_t>(1, scaled(static_cast<int64_t>(*servers), factor)));
+  }
+  SmallVector<Attribute> axes(cluster.getAxes().getValue());
+  // What was measured was measured as it was.
+  axes[0] = AxisAttr::get(cluster.getContext(), outer.getName(), size, latency,
+                          rate, outer.getSharers(), outer.getOverlappedRate(),
+                          factor == 1 ? outer.getTable() : nullptr);
+  cluster.setAxesAttr(ArrayAttr::get(cluster.getContext(), axes));
+  return kind == SweepKind::Ranks ? cluster.getWorkerCount() : value;
+}
+
+FailureOr<Sweep> bagua::sweep(ModuleOp module, SweepKind kind,
+                              ArrayRef<std::string> strategies) {
+  FailureOr<StepOp> step = getOnlyStep(module);
+  if (failed(step))
+    return failure();
+  ClusterOp cluster = step->lookupCluster();
+  Sweep result{kind,
+               step->getSymName().str(),
+               cluster.getAxis(0).getName().str(),
+               strategies.vec(),
+               {}};
+  for (double factor : kFactors) {
+    OwningOpRef<ClusterOp> changed = cast<ClusterOp>(cluster->clone());
+    std::optional<int64_t> value = change(*changed, kind, factor);
+    if (!value ||
+        (!result.points.empty() && result.points.back().value == *value))
+      continue;
+    OwningOpRef<ModuleOp> copy = module.clone();
+    if (failed(retarget(*copy, *changed)))
+      return failure();
+    FailureOr<BoundedStep> bounded = bound(*copy);
+    if (failed(bounded))
+      return failure();
+    SweepPoint point{*value, bounded->bound.ns, {}};
+    for (const std::string &strategy : strategies) {
+      Prediction prediction = predict(*copy, strategy);
+      point.stepNs.push_back(prediction.refusal.empty()
+                                 ? std::optional<double>(prediction.stepNs)
+                                 : std::nullopt);
+    }
+    llvm::errs() << llvm::formatv("bagua-sim: {0} {1} {2}\n", textOf(kind).name,
+                                  *value, textOf(kind).unit);
+    result.points.push_back(std::move(point));
+  }
+  return result;
+}
+
+void bagua::printSweep(const Sweep &sweep, llvm::raw_ostream &os) {
+  KindText text = textOf(sweep.kind);
+  os << "step ms over " << text.name << " (" << text.unit << ", axis '"
+     << sweep.axis << "')\n";
+  SmallVector<size_t> widths;
+  os << llvm::right_justify(text.unit, 14) << "       bound";
+  for (const std::string &strategy : sweep.strategies) {
+    widths.push_back(std::max<size_t>(10, strategy.size()));
+    os << "  " << llvm::right_justify(strategy, widths.back());
+  }
+  os << "\n";
+  for (const SweepPoint &point : sweep.points) {
+    os << llvm::format("%14lld%12.3f", static_cast<long long>(point.value),
+                       point.boundNs * 1e-6);
+    for (auto [ns, width] : llvm::zip_equal(point.stepNs, widths))
+      os << "  "
+         << llvm::right_justify(ns ? llvm::formatv("{0:F3}", *ns * 1e-6).str()
+                                   : "refused",
+                                width);
+    os << "\n";
+  }
+}
+
+llvm::json::Object bagua::toJson(const Sweep &sweep) {
+  KindText text = textOf(sweep.kind);
+  llvm::json::Array values, bounds, strategies;
+  for (const SweepPoint &point : sweep.points) {
+    values.push_back(point.value);
+    bounds.push_back(std::llround(point.boundNs));
+  }
+  for (auto [index, strategy] : llvm::enumerate(sweep.strategies)) {
+    llvm::json::Array times;
+    for (const SweepPoint &point : sweep.points)
+      times.push_back(point.stepNs[index] ? llvm::json::Value(std::llround(
+                                                *point.stepNs[index]))
+                                          : llvm::json::Value(nullptr));
+    strategies.push_back(
+        llvm::json::Object{{"name", strategy}, {"step_ns", std::move(times)}});
+  }
+  return llvm::json::Object{{"step", sweep.step},
+                            {"sweep", text.name},
+                            {"unit", text.unit},
+                            {"axis", sweep.axis},
+                            {"values", std::move(values)},
+                            {"lower_bound_ns", std::move(bounds)},
+                            {"strategies", std::move(strategies)}};
+}
+
+std::string bagua::pageOf(const Sweep &sweep) {
+  return fillPage("sweep", toJson(sweep));
+}
