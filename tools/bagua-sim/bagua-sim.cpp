@@ -21,6 +21,8 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 
+#include <chrono>
+
 using namespace mlir;
 using namespace bagua;
 
@@ -159,7 +161,15 @@ static LogicalResult runSweep(ModuleOp module, ArrayRef<std::string> names) {
 static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded,
                             ArrayRef<std::string> names) {
   std::vector<Prediction> predictions;
+  // Those who wait see a line a second.
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next = Clock::now() + std::chrono::seconds(1);
   for (const std::string &name : names) {
+    if (Clock::now() >= next) {
+      next = Clock::now() + std::chrono::seconds(1);
+      llvm::errs() << "bagua-sim: " << predictions.size() << " of "
+                   << names.size() << " strategies\n";
+    }
     predictions.push_back(predict(module, name));
     // A table needs the numbers alone.
     predictions.back().tasks = {};
