@@ -133,6 +133,10 @@ public:
     TaskGraph graph;
     graph.streams = {{"compute", true}, {"a"}, {"b"}};
     graph.links.resize(linkCount(cluster));
+    // A bus that is slower beside compute only makes things worse.
+    if (below(4) == 0)
+      for (LinkModel &link : graph.links)
+        link.overlappedRate = 0.25 * (1 + below(4));
     // Compute: forward layer i waits for what its gradient ended in.
     int32_t computeCount = 2 * layers;
     std::vector<std::vector<TaskDependency>> waits(computeCount);
