@@ -46,6 +46,59 @@ static RelationAttr relationOf(Operation *op, StringAttr of,
       allToAll ? allToAll.getConcatDim().value_or(0) : 0);
 }
 
+/// What an update of state arguments by a gradient that one all_reduce makes
+/// promises, where the runtime runs it; null for others.
+template <typename OpTy>
+static UpdateAttr updateOf(StepOp step, OpTy op, UpdateRule rule,
+                           ArrayRef<float> constants,
+                           BiasCorrection correction) {
+  MLIRContext *context = step.getContext();
+  Value gradient = op.getGrad();
+  if (auto cast = gradient.template getDefiningOp<CastOp>())
+    gradient = cast.getInput();
+  auto reduction = gradient.template getDefiningOp<AllReduceOp>();
+  StringAttr of = reduction ? nameOf(step, reduction.getInput()) : nullptr;
+  if (!of)
+    return nullptr;
+  SmallVector<Attribute> states;
+  for (Value state : op.getStates()) {
+    auto argument = dyn_cast<BlockArgument>(state);
+    if (!argument)
+      return nullptr;
+    states.push_back(step.getArgument(argument.getArgNumber()).getName());
+  }
+  Attribute rate = op.getLrValueAttr();
+  if (!rate) {
+    auto argument = dyn_cast<BlockArgument>(op.getLr());
+    if (!argument || step.getArgument(argument.getArgNumber()).isState())
+      return nullptr;
+    rate = step.getArgument(argument.getArgNumber()).getName();
+  }
+  return UpdateAttr::get(context, ArrayAttr::get(context, states), rule,
+                         DenseF32ArrayAttr::get(context, constants), correction,
+                         rate, of, reduction.getKind().getValue(),
+                         reduction.getGroupAxes());
+}
+
+static UpdateAttr updateOf(StepOp step, Operation *op) {
+  if (auto sgd = dyn_cast<SgdOp>(op)) {
+    SmallVector<float> constants;
+    if (FloatAttr momentum = sgd.getMomentumAttr())
+      constants.push_back(momentum.getValue().convertToFloat());
+    return updateOf(step, sgd, UpdateRule::Sgd, constants,
+                    BiasCorrection::None);
+  }
+  auto adam = dyn_cast<AdamOp>(op);
+  if (!adam)
+    return nullptr;
+  SmallVector<float> constants;
+  for (const APFloat &constant :
+       {adam.getBeta1(), adam.getBeta2(), adam.getEps(), adam.getDecay()})
+    constants.push_back(constant.convertToFloat());
+  return updateOf(step, adam, UpdateRule::Adam, constants,
+                  adam.getBiasCorrection());
+}
+
 namespace {
 struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
   using RelaxPassBase::RelaxPassBase;
@@ -63,6 +116,9 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
     SmallVector<Attribute> contract;
     nameExchanged(step, contract);
     llvm::json::Array reduced = reduceGradients(step, analysis, contract);
+    for (Operation &op : step.getBody().front())
+      if (UpdateAttr update = updateOf(step, &op))
+        contract.push_back(update);
     step->setAttr("bagua.contract", ArrayAttr::get(&getContext(), contract));
     // To this, bagua-verify-graph holds the passes that follow.
     if (failed(recordMeaning(step)))

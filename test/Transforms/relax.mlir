@@ -12,7 +12,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 
 // Each gradient is reduced where it is made, and all of its users get the mean.
 // CHECK-LABEL: bagua.step @train
-// CHECK-SAME: bagua.contract = [#bagua.relation<"w2.grad" = mean "w2.grad" over [node]>, #bagua.relation<"w1.grad" = mean "w1.grad" over [node]>]
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w2.grad" = mean "w2.grad" over [node]>, #bagua.relation<"w1.grad" = mean "w1.grad" over [node]>, #bagua.update<["w1"] by sgd [] lr 1.000000e-01 : f32 grad mean "w1.grad" over [node]>, #bagua.update<["w2"] by sgd [] lr 1.000000e-01 : f32 grad mean "w2.grad" over [node]>]
 // CHECK: %[[G2:.*]] = bagua.compute backward "l2"
 // CHECK-NEXT: %[[R2:.*]] = bagua.all_reduce mean %[[G2]] over [node]
 // CHECK-NEXT: %[[G1:.*]] = bagua.compute backward "l1"
@@ -53,7 +53,7 @@ bagua.step @evaluate on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) 
 // What the step itself communicates keeps its place, gets names for the program, and
 // stands in the contract: expert dispatch, and the mean of a loss that compute uses.
 // CHECK-LABEL: bagua.step @activations
-// CHECK-SAME: bagua.contract = [#bagua.relation<"all_to_all" = all_to_all "gate.0" over [tp] split 0 concat 0>, #bagua.relation<"all_reduce" = mean "expert.1" over [node]>, #bagua.relation<"w.grad" = mean "w.grad" over [node]>]
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_to_all" = all_to_all "gate.0" over [tp] split 0 concat 0>, #bagua.relation<"all_reduce" = mean "expert.1" over [node]>, #bagua.relation<"w.grad" = mean "w.grad" over [node]>, #bagua.update<["w"] by sgd [] lr 1.000000e-01 : f32 grad mean "w.grad" over [node]>]
 // CHECK: bagua.compute forward "gate"{{.*}} as "gate.0")
 // CHECK: bagua.all_to_all {{.*}} as "all_to_all"
 // CHECK: bagua.compute forward "expert"{{.*}} as "expert.1")
@@ -71,7 +71,7 @@ bagua.step @activations on @pod data [node] (batch %x "x" : !t, param %w "w" var
 // A gradient that the step reduces by itself is left alone, also in a bucket or as
 // another element type.
 // CHECK-LABEL: bagua.step @by_itself
-// CHECK-SAME: bagua.contract = [#bagua.relation<"w1.grad" = mean "w1.grad" over [node]>, #bagua.relation<"w2.grad" = mean "w2.grad" over [node]>, #bagua.relation<"w3.grad" = mean "w3.grad" over [node]>]
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w1.grad" = mean "w1.grad" over [node]>, #bagua.relation<"w2.grad" = mean "w2.grad" over [node]>, #bagua.relation<"w3.grad" = mean "w3.grad" over [node]>, #bagua.update<["w1"] by sgd [] lr 1.000000e-01 : f32 grad mean "w1.grad" over [node]>]
 // CHECK-COUNT-2: bagua.all_reduce
 // CHECK-NOT: bagua.all_reduce
 bagua.step @by_itself on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t) {
@@ -91,7 +91,7 @@ bagua.step @by_itself on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !
 // If something else needs the rank's own gradient, the mean is another tensor, and
 // it is that which the contract is about.
 // CHECK-LABEL: bagua.step @both
-// CHECK-SAME: bagua.contract = [#bagua.relation<"all_reduce" = mean "w.grad" over [node]>]
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_reduce" = mean "w.grad" over [node]>, #bagua.update<["w"] by sgd [] lr 1.000000e-01 : f32 grad mean "w.grad" over [node]>]
 // CHECK: bagua.all_reduce mean {{.*}} as "all_reduce"
 bagua.step @both on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %g = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w")
@@ -112,4 +112,21 @@ bagua.step @over_another_axis on @pod data [node] (batch %x "x" : !t, param %w "
   %s = bagua.all_reduce sum %g over [tp] : !t
   %n = bagua.sgd (%w) grad %s lr 0.1 : !t
   bagua.yield %n, %v : !t, !t
+}
+
+// What an update makes of a mean is promised, too, for the case that the runtime runs it: with momentum, a rate that is
+// an input, a gradient that is widened first. Not of a gradient that compute has changed, nor by a rate that it makes.
+// CHECK-LABEL: bagua.step @updates
+// CHECK-SAME: #bagua.update<["w1", "m1"] by sgd [9.000000e-01] lr "lr" grad mean "w1.grad" over [node]>,
+// CHECK-SAME: #bagua.update<["w2", "m2", "v2"] by adam [9.000000e-01, 9.990000e-01, 1.000000e-08, 0.000000e+00] step_size lr 1.000000e-01 : f32 grad mean "w2.grad" over [node]>]
+bagua.step @updates on @pod data [node] (batch %x "x" : !t, input %lr "lr" : tensor<f32>, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t, param %w4 "w4" : !t,
+    optimizer %m1 "m1" : !t, optimizer %m2 "m2" : !t, optimizer %v2 "v2" : !t) {
+  %g1, %g2, %g3, %g4 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", tensor<8xbf16> grad "w2", !t grad "w3", !t grad "w4")
+  %h2 = bagua.cast %g2 : tensor<8xbf16> -> !t
+  %c3, %s = bagua.compute update "clip"(%g3, %lr) : (!t, tensor<f32>) -> (!t, tensor<f32>)
+  %n1, %o1 = bagua.sgd (%w1, %m1) momentum 0.9 grad %g1 lr %lr : !t, tensor<f32>
+  %n2, %o2, %u2 = bagua.adam (%w2, %m2, %v2) bias_correction step_size grad %h2 lr 0.1 : !t
+  %n3 = bagua.sgd (%w3) grad %c3 lr 0.1 : !t
+  %n4 = bagua.sgd (%w4) grad %g4 lr %s : !t, tensor<f32>
+  bagua.yield %n1, %n2, %n3, %n4, %o1, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t
 }

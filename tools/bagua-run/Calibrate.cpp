@@ -93,6 +93,7 @@ makePlan(const Kind &kind, int ranks, const std::vector<int64_t> &sizes) {
     int64_t count = sizes[i] / int64_t{sizeof(float)};
     plan.tensors.push_back(std::make_unique<fb::TensorT>());
     fb::TensorT &tensor = *plan.tensors.back();
+    tensor.role = fb::Role::Value;
     tensor.name = absl::StrCat("message", i);
     tensor.shape = {count};
     tensor.given_by_program = true;

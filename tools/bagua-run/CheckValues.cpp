@@ -266,6 +266,35 @@ double valueAt(DataType type, const std::byte *data, int64_t index) {
   return result;
 }
 
+template <typename Number>
+void readValues(DataType type, const std::byte *data, int64_t count,
+                Number *values) {
+  withType(type, [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = 0; i < count; ++i) {
+      typename T::Stored stored;
+      std::memcpy(&stored, data + i * sizeof stored, sizeof stored);
+      values[i] = static_cast<Number>(T::number(stored));
+    }
+  });
+}
+template void readValues(DataType, const std::byte *, int64_t, float *);
+template void readValues(DataType, const std::byte *, int64_t, double *);
+
+template <typename Number>
+void writeValues(DataType type, const Number *values, int64_t count,
+                 std::byte *output) {
+  withType(type, [&](auto t) {
+    using T = decltype(t);
+    for (int64_t i = 0; i < count; ++i) {
+      auto stored = T::narrow(static_cast<typename T::Sum>(values[i]));
+      std::memcpy(output + i * sizeof stored, &stored, sizeof stored);
+    }
+  });
+}
+template void writeValues(DataType, const float *, int64_t, std::byte *);
+template void writeValues(DataType, const double *, int64_t, std::byte *);
+
 void compareValues(DataType type, const std::byte *expected,
                    const std::byte *found, int64_t begin, int64_t count,
                    Comparison &result) {

@@ -34,8 +34,9 @@ void expectReduced(DataType type, ReduceKind kind,
                    const std::vector<uint64_t> &keys, int64_t begin,
                    int64_t count, std::byte *output);
 
-/// No generated value is larger.
+/// No generated value is larger, or closer to 0.
 inline constexpr double kLargestValue = 4;
+inline constexpr double kSmallestValue = 0.25;
 
 /// Where two arrays first differ by more than the tolerance, in bits if that is
 /// 0, and how far they are apart at most.
@@ -48,8 +49,17 @@ void compareValues(DataType type, const std::byte *expected,
                    const std::byte *found, int64_t begin, int64_t count,
                    Comparison &result);
 
-/// One element as a number, for messages.
+/// One element as a number.
 double valueAt(DataType type, const std::byte *data, int64_t index);
+
+/// Elements as numbers, and numbers as elements, rounded to nearest even by way
+/// of float32 (but for float64). `Number` is float or double.
+template <typename Number>
+void readValues(DataType type, const std::byte *data, int64_t count,
+                Number *values);
+template <typename Number>
+void writeValues(DataType type, const Number *values, int64_t count,
+                 std::byte *output);
 
 /// Changes if any bit of `size` bytes does. Faster than memory.
 uint64_t digest(const std::byte *data, size_t size);

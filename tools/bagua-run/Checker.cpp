@@ -1,5 +1,4 @@
-//===- Checker.cpp - Whether a rank gets the numbers that the plan promises
-//===//
+//===- Checker.cpp - Checks numbers against a plan's contract -------------===//
 //
 // Expected values are computed piece by piece and never kept.
 //
@@ -7,6 +6,7 @@
 #include "Checker.h"
 
 #include "Tolerance.h"
+#include "UpdatedStates.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -45,10 +45,16 @@ std::vector<int64_t> axesOf(const fb::Relation &relation) {
   return axes;
 }
 
-/// Whether all ranks of a group hold equal bits: whole tensors.
-bool isEqualInGroup(const Plan &plan, const fb::Relation &relation) {
-  auto *layout = tensorAt(plan, relation.tensor()).layout();
-  return relation.relation() == fb::RelationKind::Reduced &&
+bool isUpdated(const fb::Relation &relation) {
+  return relation.relation() == fb::RelationKind::Updated;
+}
+
+/// Whether all ranks of a group hold equal bits of a tensor that the relation
+/// speaks of: whole tensors.
+bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
+                    uint32_t tensor) {
+  auto *layout = tensorAt(plan, tensor).layout();
+  return relation.relation() != fb::RelationKind::AllToAll &&
          (!layout || layout->size() == 0);
 }
 
@@ -70,16 +76,42 @@ int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
 
 RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
     : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
-      relationOf(filled.size(), -1), lastChecked(filled.size(), -1),
+      relationOf(filled.size(), -1), isGradient(filled.size(), false),
+      isTakenBack(filled.size(), false), lastChecked(filled.size(), -1),
       checkedSteps(filled.size(), 0) {
   const auto &contract = *plan.root().contract();
-  for (uint32_t i = 0; i < contract.size(); ++i)
-    relationOf[contract.Get(i)->tensor()] = i;
+  for (uint32_t i = 0; i < contract.size(); ++i) {
+    const fb::Relation &relation = *contract.Get(i);
+    relationOf[relation.tensor()] = i;
+    if (!isUpdated(relation))
+      continue;
+    isGradient[relation.of()] = true;
+    for (uint32_t state : *relation.update()->states())
+      relationOf[state] = i;
+  }
+  if (plan.root().program())
+    for (const fb::ProgramOp *op : *plan.root().program())
+      if (op->waits())
+        for (uint32_t tensor : *op->waits())
+          isTakenBack[tensor] = true;
+}
+
+bool RankChecker::isUsedByUpdatesAlone(uint32_t tensor) const {
+  return isGradient[tensor] && !isTakenBack[tensor];
+}
+
+ElementRange RankChecker::rangeOf(uint32_t number) const {
+  const fb::Tensor &tensor = tensorAt(plan, number);
+  return runtime::workerRange(elementsOf(tensor),
+                              runtime::readLayout(tensor.layout()),
+                              plan.cluster(), rank);
 }
 
 uint64_t RankChecker::keyOf(uint32_t tensor, int64_t ofRank,
                             int64_t step) const {
-  return valueKey(tensorAt(plan, tensor).name()->str(), ofRank, step);
+  bool isSame = tensorAt(plan, tensor).role() == fb::Role::Input;
+  return valueKey(tensorAt(plan, tensor).name()->str(), isSame ? 0 : ofRank,
+                  step);
 }
 
 void RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
@@ -101,6 +133,55 @@ void RankChecker::check(uint32_t tensor, const std::byte *data) {
     checkUnchanged(tensor, step, data);
   else
     checkRelation(static_cast<uint32_t>(relation), step, data);
+}
+
+std::vector<uint32_t> RankChecker::updatedStates() const {
+  std::vector<uint32_t> states;
+  if (plan.cluster().isWorker(rank))
+    for (const fb::Relation *relation : *plan.root().contract())
+      if (isUpdated(*relation))
+        states.insert(states.end(), relation->update()->states()->begin(),
+                      relation->update()->states()->end());
+  return states;
+}
+
+/// Which of an update's states a tensor is.
+static size_t placeAmong(const fb::Update &update, uint32_t tensor) {
+  return std::find(update.states()->begin(), update.states()->end(), tensor) -
+         update.states()->begin();
+}
+
+void RankChecker::fillState(uint32_t tensor, std::byte *data) {
+  const auto &contract = *plan.root().contract();
+  const fb::Update &update = *contract.Get(relationOf[tensor])->update();
+  ElementRange range = rangeOf(tensor);
+  generateState(plan, update, placeAmong(update, tensor), range.begin,
+                range.size(), data);
+}
+
+void RankChecker::checkState(uint32_t tensor, int64_t updates,
+                             const std::byte *data) {
+  if (updates <= lastChecked[tensor])
+    return; // the program looks at it again
+  lastChecked[tensor] = updates;
+  const fb::Relation &relation =
+      *plan.root().contract()->Get(relationOf[tensor]);
+  ElementRange range = rangeOf(tensor);
+  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
+  if (isEqualInGroup(plan, relation, tensor)) {
+    digests[{tensor, updates}] = digest(
+        data, range.size() * dataTypeBytes(typeOf(tensorAt(plan, tensor))));
+    if (group[0] != rank)
+      return;
+  }
+  size_t state = placeAmong(*relation.update(), tensor);
+  double tolerance = updatedTolerance(plan, relation, updates, state,
+                                      toleranceOf(plan, relation));
+  compare(tensor, updates, range.size(), tolerance, data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            expectUpdated(plan, relation, group, updates, state,
+                          range.begin + begin, count, output);
+          });
 }
 
 /// `expect(begin, count, output)` writes what elements must be.
@@ -147,9 +228,9 @@ void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
 void RankChecker::checkRelation(uint32_t number, int64_t step,
                                 const std::byte *data) {
   const fb::Relation &relation = *plan.root().contract()->Get(number);
-  bool isEqual = isEqualInGroup(plan, relation);
+  bool isEqual = isEqualInGroup(plan, relation, relation.tensor());
   if (isEqual)
-    digests[{number, step}] = digest(
+    digests[{relation.tensor(), step}] = digest(
         data, localElements(plan, relation.tensor(), rank) *
                   dataTypeBytes(typeOf(tensorAt(plan, relation.tensor()))));
   if (relation.relation() == fb::RelationKind::AllToAll)
@@ -167,9 +248,7 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
   keys.reserve(group.size());
   for (int64_t member : group)
     keys.push_back(keyOf(relation.of(), member, step));
-  ElementRange range = runtime::workerRange(
-      elementsOf(tensor), runtime::readLayout(tensor.layout()), plan.cluster(),
-      rank);
+  ElementRange range = rangeOf(relation.tensor());
   compare(relation.tensor(), step, range.size(), toleranceOf(plan, relation),
           data, [&](int64_t begin, int64_t count, std::byte *output) {
             expectReduced(typeOf(tensor),
@@ -234,14 +313,15 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
   }
   for (const RankChecker &rank : ranks)
     for (auto &[place, found] : rank.digests) {
-      const fb::Relation &relation = *plan.root().contract()->Get(place.first);
+      const fb::Relation &relation =
+          *plan.root().contract()->Get(rank.relationOf[place.first]);
       int64_t first = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
       auto other = ranks[first].digests.find(place);
       if (other != ranks[first].digests.end() && other->second != found)
         result.fail(
             0, absl::StrFormat("tensor '%s' in step %d: rank %d has other bits "
                                "than rank %d",
-                               tensorAt(plan, relation.tensor()).name()->str(),
+                               tensorAt(plan, place.first).name()->str(),
                                place.second, rank.rank, first));
     }
 
@@ -249,13 +329,16 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
   // What a relation only reads need not come back: its result is checked.
   std::set<uint32_t> expected, read;
   for (const fb::Relation *relation : *plan.root().contract()) {
-    expected.insert(relation->tensor());
+    if (!isUpdated(*relation) &&
+        !ranks[0].isUsedByUpdatesAlone(relation->tensor()))
+      expected.insert(relation->tensor());
     read.insert(relation->of());
   }
   for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
     if (tensorAt(plan, i).given_by_program() && !read.count(i))
       expected.insert(i);
-  result.tensors = static_cast<int64_t>(expected.size());
+  result.tensors =
+      static_cast<int64_t>(expected.size() + ranks[0].updatedStates().size());
   for (const RankChecker &rank : ranks)
     for (uint32_t tensor : expected)
       if (plan.cluster().isWorker(rank.rank) &&

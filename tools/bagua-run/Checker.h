@@ -14,6 +14,7 @@
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/Parts.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +50,13 @@ public:
   /// Looks at what the program has just taken back.
   void check(uint32_t tensor, const std::byte *data);
 
+  /// The states that the runtime updates and this rank has a part of.
+  std::vector<uint32_t> updatedStates() const;
+  /// Fills one before the first step.
+  void fillState(uint32_t tensor, std::byte *data);
+  /// Looks at one that `updates` steps have updated.
+  void checkState(uint32_t tensor, int64_t updates, const std::byte *data);
+
   const CheckResult &result() const { return found; }
 
 private:
@@ -56,11 +64,15 @@ private:
                                  const std::vector<RankChecker> &ranks,
                                  int64_t steps);
 
+  /// Whether only updates use what the contract says of a tensor: nobody need
+  /// take it back.
+  bool isUsedByUpdatesAlone(uint32_t tensor) const;
   void checkRelation(uint32_t number, int64_t step, const std::byte *data);
   void checkReduced(const runtime::fb::Relation &relation, int64_t step,
                     const std::byte *data);
   void checkAllToAll(const runtime::fb::Relation &relation, int64_t step,
                      const std::byte *data);
+  ElementRange rangeOf(uint32_t tensor) const;
   void checkUnchanged(uint32_t tensor, int64_t step, const std::byte *data);
   template <typename Expect>
   void compare(uint32_t tensor, int64_t step, int64_t count, double tolerance,
@@ -74,10 +86,14 @@ private:
   std::vector<int64_t> filled;
   /// By tensor: its relation's number; -1 if it has none.
   std::vector<int64_t> relationOf;
-  /// By tensor: the step that was checked last, and how many were.
+  /// By tensor: whether an update's relation reads it, whether the program
+  /// takes it back.
+  std::vector<bool> isGradient, isTakenBack;
+  /// By tensor: the step that was checked last, and how many were; of states,
+  /// the number of updates.
   std::vector<int64_t> lastChecked;
   std::vector<int64_t> checkedSteps;
-  /// By relation and step, what others of the group must have too.
+  /// By tensor and step, what others of the group must have too.
   std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
 };
 

@@ -73,7 +73,16 @@ public:
   Rank(std::shared_ptr<const Plan> loaded, const ReplayOptions &replayOptions,
        int rank)
       : plan(std::move(loaded)), options(replayOptions), number(rank),
-        checker(*plan, rank), isPending(plan->root().tensors()->size(), false) {
+        checker(*plan, rank), isPending(plan->root().tensors()->size(), false),
+        isWaitedFor(isPending.size(), false),
+        isUpdated(isPending.size(), false) {
+    if (plan->root().program())
+      for (const fb::ProgramOp *op : *plan->root().program())
+        if (op->waits())
+          for (uint32_t tensor : *op->waits())
+            isWaitedFor[tensor] = true;
+    for (uint32_t state : checker.updatedStates())
+      isUpdated[state] = true;
   }
 
   absl::Status run(std::unique_ptr<runtime::World> world);
@@ -95,7 +104,7 @@ private:
   absl::Status drain(bool checks);
   void compute(const fb::ProgramOp &op);
   bool isHere(uint32_t tensor) const;
-  bool isUsedByUpdate(uint32_t tensor) const;
+  bool isArgument(uint32_t tensor) const;
   std::byte *dataOf(uint32_t tensor) const {
     return static_cast<std::byte *>(*session->address(TensorId(tensor)));
   }
@@ -112,6 +121,10 @@ private:
   std::unique_ptr<runtime::Session> session;
   /// By tensor: given and not taken back.
   std::vector<bool> isPending;
+  /// By tensor: whether the program takes it back at some time.
+  std::vector<bool> isWaitedFor;
+  /// By tensor: whether it is state that the contract has an update for.
+  std::vector<bool> isUpdated;
   int64_t stepCount = 0;
   int64_t blockedNs = 0;
   /// A wait that takes longer than a call has blocked.
@@ -120,19 +133,6 @@ private:
   int64_t deviceNs = 0;
 };
 
-/// Whether an update of the runtime's reads what the program gives.
-bool Rank::isUsedByUpdate(uint32_t tensor) const {
-  if (!tensorAt(tensor).given_by_program() || !tensorAt(tensor).users())
-    return false;
-  for (uint32_t user : *tensorAt(tensor).users()) {
-    fb::Opcode opcode = plan->root().instructions()->Get(user)->opcode();
-    if (opcode == fb::Opcode::Sgd || opcode == fb::Opcode::Adam ||
-        opcode == fb::Opcode::AdamApply)
-      return tensorAt(tensor).role() == fb::Role::Gradient;
-  }
-  return false;
-}
-
 /// Dedicated servers have inputs and what lies on servers, and no program.
 bool Rank::isHere(uint32_t tensor) const {
   return plan->cluster().isWorker(number) ||
@@ -140,11 +140,20 @@ bool Rank::isHere(uint32_t tensor) const {
          isOnServers(runtime::readLayout(tensorAt(tensor).layout()));
 }
 
+/// What the program has from a step's start.
+bool Rank::isArgument(uint32_t tensor) const {
+  fb::Role role = tensorAt(tensor).role();
+  return tensorAt(tensor).given_by_program() &&
+         (role == fb::Role::Batch || role == fb::Role::Input);
+}
+
 /// Memory for what instructions touch, the program gives or the contract names.
 absl::Status Rank::bindAll() {
   std::vector<bool> isNeeded(isPending.size());
   for (const fb::Relation *relation : *plan->root().contract())
     isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
+  for (uint32_t state : checker.updatedStates())
+    isNeeded[state] = true;
   for (uint32_t i = 0; i < isNeeded.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
@@ -187,9 +196,14 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
     deviceNs = std::max(deviceNs, end);
   if (!status.ok())
     return status;
+  auto data = session->address(TensorId(tensor));
+  if (checks && data.ok() && isUpdated[tensor]) {
+    checker.checkState(tensor, session->step(),
+                       static_cast<std::byte *>(*data));
+    return absl::OkStatus();
+  }
   bool isResult = isPending[tensor] || !tensorAt(tensor).given_by_program();
   isPending[tensor] = false;
-  auto data = session->address(TensorId(tensor));
   if (checks && isResult && data.ok())
     checker.check(tensor, static_cast<std::byte *>(*data));
   return absl::OkStatus();
@@ -263,13 +277,17 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     if (absl::Status status = runWithoutProgram(step, checks); !status.ok())
       return status;
   } else if (plan->cluster().isWorker(number)) {
+    for (uint32_t i = 0; i < isPending.size(); ++i)
+      if (isArgument(i))
+        if (absl::Status status = give(i, step, checks); !status.ok())
+          return status;
     for (const fb::ProgramOp *op : *program)
       if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
         return status;
-    // What only the runtime's updates use is nobody's to take back; a check
+    // An argument that only the runtime reads is nobody's to take back; a check
     // does.
     for (uint32_t i = 0; checks && i < isPending.size(); ++i)
-      if (isPending[i] && isUsedByUpdate(i))
+      if (isPending[i] && !isWaitedFor[i] && isArgument(i))
         if (absl::Status status = wait(i, checks); !status.ok())
           return status;
   } else {
@@ -286,12 +304,6 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
 
 /// Takes back what the program would take back in the next step.
 absl::Status Rank::drain(bool checks) {
-  std::vector<bool> isWaitedFor(isPending.size());
-  if (plan->root().program())
-    for (const fb::ProgramOp *op : *plan->root().program())
-      if (op->waits())
-        for (uint32_t tensor : *op->waits())
-          isWaitedFor[tensor] = true;
   for (uint32_t i = 0; i < isPending.size(); ++i)
     if (isPending[i] && isWaitedFor[i])
       if (absl::Status status = wait(i, checks); !status.ok())
@@ -338,10 +350,18 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   absl::Status status = bindAll();
   if (status.ok())
     status = session->start();
-  if (status.ok())
-    status = runSteps(options.check ? kCheckedSteps : 1, options.check);
   if (!status.ok())
     return status;
+  std::vector<uint32_t> states;
+  if (options.check)
+    states = checker.updatedStates();
+  for (uint32_t state : states)
+    checker.fillState(state, dataOf(state));
+  status = runSteps(options.check ? kCheckedSteps : 1, options.check);
+  if (!status.ok())
+    return status;
+  for (uint32_t state : states)
+    checker.checkState(state, kCheckedSteps, dataOf(state));
   int64_t before = session->bytesSent();
   stepNs.clear();
   exposedNs.clear();

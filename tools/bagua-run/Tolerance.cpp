@@ -15,8 +15,7 @@ namespace bagua::run {
 
 namespace fb = runtime::fb;
 
-/// Half a unit in the last place of 1; 0 for integers, which don't round.
-static double roundoffOf(DataType type) {
+double roundoffOf(DataType type) {
   switch (type) {
   case DataType::Float64:
     return std::ldexp(1, -53);
@@ -38,10 +37,10 @@ static bool isReduction(fb::Opcode opcode) {
 }
 
 double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
-  if (relation.relation() != fb::RelationKind::Reduced)
+  if (relation.relation() == fb::RelationKind::AllToAll)
     return 0;
-  auto type = static_cast<DataType>(
-      plan.root().tensors()->Get(relation.tensor())->type());
+  auto type =
+      static_cast<DataType>(plan.root().tensors()->Get(relation.of())->type());
   std::vector<int64_t> axes;
   if (relation.axes())
     axes.assign(relation.axes()->begin(), relation.axes()->end());

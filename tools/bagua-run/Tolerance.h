@@ -11,6 +11,7 @@
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/DataType.h"
 
 namespace bagua::run {
 
@@ -18,9 +19,12 @@ namespace bagua::run {
 /// the plan's roundings explain, for values of magnitude up to kLargestValue; 0
 /// where every bit has to agree. Of the plan's instructions only their groups
 /// and element types count: a gradient that is lost, added twice or exchanged
-/// is off by far more.
+/// is off by far more. Of an update: what holds of its gradient.
 double toleranceOf(const runtime::Plan &plan,
                    const runtime::fb::Relation &relation);
+
+/// Half a unit in the last place of 1; 0 for integers, which don't round.
+double roundoffOf(DataType type);
 
 } // namespace bagua::run
 

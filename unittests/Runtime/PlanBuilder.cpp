@@ -159,6 +159,21 @@ void PlanBuilder::promise(uint32_t tensor, Numbers axes, fb::ReduceKind kind,
   plan.contract.push_back(std::move(relation));
 }
 
+void PlanBuilder::promiseUpdate(Numbers states, uint32_t gradient, Numbers axes,
+                                uint32_t number) {
+  promise(states[0], std::move(axes), fb::ReduceKind::Mean, gradient);
+  plan.contract.back()->relation = fb::RelationKind::Updated;
+  auto update = std::make_unique<fb::UpdateT>();
+  update->opcode = op(number).opcode;
+  update->states = std::move(states);
+  update->constants = op(number).constants;
+  update->bias_correction = op(number).bias_correction;
+  update->learning_rate = op(number).learning_rate;
+  if (!op(number).has_learning_rate)
+    update->learning_rate_tensor = value(op(number).inputs.back()).tensor;
+  plan.contract.back()->update = std::move(update);
+}
+
 void PlanBuilder::addProgramOp(const std::string &name, fb::Phase phase,
                                int64_t costNs, Numbers waits, Numbers gives) {
   auto op = std::make_unique<fb::ProgramOpT>();

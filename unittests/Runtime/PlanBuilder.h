@@ -57,6 +57,10 @@ public:
   /// `tensor` is the mean of itself over `axes`, or of `of`.
   void promise(uint32_t tensor, Numbers axes, fb::ReduceKind kind,
                int64_t of = -1);
+  /// `states` are updated by the mean of `gradient` over `axes`; the rest as of
+  /// instruction `op`.
+  void promiseUpdate(Numbers states, uint32_t gradient, Numbers axes,
+                     uint32_t op);
   void addProgramOp(const std::string &name, fb::Phase phase, int64_t costNs,
                     Numbers waits, Numbers gives);
   /// Instruction `op` touches `tensor`, which lives in an arena.

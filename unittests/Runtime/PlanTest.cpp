@@ -140,6 +140,7 @@ PlanBuilder makeManyOps() {
   for (uint32_t op : {2, 3, 4, 5})
     plan.use(3, op);
   plan.promise(0, {0, 1}, fb::ReduceKind::Sum);
+  plan.promiseUpdate({1, 2}, 0, {0, 1}, sgd);
   plan.addProgramOp("all", fb::Phase::Backward, 10, {4}, {0, 1, 2, 3});
   return plan;
 }
@@ -327,6 +328,35 @@ const BrokenPlan kBrokenInstructions[] = {
      "expected axes below 2, found 2"},
     {"ContractShapes", [](P &p) { p.plan.contract[0]->of = 3; },
      "expected tensors of one element type and count"},
+    {"UpdateMissing", [](P &p) { p.plan.contract[1]->update = nullptr; },
+     "contract 1: expected an update by Sgd or Adam"},
+    {"UpdateByLinear",
+     [](P &p) { p.plan.contract[1]->update->opcode = Opcode::Linear; },
+     "expected an update by Sgd or Adam"},
+    {"UpdateConstants",
+     [](P &p) { p.plan.contract[1]->update->opcode = Opcode::Adam; },
+     "beta1, beta2, eps and decay of Adam"},
+    {"UpdateStates",
+     [](P &p) { p.plan.contract[1]->update->states.pop_back(); },
+     "expected 2 states, the first of them the tensor"},
+    {"UpdateOfAnother", [](P &p) { p.plan.contract[1]->tensor = 2; },
+     "expected 2 states, the first of them the tensor"},
+    {"UpdateStateOutOfRange",
+     [](P &p) { p.plan.contract[1]->update->states[1] = 5; },
+     "expected tensors below 5, found 5"},
+    {"UpdateCorrection",
+     [](P &p) {
+       p.plan.contract[1]->update->bias_correction = fb::BiasCorrection(7);
+     },
+     "bias correction"},
+    {"UpdateShapes", [](P &p) { p.plan.contract[1]->of = 3; },
+     "as many elements given whole"},
+    {"UpdateRate",
+     [](P &p) { p.plan.contract[1]->update->learning_rate_tensor = 1; },
+     "expected a learning rate of one floating-point element"},
+    {"UpdateRateOutOfRange",
+     [](P &p) { p.plan.contract[1]->update->learning_rate_tensor = 9; },
+     "expected a learning rate of one floating-point element"},
     {"ProgramGivesResult", [](P &p) { p.plan.program[0]->gives = {4}; },
      "not given by the program"},
     {"ProgramWaitsOutOfRange", [](P &p) { p.plan.program[0]->waits = {5}; },

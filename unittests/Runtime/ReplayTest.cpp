@@ -320,6 +320,151 @@ INSTANTIATE_TEST_SUITE_P(All, SpoiledPlanTest, testing::ValuesIn(kSpoiled),
                            return info.param.name;
                          });
 
+//===----------------------------------------------------------------------===//
+// Updates of the runtime's
+//===----------------------------------------------------------------------===//
+
+/// A gradient is reduced in place and updates the states, whose rate the
+/// program gives. The program reads the param in the next step and takes
+/// nothing else back.
+///   tensors 0 g, 1 rate, 2 w and the other states; instruction 1 is the update
+PlanBuilder makeUpdatePlan(fb::Opcode opcode, std::vector<float> constants,
+                           fb::DataType type = fb::DataType::Float32) {
+  PlanBuilder plan({{"gpu", 3}});
+  plan.addTensor("g", {1000}, fb::Role::Gradient, type);
+  plan.addTensor("rate", {}, fb::Role::Input);
+  size_t count = opcode == fb::Opcode::Adam ? 3 : 1 + constants.size();
+  std::vector<uint32_t> states, values;
+  for (size_t i = 0; i < count; ++i) {
+    states.push_back(plan.addResult(i == 0   ? "w"
+                                    : i == 1 ? "m"
+                                             : "v",
+                                    {1000}, type));
+    plan.tensor(states.back()).role =
+        i == 0 ? fb::Role::Param : fb::Role::Optimizer;
+    values.push_back(plan.whole(states.back()));
+  }
+  uint32_t g = plan.whole(0), rate = plan.whole(1);
+  plan.op(plan.addOp(fb::Opcode::AllReduce, {g}, {g}, {0})).kind =
+      fb::ReduceKind::Mean;
+  std::vector<uint32_t> inputs = values;
+  inputs.push_back(g);
+  inputs.push_back(rate);
+  uint32_t op = plan.addOp(opcode, inputs, values);
+  plan.op(op).constants = std::move(constants);
+  plan.op(op).after_previous = {op};
+  plan.promise(0, {0}, fb::ReduceKind::Mean);
+  plan.promiseUpdate(states, 0, {0}, op);
+  plan.addProgramOp("all", fb::Phase::Backward, 0, {2}, {0});
+  return plan;
+}
+
+const std::vector<float> kAdam = {0.9f, 0.99f, 1e-8f, 0.01f};
+
+TEST(ReplayTest, ChecksUpdates) {
+  for (auto type : {fb::DataType::Float32, fb::DataType::Float16,
+                    fb::DataType::BFloat16, fb::DataType::Float64}) {
+    std::vector<PlanBuilder> plans;
+    plans.push_back(makeUpdatePlan(fb::Opcode::Sgd, {}, type));
+    plans.push_back(makeUpdatePlan(fb::Opcode::Sgd, {0.9f}, type));
+    for (auto correction :
+         {fb::BiasCorrection::None, fb::BiasCorrection::Moments,
+          fb::BiasCorrection::StepSize}) {
+      plans.push_back(makeUpdatePlan(fb::Opcode::Adam, kAdam, type));
+      plans.back().op(1).bias_correction = correction;
+      plans.back().plan.contract[1]->update->bias_correction = correction;
+    }
+    for (PlanBuilder &plan : plans) {
+      auto result = replay(plan.load(), checkOptions());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+      EXPECT_EQ(result->check->maxError, 0);
+    }
+  }
+}
+
+/// Each departs from the contract.
+TEST(ReplayTest, FindsWrongUpdates) {
+  struct Case {
+    const char *expected;
+    std::function<void(PlanBuilder &)> spoil;
+  };
+  for (const Case &spoiled :
+       std::vector<Case>{{"tensor 'w' on rank 0",
+                          [](PlanBuilder &p) { p.op(1).constants[3] = 0; }},
+                         {"tensor 'm' on rank 0",
+                          [](PlanBuilder &p) { p.op(1).constants[0] = 0.8f; }},
+                         {"tensor 'v' on rank 0",
+                          [](PlanBuilder &p) { p.op(1).constants[1] = 0.98f; }},
+                         {"tensor 'w' on rank 0",
+                          [](PlanBuilder &p) {
+                            p.op(1).bias_correction =
+                                fb::BiasCorrection::Moments;
+                          }},
+                         {"tensor 'w' on rank 0",
+                          [](PlanBuilder &p) {
+                            p.op(1).has_learning_rate = true;
+                            p.op(1).inputs.pop_back();
+                          }},
+                         // The own gradient instead of the mean.
+                         {"tensor 'w' on rank 0",
+                          [](PlanBuilder &p) {
+                            p.op(0).opcode = fb::Opcode::After;
+                            p.op(0).axes = {};
+                          }},
+                         // Nobody updates.
+                         {"tensor 'w' on rank 0", [](PlanBuilder &p) {
+                            p.op(1).opcode = fb::Opcode::After;
+                            p.op(1).outputs.resize(1);
+                            p.op(1).constants = {};
+                            p.op(1).bias_correction = fb::BiasCorrection::None;
+                          }}}) {
+    PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam);
+    spoiled.spoil(plan);
+    auto result = replay(plan.load(), checkOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_FALSE(result->check->passed);
+    bool isNamed = false;
+    for (const std::string &failure : result->check->failures)
+      isNamed |= failure.find(spoiled.expected) != std::string::npos;
+    EXPECT_TRUE(isNamed) << spoiled.expected << " not in "
+                         << result->check->failures[0];
+  }
+}
+
+/// Rounding is explained where gradients are narrowed, a lost reduction not.
+TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
+  PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam);
+  uint32_t half = plan.inArena(plan.addArena("wire", 4096), 0, 1000,
+                               fb::DataType::BFloat16);
+  // Cast, all_reduce, cast; the update is last.
+  auto update = std::move(plan.plan.instructions[1]);
+  plan.plan.instructions.pop_back();
+  plan.op(0).opcode = fb::Opcode::Cast;
+  plan.op(0).axes = {};
+  plan.op(0).kind = fb::ReduceKind::Sum;
+  plan.op(0).outputs = {half};
+  uint32_t reduce = plan.addOp(fb::Opcode::AllReduce, {half}, {half}, {0});
+  plan.op(reduce).kind = fb::ReduceKind::Mean;
+  plan.addOp(fb::Opcode::Cast, {half}, plan.op(0).inputs);
+  update->after_previous = {3};
+  plan.plan.instructions.push_back(std::move(update));
+  for (auto &tensor : plan.plan.tensors)
+    for (uint32_t &user : tensor->users)
+      user = user == 1 ? 3 : user;
+  auto result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+  EXPECT_GT(result->check->maxError, 0);
+
+  plan.op(reduce).opcode = fb::Opcode::After;
+  plan.op(reduce).axes = {};
+  plan.op(reduce).kind = fb::ReduceKind::Sum;
+  result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->check->passed);
+}
+
 /// A plan in which one rank of a group ends up with other bits: ranks 2 and 3
 /// of a broadcast from a root that was never filled on the second node.
 TEST(ReplayTest, ComparesRanksWithEachOther) {

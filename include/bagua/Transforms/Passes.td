@@ -85,7 +85,8 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     `all-reduce`: every gradient that is pending is reduced by a mean over the axes
     over which it is, unless the step reduces it by itself. Values that the step
     itself communicates get names, and the step its contract: what must hold of
-    every tensor that the runtime gives back.
+    every tensor that the runtime gives back, and of states where the runtime
+    updates them.
 
     ```
     bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
@@ -97,7 +98,8 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     becomes
     ```
     bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>)
-        attributes {bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [node, gpu]>]} {
+        attributes {bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [node, gpu]>,
+                                      #bagua.update<["w"] by sgd [] lr 0.1 : f32 grad mean "w.grad" over [node, gpu]>]} {
       %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
       %r = bagua.all_reduce mean %g over [node, gpu] : tensor<8xf32>
       %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>

@@ -601,3 +601,65 @@ void RelationAttr::print(AsmPrinter &printer) const {
     printer << " split " << getSplit() << " concat " << getConcat();
   printer << '>';
 }
+
+//===----------------------------------------------------------------------===//
+// UpdateAttr
+//===----------------------------------------------------------------------===//
+
+Attribute UpdateAttr::parse(AsmParser &parser, Type) {
+  MLIRContext *context = parser.getContext();
+  ArrayAttr states;
+  StringRef word;
+  if (parser.parseLess() || parser.parseAttribute(states) ||
+      parser.parseKeyword("by"))
+    return nullptr;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return nullptr;
+  std::optional<UpdateRule> rule = symbolizeUpdateRule(word);
+  if (!rule) {
+    parser.emitError(location) << "expected sgd or adam, found " << word;
+    return nullptr;
+  }
+  auto constants = llvm::dyn_cast_or_null<DenseF32ArrayAttr>(
+      DenseF32ArrayAttr::parse(parser, Type()));
+  if (!constants)
+    return nullptr;
+  auto correction = BiasCorrection::None;
+  if (*rule == UpdateRule::Adam) {
+    location = parser.getCurrentLocation();
+    if (parser.parseKeyword(&word))
+      return nullptr;
+    std::optional<BiasCorrection> found = symbolizeBiasCorrection(word);
+    if (!found) {
+      parser.emitError(location)
+          << "expected none, moments or step_size, found " << word;
+      return nullptr;
+    }
+    correction = *found;
+  }
+  Attribute lr;
+  ReduceKindAttr kind;
+  std::string of;
+  AxesAttr over;
+  if (parser.parseKeyword("lr") || parser.parseAttribute(lr) ||
+      parser.parseKeyword("grad") || parseKind(parser, kind) ||
+      parser.parseString(&of) || parser.parseKeyword("over") ||
+      parseAxes(parser, over) || parser.parseGreater())
+    return nullptr;
+  return get(context, states, *rule, constants, correction, lr,
+             StringAttr::get(context, of), kind.getValue(), over);
+}
+
+void UpdateAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getStates() << " by " << stringifyUpdateRule(getRule())
+          << ' ';
+  getConstants().print(printer);
+  if (getRule() == UpdateRule::Adam)
+    printer << ' ' << stringifyBiasCorrection(getBiasCorrection());
+  printer << " lr " << getLr() << " grad ";
+  printKind(printer, ReduceKindAttr::get(getContext(), getKind()));
+  printer << ' ' << getOf() << " over ";
+  printAxes(printer, getOver());
+  printer << '>';
+}

@@ -115,14 +115,27 @@ Json instruction(const fb::Instruction &op) {
           {"cost_ns", op.cost_ns()}};
 }
 
+Json update(const fb::Update &update) {
+  return {
+      {"opcode", fb::EnumNameOpcode(update.opcode())},
+      {"states", list(update.states())},
+      {"constants", list(update.constants())},
+      {"bias_correction", fb::EnumNameBiasCorrection(update.bias_correction())},
+      {"learning_rate_tensor", update.learning_rate_tensor()},
+      {"learning_rate", update.learning_rate()}};
+}
+
 Json relation(const fb::Relation &relation) {
-  return {{"tensor", relation.tensor()},
-          {"of", relation.of()},
-          {"relation", fb::EnumNameRelationKind(relation.relation())},
-          {"reduce", fb::EnumNameReduceKind(relation.reduce())},
-          {"axes", list(relation.axes())},
-          {"split_dim", relation.split_dim()},
-          {"concat_dim", relation.concat_dim()}};
+  Json json = {{"tensor", relation.tensor()},
+               {"of", relation.of()},
+               {"relation", fb::EnumNameRelationKind(relation.relation())},
+               {"reduce", fb::EnumNameReduceKind(relation.reduce())},
+               {"axes", list(relation.axes())},
+               {"split_dim", relation.split_dim()},
+               {"concat_dim", relation.concat_dim()}};
+  if (relation.update())
+    json["update"] = update(*relation.update());
+  return json;
 }
 
 Json programOp(const fb::ProgramOp &op) {

@@ -263,14 +263,16 @@ void PlanPrinter::printContract() {
   absl::StrAppend(&out, "\ncontract\n");
   for (const fb::Relation *relation : *root.contract()) {
     absl::string_view of = nameOf(root.tensors()->Get(relation->of())->name());
-    std::string what =
-        relation->relation() == fb::RelationKind::Reduced
-            ? absl::StrCat(view(reduceKindName(
-                               static_cast<ReduceKind>(relation->reduce()))),
-                           " of '", of, "'")
-            : absl::StrCat("all_to_all of '", of, "' split ",
-                           relation->split_dim(), " concat ",
-                           relation->concat_dim());
+    std::string what = absl::StrCat(
+        view(reduceKindName(static_cast<ReduceKind>(relation->reduce()))),
+        " of '", of, "'");
+    if (relation->relation() == fb::RelationKind::AllToAll)
+      what =
+          absl::StrCat("all_to_all of '", of, "' split ", relation->split_dim(),
+                       " concat ", relation->concat_dim());
+    if (const fb::Update *update = relation->update())
+      what = absl::StrCat(snakeCase(fb::EnumNameOpcode(update->opcode())), " (",
+                          tensorNames(update->states()), ") by ", what);
     absl::StrAppendFormat(
         &out, "  '%s' = %s over %s\n",
         nameOf(root.tensors()->Get(relation->tensor())->name()), what,

@@ -442,6 +442,51 @@ absl::Status PlanVerifier::verifyUsers() {
   return absl::OkStatus();
 }
 
+/// A gradient of another floating-point type is cast.
+absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
+  const fb::Update *update = relation.update();
+  if (!update || (update->opcode() != fb::Opcode::Sgd &&
+                  update->opcode() != fb::Opcode::Adam))
+    return invalid("expected an update by Sgd or Adam");
+  size_t constants = lengthOf(update->constants());
+  size_t states = update->opcode() == fb::Opcode::Adam ? 3 : 1 + constants;
+  if (update->opcode() == fb::Opcode::Adam ? constants != 4 : constants > 1)
+    return invalid("expected a momentum or none of Sgd, and beta1, beta2, eps "
+                   "and decay of Adam");
+  absl::Status status =
+      verifyIndices(update->states(), tensorInfos.size(), "tensors");
+  if (status.ok())
+    status = verifyEnum(update->bias_correction(), fb::BiasCorrection::MAX,
+                        "bias correction");
+  if (!status.ok())
+    return status;
+  if (lengthOf(update->states()) != states ||
+      update->states()->Get(0) != relation.tensor())
+    return invalid(
+        StrCat("expected ", states, " states, the first of them the tensor"));
+  auto isFloat = [](const VerifiedValue &value) {
+    return value.type <= fb::DataType::Float64;
+  };
+  const VerifiedValue &from = tensorInfos[relation.of()];
+  const VerifiedValue &first = tensorInfos[relation.tensor()];
+  for (uint32_t state : *update->states()) {
+    const VerifiedValue &info = tensorInfos[state];
+    if (!isFloat(info) || !isFloat(from) || info.count != from.count ||
+        info.type != first.type || from.layout != 0 ||
+        isOnServers(layouts[info.layout]))
+      return invalid("expected floating-point states of one type, not on "
+                     "servers, and as many elements given whole");
+  }
+  int64_t rate = update->learning_rate_tensor();
+  if (rate < -1 || rate >= static_cast<int64_t>(tensorInfos.size()) ||
+      (rate >= 0 &&
+       (!isFloat(tensorInfos[rate]) || tensorInfos[rate].count != 1 ||
+        !plan.tensors()->Get(rate)->given_by_program())))
+    return invalid("expected a learning rate of one floating-point element "
+                   "that the program gives");
+  return absl::OkStatus();
+}
+
 absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
   size_t tensorCount = plan.tensors()->size();
   if (relation.tensor() >= tensorCount || relation.of() >= tensorCount)
@@ -455,6 +500,8 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
     status = verifyAxes(relation.axes());
   if (!status.ok())
     return status;
+  if (relation.relation() == fb::RelationKind::Updated)
+    return verifyUpdated(relation);
   const fb::Tensor &of = *plan.tensors()->Get(relation.of());
   const VerifiedValue &from = tensorInfos[relation.of()];
   const VerifiedValue &to = tensorInfos[relation.tensor()];

@@ -95,6 +95,7 @@ private:
   absl::Status verifyOrder(const fb::Instruction &instruction, uint32_t number);
   absl::Status verifyUsers();
   absl::Status verifyRelation(const fb::Relation &relation);
+  absl::Status verifyUpdated(const fb::Relation &relation);
   absl::Status verifyProgram();
   absl::Status measure(fb::DataType type, int64_t count, int layout,
                        VerifiedValue &info);

@@ -29,6 +29,7 @@ private:
   flatbuffers::Offset<fb::Tensor> writeTensor(const PlanTensor &tensor);
   flatbuffers::Offset<fb::Value> writeValue(Value value,
                                             const Storage &storage);
+  flatbuffers::Offset<fb::Relation> writeUpdate(UpdateAttr update);
   llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
   writeContract();
   flatbuffers::Offset<fb::ProgramOp> writeProgramOp(const PlanProgramOp &entry);
@@ -86,6 +87,30 @@ flatbuffers::Offset<fb::Value> PlanWriter::writeValue(Value value,
                          layout, storage.tensor, storage.arena, storage.offset);
 }
 
+flatbuffers::Offset<fb::Relation> PlanWriter::writeUpdate(UpdateAttr update) {
+  std::vector<uint32_t> states;
+  for (auto state : update.getStates().getAsRange<StringAttr>())
+    states.push_back(*model.findTensor(state.getValue()));
+  auto rateName = dyn_cast<StringAttr>(update.getLr());
+  auto rate = dyn_cast<FloatAttr>(update.getLr());
+  ArrayRef<float> constants = update.getConstants();
+  auto stateNumbers = builder.CreateVector(states);
+  auto written = fb::CreateUpdate(
+      builder,
+      update.getRule() == UpdateRule::Sgd ? fb::Opcode::Sgd : fb::Opcode::Adam,
+      stateNumbers, builder.CreateVector(constants.data(), constants.size()),
+      static_cast<fb::BiasCorrection>(update.getBiasCorrection()),
+      rateName ? static_cast<int32_t>(*model.findTensor(rateName.getValue()))
+               : -1,
+      rate ? rate.getValue().convertToFloat() : 0);
+  auto axes =
+      builder.CreateVector(axisNumbers(model.cluster, update.getOver()));
+  return fb::CreateRelation(
+      builder, states.front(), *model.findTensor(update.getOf().getValue()),
+      fb::RelationKind::Updated, static_cast<fb::ReduceKind>(update.getKind()),
+      axes, 0, 0, written);
+}
+
 llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
 PlanWriter::writeContract() {
   std::vector<flatbuffers::Offset<fb::Relation>> relations;
@@ -93,7 +118,13 @@ PlanWriter::writeContract() {
   if (!contract)
     return model.step.emitError("has no contract: expected a step that "
                                 "bagua-relax has seen");
-  for (auto relation : contract.getAsRange<RelationAttr>()) {
+  for (Attribute entry : contract) {
+    if (auto update = dyn_cast<UpdateAttr>(entry)) {
+      if (model.isExpected(update))
+        relations.push_back(writeUpdate(update));
+      continue;
+    }
+    auto relation = cast<RelationAttr>(entry);
     auto tensor = model.findTensor(relation.getTensor().getValue());
     auto of = model.findTensor(relation.getOf().getValue());
     if (!tensor || !of)

@@ -95,9 +95,10 @@ LogicalResult PlanModel::readTensors() {
   }
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
-    Value argument = step.getBody().getArgument(index);
-    if (values.contains(argument) &&
-        isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
+    if (!isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
+      continue;
+    updatedByProgram.insert(step.getArgument(index).getName().getValue());
+    if (values.contains(step.getBody().getArgument(index)))
       return value.getDefiningOp()->emitOpError()
              << "updates state '"
              << step.getArgument(index).getName().getValue()
@@ -107,6 +108,13 @@ LogicalResult PlanModel::readTensors() {
   return success();
 }
 
+bool PlanModel::isExpected(UpdateAttr update) const {
+  return llvm::all_of(update.getStates().getAsRange<StringAttr>(),
+                      [&](StringAttr state) {
+                        return !updatedByProgram.contains(state.getValue());
+                      });
+}
+
 /// What the contract names must be in the plan even if no instruction touches
 /// it: so a check finds that it was lost.
 void PlanModel::addLostTensors() {
@@ -114,10 +122,21 @@ void PlanModel::addLostTensors() {
   if (!contract)
     return;
   llvm::StringSet<> wanted;
-  for (auto relation : contract.getAsRange<RelationAttr>()) {
-    wanted.insert(relation.getTensor().getValue());
-    wanted.insert(relation.getOf().getValue());
+  for (Attribute entry : contract) {
+    if (auto relation = dyn_cast<RelationAttr>(entry)) {
+      wanted.insert(relation.getTensor().getValue());
+      wanted.insert(relation.getOf().getValue());
+    } else if (auto update = cast<UpdateAttr>(entry); isExpected(update)) {
+      for (auto state : update.getStates().getAsRange<StringAttr>())
+        wanted.insert(state.getValue());
+      if (auto rate = dyn_cast<StringAttr>(update.getLr()))
+        wanted.insert(rate.getValue());
+    }
   }
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (StringAttr name = nameOf(step, argument);
+        wanted.contains(name.getValue()))
+      addTensor(argument, name);
   for (Operation &op : stepOps(step))
     for (Value result : op.getResults())
       if (StringAttr name = nameOf(step, result))
@@ -280,11 +299,21 @@ LogicalResult PlanModel::readProgram() {
       byPlace.try_emplace(
           {tensor.storage.arena, tensor.storage.offset, Type(tensor.type)},
           number);
+  // What instructions of the step before have made.
+  llvm::DenseSet<Value> newStates;
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (Operation *maker = value.getDefiningOp();
+        maker && !isa<ComputeOp>(maker))
+      newStates.insert(step.getBody().getArgument(index));
   for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
     PlanProgramOp &entry = program.emplace_back();
     entry.op = compute;
     for (Value operand : compute->getOperands()) {
       Operation *maker = operand.getDefiningOp();
+      if (auto argument = dyn_cast<BlockArgument>(operand);
+          argument && newStates.contains(argument))
+        entry.waits.push_back(*findTensor(nameOf(step, argument)));
       if (!maker || isa<ComputeOp>(maker))
         continue;
       const Storage &storage = values.find(operand)->second;

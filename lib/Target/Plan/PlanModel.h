@@ -75,6 +75,8 @@ public:
     return static_cast<uint32_t>(values.find(value) - values.begin());
   }
   std::optional<uint32_t> findTensor(llvm::StringRef name) const;
+  /// Whether the states are not the program's to update.
+  bool isExpected(UpdateAttr update) const;
   /// Bytes that a value takes on the rank with the largest part.
   int64_t bytesOf(mlir::Value value) const;
 
@@ -92,6 +94,7 @@ private:
 
   llvm::DenseMap<mlir::Value, PlaceAttr> places;
   llvm::StringMap<uint32_t> tensorNumbers;
+  llvm::StringSet<> updatedByProgram;
   llvm::DenseMap<mlir::Operation *, uint32_t> instructionNumbers;
 };
 

@@ -234,3 +234,15 @@ module attributes {bagua.example = #bagua.dgc<count = 0>} {}
 // Random-k sends at least one element.
 // expected-error @+1 {{expected count of at least 1, found 0}}
 module attributes {bagua.example = #bagua.randomk<count = 0>} {}
+
+// -----
+
+// A contract knows the updates that the runtime can run.
+// expected-error @+1 {{expected sgd or adam, found lamb}}
+module attributes {bagua.example = #bagua.update<["w"] by lamb [] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// Adam's bias correction is one of three.
+// expected-error @+1 {{expected none, moments or step_size, found full}}
+module attributes {bagua.example = #bagua.update<["w", "m", "v"] by adam [0.9, 0.999, 1.0e-08, 0.0] full lr 0.1 : f32 grad mean "w.grad" over [node]>} {}

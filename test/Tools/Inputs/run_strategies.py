@@ -12,7 +12,7 @@ from tools import run
 SIZES = [(2, 2), (2, 4), (1, 8), (3, 1)]
 # Options that change what a plan is made of.
 VARIANTS = {
-    "dear": ["form=multilevel"],
+    "dear": ["form=multilevel", "update=shard", "update=shard form=multilevel"],
     "byteps": ["servers=balanced"],
 }
 # What is asked of servers: none, two hosts of their own, one on each node.

@@ -251,4 +251,30 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Bagua_UpdateRule : Bagua_Enum<"UpdateRule", "by what arithmetic an optimizer makes new states", [
+  I32EnumAttrCase<"Sgd", 0, "sgd">,
+  I32EnumAttrCase<"Adam", 1, "adam">,
+]>;
+
+def Bagua_UpdateAttr : Bagua_Attr<"Update", "update"> {
+  let summary = "what must hold of states that the runtime updates";
+  let description = [{
+    One entry of a step's contract (`bagua.contract`): after each step the states
+    are what `bagua.sgd` or `bagua.adam` makes of them and of the reduction of what
+    the ranks of a group gave as `of`. The constants are sgd's momentum, if any, or
+    adam's betas, eps and decay; the learning rate is a value or the name of an
+    `input`. Of no meaning where the program updates the states itself.
+
+    ```
+    #bagua.update<["w", "m"] by sgd [0.9] lr 0.1 : f32 grad mean "w.grad" over [node, gpu]>
+    #bagua.update<["w", "m", "v"] by adam [0.9, 0.999, 1.0e-08, 0.0] moments lr "lr" grad mean "w.grad" over [node, gpu]>
+    ```
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$states, "::bagua::UpdateRule":$rule,
+                        "::mlir::DenseF32ArrayAttr":$constants, "::bagua::BiasCorrection":$bias_correction,
+                        "::mlir::Attribute":$lr, "::mlir::StringAttr":$of, "::bagua::ReduceKind":$kind,
+                        "::bagua::AxesAttr":$over);
+  let hasCustomAssemblyFormat = 1;
+}
+
 #endif // BAGUA_ATTRIBUTES_TD

@@ -1,0 +1,40 @@
+//===- UpdatedStates.h - What updates must make of states -----------------===//
+//
+// The optimizer's arithmetic of docs/Semantics.md, written down independently
+// of the runtime's kernels, from the first step on: a check keeps no state.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TOOLS_BAGUA_RUN_UPDATEDSTATES_H
+#define BAGUA_TOOLS_BAGUA_RUN_UPDATEDSTATES_H
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bagua::run {
+
+/// The values of state number `state` of an update before the first step, equal
+/// on all ranks; those of Adam's variance are positive.
+void generateState(const runtime::Plan &plan, const runtime::fb::Update &update,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output);
+
+/// The values after `updates` steps, on a rank of the group `group`.
+void expectUpdated(const runtime::Plan &plan,
+                   const runtime::fb::Relation &relation,
+                   const std::vector<int64_t> &group, int64_t updates,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output);
+
+/// How far a state may be from that where gradients may be `gradientTolerance`
+/// from the contract: a first-order bound, from the largest values that occur.
+double updatedTolerance(const runtime::Plan &plan,
+                        const runtime::fb::Relation &relation, int64_t updates,
+                        size_t state, double gradientTolerance);
+
+} // namespace bagua::run
+
+#endif // BAGUA_TOOLS_BAGUA_RUN_UPDATEDSTATES_H
