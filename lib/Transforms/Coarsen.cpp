@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Coarsening.h"
+#include "bagua/Transforms/MicroBatches.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 
@@ -20,33 +21,42 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
+constexpr int32_t kPhases = getMaxEnumValForPhaseKind() + 1;
+
 /// Describes every op of the step; only compute merges.
 static std::vector<CoarseningOp> readProblem(StepOp step,
                                              ArrayRef<Operation *> ops) {
-  llvm::DenseSet<Value> seen;
-  auto isFirstUse = [&](Value operand) {
+  // Each micro-batch is cut alike.
+  llvm::DenseSet<std::pair<Value, Attribute>> seen;
+  auto isFirstUse = [&](Operation *op, Value operand) {
     bool communicates =
         operand.getDefiningOp() && !isa<ComputeOp>(operand.getDefiningOp());
     auto argument = dyn_cast<BlockArgument>(operand);
     bool isParam =
         argument &&
         step.getArgument(argument.getArgNumber()).getRole() == Role::Param;
-    return (communicates || isParam) && seen.insert(operand).second;
+    return (communicates || isParam) &&
+           seen.insert({operand, microBatchOf(op)}).second;
   };
   std::vector<CoarseningOp> problem;
   for (Operation *op : ops) {
     CoarseningOp &entry = problem.emplace_back(CoarseningOp{-1, false, false});
     auto compute = dyn_cast<ComputeOp>(op);
     for (Value operand : op->getOperands())
-      entry.startsCluster |= isFirstUse(operand);
+      entry.startsCluster |= isFirstUse(op, operand);
     if (!compute)
       continue;
-    entry.mergeClass = static_cast<int32_t>(compute.getPhase());
+    IntegerAttr microBatch = microBatchOf(op);
+    entry.mergeClass =
+        static_cast<int32_t>(compute.getPhase()) +
+        (microBatch ? kPhases * (1 + static_cast<int32_t>(microBatch.getInt()))
+                    : 0);
     for (OpResult result : op->getResults()) {
       entry.endsCluster |=
           compute.getResultName(result.getResultNumber()) != nullptr;
       for (Operation *user : result.getUsers())
-        entry.endsCluster |= !isa<ComputeOp>(user);
+        entry.endsCluster |=
+            !isa<ComputeOp>(user) || microBatchOf(user) != microBatch;
     }
   }
   return problem;
@@ -108,6 +118,8 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
       sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }),
       sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }),
       timed.getCostSourceAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+  if (IntegerAttr microBatch = microBatchOf(first))
+    merged->setAttr(kMicroBatchAttr, microBatch);
   for (auto [index, output] : llvm::enumerate(outputs)) {
     auto owner = cast<ComputeOp>(output.getOwner());
     if (ResultAttr info = owner.getResultInfo(output.getResultNumber()))

@@ -52,6 +52,45 @@ def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
   }];
 }
 
+def AccumulatePass : Pass<"bagua-accumulate", "::bagua::StepOp"> {
+  let summary = "Makes a step of several micro-batches whose gradients are added up";
+  let description = [{
+    Forward and backward of the step are repeated `micro-batches` times. In each, what
+    is used once a step (gradients, the loss that is reduced) adds to the sum of those
+    before; reductions and updates get the last one's. States that forward makes,
+    such as those of batch normalisation, go from one micro-batch to the next.
+    Collectives between activations are repeated; what they make for others than
+    forward and backward is that of the last micro-batch. Ops carry their number as
+    `bagua.micro_batch`, by which bagua-coarsen keeps them apart: the step computes
+    `micro-batches` times as long as before, on every device, and adds.
+
+    With `micro-batches=2`
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %a = bagua.compute forward "l"(%x, %w) flops 100 bytes 64 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %g = bagua.compute backward "l"(%a, %x) flops 200 bytes 96 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %n = bagua.sgd (%w) grad %g lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %a0 = bagua.compute forward "l"(%x, %w) flops 100 bytes 64 {bagua.micro_batch = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %s = bagua.compute backward "l"(%a0, %x) flops 200 bytes 96 {bagua.micro_batch = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %a = bagua.compute forward "l"(%x, %w) flops 100 bytes 64 {bagua.micro_batch = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %g = bagua.compute backward "l"(%a, %x, %s) flops 200 bytes 128 {bagua.micro_batch = 1 : i64} : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %n = bagua.sgd (%w) grad %g lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"microBatches", "micro-batches", "int64_t", "1", "how many">,
+  ];
+}
+
 def AnnotateCostsPass : Pass<"bagua-annotate-costs", "::bagua::StepOp"> {
   let summary = "Gives compute ops a duration";
   let description = [{
