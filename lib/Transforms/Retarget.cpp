@@ -43,9 +43,21 @@ static bool isOneGroup(StepOp step, AxesAttr all) {
   return isOne;
 }
 
+/// Durations that the old cluster's device would need.
+static void dropRooflines(StepOp step) {
+  for (auto op : step.getBody().front().getOps<ComputeOp>())
+    if (op.getCostSource() == CostSource::Roofline &&
+        (op.getFlops() || op.getBytes())) {
+      op.removeCostNsAttr();
+      op.removeCostSourceAttr();
+    }
+}
+
 LogicalResult bagua::retarget(ModuleOp module, ClusterOp cluster) {
   for (auto step : llvm::to_vector(module.getOps<StepOp>())) {
     ClusterOp old = step.lookupCluster();
+    if (old.getDeviceAttr() != cluster.getDeviceAttr())
+      dropRooflines(step);
     if (hasSameAxes(old, cluster))
       continue;
     AxesAttr all = old.getAllAxes();

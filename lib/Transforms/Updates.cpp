@@ -15,18 +15,8 @@
 using namespace mlir;
 using namespace bagua;
 
-/// Replaces arithmetic on whole tensors by compute of the program's.
-static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
+ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
   OpBuilder builder(op);
-  int64_t bytes = trafficOf(op);
-  IntegerAttr cost;
-  CostSourceAttr source;
-  if (device) {
-    cost = builder.getI64IntegerAttr(rooflineNs(
-        0, bytes,
-        {device.getFlopPerS(), device.getBytesPerS(), device.getLaunchNs()}));
-    source = CostSourceAttr::get(builder.getContext(), CostSource::Roofline);
-  }
   std::string name = op->getName().stripDialect().str();
   if (auto param = dyn_cast<BlockArgument>(op->getOperand(0)))
     name += (" " + step.getArgument(param.getArgNumber()).getName().getValue())
@@ -35,10 +25,20 @@ static void giveToProgram(StepOp step, Operation *op, DeviceAttr device) {
       op->getLoc(), op->getResultTypes(), op->getOperands(),
       PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
       builder.getStringAttr(name), IntegerAttr(),
-      builder.getI64IntegerAttr(bytes), cost, source, ArrayAttr(), StringAttr(),
-      ArrayAttr());
+      builder.getI64IntegerAttr(trafficOf(op)), IntegerAttr(), CostSourceAttr(),
+      ArrayAttr(), StringAttr(), ArrayAttr());
   op->replaceAllUsesWith(compute);
   op->erase();
+  return compute;
+}
+
+static void setRoofline(ComputeOp op, DeviceAttr device) {
+  Builder builder(op.getContext());
+  op.setCostNsAttr(builder.getI64IntegerAttr(rooflineNs(
+      0, *op.getBytes(),
+      {device.getFlopPerS(), device.getBytesPerS(), device.getLaunchNs()})));
+  op.setCostSourceAttr(
+      CostSourceAttr::get(op.getContext(), CostSource::Roofline));
 }
 
 /// Whether a cast undoes one that was made for the wire: on the way between
@@ -74,7 +74,9 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
     if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
         !isBackFromWire(op) && llvm::all_of(op->getResultTypes(), isWhole) &&
         llvm::all_of(op->getUsers(), isProgram)) {
-      giveToProgram(step, op, device);
+      ComputeOp compute = giveToProgram(step, op);
+      if (device)
+        setRoofline(compute, device);
       ++given;
     }
   }

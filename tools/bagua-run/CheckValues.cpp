@@ -80,9 +80,10 @@ struct F16 {
   static Stored make(uint32_t h, uint32_t) {
     return static_cast<uint16_t>((h & 0x83ff) | (13 + (h >> 20 & 3)) << 10);
   }
-  /// Of values that make() makes: no subnormals, no infinities.
+  /// Of values that make() makes, and 0: no subnormals, no infinities.
   static Sum widen(Stored s) {
-    uint32_t magnitude = (uint32_t(s & 0x7fff) << 13) + (112u << 23);
+    uint32_t magnitude =
+        s == 0 ? 0 : (uint32_t(s & 0x7fff) << 13) + (112u << 23);
     return bitCast<float>(uint32_t(s & 0x8000) << 16 | magnitude);
   }
   static Stored narrow(Sum v) {
@@ -182,6 +183,10 @@ void forEachBlock(int64_t begin, int64_t count, Work work) {
 template <typename T>
 void generateBlock(uint64_t key, int64_t begin, int64_t count,
                    typename T::Stored *output) {
+  if (key == kZeros) {
+    std::fill_n(output, count, 0);
+    return;
+  }
   uint64_t seed =
       mix(key + static_cast<uint64_t>(begin / kBlock) * 0x9e3779b97f4a7c15);
   auto high = static_cast<uint32_t>(seed >> 32);

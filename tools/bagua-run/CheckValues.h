@@ -22,6 +22,9 @@ namespace bagua::run {
 /// Names a tensor's values on a rank in a step.
 uint64_t valueKey(const std::string &tensor, int64_t rank, int64_t step);
 
+/// The key of values that are all zeros.
+inline constexpr uint64_t kZeros = 0;
+
 /// Elements [begin, begin + count) of the values `key`. Floating-point values
 /// have full mantissas and magnitudes in [0.25, 4), so that sums round and
 /// their order shows; about 0.5 ns an element.
@@ -34,7 +37,7 @@ void expectReduced(DataType type, ReduceKind kind,
                    const std::vector<uint64_t> &keys, int64_t begin,
                    int64_t count, std::byte *output);
 
-/// No generated value is larger, or closer to 0.
+/// No generated value is larger, or closer to 0 without being it.
 inline constexpr double kLargestValue = 4;
 inline constexpr double kSmallestValue = 0.25;
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Checker.h"
 
+#include "Gifts.h"
 #include "Tolerance.h"
 #include "UpdatedStates.h"
 
@@ -107,17 +108,14 @@ ElementRange RankChecker::rangeOf(uint32_t number) const {
                               plan.cluster(), rank);
 }
 
-uint64_t RankChecker::keyOf(uint32_t tensor, int64_t ofRank,
-                            int64_t step) const {
-  bool isSame = tensorAt(plan, tensor).role() == fb::Role::Input;
-  return valueKey(tensorAt(plan, tensor).name()->str(), isSame ? 0 : ofRank,
-                  step);
-}
-
-void RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
-  generateValues(typeOf(tensorAt(plan, tensor)), keyOf(tensor, rank, step), 0,
-                 localElements(plan, tensor, rank), data);
+bool RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
   filled[tensor] = step;
+  if (isAbsent(plan, tensor, rank, step))
+    return false;
+  generateValues(typeOf(tensorAt(plan, tensor)),
+                 giftKey(plan, tensor, rank, step), 0,
+                 localElements(plan, tensor, rank), data);
+  return true;
 }
 
 void RankChecker::check(uint32_t tensor, const std::byte *data) {
@@ -221,7 +219,8 @@ void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
   compare(tensor, step, localElements(plan, tensor, rank), 0, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
             generateValues(typeOf(tensorAt(plan, tensor)),
-                           keyOf(tensor, rank, step), begin, count, output);
+                           giftKey(plan, tensor, rank, step), begin, count,
+                           output);
           });
 }
 
@@ -247,7 +246,7 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
   std::vector<uint64_t> keys;
   keys.reserve(group.size());
   for (int64_t member : group)
-    keys.push_back(keyOf(relation.of(), member, step));
+    keys.push_back(giftKey(plan, relation.of(), member, step));
   ElementRange range = rangeOf(relation.tensor());
   compare(relation.tensor(), step, range.size(), toleranceOf(plan, relation),
           data, [&](int64_t begin, int64_t count, std::byte *output) {
@@ -267,7 +266,7 @@ void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
   std::vector<uint64_t> keys;
   keys.reserve(group.size());
   for (int64_t member : group)
-    keys.push_back(keyOf(relation.of(), member, step));
+    keys.push_back(giftKey(plan, relation.of(), member, step));
   // A block has the operand's shape with the split dimension cut. Runs of
   // `splitInner` elements are together in the operand, of `concatInner` in the
   // result.

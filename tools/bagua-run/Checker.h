@@ -45,8 +45,9 @@ class RankChecker {
 public:
   RankChecker(const Plan &plan, int64_t rank);
 
-  /// Fills what the program is about to give in `step`.
-  void fill(uint32_t tensor, int64_t step, std::byte *data);
+  /// Fills what the program is about to give in `step`. False: it leaves the
+  /// tensor out.
+  bool fill(uint32_t tensor, int64_t step, std::byte *data);
   /// Looks at what the program has just taken back.
   void check(uint32_t tensor, const std::byte *data);
 
@@ -77,7 +78,6 @@ private:
   template <typename Expect>
   void compare(uint32_t tensor, int64_t step, int64_t count, double tolerance,
                const std::byte *data, Expect expect);
-  uint64_t keyOf(uint32_t tensor, int64_t ofRank, int64_t step) const;
 
   const Plan &plan;
   const int64_t rank;

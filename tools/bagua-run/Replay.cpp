@@ -179,9 +179,9 @@ absl::Status Rank::give(uint32_t tensor, int64_t step, bool checks) {
   if (isPending[tensor])
     if (absl::Status status = session->wait(TensorId(tensor)); !status.ok())
       return status;
-  if (checks)
-    checker.fill(tensor, step, dataOf(tensor));
   isPending[tensor] = true;
+  if (checks && !checker.fill(tensor, step, dataOf(tensor)))
+    return session->markAbsent(TensorId(tensor));
   return session->markReady(TensorId(tensor));
 }
 

@@ -6,6 +6,7 @@
 #include "UpdatedStates.h"
 
 #include "CheckValues.h"
+#include "Gifts.h"
 #include "Tolerance.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
     return update.learning_rate();
   std::byte value[8];
   DataType type = typeOf(plan, tensor);
-  generateValues(type, valueKey(nameOf(plan, tensor), 0, step), 0, 1, value);
+  generateValues(type, giftKey(plan, tensor, 0, step), 0, 1, value);
   return valueAt(type, value, 0);
 }
 
@@ -122,7 +123,7 @@ void expectIn(const Plan &plan, const fb::Relation &relation,
   std::vector<uint64_t> keys(group.size());
   for (int64_t step = 0; step < updates; ++step) {
     std::transform(group.begin(), group.end(), keys.begin(), [&](int64_t rank) {
-      return valueKey(nameOf(plan, relation.of()), rank, step);
+      return giftKey(plan, relation.of(), rank, step);
     });
     expectReduced(given, static_cast<ReduceKind>(relation.reduce()), keys,
                   begin, count, bytes.data());

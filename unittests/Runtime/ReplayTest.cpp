@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Replay.h"
+#include "Gifts.h"
 #include "PlanBuilder.h"
 #include "Reference.h"
 #include "Report.h"
@@ -55,6 +56,30 @@ TEST(ReplayTest, ChecksEveryType) {
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->check->passed) << result->check->failures[0];
   }
+}
+
+/// Zeros stand for what a rank leaves out, for every type and kind.
+TEST(ReplayTest, ChecksAbsentTensors) {
+  for (int type = 0; type < kDataTypeCount; ++type)
+    for (auto kind : {fb::ReduceKind::Sum, fb::ReduceKind::Min}) {
+      PlanBuilder plan = makeDdpPlan(4, 1, static_cast<fb::DataType>(type));
+      for (uint32_t op : {0, 2})
+        plan.op(op).kind = kind;
+      for (auto &relation : plan.plan.contract)
+        relation->reduce = kind;
+      int64_t absent = 0;
+      for (uint32_t tensor : {0, 1}) {
+        plan.tensor(tensor).optional = true;
+        for (int64_t rank = 0; rank < 4; ++rank)
+          for (int64_t step = 0; step < kCheckedSteps; ++step)
+            absent += isAbsent(*plan.load(), tensor, rank, step);
+      }
+      EXPECT_GT(absent, 4);
+      EXPECT_LT(absent, 20);
+      auto result = replay(plan.load(), checkOptions());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+    }
 }
 
 TEST(ReplayTest, ChecksEveryKind) {

@@ -91,6 +91,45 @@ def AccumulatePass : Pass<"bagua-accumulate", "::bagua::StepOp"> {
   ];
 }
 
+def FindUnusedPass : Pass<"bagua-find-unused", "::bagua::StepOp"> {
+  let summary = "Lets ranks leave out gradients of params that they did not use";
+  let description = [{
+    For models whose graph differs between ranks and steps (DDP's
+    `find_unused_parameters`). Gradients of the params whose names match become
+    `optional`: the program may call `markAbsent`, and zeros go into the mean. A
+    byte for each of these params, 1 where a rank has used it, is reduced by `max`
+    and given to the updates, which are the program's: a param that nobody used
+    keeps its value and its moments. It has to be known when backward begins.
+
+    With `params=e.*`
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>, param %e "e1" : tensor<8xf32>) {
+      %a = bagua.compute forward "l"(%x, %w, %e) : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %ge, %gw = bagua.compute backward "l"(%a, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "e1", tensor<8xf32> grad "w")
+      %nw = bagua.sgd (%w) grad %gw lr 0.1 : tensor<8xf32>
+      %ne = bagua.sgd (%e) grad %ge lr 0.1 : tensor<8xf32>
+      bagua.yield %nw, %ne : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>, param %e "e1" : tensor<8xf32>) {
+      %a = bagua.compute forward "l"(%x, %w, %e) : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>)
+      %u = bagua.compute backward "find unused"(%a, %x) bytes 1 : (tensor<8xf32>, tensor<8xf32>) -> (tensor<1xi8> as "used")
+      %r = bagua.all_reduce max %u over [node] : tensor<1xi8>
+      %ge, %gw = bagua.compute backward "l"(%a, %x) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> optional grad "e1", tensor<8xf32> grad "w")
+      %nw = bagua.sgd (%w) grad %gw lr 0.1 : tensor<8xf32>
+      %ne = bagua.compute update "sgd e1"(%e, %ge, %r) bytes 96 : (tensor<8xf32>, tensor<8xf32>, tensor<1xi8>) -> (tensor<8xf32>)
+      bagua.yield %nw, %ne : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"params", "params", "std::string", "\".*\"", "regular expression for their names">,
+  ];
+}
+
 def AnnotateCostsPass : Pass<"bagua-annotate-costs", "::bagua::StepOp"> {
   let summary = "Gives compute ops a duration";
   let description = [{

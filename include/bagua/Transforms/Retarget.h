@@ -14,7 +14,8 @@ namespace bagua {
 
 /// Replaces the cluster of all steps of a module. A step that treats the ranks
 /// as one group runs on any cluster; another needs axes of the same names and
-/// sizes. Emits an error that says both.
+/// sizes. Emits an error that says both. Durations by the roofline of another
+/// device are dropped.
 llvm::LogicalResult retarget(mlir::ModuleOp module, ClusterOp cluster);
 
 } // namespace bagua

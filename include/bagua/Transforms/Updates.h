@@ -10,6 +10,10 @@
 
 namespace bagua {
 
+/// Replaces an update, or other arithmetic on whole tensors, by compute without
+/// a duration.
+ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
+
 /// Makes compute of the arithmetic on whole tensors that only the program uses:
 /// of updates, and of the casts and sums that lead to them, but for casts of
 /// the wire. Each op becomes one. Returns how many.

@@ -1,0 +1,44 @@
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-find-unused))' %s | FileCheck %s
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-find-unused,bagua-relax),bagua-verify-graph)' %s | FileCheck %s --check-prefix=RELAXED
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-find-unused{params=expert.*},bagua-accumulate{micro-batches=2},bagua-relax),bagua-verify-graph)' %s | FileCheck %s --check-prefix=SOME
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-find-unused{params=gate}))' %s 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-find-unused{params=expert(}))' %s 2>&1 | FileCheck %s --check-prefix=PATTERN
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax,bagua-find-unused))' %s 2>&1 | FileCheck %s --check-prefix=LATE
+// RUN: sed 's/bagua.compute update "lamb"(%w3, %g3) : (!t, !t) -> (!t)/bagua.linear [1.0, -0.1] (%w3, %g3) : !t/' %s > %t.mlir
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-find-unused))' %t.mlir 2>&1 | FileCheck %s --check-prefix=LINEAR
+
+// Params that a rank may not have used.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+
+// NONE: error: expected a param with a gradient whose name matches 'gate', found none
+// PATTERN: error: expected a regular expression, found 'expert(': parentheses not balanced
+// LATE: error: expected a step before bagua-relax, found one with a contract
+// LINEAR: error: expected sgd, adam or compute to update param 'expert.2', which may be unused, found bagua.linear
+
+// Who used what is known when backward begins, and reduced before the gradients are made. Updates become the program's
+// and see it: what nobody used they leave alone. A param that has no gradient stays as it is.
+// CHECK-LABEL: bagua.step @train
+// CHECK: bagua.compute forward "l"
+// CHECK-NEXT: %[[U:.*]] = bagua.compute backward "find unused"({{.*}}) bytes 3 : {{.*}} -> (tensor<3xi8> as "used.1")
+// CHECK-NEXT: %[[R:.*]] = bagua.all_reduce max %[[U]] over [node] : tensor<3xi8>
+// CHECK-NEXT: %[[G:.*]]:3 = bagua.compute backward "l"{{.*}} optional grad "w", {{.*}} optional grad "expert.1", {{.*}} optional grad "expert.2")
+// CHECK-NEXT: %[[N1:.*]]:2 = bagua.compute update "sgd w"(%w, %m, %[[G]]#0, %lr, %[[R]]) bytes 164 :
+// CHECK-NEXT: %[[N2:.*]]:3 = bagua.compute update "adam expert.1"(%expert.1, %m2, %v2, %[[G]]#1, %[[R]])
+// CHECK-NEXT: %[[N3:.*]] = bagua.compute update "lamb"(%expert.2, %[[G]]#2, %[[R]])
+// CHECK-NEXT: bagua.yield %[[N1]]#0, %[[N2]]#0, %[[N3]], %used,
+//
+// RELAXED: bagua.contract = [#bagua.relation<"all_reduce" = max "used.1" over [node]>, #bagua.relation<"w.grad" = mean "w.grad" over [node]>
+//
+// SOME: tensor<2xi8> as "used.1"
+// SOME: tensor<8xf32> grad "w", tensor<8xf32> optional grad "expert.1", tensor<8xf32> optional grad "expert.2")
+// SOME: bagua.sgd (%w, %m)
+bagua.step @train on @pod data [node] (batch %x "x" : !t, input %lr "lr" : tensor<f32>, param %w "w" : !t, param %w2 "expert.1" : !t, param %w3 "expert.2" : !t,
+    param %w4 "used" : !t, optimizer %m "m" : !t, optimizer %m2 "m2" : !t, optimizer %v2 "v2" : !t) {
+  %a = bagua.compute forward "l"(%x, %w, %w2, %w3) : (!t, !t, !t, !t) -> (!t)
+  %g, %g2, %g3 = bagua.compute backward "l"(%a, %x) : (!t, !t) -> (!t grad "w", !t grad "expert.1", !t grad "expert.2")
+  %n, %o = bagua.sgd (%w, %m) momentum 0.9 grad %g lr %lr : !t, tensor<f32>
+  %n2, %o2, %u2 = bagua.adam (%w2, %m2, %v2) grad %g2 lr 0.1 : !t
+  %n3 = bagua.compute update "lamb"(%w3, %g3) : (!t, !t) -> (!t)
+  bagua.yield %n, %n2, %n3, %w4, %o, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t
+}
