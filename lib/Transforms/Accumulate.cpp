@@ -27,8 +27,9 @@ public:
   explicit Accumulation(StepOp step)
       : step(step), cluster(step.lookupCluster()) {}
 
-  /// Finds what is repeated, and brings what it needs before it.
-  void prepare();
+  /// Finds what is repeated, and brings what it needs before it. Fails, with an
+  /// error, where that is nothing, or gradients depend on each other.
+  LogicalResult prepare();
   /// Writes micro-batch `number` of `count`; the last is the step's own ops.
   void write(int64_t number, int64_t count);
 
@@ -36,8 +37,11 @@ public:
   int64_t countSums() const { return static_cast<int64_t>(sums.size()); }
 
 private:
-  void findRepeated();
-  void hoistSources();
+  LogicalResult findRepeated(const llvm::DenseSet<Value> &carried);
+  /// Calls with each state argument that a micro-batch makes anew, and what the
+  /// last one makes of it.
+  void forEachCarried(function_ref<void(Value argument, Value next)> call);
+  void hoistShared();
   bool isSummed(OpResult result) const;
   void addSums(ComputeOp op, ComputeOp original);
 
@@ -53,49 +57,73 @@ private:
 };
 } // namespace
 
-/// Compute that gives values and belongs to one micro-batch. What needs a
-/// reduced gradient comes after all of them.
-void Accumulation::findRepeated() {
-  llvm::DenseSet<Operation *> depends, isAfter, isUsed;
+/// What depends on the batch and on no gradient is of one micro-batch: forward
+/// and backward, what makes the next value of a state, and whatever those use.
+/// What needs a gradient comes after all of them. `carried` are the states that
+/// a micro-batch may have changed for the next one.
+LogicalResult Accumulation::findRepeated(const llvm::DenseSet<Value> &carried) {
+  llvm::DenseSet<Operation *> isCandidate, isAfter, isWanted;
   SmallVector<Operation *> ops;
+  auto isOfBatch = [&](Value operand) {
+    if (auto argument = dyn_cast<BlockArgument>(operand))
+      return carried.contains(argument) ||
+             step.getArgument(argument.getArgNumber()).getRole() == Role::Batch;
+    return isCandidate.contains(operand.getDefiningOp());
+  };
+  auto needsGradient = [&](Value operand) {
+    return getGradientParam(operand) ||
+           isAfter.contains(operand.getDefiningOp());
+  };
   for (Operation &op : step.getBody().front().without_terminator()) {
     ops.push_back(&op);
-    auto compute = dyn_cast<ComputeOp>(op);
-    bool needsReduced = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return isAfter.contains(operand.getDefiningOp()) ||
-             (!compute && getGradientParam(operand));
-    });
-    if (needsReduced)
+    if (llvm::any_of(op.getOperands(), needsGradient)) {
       isAfter.insert(&op);
-    else if (compute ? compute.getPhase() != PhaseKind::Update &&
-                           op.getNumResults() > 0
-                     : llvm::any_of(op.getOperands(), [&](Value operand) {
-                         return depends.contains(operand.getDefiningOp());
-                       }))
-      depends.insert(&op);
+      for (Value result : op.getResults())
+        if (StringAttr param = getGradientParam(result))
+          return op.emitError() << "makes the gradient of '" << param.getValue()
+                                << "' from another gradient, which all "
+                                   "micro-batches have added to first";
+    } else if (llvm::any_of(op.getOperands(), isOfBatch)) {
+      isCandidate.insert(&op);
+    }
   }
+  for (Value next : step.getYield().getValues())
+    if (Operation *maker = next.getDefiningOp())
+      isWanted.insert(maker);
   for (Operation *op : llvm::reverse(ops)) {
-    if (!depends.contains(op) || (!isa<ComputeOp>(op) && !isUsed.contains(op)))
+    auto compute = dyn_cast<ComputeOp>(op);
+    bool isMain = compute && compute.getPhase() != PhaseKind::Update &&
+                  op->getNumResults() > 0;
+    if (!isCandidate.contains(op) || !(isMain || isWanted.contains(op)))
       continue;
     isRepeated.insert(op);
     for (Value operand : op->getOperands())
       if (Operation *maker = operand.getDefiningOp())
-        isUsed.insert(maker);
+        isWanted.insert(maker);
   }
+  repeated.clear();
   for (Operation *op : ops)
     if (isRepeated.contains(op))
       repeated.push_back(op);
+  return success();
 }
 
-/// What micro-batches share: no op of theirs goes into it.
-void Accumulation::hoistSources() {
-  Block &block = step.getBody().front();
+void Accumulation::forEachCarried(function_ref<void(Value, Value)> call) {
+  for (auto [next, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (Operation *maker = next.getDefiningOp();
+        maker && isRepeated.contains(maker))
+      call(step.getBody().getArgument(index), next);
+}
+
+/// Brings before the first micro-batch what all of them share.
+void Accumulation::hoistShared() {
+  llvm::DenseSet<Operation *> isShared;
   SmallVector<Operation *> stack;
-  llvm::DenseSet<Operation *> isSource;
   auto visit = [&](Operation *op) {
     for (Value operand : op->getOperands())
       if (Operation *maker = operand.getDefiningOp();
-          maker && !isRepeated.contains(maker) && isSource.insert(maker).second)
+          maker && !isRepeated.contains(maker) && isShared.insert(maker).second)
         stack.push_back(maker);
   };
   for (Operation *op : repeated)
@@ -103,30 +131,48 @@ void Accumulation::hoistSources() {
   while (!stack.empty())
     visit(stack.pop_back_val());
   Operation *first = repeated.front();
-  for (Operation &op : llvm::make_early_inc_range(block))
-    if (isSource.contains(&op))
-      op.moveBefore(first);
+  for (Operation *op = first; op;) {
+    Operation *next = op->getNextNode();
+    if (isShared.contains(op))
+      op->moveBefore(first);
+    op = next;
+  }
 }
 
-/// Whether somebody uses a result once a step, so that it must be that of all
-/// micro-batches together.
+/// Whether a result is used once a step and must be that of all micro-batches
+/// together. What micro-batches use themselves can be no sum.
 bool Accumulation::isSummed(OpResult result) const {
-  return getGradientParam(result) ||
-         llvm::any_of(result.getUsers(), [&](Operation *user) {
-           return !isRepeated.contains(user) && !isa<YieldOp>(user);
-         });
+  if (getGradientParam(result))
+    return true;
+  bool isUsedOnce = false;
+  for (Operation *user : result.getUsers()) {
+    if (isRepeated.contains(user))
+      return false;
+    isUsedOnce |= !isa<YieldOp>(user);
+  }
+  return isUsedOnce;
 }
 
-void Accumulation::prepare() {
-  findRepeated();
+LogicalResult Accumulation::prepare() {
+  // What depends on a state that is carried is repeated, too.
+  llvm::DenseSet<Value> carried;
+  size_t known;
+  do {
+    known = carried.size();
+    if (failed(findRepeated(carried)))
+      return failure();
+    forEachCarried([&](Value argument, Value) { carried.insert(argument); });
+  } while (carried.size() > known);
   if (repeated.empty())
-    return;
-  hoistSources();
+    return step.emitError("expected forward and backward that depend on a "
+                          "batch, found none");
+  hoistShared();
   for (Operation *op : repeated)
     if (isa<ComputeOp>(op))
       for (OpResult result : op->getResults())
         if (isSummed(result))
           sums.insert({result, Value()});
+  return success();
 }
 
 /// The op reads the sums so far and adds to them.
@@ -172,11 +218,9 @@ void Accumulation::write(int64_t number, int64_t count) {
   }
   for (auto &[result, sum] : sums)
     sum = mapping.lookup(result);
-  for (auto [value, index] :
-       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
-    if (Operation *maker = value.getDefiningOp();
-        maker && isRepeated.contains(maker))
-      states[step.getBody().getArgument(index)] = mapping.lookup(value);
+  forEachCarried([&](Value argument, Value next) {
+    states[argument] = mapping.lookup(next);
+  });
 }
 
 namespace {
@@ -202,10 +246,12 @@ struct AccumulatePass : public bagua::impl::AccumulatePassBase<AccumulatePass> {
         return signalPassFailure();
       }
     Accumulation accumulation(step);
-    accumulation.prepare();
-    if (microBatches > 1 && !accumulation.getRepeated().empty())
+    if (microBatches > 1) {
+      if (failed(accumulation.prepare()))
+        return signalPassFailure();
       for (int64_t i = 0; i < microBatches; ++i)
         accumulation.write(i, microBatches);
+    }
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{

@@ -26,7 +26,7 @@ constexpr int32_t kPhases = getMaxEnumValForPhaseKind() + 1;
 /// Describes every op of the step; only compute merges.
 static std::vector<CoarseningOp> readProblem(StepOp step,
                                              ArrayRef<Operation *> ops) {
-  // Each micro-batch is cut alike.
+  // Micro-batches are cut alike, but for names, which the last one has.
   llvm::DenseSet<std::pair<Value, Attribute>> seen;
   auto isFirstUse = [&](Operation *op, Value operand) {
     bool communicates =

@@ -3,12 +3,14 @@
 // Gradients that a rank may not have, and who is to know that none had one.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
 #include "bagua/Transforms/Updates.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Regex.h"
 
 namespace bagua {
@@ -19,40 +21,197 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// What says of each of `params` whether any rank has used it: a byte each,
-/// reduced. Forward has run before the first gradient is made.
-static Value reduceUsed(StepOp step, ComputeOp first, int64_t params) {
-  OpBuilder builder(first);
-  MLIRContext *context = step.getContext();
-  auto type = RankedTensorType::get({params}, builder.getIntegerType(8));
-  auto used = builder.create<ComputeOp>(
-      first.getLoc(), TypeRange(type), first.getOperands(),
-      PhaseKindAttr::get(context, PhaseKind::Backward),
-      builder.getStringAttr("find unused"), IntegerAttr(),
-      builder.getI64IntegerAttr(params), IntegerAttr(), CostSourceAttr(),
-      ArrayAttr(), StringAttr(), ArrayAttr());
-  used.setResultInfo(0, ResultAttr::get(context, nullptr,
-                                        StepNames(step).claim("used"), false));
-  return builder.create<AllReduceOp>(
-      first.getLoc(), type, ReduceKindAttr::get(context, ReduceKind::Max),
-      used->getResult(0), CodecAttrInterface(), UnitAttr(),
-      step.getDataAxesAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+namespace {
+/// Params that vary over the same axes: of the flags of some, each rank of the
+/// other axes has its own, too.
+struct Group {
+  SmallVector<unsigned> params;
+  AxesAttr over;
+};
+
+class UnusedFinder {
+public:
+  explicit UnusedFinder(StepOp step) : step(step), facts(step) {}
+
+  /// Marks gradients of the params whose names match.
+  LogicalResult mark(const llvm::Regex &pattern);
+  bool isEmpty() const { return gradients.empty(); }
+  LogicalResult write();
+  llvm::json::Array describe() const;
+
+private:
+  std::string nameOf(unsigned param) const {
+    return step.getArgument(param).getName().str();
+  }
+  void findOperands();
+  LogicalResult group();
+  SmallVector<Value> reduceFlags();
+  LogicalResult showToUpdates(const Group &group, Value flags);
+
+  mutable StepOp step;
+  FactAnalysis facts;
+  /// The first op that makes a gradient, whichever.
+  ComputeOp first;
+  /// By param's argument number, in the order in which they are made.
+  llvm::MapVector<unsigned, Value> gradients;
+  /// What the flags are made from.
+  SmallVector<Value> operands;
+  SmallVector<Group> groups;
+};
+} // namespace
+
+LogicalResult UnusedFinder::mark(const llvm::Regex &pattern) {
+  llvm::DenseMap<StringAttr, unsigned> numbers;
+  for (unsigned i = 0; i < step.getBody().getNumArguments(); ++i)
+    numbers[step.getArgument(i).getName()] = i;
+  for (auto op : step.getBody().front().getOps<ComputeOp>())
+    for (OpResult result : op->getResults()) {
+      StringAttr param = getGradientParam(result);
+      if (!param)
+        continue;
+      first = first ? first : op;
+      if (!pattern.match(param.getValue()))
+        continue;
+      unsigned index = result.getResultNumber();
+      if (op.getResultInfo(index).getOptional())
+        return op.emitError() << "makes the gradient of '" << param.getValue()
+                              << "', which is optional already";
+      op.setResultInfo(index, ResultAttr::get(step.getContext(), param, nullptr,
+                                              /*optional=*/true));
+      gradients.insert({numbers.lookup(param), result});
+    }
+  return success();
 }
 
-/// Has the op that makes a param's next value look at who used it.
-static LogicalResult showToUpdate(StepOp step, Value next, StringRef param,
-                                  Value used) {
-  Operation *update = next.getDefiningOp();
-  if (!update)
-    return success(); // nobody changes it
-  if (isa<SgdOp, AdamOp>(update))
-    update = giveToProgram(step, update);
-  if (!isa<ComputeOp>(update))
-    return update->emitError()
-           << "expected sgd, adam or compute to update param '" << param
-           << "', which may be unused, found " << update->getName();
-  update->insertOperands(update->getNumOperands(), used);
+/// Forward has run before the first gradient is made, on every rank's batch.
+void UnusedFinder::findOperands() {
+  llvm::SetVector<Value> found;
+  found.insert(first->operand_begin(), first->operand_end());
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (step.getArgument(argument.getArgNumber()).getRole() == Role::Batch)
+      found.insert(argument);
+  operands = found.takeVector();
+}
+
+/// Flags are reduced over the axes over which they differ and the param does
+/// not.
+LogicalResult UnusedFinder::group() {
+  if (failed(facts.run()))
+    return failure();
+  const FactContext &context = facts.getContext();
+  for (auto [param, gradient] : gradients) {
+    const Facts &own = facts.factsOf(step.getBody().getArgument(param));
+    SmallVector<StringAttr> names;
+    for (auto [axis, name] : llvm::enumerate(context.axisNames))
+      if (own[axis] == Fact::Replicated &&
+          llvm::any_of(operands, [&, axis = axis](Value operand) {
+            return facts.factsOf(operand)[axis] != Fact::Replicated;
+          }))
+        names.push_back(StringAttr::get(step.getContext(), name));
+    AxesAttr over =
+        names.empty() ? nullptr : AxesAttr::get(step.getContext(), names);
+    Group *found = llvm::find_if(
+        groups, [&](const Group &group) { return group.over == over; });
+    if (found == groups.end()) {
+      groups.push_back({{}, over});
+      found = &groups.back();
+    }
+    found->params.push_back(param);
+  }
   return success();
+}
+
+/// For each group a byte for each param, reduced.
+SmallVector<Value> UnusedFinder::reduceFlags() {
+  OpBuilder builder(first);
+  MLIRContext *context = step.getContext();
+  SmallVector<Type> types;
+  int64_t bytes = 0;
+  for (const Group &group : groups) {
+    auto count = static_cast<int64_t>(group.params.size());
+    types.push_back(RankedTensorType::get({count}, builder.getIntegerType(8)));
+    bytes += count;
+  }
+  auto used = builder.create<ComputeOp>(
+      first.getLoc(), types, operands,
+      PhaseKindAttr::get(context, PhaseKind::Backward),
+      builder.getStringAttr("find unused"), IntegerAttr(),
+      builder.getI64IntegerAttr(bytes), IntegerAttr(), CostSourceAttr(),
+      ArrayAttr(), StringAttr(), ArrayAttr());
+  StepNames names(step);
+  SmallVector<Value> reduced;
+  for (auto [index, group] : llvm::enumerate(groups)) {
+    used.setResultInfo(
+        index, ResultAttr::get(context, nullptr, names.claim("used"), false));
+    Value flags = used->getResult(index);
+    if (group.over)
+      flags = builder.create<AllReduceOp>(
+          first.getLoc(), flags.getType(),
+          ReduceKindAttr::get(context, ReduceKind::Max), flags,
+          CodecAttrInterface(), UnitAttr(), group.over, ArrayAttr(),
+          StringAttr(), ArrayAttr());
+    reduced.push_back(flags);
+  }
+  return reduced;
+}
+
+static Value throughCasts(Value value) {
+  while (auto cast = value.getDefiningOp<CastOp>())
+    value = cast.getInput();
+  return value;
+}
+
+/// Has the ops see the flags that make the next value of such a param, or of
+/// any state from its gradient.
+LogicalResult UnusedFinder::showToUpdates(const Group &group, Value flags) {
+  llvm::SetVector<Operation *> updates;
+  for (auto [next, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    Operation *update = throughCasts(next).getDefiningOp();
+    if (!update)
+      continue; // nobody changes it
+    bool isOwn = llvm::is_contained(group.params, index);
+    bool usesGradient = llvm::any_of(update->getOperands(), [&](Value operand) {
+      return llvm::any_of(group.params, [&](unsigned param) {
+        return throughCasts(operand) == gradients.lookup(param);
+      });
+    });
+    if (!isOwn && !usesGradient)
+      continue;
+    if (!isa<SgdOp, AdamOp, ComputeOp>(update))
+      return update->emitError()
+             << "expected sgd, adam or compute to update '" << nameOf(index)
+             << "', which may be unused, found " << update->getName();
+    updates.insert(update);
+  }
+  for (Operation *update : updates) {
+    if (!isa<ComputeOp>(update))
+      update = giveToProgram(step, update);
+    update->insertOperands(update->getNumOperands(), flags);
+  }
+  return success();
+}
+
+LogicalResult UnusedFinder::write() {
+  findOperands();
+  if (failed(group()))
+    return failure();
+  SmallVector<Value> flags = reduceFlags();
+  for (auto [group, value] : llvm::zip_equal(groups, flags))
+    if (failed(showToUpdates(group, value)))
+      return failure();
+  return success();
+}
+
+llvm::json::Array UnusedFinder::describe() const {
+  llvm::json::Array list;
+  for (const Group &group : groups) {
+    llvm::json::Array names;
+    for (unsigned param : group.params)
+      names.push_back(nameOf(param));
+    list.push_back(std::move(names));
+  }
+  return list;
 }
 
 namespace {
@@ -72,38 +231,20 @@ struct FindUnusedPass : public bagua::impl::FindUnusedPassBase<FindUnusedPass> {
                      "contract");
       return signalPassFailure();
     }
-    ComputeOp first;
-    llvm::StringSet<> matched;
-    for (auto op : step.getBody().front().getOps<ComputeOp>())
-      for (OpResult result : op->getResults()) {
-        StringAttr param = getGradientParam(result);
-        if (!param)
-          continue;
-        first = first ? first : op;
-        if (!pattern.match(param.getValue()))
-          continue;
-        matched.insert(param.getValue());
-        op.setResultInfo(
-            result.getResultNumber(),
-            ResultAttr::get(&getContext(), param, nullptr, /*optional=*/true));
-      }
-    if (matched.empty()) {
+    UnusedFinder finder(step);
+    if (failed(finder.mark(pattern)))
+      return signalPassFailure();
+    if (finder.isEmpty()) {
       step.emitError() << "expected a param with a gradient whose name matches "
                           "'"
                        << params.getValue() << "', found none";
       return signalPassFailure();
     }
-    auto count = static_cast<int64_t>(matched.size());
-    Value used = reduceUsed(step, first, count);
-    for (auto [position, index] : llvm::enumerate(step.getStateArguments())) {
-      StringRef name = step.getArgument(index).getName().getValue();
-      if (matched.contains(name) &&
-          failed(showToUpdate(step, step.getYield().getValues()[position], name,
-                              used)))
-        return signalPassFailure();
-    }
+    if (failed(finder.write()))
+      return signalPassFailure();
     if (Report *report = getReport(&getContext()))
-      report->add(step, getArgument(), llvm::json::Object{{"optional", count}});
+      report->add(step, getArgument(),
+                  llvm::json::Object{{"optional", finder.describe()}});
   }
 };
 } // namespace

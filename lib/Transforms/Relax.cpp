@@ -46,6 +46,15 @@ static RelationAttr relationOf(Operation *op, StringAttr of,
       allToAll ? allToAll.getConcatDim().value_or(0) : 0);
 }
 
+/// What is yielded for a state; null for other arguments.
+static Value nextValueOf(StepOp step, BlockArgument argument) {
+  auto states = step.getStateArguments();
+  auto *found = llvm::find(states, argument.getArgNumber());
+  return found == states.end()
+             ? Value()
+             : step.getYield().getValues()[found - states.begin()];
+}
+
 /// What an update of state arguments by a gradient that one all_reduce makes
 /// promises, where the runtime runs it; null for others.
 template <typename OpTy>
@@ -61,9 +70,9 @@ static UpdateAttr updateOf(StepOp step, OpTy op, UpdateRule rule,
   if (!of)
     return nullptr;
   SmallVector<Attribute> states;
-  for (Value state : op.getStates()) {
+  for (auto [state, next] : llvm::zip_equal(op.getStates(), op->getResults())) {
     auto argument = dyn_cast<BlockArgument>(state);
-    if (!argument)
+    if (!argument || nextValueOf(step, argument) != next)
       return nullptr;
     states.push_back(step.getArgument(argument.getArgNumber()).getName());
   }

@@ -5,11 +5,17 @@
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=0}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=2},bagua-accumulate{micro-batches=2}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax,bagua-accumulate{micro-batches=2}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=LATE
+// RUN: sed 's/"l"(%d, %w, %e)/"l"(%d, %w, %gv)/' %s > %t.two.mlir
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=2}))' %t.two.mlir --split-input-file 2>&1 | FileCheck %s --check-prefix=TWO
+// RUN: sed 's/batch %x/input %x/' %s > %t.empty.mlir
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=2}))' %t.empty.mlir --split-input-file 2>&1 | FileCheck %s --check-prefix=EMPTY
 
 // Gradients of several micro-batches are added up, and reduced once.
 // NONE: error: expected micro-batches of at least 1, found 0
 // TWICE: error: expected a step of one micro-batch, found an op of a numbered one
 // LATE: error: expected a step before bagua-relax, found one with a contract
+// TWO: error: makes the gradient of 'w' from another gradient, which all micro-batches have added to first
+// EMPTY: error: expected forward and backward that depend on a batch, found none
 
 // One micro-batch is the step as it was.
 // ONE-NOT: micro_batch
@@ -76,4 +82,44 @@ bagua.step @dispatch on @pod data [node] (batch %x "x" : !t, param %w "w" varies
   %s = bagua.compute backward "norm"(%r) : (!t) -> (!t)
   %n = bagua.compute update "scale"(%v, %r, %s) : (!t, !t, !t) -> (!t)
   bagua.yield %w, %n : tensor<8xf32, #bagua.layout<shard [tp]>>, !t
+}
+
+// -----
+
+!t = tensor<8xf32>
+!s = tensor<f32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+
+// Once a step: what depends on no batch (a rate, the number of the step), wherever it stands. In each micro-batch: means
+// of the whole batch, which the next one goes on from, and what is made of them; values that backward uses are no sums.
+// CHECK-LABEL: bagua.step @states
+// CHECK-NEXT: %[[RATE:.*]] = bagua.compute forward "schedule"(%count)
+// CHECK-NEXT: %[[COUNT:.*]] = bagua.compute update "count"(%count)
+// CHECK-NEXT: %[[T0:.*]] = bagua.compute forward "scale"(%mean) {bagua.micro_batch = 0 : i64}
+// CHECK-NEXT: %[[L0:.*]]:2 = bagua.compute forward "logits"(%x, %w, %[[T0]])
+// CHECK-NEXT: %[[M0:.*]] = bagua.all_reduce mean %[[L0]]#1
+// CHECK-NEXT: %[[D0:.*]] = bagua.compute backward "loss"(%[[L0]]#0, %[[COUNT]])
+// CHECK-NEXT: %[[E0:.*]]:2 = bagua.compute backward "head"(%[[D0]], %v)
+// CHECK-NEXT: %[[G0:.*]] = bagua.compute backward "l"(%[[D0]], %w, %[[E0]]#0)
+// CHECK-NEXT: bagua.compute forward "scale"(%[[M0]]) {bagua.micro_batch = 1 : i64}
+// CHECK: bagua.compute forward "scale"({{.*}}) {bagua.micro_batch = 2 : i64}
+// CHECK-NEXT: %[[L2:.*]]:2 = bagua.compute forward "logits"
+// CHECK-NEXT: %[[M2:.*]] = bagua.all_reduce mean %[[L2]]#1
+// CHECK-NEXT: bagua.compute forward "output"(%[[L2]]#0)
+// CHECK-NOT: micro_batch = 3
+// CHECK: %[[N:.*]] = bagua.sgd (%w) grad %{{.*}} lr %[[RATE]]
+// CHECK: bagua.yield %[[N]], %{{.*}}, %[[M2]], %[[COUNT]]
+bagua.step @states on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, param %v "v" : !t, buffer %mean "mean" : !t, buffer %count "count" : !s) {
+  %rate = bagua.compute forward "schedule"(%count) : (!s) -> (!s)
+  %t = bagua.compute forward "scale"(%mean) : (!t) -> (!t)
+  %l, %m = bagua.compute forward "logits"(%x, %w, %t) : (!t, !t, !t) -> (!t, !t)
+  %r = bagua.all_reduce mean %m over [node] : !t
+  bagua.compute forward "output"(%l) : (!t) -> ()
+  %c = bagua.compute update "count"(%count) : (!s) -> (!s)
+  %d = bagua.compute backward "loss"(%l, %c) : (!t, !s) -> (!t)
+  %e, %gv = bagua.compute backward "head"(%d, %v) : (!t, !t) -> (!t, !t grad "v")
+  %gw = bagua.compute backward "l"(%d, %w, %e) : (!t, !t, !t) -> (!t grad "w")
+  %nw = bagua.sgd (%w) grad %gw lr %rate : !t, !s
+  %nv = bagua.sgd (%v) grad %gv lr %rate : !t, !s
+  bagua.yield %nw, %nv, %r, %c : !t, !t, !t, !s
 }

@@ -115,18 +115,21 @@ bagua.step @over_another_axis on @pod data [node] (batch %x "x" : !t, param %w "
 }
 
 // What an update makes of a mean is promised, too, for the case that the runtime runs it: with momentum, a rate that is
-// an input, a gradient that is widened first. Not of a gradient that compute has changed, nor by a rate that it makes.
+// an input, a gradient that is widened first. Not of a gradient that compute has changed, nor by a rate that it makes, nor
+// where something else becomes the state.
 // CHECK-LABEL: bagua.step @updates
 // CHECK-SAME: #bagua.update<["w1", "m1"] by sgd [9.000000e-01] lr "lr" grad mean "w1.grad" over [node]>,
 // CHECK-SAME: #bagua.update<["w2", "m2", "v2"] by adam [9.000000e-01, 9.990000e-01, 1.000000e-08, 0.000000e+00] step_size lr 1.000000e-01 : f32 grad mean "w2.grad" over [node]>]
 bagua.step @updates on @pod data [node] (batch %x "x" : !t, input %lr "lr" : tensor<f32>, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t, param %w4 "w4" : !t,
-    optimizer %m1 "m1" : !t, optimizer %m2 "m2" : !t, optimizer %v2 "v2" : !t) {
-  %g1, %g2, %g3, %g4 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", tensor<8xbf16> grad "w2", !t grad "w3", !t grad "w4")
+    param %w5 "w5" : !t, optimizer %m1 "m1" : !t, optimizer %m2 "m2" : !t, optimizer %v2 "v2" : !t) {
+  %g1, %g2, %g3, %g4, %g5 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", tensor<8xbf16> grad "w2", !t grad "w3", !t grad "w4", !t grad "w5")
   %h2 = bagua.cast %g2 : tensor<8xbf16> -> !t
   %c3, %s = bagua.compute update "clip"(%g3, %lr) : (!t, tensor<f32>) -> (!t, tensor<f32>)
   %n1, %o1 = bagua.sgd (%w1, %m1) momentum 0.9 grad %g1 lr %lr : !t, tensor<f32>
   %n2, %o2, %u2 = bagua.adam (%w2, %m2, %v2) bias_correction step_size grad %h2 lr 0.1 : !t
   %n3 = bagua.sgd (%w3) grad %c3 lr 0.1 : !t
   %n4 = bagua.sgd (%w4) grad %g4 lr %s : !t, tensor<f32>
-  bagua.yield %n1, %n2, %n3, %n4, %o1, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t
+  %n5 = bagua.sgd (%w5) grad %g5 lr 0.1 : !t
+  %d5 = bagua.linear [0.9] (%n5) : !t
+  bagua.yield %n1, %n2, %n3, %n4, %d5, %o1, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t, !t
 }

@@ -67,7 +67,9 @@ struct BF16 {
     return static_cast<uint16_t>((h & 0x807f) | (125 + (h >> 20 & 3)) << 7);
   }
   static Sum widen(Stored s) { return bitCast<float>(uint32_t{s} << 16); }
-  static Stored narrow(Sum v) { // finite
+  static Stored narrow(Sum v) {
+    if (std::isnan(v))
+      return 0x7fc0;
     uint32_t bits = bitCast<uint32_t>(v);
     return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
@@ -89,6 +91,10 @@ struct F16 {
   static Stored narrow(Sum v) {
     uint32_t sign = bitCast<uint32_t>(v) >> 16 & 0x8000;
     float size = std::fabs(v);
+    if (std::isnan(v))
+      return 0x7e00;
+    if (std::isinf(v))
+      return static_cast<uint16_t>(sign | 0x7c00);
     if (size < 0x1p-14f) // subnormals are multiples of 2^-24
       return static_cast<uint16_t>(
           sign | static_cast<uint32_t>(std::nearbyint(size * 0x1p24f)));
@@ -102,7 +108,7 @@ struct F16 {
     int exponent = s >> 10 & 31;
     double mantissa = s & 0x3ff;
     if (exponent == 31)
-      return mantissa != 0 ? std::nan("") : HUGE_VAL;
+      return mantissa != 0 ? std::nan("") : s & 0x8000 ? -HUGE_VAL : HUGE_VAL;
     double size = exponent == 0 ? std::ldexp(mantissa, -24)
                                 : std::ldexp(mantissa + 1024, exponent - 25);
     return s & 0x8000 ? -size : size;
@@ -314,7 +320,7 @@ void compareValues(DataType type, const std::byte *expected,
     // A NaN is as wrong as can be.
     if (error != error)
       error = std::numeric_limits<double>::infinity();
-    bool isWrong = result.tolerance == 0 || error > result.tolerance;
+    bool isWrong = result.tolerance == 0 || !(error <= result.tolerance);
     if (isWrong && result.firstDifference < 0)
       result.firstDifference = begin + i;
     result.maxError = std::max(result.maxError, error);

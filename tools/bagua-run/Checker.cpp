@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace bagua::run {
@@ -77,8 +78,8 @@ int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
 
 RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
     : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
-      relationOf(filled.size(), -1), isGradient(filled.size(), false),
-      isTakenBack(filled.size(), false), lastChecked(filled.size(), -1),
+      relationOf(filled.size(), -1), updatesOf(filled.size()),
+      isWaitedFor(filled.size(), false), lastChecked(filled.size(), -1),
       checkedSteps(filled.size(), 0) {
   const auto &contract = *plan.root().contract();
   for (uint32_t i = 0; i < contract.size(); ++i) {
@@ -86,7 +87,7 @@ RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
     relationOf[relation.tensor()] = i;
     if (!isUpdated(relation))
       continue;
-    isGradient[relation.of()] = true;
+    updatesOf[relation.of()].push_back(i);
     for (uint32_t state : *relation.update()->states())
       relationOf[state] = i;
   }
@@ -94,11 +95,19 @@ RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
     for (const fb::ProgramOp *op : *plan.root().program())
       if (op->waits())
         for (uint32_t tensor : *op->waits())
-          isTakenBack[tensor] = true;
+          isWaitedFor[tensor] = true;
 }
 
-bool RankChecker::isUsedByUpdatesAlone(uint32_t tensor) const {
-  return isGradient[tensor] && !isTakenBack[tensor];
+/// An update's own relation says more.
+bool RankChecker::isLeftToUpdates(const fb::Relation &relation) const {
+  if (isWaitedFor[relation.tensor()])
+    return false;
+  auto &updates = updatesOf[relation.of()];
+  return std::any_of(updates.begin(), updates.end(), [&](uint32_t number) {
+    const fb::Relation &update = *plan.root().contract()->Get(number);
+    return update.reduce() == relation.reduce() &&
+           axesOf(update) == axesOf(relation);
+  });
 }
 
 ElementRange RankChecker::rangeOf(uint32_t number) const {
@@ -175,6 +184,11 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
   size_t state = placeAmong(*relation.update(), tensor);
   double tolerance = updatedTolerance(plan, relation, updates, state,
                                       toleranceOf(plan, relation));
+  if (!std::isfinite(tolerance))
+    return found.fail(
+        0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
+                           "explains any value, so it can't be checked",
+                           tensorAt(plan, tensor).name()->str(), rank));
   compare(tensor, updates, range.size(), tolerance, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
             expectUpdated(plan, relation, group, updates, state,
@@ -328,8 +342,7 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
   // What a relation only reads need not come back: its result is checked.
   std::set<uint32_t> expected, read;
   for (const fb::Relation *relation : *plan.root().contract()) {
-    if (!isUpdated(*relation) &&
-        !ranks[0].isUsedByUpdatesAlone(relation->tensor()))
+    if (!isUpdated(*relation) && !ranks[0].isLeftToUpdates(*relation))
       expected.insert(relation->tensor());
     read.insert(relation->of());
   }

@@ -51,6 +51,11 @@ public:
   /// Looks at what the program has just taken back.
   void check(uint32_t tensor, const std::byte *data);
 
+  /// Whether the program takes a tensor back at some time.
+  bool isTakenBack(uint32_t tensor) const { return isWaitedFor[tensor]; }
+  /// Whether the contract says of a gradient what updates make of it.
+  bool hasUpdate(uint32_t tensor) const { return !updatesOf[tensor].empty(); }
+
   /// The states that the runtime updates and this rank has a part of.
   std::vector<uint32_t> updatedStates() const;
   /// Fills one before the first step.
@@ -65,9 +70,9 @@ private:
                                  const std::vector<RankChecker> &ranks,
                                  int64_t steps);
 
-  /// Whether only updates use what the contract says of a tensor: nobody need
-  /// take it back.
-  bool isUsedByUpdatesAlone(uint32_t tensor) const;
+  /// Whether only updates use what a relation speaks of: nobody need take it
+  /// back.
+  bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
   void checkRelation(uint32_t number, int64_t step, const std::byte *data);
   void checkReduced(const runtime::fb::Relation &relation, int64_t step,
                     const std::byte *data);
@@ -86,9 +91,9 @@ private:
   std::vector<int64_t> filled;
   /// By tensor: its relation's number; -1 if it has none.
   std::vector<int64_t> relationOf;
-  /// By tensor: whether an update's relation reads it, whether the program
-  /// takes it back.
-  std::vector<bool> isGradient, isTakenBack;
+  /// By tensor: the relations of updates that read it.
+  std::vector<std::vector<uint32_t>> updatesOf;
+  std::vector<bool> isWaitedFor;
   /// By tensor: the step that was checked last, and how many were; of states,
   /// the number of updates.
   std::vector<int64_t> lastChecked;

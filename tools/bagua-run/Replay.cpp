@@ -74,13 +74,7 @@ public:
        int rank)
       : plan(std::move(loaded)), options(replayOptions), number(rank),
         checker(*plan, rank), isPending(plan->root().tensors()->size(), false),
-        isWaitedFor(isPending.size(), false),
         isUpdated(isPending.size(), false) {
-    if (plan->root().program())
-      for (const fb::ProgramOp *op : *plan->root().program())
-        if (op->waits())
-          for (uint32_t tensor : *op->waits())
-            isWaitedFor[tensor] = true;
     for (uint32_t state : checker.updatedStates())
       isUpdated[state] = true;
   }
@@ -105,6 +99,7 @@ private:
   void compute(const fb::ProgramOp &op);
   bool isHere(uint32_t tensor) const;
   bool isArgument(uint32_t tensor) const;
+  bool isUsedByRuntime(uint32_t tensor) const;
   std::byte *dataOf(uint32_t tensor) const {
     return static_cast<std::byte *>(*session->address(TensorId(tensor)));
   }
@@ -121,8 +116,6 @@ private:
   std::unique_ptr<runtime::Session> session;
   /// By tensor: given and not taken back.
   std::vector<bool> isPending;
-  /// By tensor: whether the program takes it back at some time.
-  std::vector<bool> isWaitedFor;
   /// By tensor: whether it is state that the contract has an update for.
   std::vector<bool> isUpdated;
   int64_t stepCount = 0;
@@ -145,6 +138,22 @@ bool Rank::isArgument(uint32_t tensor) const {
   fb::Role role = tensorAt(tensor).role();
   return tensorAt(tensor).given_by_program() &&
          (role == fb::Role::Batch || role == fb::Role::Input);
+}
+
+/// Arguments, and gradients of updates that the contract doesn't know.
+bool Rank::isUsedByRuntime(uint32_t tensor) const {
+  if (isArgument(tensor))
+    return true;
+  if (checker.hasUpdate(tensor) || !tensorAt(tensor).users() ||
+      tensorAt(tensor).role() != fb::Role::Gradient)
+    return false;
+  for (uint32_t user : *tensorAt(tensor).users()) {
+    fb::Opcode opcode = plan->root().instructions()->Get(user)->opcode();
+    if (opcode == fb::Opcode::Sgd || opcode == fb::Opcode::Adam ||
+        opcode == fb::Opcode::AdamApply)
+      return true;
+  }
+  return false;
 }
 
 /// Memory for what instructions touch, the program gives or the contract names.
@@ -254,9 +263,11 @@ absl::Status Rank::runWithoutProgram(int64_t step, bool checks) {
     if (tensorAt(i).given_by_program())
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
+  // States are looked at after the last step: here they are being updated.
   for (const fb::Relation *relation : *plan->root().contract())
-    if (absl::Status status = wait(relation->tensor(), checks); !status.ok())
-      return status;
+    if (relation->relation() != fb::RelationKind::Updated)
+      if (absl::Status status = wait(relation->tensor(), checks); !status.ok())
+        return status;
   return absl::OkStatus();
 }
 
@@ -284,10 +295,9 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     for (const fb::ProgramOp *op : *program)
       if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
         return status;
-    // An argument that only the runtime reads is nobody's to take back; a check
-    // does.
+    // What only the runtime uses is nobody's to take back; a check does.
     for (uint32_t i = 0; checks && i < isPending.size(); ++i)
-      if (isPending[i] && !isWaitedFor[i] && isArgument(i))
+      if (isPending[i] && !checker.isTakenBack(i) && isUsedByRuntime(i))
         if (absl::Status status = wait(i, checks); !status.ok())
           return status;
   } else {
@@ -305,7 +315,7 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
 /// Takes back what the program would take back in the next step.
 absl::Status Rank::drain(bool checks) {
   for (uint32_t i = 0; i < isPending.size(); ++i)
-    if (isPending[i] && isWaitedFor[i])
+    if (isPending[i] && checker.isTakenBack(i))
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
   return absl::OkStatus();

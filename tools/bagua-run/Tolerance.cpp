@@ -36,6 +36,45 @@ static bool isReduction(fb::Opcode opcode) {
          opcode == fb::Opcode::Push;
 }
 
+static bool meets(const fb::Instruction &instruction,
+                  const std::vector<int64_t> &axes) {
+  return instruction.axes() &&
+         std::any_of(instruction.axes()->begin(), instruction.axes()->end(),
+                     [&](uint32_t axis) {
+                       return std::find(axes.begin(), axes.end(), axis) !=
+                              axes.end();
+                     });
+}
+
+/// The largest roundoff of a cast whose result is sent over some of the axes,
+/// maybe in pieces or with others; 0 if there is none.
+static double narrowestOnTheWire(const runtime::Plan &plan,
+                                 const std::vector<int64_t> &axes) {
+  std::vector<double> roundoff(plan.root().values()->size(), 0);
+  double narrowest = 0;
+  for (const fb::Instruction *instruction : *plan.root().instructions()) {
+    if (!instruction->inputs() || !instruction->outputs())
+      continue;
+    bool moves = isReduction(instruction->opcode()) ||
+                 instruction->opcode() == fb::Opcode::Concat ||
+                 instruction->opcode() == fb::Opcode::Split ||
+                 instruction->opcode() == fb::Opcode::Slice ||
+                 instruction->opcode() == fb::Opcode::After;
+    double largest = 0;
+    for (uint32_t input : *instruction->inputs())
+      largest = std::max(largest, roundoff[input]);
+    if (meets(*instruction, axes))
+      narrowest = std::max(narrowest, largest);
+    for (uint32_t output : *instruction->outputs())
+      if (instruction->opcode() == fb::Opcode::Cast)
+        roundoff[output] = roundoffOf(
+            static_cast<DataType>(plan.root().values()->Get(output)->type()));
+      else if (moves)
+        roundoff[output] = largest;
+  }
+  return narrowest;
+}
+
 double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
   if (relation.relation() == fb::RelationKind::AllToAll)
     return 0;
@@ -48,27 +87,15 @@ double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
   double stored = roundoffOf(type);
   if (stored == 0)
     return 0;
-  bool isNarrowed = false;
-  for (const fb::Instruction *instruction : *plan.root().instructions()) {
-    if (isReduction(instruction->opcode()) && instruction->axes()) {
-      bool isSame =
-          std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),
-                     instruction->axes()->end());
-      bool meets = std::any_of(instruction->axes()->begin(),
-                               instruction->axes()->end(), [&](uint32_t axis) {
-                                 return std::find(axes.begin(), axes.end(),
-                                                  axis) != axes.end();
-                               });
-      isReassociated |= meets && !isSame;
-    }
-    if (instruction->opcode() == fb::Opcode::Cast && instruction->outputs())
-      for (uint32_t output : *instruction->outputs()) {
-        double roundoff = roundoffOf(
-            static_cast<DataType>(plan.root().values()->Get(output)->type()));
-        isNarrowed |= roundoff > roundoffOf(type);
-        stored = std::max(stored, roundoff);
-      }
-  }
+  double narrowest = narrowestOnTheWire(plan, axes);
+  bool isNarrowed = narrowest > stored;
+  stored = std::max(stored, narrowest);
+  for (const fb::Instruction *instruction : *plan.root().instructions())
+    if (isReduction(instruction->opcode()))
+      isReassociated |=
+          meets(*instruction, axes) &&
+          !std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),
+                      instruction->axes()->end());
   bool adds = relation.reduce() == fb::ReduceKind::Sum ||
               relation.reduce() == fb::ReduceKind::Mean;
   if (!isNarrowed && !(isReassociated && adds))

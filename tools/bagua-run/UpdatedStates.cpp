@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace bagua::run {
@@ -226,8 +227,11 @@ double updatedTolerance(const Plan &plan, const fb::Relation &relation,
     weight += change;
     weightError += changeError + 3 * unit * weight;
   }
+  const double values[] = {weight, moment, variance};
   const double errors[] = {weightError, momentError, varianceError};
-  return errors[state];
+  return errors[state] < values[state]
+             ? errors[state]
+             : std::numeric_limits<double>::infinity();
 }
 
 } // namespace bagua::run

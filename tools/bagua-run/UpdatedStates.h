@@ -31,6 +31,8 @@ void expectUpdated(const runtime::Plan &plan,
 
 /// How far a state may be from that where gradients may be `gradientTolerance`
 /// from the contract: a first-order bound, from the largest values that occur.
+/// Not finite where any value can be explained: where little is left of Adam's
+/// first variance (a small beta2), its step may be of any size.
 double updatedTolerance(const runtime::Plan &plan,
                         const runtime::fb::Relation &relation, int64_t updates,
                         size_t state, double gradientTolerance);

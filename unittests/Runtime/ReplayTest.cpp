@@ -408,6 +408,51 @@ TEST(ReplayTest, ChecksUpdates) {
   }
 }
 
+/// Given all at once: states are looked at after the last step.
+TEST(ReplayTest, ChecksUpdatesWithoutAProgram) {
+  PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam);
+  plan.plan.program.clear();
+  auto result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+}
+
+/// A gradient that is cast for the update alone is not narrowed on the wire.
+TEST(ReplayTest, ChecksUpdatesOfAnotherType) {
+  auto makePlan = [](fb::DataType given, fb::DataType states) {
+    PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam, states);
+    plan.tensor(0).type = given;
+    uint32_t g = plan.op(0).inputs[0];
+    plan.value(g).type = given;
+    uint32_t cast = plan.inArena(plan.addArena("cast", 8192), 0, 1000, states);
+    auto update = std::move(plan.plan.instructions[1]);
+    plan.plan.instructions.pop_back();
+    plan.addOp(fb::Opcode::Cast, {g}, {cast});
+    update->inputs[3] = cast;
+    update->after_previous = {2};
+    plan.plan.instructions.push_back(std::move(update));
+    for (uint32_t state : {2, 3, 4})
+      plan.tensor(state).users = {2};
+    plan.tensor(0).users = {0, 1};
+    plan.tensor(1).users = {2};
+    return plan;
+  };
+  for (auto [given, states] :
+       {std::pair{fb::DataType::Float32, fb::DataType::BFloat16},
+        std::pair{fb::DataType::BFloat16, fb::DataType::Float32},
+        std::pair{fb::DataType::Float64, fb::DataType::Float32}}) {
+    PlanBuilder plan = makePlan(given, states);
+    auto result = replay(plan.load(), checkOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->check->passed) << result->check->failures[0];
+    EXPECT_EQ(result->check->tolerance, 0);
+    plan.op(2).constants[3] = 0.02f;
+    result = replay(plan.load(), checkOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_FALSE(result->check->passed);
+  }
+}
+
 /// Each departs from the contract.
 TEST(ReplayTest, FindsWrongUpdates) {
   struct Case {
@@ -481,6 +526,17 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
   EXPECT_GT(result->check->maxError, 0);
+
+  // With a beta2 of 0 a step may be of any size: nothing is claimed.
+  plan.op(3).constants[1] = 0;
+  plan.plan.contract[1]->update->constants[1] = 0;
+  result = replay(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->check->passed);
+  EXPECT_THAT(result->check->failures,
+              testing::Contains(
+                  "state 'w' on rank 0: rounding of its gradients explains "
+                  "any value, so it can't be checked"));
 
   plan.op(reduce).opcode = fb::Opcode::After;
   plan.op(reduce).axes = {};

@@ -55,14 +55,15 @@ def CoarsenPass : Pass<"bagua-coarsen", "::bagua::StepOp"> {
 def AccumulatePass : Pass<"bagua-accumulate", "::bagua::StepOp"> {
   let summary = "Makes a step of several micro-batches whose gradients are added up";
   let description = [{
-    Forward and backward of the step are repeated `micro-batches` times. In each, what
-    is used once a step (gradients, the loss that is reduced) adds to the sum of those
-    before; reductions and updates get the last one's. States that forward makes,
-    such as those of batch normalisation, go from one micro-batch to the next.
-    Collectives between activations are repeated; what they make for others than
-    forward and backward is that of the last micro-batch. Ops carry their number as
-    `bagua.micro_batch`, by which bagua-coarsen keeps them apart: the step computes
-    `micro-batches` times as long as before, on every device, and adds.
+    What depends on a batch and on no gradient is repeated `micro-batches` times:
+    forward, backward, and collectives between activations. In each, a gradient
+    adds to the sum of those before, and so does what is otherwise used once a step
+    only (a loss that is reduced); reductions and updates get the last one's. States
+    that do not depend on gradients, such as the means of batch normalisation, go
+    from one micro-batch to the next. Of values that a micro-batch uses itself, and
+    of what collectives make, the rest of the step sees the last one's. Ops carry
+    their number as `bagua.micro_batch`, by which bagua-coarsen keeps them apart: the
+    step computes `micro-batches` times as long as before, on every device, and adds.
 
     With `micro-batches=2`
 
@@ -97,9 +98,12 @@ def FindUnusedPass : Pass<"bagua-find-unused", "::bagua::StepOp"> {
     For models whose graph differs between ranks and steps (DDP's
     `find_unused_parameters`). Gradients of the params whose names match become
     `optional`: the program may call `markAbsent`, and zeros go into the mean. A
-    byte for each of these params, 1 where a rank has used it, is reduced by `max`
-    and given to the updates, which are the program's: a param that nobody used
-    keeps its value and its moments. It has to be known when backward begins.
+    byte for each of these params, 1 where a rank has used it, in the order in which
+    gradients are made, is reduced by `max` over the ranks that share the param (a
+    tensor for each set of axes over which params vary). Ops that make the next value
+    of such a param, or of a state from its gradient, get the result and become the
+    program's: a param that nobody used keeps its value and its moments. It has to
+    be known when backward begins.
 
     With `params=e.*`
 

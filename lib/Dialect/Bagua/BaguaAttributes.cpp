@@ -647,8 +647,33 @@ Attribute UpdateAttr::parse(AsmParser &parser, Type) {
       parser.parseString(&of) || parser.parseKeyword("over") ||
       parseAxes(parser, over) || parser.parseGreater())
     return nullptr;
-  return get(context, states, *rule, constants, correction, lr,
-             StringAttr::get(context, of), kind.getValue(), over);
+  return getChecked([&] { return parser.emitError(location); }, context, states,
+                    *rule, constants, correction, lr,
+                    StringAttr::get(context, of), kind.getValue(), over);
+}
+
+LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayAttr states, UpdateRule rule,
+                                 DenseF32ArrayAttr constants, BiasCorrection,
+                                 Attribute lr, StringAttr, ReduceKind,
+                                 AxesAttr) {
+  bool isAdam = rule == UpdateRule::Adam;
+  if (isAdam ? constants.size() != 4 : constants.size() > 1)
+    return emitError() << "expected "
+                       << (isAdam ? "beta1, beta2, eps and decay"
+                                  : "a momentum or no constants")
+                       << ", found " << constants.size() << " constants";
+  size_t count = isAdam ? 3 : 1 + constants.size();
+  if (states.size() != count ||
+      !llvm::all_of(states, llvm::IsaPred<StringAttr>))
+    return emitError() << "expected the names of " << count << " states, found "
+                       << states;
+  auto value = llvm::dyn_cast<FloatAttr>(lr);
+  if (!llvm::isa<StringAttr>(lr) && !(value && value.getType().isF32()))
+    return emitError() << "expected a learning rate of type f32 or the name of "
+                          "an input, found "
+                       << lr;
+  return success();
 }
 
 void UpdateAttr::print(AsmPrinter &printer) const {

@@ -442,6 +442,17 @@ absl::Status PlanVerifier::verifyUsers() {
   return absl::OkStatus();
 }
 
+absl::Status PlanVerifier::promise(uint32_t tensor) {
+  if (isPromised.empty())
+    isPromised.resize(tensorInfos.size());
+  if (isPromised[tensor])
+    return invalid(StrCat("tensor '",
+                          nameOf(plan.tensors()->Get(tensor)->name()),
+                          "' is in the contract already"));
+  isPromised[tensor] = true;
+  return absl::OkStatus();
+}
+
 /// A gradient of another floating-point type is cast.
 absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
   const fb::Update *update = relation.update();
@@ -476,14 +487,17 @@ absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
         isOnServers(layouts[info.layout]))
       return invalid("expected floating-point states of one type, not on "
                      "servers, and as many elements given whole");
+    if (status = promise(state); !status.ok())
+      return status;
   }
   int64_t rate = update->learning_rate_tensor();
   if (rate < -1 || rate >= static_cast<int64_t>(tensorInfos.size()) ||
       (rate >= 0 &&
        (!isFloat(tensorInfos[rate]) || tensorInfos[rate].count != 1 ||
+        plan.tensors()->Get(rate)->role() != fb::Role::Input ||
         !plan.tensors()->Get(rate)->given_by_program())))
-    return invalid("expected a learning rate of one floating-point element "
-                   "that the program gives");
+    return invalid("expected a learning rate that is an input of one "
+                   "floating-point element");
   return absl::OkStatus();
 }
 
@@ -502,6 +516,11 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
     return status;
   if (relation.relation() == fb::RelationKind::Updated)
     return verifyUpdated(relation);
+  if (relation.update())
+    return invalid("found an update, which only Updated has");
+  status = promise(relation.tensor());
+  if (!status.ok())
+    return status;
   const fb::Tensor &of = *plan.tensors()->Get(relation.of());
   const VerifiedValue &from = tensorInfos[relation.of()];
   const VerifiedValue &to = tensorInfos[relation.tensor()];

@@ -96,6 +96,8 @@ private:
   absl::Status verifyUsers();
   absl::Status verifyRelation(const fb::Relation &relation);
   absl::Status verifyUpdated(const fb::Relation &relation);
+  /// A tensor is promised once.
+  absl::Status promise(uint32_t tensor);
   absl::Status verifyProgram();
   absl::Status measure(fb::DataType type, int64_t count, int layout,
                        VerifiedValue &info);
@@ -108,6 +110,7 @@ private:
   /// By the layout's contents.
   std::map<std::vector<int64_t>, int> layoutNumbers;
   std::vector<VerifiedValue> tensorInfos;
+  std::vector<bool> isPromised;
   std::vector<VerifiedValue> valueInfos;
 };
 

@@ -29,7 +29,9 @@ private:
   flatbuffers::Offset<fb::Tensor> writeTensor(const PlanTensor &tensor);
   flatbuffers::Offset<fb::Value> writeValue(Value value,
                                             const Storage &storage);
-  flatbuffers::Offset<fb::Relation> writeUpdate(UpdateAttr update);
+  llvm::FailureOr<uint32_t> findPromised(StringAttr name);
+  llvm::FailureOr<flatbuffers::Offset<fb::Relation>>
+  writeUpdate(UpdateAttr update);
   llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
   writeContract();
   flatbuffers::Offset<fb::ProgramOp> writeProgramOp(const PlanProgramOp &entry);
@@ -87,11 +89,33 @@ flatbuffers::Offset<fb::Value> PlanWriter::writeValue(Value value,
                          layout, storage.tensor, storage.arena, storage.offset);
 }
 
-flatbuffers::Offset<fb::Relation> PlanWriter::writeUpdate(UpdateAttr update) {
+/// The number of a tensor that the contract names.
+llvm::FailureOr<uint32_t> PlanWriter::findPromised(StringAttr name) {
+  if (auto tensor = model.findTensor(name.getValue()))
+    return *tensor;
+  return model.step.emitError() << "has a contract about '" << name.getValue()
+                                << "', which no op makes";
+}
+
+llvm::FailureOr<flatbuffers::Offset<fb::Relation>>
+PlanWriter::writeUpdate(UpdateAttr update) {
   std::vector<uint32_t> states;
-  for (auto state : update.getStates().getAsRange<StringAttr>())
-    states.push_back(*model.findTensor(state.getValue()));
-  auto rateName = dyn_cast<StringAttr>(update.getLr());
+  for (auto state : update.getStates().getAsRange<StringAttr>()) {
+    auto tensor = findPromised(state);
+    if (failed(tensor))
+      return failure();
+    states.push_back(*tensor);
+  }
+  auto of = findPromised(update.getOf());
+  if (failed(of))
+    return failure();
+  int32_t rateTensor = -1;
+  if (auto name = dyn_cast<StringAttr>(update.getLr())) {
+    auto tensor = findPromised(name);
+    if (failed(tensor))
+      return failure();
+    rateTensor = static_cast<int32_t>(*tensor);
+  }
   auto rate = dyn_cast<FloatAttr>(update.getLr());
   ArrayRef<float> constants = update.getConstants();
   auto stateNumbers = builder.CreateVector(states);
@@ -99,16 +123,13 @@ flatbuffers::Offset<fb::Relation> PlanWriter::writeUpdate(UpdateAttr update) {
       builder,
       update.getRule() == UpdateRule::Sgd ? fb::Opcode::Sgd : fb::Opcode::Adam,
       stateNumbers, builder.CreateVector(constants.data(), constants.size()),
-      static_cast<fb::BiasCorrection>(update.getBiasCorrection()),
-      rateName ? static_cast<int32_t>(*model.findTensor(rateName.getValue()))
-               : -1,
+      static_cast<fb::BiasCorrection>(update.getBiasCorrection()), rateTensor,
       rate ? rate.getValue().convertToFloat() : 0);
   auto axes =
       builder.CreateVector(axisNumbers(model.cluster, update.getOver()));
   return fb::CreateRelation(
-      builder, states.front(), *model.findTensor(update.getOf().getValue()),
-      fb::RelationKind::Updated, static_cast<fb::ReduceKind>(update.getKind()),
-      axes, 0, 0, written);
+      builder, states.front(), *of, fb::RelationKind::Updated,
+      static_cast<fb::ReduceKind>(update.getKind()), axes, 0, 0, written);
 }
 
 llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
@@ -120,17 +141,19 @@ PlanWriter::writeContract() {
                                 "bagua-relax has seen");
   for (Attribute entry : contract) {
     if (auto update = dyn_cast<UpdateAttr>(entry)) {
-      if (model.isExpected(update))
-        relations.push_back(writeUpdate(update));
+      if (!model.isExpected(update))
+        continue;
+      auto written = writeUpdate(update);
+      if (failed(written))
+        return failure();
+      relations.push_back(*written);
       continue;
     }
     auto relation = cast<RelationAttr>(entry);
-    auto tensor = model.findTensor(relation.getTensor().getValue());
-    auto of = model.findTensor(relation.getOf().getValue());
-    if (!tensor || !of)
-      return model.step.emitError()
-             << "has a contract about '" << relation.getTensor().getValue()
-             << "', which no op makes";
+    auto tensor = findPromised(relation.getTensor());
+    auto of = findPromised(relation.getOf());
+    if (failed(tensor) || failed(of))
+      return failure();
     auto axes =
         builder.CreateVector(axisNumbers(model.cluster, relation.getOver()));
     relations.push_back(fb::CreateRelation(
@@ -146,12 +169,13 @@ PlanWriter::writeContract() {
 flatbuffers::Offset<fb::ProgramOp>
 PlanWriter::writeProgramOp(const PlanProgramOp &entry) {
   ComputeOp op = entry.op;
-  auto name = builder.CreateString(op.getName().str());
+  auto name = builder.CreateString(op ? op.getName().str() : "next states");
   auto waits = builder.CreateVector(entry.waits);
   auto gives = builder.CreateVector(entry.gives);
   return fb::CreateProgramOp(builder, name,
-                             static_cast<fb::Phase>(op.getPhase()),
-                             op.getCostNs().value_or(0), waits, gives);
+                             op ? static_cast<fb::Phase>(op.getPhase())
+                                : fb::Phase::Update,
+                             op ? op.getCostNs().value_or(0) : 0, waits, gives);
 }
 
 llvm::FailureOr<std::string> PlanWriter::write() {

@@ -299,7 +299,8 @@ LogicalResult PlanModel::readProgram() {
       byPlace.try_emplace(
           {tensor.storage.arena, tensor.storage.offset, Type(tensor.type)},
           number);
-  // What instructions of the step before have made.
+  // What instructions of the step before have made. Where none of them touches
+  // the state itself, the program keeps it up by what it takes back.
   llvm::DenseSet<Value> newStates;
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
@@ -313,7 +314,8 @@ LogicalResult PlanModel::readProgram() {
       Operation *maker = operand.getDefiningOp();
       if (auto argument = dyn_cast<BlockArgument>(operand);
           argument && newStates.contains(argument))
-        entry.waits.push_back(*findTensor(nameOf(step, argument)));
+        if (auto state = findTensor(nameOf(step, argument)))
+          entry.waits.push_back(*state);
       if (!maker || isa<ComputeOp>(maker))
         continue;
       const Storage &storage = values.find(operand)->second;
@@ -336,7 +338,24 @@ LogicalResult PlanModel::readProgram() {
         if (std::optional<uint32_t> tensor = findTensor(name))
           entry.gives.push_back(*tensor);
   }
+  addTakenStates();
   return success();
+}
+
+/// States that only the program holds, whose next values instructions make.
+void PlanModel::addTakenStates() {
+  PlanProgramOp end;
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    Operation *maker = value.getDefiningOp();
+    StringAttr name = nameOf(step, value);
+    if (maker && !isa<ComputeOp>(maker) && name &&
+        !findTensor(step.getArgument(index).getName().getValue()))
+      if (auto tensor = findTensor(name.getValue()))
+        end.waits.push_back(*tensor);
+  }
+  if (!end.waits.empty())
+    program.push_back(std::move(end));
 }
 
 LogicalResult PlanModel::read() {

@@ -48,6 +48,7 @@ struct PlanInstruction {
 };
 
 struct PlanProgramOp {
+  /// Null for the end of the step, where the program takes back next states.
   ComputeOp op;
   std::vector<uint32_t> waits;
   std::vector<uint32_t> gives;
@@ -90,6 +91,7 @@ private:
   llvm::LogicalResult readDependencies(PlanInstruction &instruction);
   void readUsers();
   llvm::LogicalResult readProgram();
+  void addTakenStates();
   std::string labelOf(mlir::Operation *op) const;
 
   llvm::DenseMap<mlir::Value, PlaceAttr> places;

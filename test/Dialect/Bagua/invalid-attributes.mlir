@@ -246,3 +246,27 @@ module attributes {bagua.example = #bagua.update<["w"] by lamb [] lr 0.1 : f32 g
 // Adam's bias correction is one of three.
 // expected-error @+1 {{expected none, moments or step_size, found full}}
 module attributes {bagua.example = #bagua.update<["w", "m", "v"] by adam [0.9, 0.999, 1.0e-08, 0.0] full lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// An update has as many constants as its arithmetic.
+// expected-error @+1 {{expected beta1, beta2, eps and decay, found 1 constants}}
+module attributes {bagua.example = #bagua.update<["w", "m", "v"] by adam [0.9] moments lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// Momentum is the only constant of sgd.
+// expected-error @+1 {{expected a momentum or no constants, found 2 constants}}
+module attributes {bagua.example = #bagua.update<["w", "m"] by sgd [0.9, 0.1] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// States have names, one without momentum, two with it.
+// expected-error @+1 {{expected the names of 2 states, found ["w"]}}
+module attributes {bagua.example = #bagua.update<["w"] by sgd [0.9] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// Learning rates are float32.
+// expected-error @+1 {{expected a learning rate of type f32 or the name of an input, found 7 : i32}}
+module attributes {bagua.example = #bagua.update<["w"] by sgd [] lr 7 : i32 grad mean "w.grad" over [node]>} {}

@@ -275,6 +275,7 @@ def Bagua_UpdateAttr : Bagua_Attr<"Update", "update"> {
                         "::mlir::Attribute":$lr, "::mlir::StringAttr":$of, "::bagua::ReduceKind":$kind,
                         "::bagua::AxesAttr":$over);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 #endif // BAGUA_ATTRIBUTES_TD
