@@ -252,6 +252,7 @@ bool Simulator::fits(const StreamState &stream, const StreamModel &model,
                      int32_t task) const {
   return stream.inFlight == 0 ||
          (model.creditBytes > 0 &&
+          (model.maxInFlight == 0 || stream.inFlight < model.maxInFlight) &&
           stream.bytesInFlight + graph[task].bytes <= model.creditBytes);
 }
 

@@ -453,6 +453,7 @@ void StepScheduler::orderByPriority(int64_t creditBytes) {
     if (stream.name == kStreams[Stream::Update])
       continue;
     stream.creditBytes = creditBytes;
+    stream.maxInFlight = kMaxLanes;
     isQueue[i] = true;
   }
   for (int32_t task = 0; task < size; ++task)

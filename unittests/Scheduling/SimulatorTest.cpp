@@ -193,6 +193,21 @@ TEST(SimulatorTest, PriorityWithCredit) {
   EXPECT_EQ(result.tasks[large].endNs, 35);
 }
 
+TEST(SimulatorTest, PriorityWithAtMostSoMany) {
+  OneStep step;
+  step.graph.streams[kComm] = {"comm", false, /*byPriority=*/true,
+                               /*creditBytes=*/100, /*maxInFlight=*/2};
+  std::vector<int32_t> parts;
+  for (int32_t i = 0; i < 3; ++i)
+    parts.push_back(step.add({kComm, 0, 5, i}, {{0, 5}}));
+  Simulation result = step.run();
+  // The credit would let all three begin.
+  EXPECT_EQ(result.tasks[parts[0]].endNs, 10);
+  EXPECT_EQ(result.tasks[parts[1]].endNs, 10);
+  EXPECT_EQ(result.tasks[parts[2]].startNs, 10);
+  EXPECT_EQ(result.tasks[parts[2]].endNs, 15);
+}
+
 TEST(SimulatorTest, AtMostTwoStepsAreInFlight) {
   TaskGraph graph = makeGraph();
   int32_t a = compute(graph, 10);

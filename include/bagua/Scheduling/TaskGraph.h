@@ -57,6 +57,8 @@ struct StreamModel {
   /// More than one task may be in flight, of at most so many bytes together; 0
   /// is one at a time. A task that is larger than the credit goes alone.
   int64_t creditBytes = 0;
+  /// And at most so many tasks; 0: any number.
+  int32_t maxInFlight = 0;
 };
 
 /// Tasks are numbered in issue order.
