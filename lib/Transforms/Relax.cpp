@@ -9,6 +9,7 @@
 #include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Updates.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -44,15 +45,6 @@ static RelationAttr relationOf(Operation *op, StringAttr of,
       allToAll ? ReduceKind::Sum : stepOp.getReduction().getValue(),
       stepOp.getGroupAxes(), allToAll ? allToAll.getSplitDim().value_or(0) : 0,
       allToAll ? allToAll.getConcatDim().value_or(0) : 0);
-}
-
-/// What is yielded for a state; null for other arguments.
-static Value nextValueOf(StepOp step, BlockArgument argument) {
-  auto states = step.getStateArguments();
-  auto *found = llvm::find(states, argument.getArgNumber());
-  return found == states.end()
-             ? Value()
-             : step.getYield().getValues()[found - states.begin()];
 }
 
 /// What an update of state arguments by a gradient that one all_reduce makes

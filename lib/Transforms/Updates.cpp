@@ -15,6 +15,14 @@
 using namespace mlir;
 using namespace bagua;
 
+Value bagua::nextValueOf(StepOp step, BlockArgument argument) {
+  auto states = step.getStateArguments();
+  auto *found = llvm::find(states, argument.getArgNumber());
+  return found == states.end()
+             ? Value()
+             : step.getYield().getValues()[found - states.begin()];
+}
+
 ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
   OpBuilder builder(op);
   std::string name = op->getName().stripDialect().str();

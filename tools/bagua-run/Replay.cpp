@@ -77,6 +77,9 @@ public:
         isUpdated(isPending.size(), false) {
     for (uint32_t state : checker.updatedStates())
       isUpdated[state] = true;
+    for (uint32_t i = 0; i < isPending.size(); ++i)
+      if (isArgument(i))
+        arguments.push_back(i);
   }
 
   absl::Status run(std::unique_ptr<runtime::World> world);
@@ -118,6 +121,8 @@ private:
   std::vector<bool> isPending;
   /// By tensor: whether it is state that the contract has an update for.
   std::vector<bool> isUpdated;
+  /// What the program has from a step's start.
+  std::vector<uint32_t> arguments;
   int64_t stepCount = 0;
   int64_t blockedNs = 0;
   /// A wait that takes longer than a call has blocked.
@@ -133,7 +138,6 @@ bool Rank::isHere(uint32_t tensor) const {
          isOnServers(runtime::readLayout(tensorAt(tensor).layout()));
 }
 
-/// What the program has from a step's start.
 bool Rank::isArgument(uint32_t tensor) const {
   fb::Role role = tensorAt(tensor).role();
   return tensorAt(tensor).given_by_program() &&
@@ -158,11 +162,9 @@ bool Rank::isUsedByRuntime(uint32_t tensor) const {
 
 /// Memory for what instructions touch, the program gives or the contract names.
 absl::Status Rank::bindAll() {
-  std::vector<bool> isNeeded(isPending.size());
+  std::vector<bool> isNeeded = isUpdated;
   for (const fb::Relation *relation : *plan->root().contract())
     isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
-  for (uint32_t state : checker.updatedStates())
-    isNeeded[state] = true;
   for (uint32_t i = 0; i < isNeeded.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
@@ -288,10 +290,9 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     if (absl::Status status = runWithoutProgram(step, checks); !status.ok())
       return status;
   } else if (plan->cluster().isWorker(number)) {
-    for (uint32_t i = 0; i < isPending.size(); ++i)
-      if (isArgument(i))
-        if (absl::Status status = give(i, step, checks); !status.ok())
-          return status;
+    for (uint32_t argument : arguments)
+      if (absl::Status status = give(argument, step, checks); !status.ok())
+        return status;
     for (const fb::ProgramOp *op : *program)
       if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
         return status;

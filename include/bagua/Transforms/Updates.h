@@ -10,6 +10,9 @@
 
 namespace bagua {
 
+/// What is yielded for a state; null for other arguments. O(arguments).
+mlir::Value nextValueOf(StepOp step, mlir::BlockArgument argument);
+
 /// Replaces an update, or other arithmetic on whole tensors, by compute without
 /// a duration.
 ComputeOp giveToProgram(StepOp step, mlir::Operation *op);

@@ -8,6 +8,7 @@
 
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/Names.h"
+#include "bagua/Transforms/Updates.h"
 
 #include <algorithm>
 
@@ -191,7 +192,6 @@ std::string PlanModel::labelOf(Operation *op) const {
 
 LogicalResult PlanModel::readDependencies(PlanInstruction &instruction) {
   Operation *op = instruction.op;
-  YieldOp yield = step.getYield();
   for (Value operand : op->getOperands()) {
     if (auto argument = dyn_cast<BlockArgument>(operand)) {
       ArgumentAttr info = step.getArgument(argument.getArgNumber());
@@ -199,11 +199,7 @@ LogicalResult PlanModel::readDependencies(PlanInstruction &instruction) {
         instruction.ready.push_back(*findTensor(info.getName().getValue()));
         continue;
       }
-      auto states = step.getStateArguments();
-      size_t position =
-          llvm::find(states, argument.getArgNumber()) - states.begin();
-      Operation *maker = yield.getValues()[position].getDefiningOp();
-      if (maker)
+      if (Operation *maker = nextValueOf(step, argument).getDefiningOp())
         instruction.afterPrevious.push_back(instructionNumbers.lookup(maker));
       continue;
     }
