@@ -84,22 +84,25 @@ size_t TraceWriter::size() const {
   return events.size();
 }
 
-std::string TraceWriter::toJson() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  std::vector<const Event *> order;
-  order.reserve(events.size());
-  for (const Event &event : events)
-    order.push_back(&event);
-  auto key = [](const Event *event) {
+std::vector<TraceWriter::Event> TraceWriter::sortedEvents() const {
+  std::unique_lock<std::mutex> lock(mutex);
+  std::vector<Event> sorted = events;
+  lock.unlock();
+  auto key = [](const Event &event) {
     // Of two that start together the longer one contains the other.
-    return std::make_tuple(event->process, event->thread, event->startNs,
-                           -event->durationNs, std::cref(event->name));
+    return std::make_tuple(event.process, event.thread, event.startNs,
+                           -event.durationNs, std::cref(event.name));
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto *a, auto *b) { return key(a) < key(b); });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](auto &a, auto &b) { return key(a) < key(b); });
+  return sorted;
+}
+
+std::string TraceWriter::toJson() const {
+  std::vector<Event> sorted = sortedEvents();
   int64_t originNs = 0;
-  for (size_t i = 0; i < order.size(); ++i)
-    originNs = i ? std::min(originNs, order[i]->startNs) : order[i]->startNs;
+  for (size_t i = 0; i < sorted.size(); ++i)
+    originNs = i ? std::min(originNs, sorted[i].startNs) : sorted[i].startNs;
 
   std::string json = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const char *separator = "\n";
@@ -107,12 +110,13 @@ std::string TraceWriter::toJson() const {
     json += separator + line;
     separator = ",\n";
   };
+  std::lock_guard<std::mutex> lock(mutex);
   for (auto &[process, name] : processes)
     append(metadata("process_name", process, 0, name));
   for (auto &[place, name] : threads)
     append(metadata("thread_name", place.first, place.second, name));
-  for (const Event *event : order)
-    append(toLine(*event, originNs));
+  for (const Event &event : sorted)
+    append(toLine(event, originNs));
   return json + "\n]}\n";
 }
 

@@ -1,7 +1,7 @@
 //===- Calibrate.cpp - What collectives take on this machine --------------===//
 //
-// A plan of equal messages is replayed; a message's time is the step's by their
-// number, with all that a session adds to it.
+// A plan of messages of all sizes is replayed, whose program sleeps and wakes
+// up as a training step's does: on few cores that delays messages.
 //
 //===----------------------------------------------------------------------===//
 #include "Calibrate.h"
@@ -11,26 +11,34 @@
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Parts.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <random>
 
 namespace bagua::run {
 namespace {
 
 namespace fb = runtime::fb;
 
-constexpr int64_t kLeastBytes = 1024, kMostBytes = int64_t{64} << 20;
-/// A step touches so much, so that a buffer has left the caches when it is used
-/// again; of small messages there would be too many.
-constexpr int64_t kStepBytes = 2 * kMostBytes, kMostMessages = 128;
+constexpr int64_t kLeastBytes = 1024;
+/// How many messages of kLeastBytes, four times as many, and so on a step has:
+/// small and large ones as gradients are, and more bytes than caches hold.
+constexpr std::array<int, 9> kCounts = {32, 32, 32, 32, 32, 16, 4, 2, 1};
 constexpr int64_t kSteps = 11;
-constexpr int kSmallRounds = 7;
-/// Large enough for threads that wait for it to go to sleep.
-constexpr int64_t kAmongBytes = 1 << 20;
+/// Of sessions, each with the messages in another order: in one, threads may be
+/// badly placed, or a large message all beside compute. Their mean counts.
+constexpr int kRounds = 5;
+/// Compute before a message is given and after it is taken back, as shares of
+/// what the message takes: communication is behind from the first message on,
+/// and goes on beside either.
+constexpr double kGradientShare = 0.5, kUpdateShare = 0.01;
+/// At most, of one op.
+constexpr int64_t kOpNs = 100'000;
 
 struct Kind {
   const char *name;
@@ -49,8 +57,6 @@ constexpr std::array<Kind, 5> kKinds = {
      {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
       fb::LayoutKind::Shard}}};
 
-constexpr size_t kAllReduce = 1;
-
 /// Bytes that cross a rank's link at least, per byte of the tensor.
 double trafficOf(const Kind &kind, int ranks) {
   double part = (ranks - 1.0) / ranks;
@@ -59,9 +65,26 @@ double trafficOf(const Kind &kind, int ranks) {
   return kind.layout == fb::LayoutKind::Root ? 1 : part;
 }
 
-/// A step of messages of these sizes: all are given, then all are taken back.
+/// By size, from kLeastBytes on.
+using Times = std::array<int64_t, kCounts.size()>;
+
+int64_t bytesOf(size_t size) { return kLeastBytes << (2 * size); }
+
+/// The sizes of a step's messages, mixed: a small one takes longer after a
+/// large one, during which threads go to sleep, than after another small one.
+std::vector<size_t> makeSizes(int round) {
+  std::vector<size_t> sizes;
+  for (size_t size = 0; size < kCounts.size(); ++size)
+    sizes.insert(sizes.end(), kCounts[size], size);
+  std::shuffle(sizes.begin(), sizes.end(), std::mt19937(round));
+  return sizes;
+}
+
+/// A step of messages of these sizes, which take about so long. The program
+/// computes and gives each one, then takes each one back and updates.
 absl::StatusOr<std::shared_ptr<const Plan>>
-makePlan(const Kind &kind, int ranks, const std::vector<int64_t> &sizes) {
+makePlan(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
+         const Times &estimates) {
   fb::PlanT plan;
   plan.name = "calibrate";
   plan.streams = {"comm"};
@@ -90,7 +113,7 @@ makePlan(const Kind &kind, int ranks, const std::vector<int64_t> &sizes) {
     return static_cast<uint32_t>(plan.values.size() - 1);
   };
   for (uint32_t i = 0; i < sizes.size(); ++i) {
-    int64_t count = sizes[i] / int64_t{sizeof(float)};
+    int64_t count = bytesOf(sizes[i]) / int64_t{sizeof(float)};
     plan.tensors.push_back(std::make_unique<fb::TensorT>());
     fb::TensorT &tensor = *plan.tensors.back();
     tensor.role = fb::Role::Value;
@@ -109,13 +132,25 @@ makePlan(const Kind &kind, int ranks, const std::vector<int64_t> &sizes) {
     op.axes = {0};
     op.ready = {i};
   }
-  for (const char *name : {"give", "take"})
-    for (uint32_t i = 0; i < sizes.size(); ++i) {
-      plan.program.push_back(std::make_unique<fb::ProgramOpT>());
-      plan.program.back()->name = name;
-      bool isGift = name == std::string("give");
-      (isGift ? plan.program.back()->gives : plan.program.back()->waits) = {i};
-    }
+  auto addProgramOp = [&](const char *name, int64_t costNs) {
+    plan.program.push_back(std::make_unique<fb::ProgramOpT>());
+    plan.program.back()->name = name;
+    plan.program.back()->cost_ns = costNs;
+  };
+  auto share = [&](double share, uint32_t i) {
+    return std::llround(share * static_cast<double>(estimates[sizes[i]]));
+  };
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    int64_t leftNs = share(kGradientShare, i);
+    for (; leftNs > kOpNs; leftNs -= kOpNs)
+      addProgramOp("compute", kOpNs);
+    addProgramOp("compute", leftNs);
+    plan.program.back()->gives = {i};
+  }
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    addProgramOp("update", share(kUpdateShare, i));
+    plan.program.back()->waits = {i};
+  }
   flatbuffers::FlatBufferBuilder builder;
   builder.ForceDefaults(true);
   return Plan::fromBytes(
@@ -128,62 +163,67 @@ int64_t medianOf(std::vector<int64_t> times) {
   return *middle;
 }
 
-/// The median time of a step.
-absl::StatusOr<int64_t> measure(const Kind &kind, int ranks,
-                                const std::vector<int64_t> &sizes,
-                                std::chrono::nanoseconds timeout) {
-  auto plan = makePlan(kind, ranks, sizes);
+/// What messages of a size take in a step of a replay, the mean of them: the
+/// median of all steps but the first. A message takes from its gift, or the end
+/// of the one before it, to its own end.
+Times timesOf(const std::vector<TraceWriter::Event> &events,
+              const std::vector<size_t> &sizes) {
+  std::vector<int64_t> gifts, ends;
+  for (const TraceWriter::Event &event : events) {
+    if (event.process != 0)
+      continue;
+    if (event.thread != 0)
+      ends.push_back(event.startNs + event.durationNs);
+    else if (absl::StartsWith(event.name, "give "))
+      gifts.push_back(event.startNs);
+  }
+  std::array<std::vector<int64_t>, kCounts.size()> samples;
+  for (size_t step = 1; step <= kSteps; ++step) {
+    Times sums = {};
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      size_t at = step * sizes.size() + i;
+      sums[sizes[i]] += ends[at] - std::max(ends[at - 1], gifts[at]);
+    }
+    for (size_t size = 0; size < sums.size(); ++size)
+      samples[size].push_back(sums[size] / kCounts[size]);
+  }
+  Times times;
+  for (size_t size = 0; size < times.size(); ++size)
+    times[size] = medianOf(samples[size]);
+  return times;
+}
+
+absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
+                              const Times &estimates,
+                              std::chrono::nanoseconds timeout) {
+  std::vector<size_t> sizes = makeSizes(round);
+  auto plan = makePlan(kind, ranks, sizes, estimates);
   if (!plan.ok())
     return plan.status();
+  TraceWriter trace;
   ReplayOptions options;
   options.timeout = timeout;
   options.steps = kSteps;
+  options.trace = &trace;
   auto result = replay(*plan, options);
   if (!result.ok())
     return result.status();
-  return medianOf(result->stepNs);
+  return timesOf(trace.sortedEvents(), sizes);
 }
 
-/// What a small message takes among large ones, where threads go to sleep and
-/// are woken: less is measured of small messages by themselves.
-absl::StatusOr<int64_t> measureSmall(int ranks,
-                                     std::chrono::nanoseconds timeout) {
-  std::vector<int64_t> large(kMostMessages / 2, kAmongBytes), mixed;
-  for (int64_t bytes : large) {
-    mixed.push_back(bytes);
-    mixed.push_back(kLeastBytes);
-  }
-  // A difference of two, so both are measured several times.
-  std::vector<int64_t> differences;
-  for (int round = 0; round < kSmallRounds; ++round) {
-    auto largeNs = measure(kKinds[kAllReduce], ranks, large, timeout);
-    if (!largeNs.ok())
-      return largeNs;
-    auto mixedNs = measure(kKinds[kAllReduce], ranks, mixed, timeout);
-    if (!mixedNs.ok())
-      return mixedNs;
-    differences.push_back(*mixedNs - *largeNs);
-  }
-  return std::max<int64_t>(0, medianOf(differences)) /
-         static_cast<int64_t>(large.size());
-}
-
-/// (bytes, ns) by ascending bytes.
-using Table = std::vector<std::pair<int64_t, int64_t>>;
-
-std::string print(const std::array<Table, kKinds.size()> &tables, int ranks) {
+std::string print(const std::array<Times, kKinds.size()> &tables, int ranks) {
   // No time may be shorter than a latency and the traffic at the rate: the
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
-  for (const Table &table : tables)
-    for (auto [bytes, ns] : table)
-      least = std::min(least, ns);
+  for (const Times &times : tables)
+    least = std::min(least, *std::min_element(times.begin(), times.end()));
   int64_t latencyNs = least / 2;
   double rate = 1;
   std::vector<std::string> entries;
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
     std::vector<int64_t> numbers;
-    for (auto [bytes, ns] : tables[kind]) {
+    for (size_t size = 0; size < kCounts.size(); ++size) {
+      int64_t bytes = bytesOf(size), ns = tables[kind][size];
       numbers.push_back(bytes);
       numbers.push_back(ns);
       rate = std::max(rate, trafficOf(kKinds[kind], ranks) *
@@ -208,19 +248,20 @@ absl::StatusOr<std::string> calibrate(int ranks,
   if (ranks < 2)
     return absl::InvalidArgumentError(
         absl::StrCat("--calibrate needs --ranks of at least 2, found ", ranks));
-  auto smallNs = measureSmall(ranks, timeout);
-  if (!smallNs.ok())
-    return smallNs.status();
-  std::array<Table, kKinds.size()> tables;
-  for (size_t kind = 0; kind < kKinds.size(); ++kind)
-    for (int64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 4) {
-      std::vector<int64_t> sizes(
-          std::clamp<int64_t>(kStepBytes / bytes, 1, kMostMessages), bytes);
-      auto ns = measure(kKinds[kind], ranks, sizes, timeout);
-      if (!ns.ok())
-        return ns.status();
-      tables[kind].emplace_back(
-          bytes, std::max(*smallNs, *ns / static_cast<int64_t>(sizes.size())));
+  // Round 0, without compute, says how much compute the others are to have. In
+  // turns, so that what changes meanwhile changes the times of all kinds.
+  std::array<Times, kKinds.size()> estimates = {}, tables = {};
+  for (int round = 0; round <= kRounds; ++round)
+    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+      auto times =
+          measure(kKinds[kind], ranks, round, estimates[kind], timeout);
+      if (!times.ok())
+        return times.status();
+      if (round == 0)
+        estimates[kind] = *times;
+      else
+        for (size_t size = 0; size < times->size(); ++size)
+          tables[kind][size] += (*times)[size] / kRounds;
     }
   return print(tables, ranks);
 }

@@ -14,8 +14,9 @@
 namespace bagua::run {
 
 /// Times float32 collectives of in-process ranks in sessions, from 1 KiB to 64
-/// MiB in powers of 4, on memory that has left the caches since its last use,
-/// as a step's gradients have. Medians. The text is a cluster of one axis,
+/// MiB in powers of 4: steps of messages of all sizes, on memory that has left
+/// the caches since its last use, beside programs that sleep and wake up as
+/// between the ops of a training step. The text is a cluster of one axis,
 /// `rank`, whose table they are; its latency and rate are the most that no
 /// measured time contradicts. It takes seconds. Errors: less than 2 ranks, and
 /// those of the collectives.

@@ -43,8 +43,10 @@ public:
   void add(Event event);
   size_t size() const;
 
-  /// Times count from the earliest event. Events are ordered by process, thread
-  /// and start, so that the text does not depend on which thread came first.
+  /// By process, thread and start.
+  std::vector<Event> sortedEvents() const;
+
+  /// Of the sorted events; times count from the earliest one.
   std::string toJson() const;
 
   /// Now, on the clock that runs use: steady, in ns.
