@@ -73,6 +73,21 @@ static MessageCost costOf(const CommunicationProblem &problem, FormSet forms,
   };
 }
 
+/// The bytes of each of a plan's buckets.
+static std::vector<int64_t>
+bytesOfBuckets(const CommunicationProblem &problem,
+               const std::vector<PlannedBucket> &buckets) {
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  auto next = order.begin();
+  std::vector<int64_t> bytes;
+  for (const PlannedBucket &bucket : buckets) {
+    int64_t &sum = bytes.emplace_back(0);
+    for (int32_t i = 0; i < bucket.gradients; ++i)
+      sum += problem.bucketing.tensors[*next++].bytes;
+  }
+  return bytes;
+}
+
 StepPlan bagua::leanestPlan(const CommunicationProblem &problem,
                             int64_t narrowing) {
   StepPlan plan;
@@ -173,6 +188,7 @@ private:
   bool improveRule(SizeRule &rule, Candidate &best);
   bool improveForms(SizeRule &rule, Candidate &best);
   bool improveSchedule(Candidate &best);
+  bool improveShares(Candidate &best);
   bool improveBuckets(Candidate &best);
   void explain();
 
@@ -259,7 +275,8 @@ std::vector<SchedulingOptions> PlanSearch::schedulings() const {
 //===----------------------------------------------------------------------===//
 
 int PlanSearch::sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const {
-  return std::ilogb(static_cast<double>(bytes / bucket.parts) + 1);
+  int64_t partBytes = bytes / bucket.parts;
+  return std::ilogb(static_cast<double>(partBytes + 1));
 }
 
 StepPlan PlanSearch::planOf(const SizeRule &rule) const {
@@ -273,15 +290,11 @@ StepPlan PlanSearch::planOf(const SizeRule &rule) const {
                            : bucketizeBySize(problem.bucketing, rule.mergeBytes,
                                              rule.mergeBytes),
       rule.partitionBytes, rule.otherForm);
-  std::vector<int32_t> order = planOrder(problem.bucketing);
-  auto next = order.begin();
-  for (PlannedBucket &bucket : plan.buckets) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < bucket.gradients; ++i)
-      bytes += problem.bucketing.tensors[*next++].bytes;
-    auto form = rule.forms.find(sizeClassOf(bucket, bytes));
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, plan.buckets);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    auto form = rule.forms.find(sizeClassOf(plan.buckets[i], bytes[i]));
     if (form != rule.forms.end())
-      bucket.form = form->second;
+      plan.buckets[i].form = form->second;
   }
   return plan;
 }
@@ -325,14 +338,9 @@ bool PlanSearch::improveRule(SizeRule &rule, Candidate &best) {
 /// Another form for messages of one size.
 bool PlanSearch::improveForms(SizeRule &rule, Candidate &best) {
   std::map<int, bool> sizes;
-  std::vector<int32_t> order = planOrder(problem.bucketing);
-  auto next = order.begin();
-  for (const PlannedBucket &bucket : best.plan.buckets) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < bucket.gradients; ++i)
-      bytes += problem.bucketing.tensors[*next++].bytes;
-    sizes[sizeClassOf(bucket, bytes)] = true;
-  }
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    sizes[sizeClassOf(best.plan.buckets[i], bytes[i])] = true;
   bool isBetter = false;
   for (auto [size, unused] : sizes)
     for (FormKind form : usefulForms()) {
@@ -359,10 +367,46 @@ bool PlanSearch::improveSchedule(Candidate &best) {
   return isBetter;
 }
 
+/// Of the buckets of the commonest form a share in another one, spread evenly:
+/// forms load different links, and sizes alone don't part equal buckets.
+bool PlanSearch::improveShares(Candidate &best) {
+  const StepPlan base = best.plan;
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, base.buckets);
+  std::map<FormKind, int64_t> byForm;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    byForm[base.buckets[i].form] += bytes[i];
+  FormKind commonest =
+      std::max_element(byForm.begin(), byForm.end(), [](auto &a, auto &b) {
+        return a.second < b.second;
+      })->first;
+  bool isBetter = false;
+  for (FormKind form : usefulForms())
+    for (double share : {0.125, 0.25, 0.375, 0.5}) {
+      StepPlan changed = base;
+      double due = 0;
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        if (base.buckets[i].form != commonest)
+          continue;
+        auto size = static_cast<double>(bytes[i]);
+        due += share * size;
+        if (due < size / 2)
+          continue;
+        due -= size;
+        changed.buckets[i].form = form;
+      }
+      if (!improves(changed, best))
+        break; // a larger share does not help either
+      isBetter = true;
+    }
+  return isBetter;
+}
+
 /// Of one bucket at a time, the largest first: its form, its parts, a merge
 /// with the next, a cut in two.
 bool PlanSearch::improveBuckets(Candidate &best) {
   std::vector<int32_t> order = planOrder(problem.bucketing);
+  if (order.empty())
+    return false;
   const auto &tensors = problem.bucketing.tensors;
   auto firstOf = [&](size_t bucket) {
     size_t first = 0;
@@ -372,13 +416,11 @@ bool PlanSearch::improveBuckets(Candidate &best) {
   };
   // By the first gradient, which stays when buckets are merged or cut.
   std::vector<std::pair<int64_t, size_t>> bySize;
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
   size_t at = 0;
-  for (const PlannedBucket &bucket : best.plan.buckets) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < bucket.gradients; ++i)
-      bytes += tensors[order[at + i]].bytes;
-    bySize.emplace_back(-bytes, at);
-    at += bucket.gradients;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bySize.emplace_back(-bytes[i], at);
+    at += best.plan.buckets[i].gradients;
   }
   std::sort(bySize.begin(), bySize.end());
   bool isBetter = false;
@@ -506,6 +548,8 @@ PlanSearchResult PlanSearch::run() {
   if (!isDone() && bySize.stepNs >= best.stepNs)
     improveSchedule(best);
   best = {result.plan, result.stepNs};
+  while (improveShares(best))
+    ;
   while (!isDone() && (improveBuckets(best) || improveSchedule(best)))
     ;
   explain();

@@ -228,4 +228,32 @@ TEST(PlanSearchTest, KeepsItsBudgetAndRepeats) {
   EXPECT_LE(searchPlan(problem, options).evaluations, first.evaluations);
 }
 
+// Four ranks share a node's bus, which reducing inside the node fills, while
+// links to the servers have room: some gradients had better go straight there.
+TEST(PlanSearchTest, LoadsLinksAlike) {
+  CommunicationProblem problem = RandomPlanning(5).problem(100, false);
+  for (size_t i = 0; i < problem.gradients.size(); ++i) {
+    problem.gradients[i].count = 1000000;
+    problem.bucketing.tensors[i].bytes = 4000000;
+  }
+  problem.cluster = {};
+  problem.cluster.axes = {{"node", 8, 6400, 1110000000, 4},
+                          {"gpu", 4, 10000, 2560000000, 4}};
+  problem.cluster.dedicatedServers = 8;
+  problem.cluster.memoryBytesPerS = 500000000000;
+  PlanSearchOptions options;
+  options.evaluations = 150; // too few to try gradients one by one
+  PlanSearchResult found = searchPlan(problem, options);
+  double ofOneForm = 1e300;
+  CollectivePrices prices(problem.cluster);
+  for (int form = 0; form < kFormKindCount; ++form) {
+    StepPlan plan = found.plan;
+    for (PlannedBucket &bucket : plan.buckets)
+      bucket.form = static_cast<FormKind>(form);
+    ofOneForm = std::min(ofOneForm, simulatePlan(problem, plan, prices).stepNs);
+  }
+  std::printf("mixed / of one form: %.3f\n", found.stepNs / ofOneForm);
+  EXPECT_LT(found.stepNs, 0.9 * ofOneForm);
+}
+
 } // namespace
