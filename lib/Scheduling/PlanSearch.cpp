@@ -405,8 +405,6 @@ bool PlanSearch::improveShares(Candidate &best) {
 /// with the next, a cut in two.
 bool PlanSearch::improveBuckets(Candidate &best) {
   std::vector<int32_t> order = planOrder(problem.bucketing);
-  if (order.empty())
-    return false;
   const auto &tensors = problem.bucketing.tensors;
   auto firstOf = [&](size_t bucket) {
     size_t first = 0;
@@ -424,8 +422,8 @@ bool PlanSearch::improveBuckets(Candidate &best) {
   }
   std::sort(bySize.begin(), bySize.end());
   bool isBetter = false;
-  for (auto [unused, first] : bySize) {
-    size_t index = 0;
+  for (const auto &entry : bySize) {
+    size_t first = entry.second, index = 0;
     while (index < best.plan.buckets.size() && firstOf(index) < first)
       ++index;
     if (index == best.plan.buckets.size() || firstOf(index) != first)
