@@ -249,6 +249,7 @@ void PlanWriter::addBucket(const PlannedBucket &bucket, const Bucket &members) {
   } else {
     int32_t whole = addLocal(0, {value});
     std::vector<int32_t> parts;
+    parts.reserve(bucket.parts);
     for (int64_t part = 0; part < bucket.parts; ++part)
       parts.push_back(addPart(bucket, like,
                               count * (part + 1) / bucket.parts -
