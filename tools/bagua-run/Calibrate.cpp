@@ -10,6 +10,7 @@
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Parts.h"
+#include "bagua/Support/TraceWriter.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
