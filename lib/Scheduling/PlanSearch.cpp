@@ -88,9 +88,9 @@ bytesOfBuckets(const CommunicationProblem &problem,
   return bytes;
 }
 
-StepPlan bagua::leanestPlan(const CommunicationProblem &problem,
-                            int64_t narrowing) {
-  StepPlan plan;
+CommunicationPlan bagua::leanestPlan(const CommunicationProblem &problem,
+                                     int64_t narrowing) {
+  CommunicationPlan plan;
   plan.buckets = planBuckets(problem, bucketizeAlone(problem.bucketing),
                              /*partitionBytes=*/0, FormKind::Flat);
   plan.narrowing = narrowing;
@@ -106,7 +106,7 @@ std::vector<NamedPlan> bagua::presetPlans(const CommunicationProblem &problem,
                  int64_t creditBytes, bool isUpdatedByRuntime) {
     if ((formBit(form) & kServerForms) && problem.cluster.servers() == 0)
       return;
-    StepPlan plan;
+    CommunicationPlan plan;
     plan.buckets = planBuckets(problem, buckets, partitionBytes, form);
     plan.scheduling = {policy, creditBytes};
     plan.isUpdatedByRuntime = isUpdatedByRuntime;
@@ -146,7 +146,7 @@ std::vector<NamedPlan> bagua::presetPlans(const CommunicationProblem &problem,
 
 namespace {
 struct Candidate {
-  StepPlan plan;
+  CommunicationPlan plan;
   double stepNs = 0;
 };
 
@@ -172,17 +172,17 @@ public:
   PlanSearchResult run();
 
 private:
-  double rate(const StepPlan &plan);
+  double rate(const CommunicationPlan &plan);
   bool isDone() const {
     return result.evaluations >= options.evaluations ||
            simulatedTasks >= options.simulatedTasks ||
            result.stepNs <= options.boundNs * kNearBound;
   }
-  bool improves(const StepPlan &plan, Candidate &best);
+  bool improves(const CommunicationPlan &plan, Candidate &best);
   std::vector<FormKind> usefulForms() const;
   std::vector<SchedulingOptions> schedulings() const;
 
-  StepPlan planOf(const SizeRule &rule) const;
+  CommunicationPlan planOf(const SizeRule &rule) const;
   int sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const;
   bool tryRule(const SizeRule &changed, SizeRule &rule, Candidate &best);
   bool improveRule(SizeRule &rule, Candidate &best);
@@ -202,7 +202,7 @@ private:
 } // namespace
 
 /// All that tells a plan from another.
-static std::string keyOf(const StepPlan &plan) {
+static std::string keyOf(const CommunicationPlan &plan) {
   return printBuckets(plan.buckets) + " " +
          std::to_string(static_cast<int>(plan.scheduling.policy)) + " " +
          std::to_string(plan.scheduling.creditBytes) + " " +
@@ -210,7 +210,7 @@ static std::string keyOf(const StepPlan &plan) {
 }
 
 /// The plan's time; the best so far is kept.
-double PlanSearch::rate(const StepPlan &plan) {
+double PlanSearch::rate(const CommunicationPlan &plan) {
   auto [entry, isNew] = known.try_emplace(keyOf(plan), 0);
   if (!isNew)
     return entry->second;
@@ -231,7 +231,7 @@ double PlanSearch::rate(const StepPlan &plan) {
   return ns;
 }
 
-bool PlanSearch::improves(const StepPlan &plan, Candidate &best) {
+bool PlanSearch::improves(const CommunicationPlan &plan, Candidate &best) {
   if (isDone())
     return false;
   double ns = rate(plan);
@@ -279,8 +279,8 @@ int PlanSearch::sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const {
   return std::ilogb(static_cast<double>(partBytes + 1));
 }
 
-StepPlan PlanSearch::planOf(const SizeRule &rule) const {
-  StepPlan plan;
+CommunicationPlan PlanSearch::planOf(const SizeRule &rule) const {
+  CommunicationPlan plan;
   plan.scheduling = rule.scheduling;
   plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;
   plan.narrowing = options.narrowing;
@@ -359,7 +359,7 @@ bool PlanSearch::improveSchedule(Candidate &best) {
   bool isBetter = false;
   for (const SchedulingOptions &scheduling : schedulings())
     for (bool isUpdatedByRuntime : {true, false}) {
-      StepPlan changed = best.plan;
+      CommunicationPlan changed = best.plan;
       changed.scheduling = scheduling;
       changed.isUpdatedByRuntime = isUpdatedByRuntime;
       isBetter |= improves(changed, best);
@@ -370,7 +370,7 @@ bool PlanSearch::improveSchedule(Candidate &best) {
 /// Of the buckets of the commonest form a share in another one, spread evenly:
 /// forms load different links, and sizes alone don't part equal buckets.
 bool PlanSearch::improveShares(Candidate &best) {
-  const StepPlan base = best.plan;
+  const CommunicationPlan base = best.plan;
   std::vector<int64_t> bytes = bytesOfBuckets(problem, base.buckets);
   std::map<FormKind, int64_t> byForm;
   for (size_t i = 0; i < bytes.size(); ++i)
@@ -382,7 +382,7 @@ bool PlanSearch::improveShares(Candidate &best) {
   bool isBetter = false;
   for (FormKind form : usefulForms())
     for (double share : {0.125, 0.25, 0.375, 0.5}) {
-      StepPlan changed = base;
+      CommunicationPlan changed = base;
       double due = 0;
       for (size_t i = 0; i < bytes.size(); ++i) {
         if (base.buckets[i].form != commonest)
@@ -431,7 +431,7 @@ bool PlanSearch::improveBuckets(Candidate &best) {
     auto attempt = [&](auto &&change) {
       if (isDone())
         return;
-      StepPlan changed = best.plan;
+      CommunicationPlan changed = best.plan;
       if (change(changed.buckets))
         isBetter |= improves(changed, best);
     };
@@ -486,7 +486,7 @@ bool PlanSearch::improveBuckets(Candidate &best) {
 /// Takes back one kind of decision at a time.
 void PlanSearch::explain() {
   auto add = [&](const char *name, auto &&change) {
-    StepPlan changed = result.plan;
+    CommunicationPlan changed = result.plan;
     change(changed);
     if (keyOf(changed) == keyOf(result.plan))
       return;
@@ -499,15 +499,15 @@ void PlanSearch::explain() {
                     : simulatePlan(problem, changed, prices).stepNs;
     result.without.push_back({name, ns});
   };
-  add("forms", [](StepPlan &plan) {
+  add("forms", [](CommunicationPlan &plan) {
     for (PlannedBucket &bucket : plan.buckets)
       bucket.form = FormKind::Flat;
   });
-  add("parts", [](StepPlan &plan) {
+  add("parts", [](CommunicationPlan &plan) {
     for (PlannedBucket &bucket : plan.buckets)
       bucket.parts = 1;
   });
-  add("merging", [&](StepPlan &plan) {
+  add("merging", [&](CommunicationPlan &plan) {
     std::vector<PlannedBucket> alone;
     for (PlannedBucket bucket : plan.buckets)
       if (bucket.gradients == 1)
@@ -517,10 +517,11 @@ void PlanSearch::explain() {
                      {1, /*parts=*/1, bucket.form});
     plan.buckets = alone;
   });
-  add("order",
-      [](StepPlan &plan) { plan.scheduling = {SchedulePolicy::Wfbp, 0}; });
+  add("order", [](CommunicationPlan &plan) {
+    plan.scheduling = {SchedulePolicy::Wfbp, 0};
+  });
   add("updates in the runtime",
-      [](StepPlan &plan) { plan.isUpdatedByRuntime = false; });
+      [](CommunicationPlan &plan) { plan.isUpdatedByRuntime = false; });
 }
 
 PlanSearchResult PlanSearch::run() {

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Simulator.h"
 
+#include "bagua/Support/StepsInFlight.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>

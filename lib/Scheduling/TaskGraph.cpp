@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/TaskGraph.h"
 
-#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Support/StepsInFlight.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Support/FileUtilities.h"

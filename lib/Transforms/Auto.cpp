@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
-#include "bagua/Transforms/CommunicationModel.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Predict.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/Strategies.h"
+#include "bagua/Transforms/Utils/CommunicationReader.h"
+#include "bagua/Transforms/Utils/Predict.h"
+#include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
+#include "bagua/Transforms/Utils/Strategies.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -27,7 +28,7 @@ using namespace mlir;
 using namespace bagua;
 
 /// The strategy that is the plan.
-static std::string textOf(const StepPlan &plan, StringRef wire,
+static std::string textOf(const CommunicationPlan &plan, StringRef wire,
                           int64_t memoryBytes) {
   std::string text = "custom{buckets=" + printBuckets(plan.buckets);
   if (plan.scheduling.policy != SchedulePolicy::Wfbp)
@@ -93,7 +94,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
       return signalPassFailure();
     std::string chosen = "custom";
     if (!problem->gradients.empty()) {
-      FailureOr<StepBound> bounded = readBound(*getOnlyStep(module));
+      FailureOr<NamedBoundProblem> bounded = readBound(*getOnlyStep(module));
       if (failed(bounded))
         return signalPassFailure();
       int64_t least =

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/CommunicationPlan.h"
 #include "bagua/Scheduling/Merging.h"
-#include "bagua/Scheduling/StepPlan.h"
-#include "bagua/Transforms/BlockOrder.h"
-#include "bagua/Transforms/Forms.h"
-#include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/StepModel.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/Forms.h"
+#include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
-#include "bagua/Transforms/Forms.h"
-#include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Utils/Forms.h"
+#include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

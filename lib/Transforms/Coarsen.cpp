@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Coarsening.h"
-#include "bagua/Transforms/MicroBatches.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Utils/MicroBatches.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"

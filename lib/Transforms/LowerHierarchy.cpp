@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
-#include "bagua/Transforms/Forms.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/StepModel.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/Forms.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_LOWERHIERARCHYPASS

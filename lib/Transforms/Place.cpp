@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/Aliasing.h"
-#include "bagua/Transforms/BlockOrder.h"
-#include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"

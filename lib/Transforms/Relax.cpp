@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
 #include "bagua/Dialect/Bagua/Provenance.h"
-#include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/Updates.h"
+#include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -4,12 +4,13 @@
 // Scheduling for streams and launch order, and writes them.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/StepScheduling.h"
-#include "bagua/Transforms/BlockOrder.h"
+#include "bagua/Scheduling/LaunchScheduling.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/StepModel.h"
-#include "bagua/Transforms/Updates.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/OpGraphReader.h"
+#include "bagua/Transforms/Utils/ProgramUpdates.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -35,12 +36,12 @@ static Value signOf(Operation *op) {
 }
 
 /// Writes streams, launch order and waits.
-static void applySchedule(StepOp step, const StepGraph &graph,
-                          const StepSchedule &schedule) {
+static void applySchedule(StepOp step, const OpGraph &graph,
+                          const LaunchSchedule &schedule) {
   MLIRContext *context = step.getContext();
   BlockOrder block(step);
   SmallVector<Attribute> streams;
-  for (const StepSchedule::Stream &stream : schedule.streams)
+  for (const LaunchSchedule::Stream &stream : schedule.streams)
     streams.push_back(StringAttr::get(context, stream.name));
   step.setStreamsAttr(ArrayAttr::get(context, streams));
   SmallVector<Operation *> order;
@@ -50,7 +51,7 @@ static void applySchedule(StepOp step, const StepGraph &graph,
         cast<StringAttr>(streams[schedule.streamOf[op]]));
   }
   applyOrder(step, order);
-  for (const StepSchedule::Delay &delay : schedule.delays) {
+  for (const LaunchSchedule::Delay &delay : schedule.delays) {
     Operation *op = block[delay.op];
     OpOperand &delayed = op->getOpOperand(graph[delay.op].writtenOperand);
     SmallVector<Value> signs;
@@ -106,7 +107,7 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
-    FailureOr<StepGraph> graph = readGraph(step, *cluster);
+    FailureOr<OpGraph> graph = readGraph(step, *cluster);
     if (failed(graph))
       return signalPassFailure();
     CollectivePrices prices(*cluster);

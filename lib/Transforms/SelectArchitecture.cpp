@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/ServerBalance.h"
-#include "bagua/Transforms/Gradients.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/StepModel.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
 

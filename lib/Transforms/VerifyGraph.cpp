@@ -3,9 +3,9 @@
 // The fact analysis as a pass; the analysis itself is the dialect's.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Dialect/Bagua/GraphProof.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_VERIFYGRAPHPASS

@@ -8,11 +8,11 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/HappensBefore.h"
-#include "bagua/Transforms/BlockOrder.h"
-#include "bagua/Transforms/MemoryContents.h"
-#include "bagua/Transforms/Names.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/MemoryContents.h"
+#include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/Report.h"
 
 #include "llvm/ADT/MapVector.h"
 

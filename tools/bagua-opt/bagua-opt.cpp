@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Report.h"
-#include "bagua/Transforms/Strategies.h"
+#include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/Strategies.h"
 
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"

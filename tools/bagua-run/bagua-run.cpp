@@ -4,10 +4,10 @@
 // for an error or a failed check, 2 for a wrong command line.
 //
 //===----------------------------------------------------------------------===//
-#include "Calibrate.h"
 #include "Options.h"
-#include "Replay.h"
-#include "Report.h"
+#include "bagua/Replay/Calibrate.h"
+#include "bagua/Replay/Replay.h"
+#include "bagua/Replay/RunReport.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -19,6 +19,7 @@
 #include <optional>
 
 using namespace bagua;
+using namespace bagua::replay;
 using namespace bagua::run;
 
 namespace {
@@ -70,7 +71,7 @@ absl::StatusOr<bool> runPlan(const Options &options) {
   replayOptions.timeScale = options.timeScale;
   replayOptions.throwOnRank = options.throwOnRank;
   replayOptions.trace = options.trace.empty() ? nullptr : &trace;
-  absl::StatusOr<ReplayResult> result = replay(*plan, replayOptions);
+  absl::StatusOr<ReplayResult> result = replayPlan(*plan, replayOptions);
   if (!result.ok())
     return result.status();
   if (!options.trace.empty())

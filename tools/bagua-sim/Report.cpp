@@ -6,7 +6,7 @@
 #include "Report.h"
 
 #include "bagua/Support/TraceWriter.h"
-#include "bagua/Transforms/Names.h"
+#include "bagua/Transforms/Utils/Names.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -28,7 +28,7 @@ static std::string mebibytes(double bytes) {
 }
 
 llvm::json::Object bagua::toJson(const Prediction &prediction,
-                                 const BoundedStep &bounded) {
+                                 const BoundReport &bounded) {
   llvm::json::Object object{{"name", prediction.strategy}};
   if (!prediction.refusal.empty()) {
     object["refusal"] = prediction.refusal;
@@ -109,7 +109,7 @@ static void printCriticalPath(const Prediction &prediction,
 }
 
 void bagua::printPrediction(const Prediction &prediction,
-                            const BoundedStep &bounded, llvm::raw_ostream &os) {
+                            const BoundReport &bounded, llvm::raw_ostream &os) {
   if (!prediction.refusal.empty()) {
     os << "strategy       " << prediction.strategy << "\nrefused        "
        << prediction.refusal << "\n";
@@ -151,7 +151,7 @@ void bagua::printPrediction(const Prediction &prediction,
 }
 
 void bagua::printTable(llvm::ArrayRef<Prediction> predictions,
-                       const BoundedStep &bounded, llvm::raw_ostream &os) {
+                       const BoundReport &bounded, llvm::raw_ostream &os) {
   size_t width = 8;
   for (const Prediction &prediction : predictions)
     width = std::max(width, prediction.strategy.size());

@@ -7,7 +7,7 @@
 #ifndef BAGUA_TOOLS_BAGUA_SIM_REPORT_H
 #define BAGUA_TOOLS_BAGUA_SIM_REPORT_H
 
-#include "bagua/Transforms/Predict.h"
+#include "bagua/Transforms/Utils/Predict.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,16 +19,16 @@ namespace bagua {
 std::string labelOf(mlir::Operation *op);
 
 llvm::json::Object toJson(const Prediction &prediction,
-                          const BoundedStep &bounded);
+                          const BoundReport &bounded);
 
 /// One strategy: times, what binds, every resource's use, the critical path
 /// by layer.
-void printPrediction(const Prediction &prediction, const BoundedStep &bounded,
+void printPrediction(const Prediction &prediction, const BoundReport &bounded,
                      llvm::raw_ostream &os);
 
 /// A row each, in the order given; refusals keep theirs, with the reason.
 void printTable(llvm::ArrayRef<Prediction> predictions,
-                const BoundedStep &bounded, llvm::raw_ostream &os);
+                const BoundReport &bounded, llvm::raw_ostream &os);
 
 /// A Chrome trace of one step, of the shape of a run's (process 0, thread 0 the
 /// program, then the streams).

@@ -7,7 +7,8 @@
 
 #include "Page.h"
 
-#include "bagua/Transforms/Retarget.h"
+#include "bagua/Transforms/Utils/Retarget.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -91,7 +92,7 @@ FailureOr<Sweep> bagua::sweep(ModuleOp module, SweepKind kind,
     OwningOpRef<ModuleOp> copy = module.clone();
     if (failed(retarget(*copy, *changed)))
       return failure();
-    FailureOr<BoundedStep> bounded = bound(*copy);
+    FailureOr<BoundReport> bounded = bound(*copy);
     if (failed(bounded))
       return failure();
     SweepPoint point{*value, bounded->bound.ns, {}};

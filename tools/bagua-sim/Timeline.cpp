@@ -8,6 +8,7 @@
 #include "Page.h"
 #include "Report.h"
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -183,7 +184,7 @@ static std::string reasonOf(const Prediction &prediction, int32_t task) {
 }
 
 std::string bagua::timelineOf(const Prediction &prediction,
-                              const BoundedStep &bounded) {
+                              const BoundReport &bounded) {
   const TaskGraph &graph = prediction.tasks.graph;
   const Simulation &simulation = prediction.simulation;
   std::vector<bool> isCritical(graph.size());

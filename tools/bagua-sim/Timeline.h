@@ -6,14 +6,14 @@
 #ifndef BAGUA_TOOLS_BAGUA_SIM_TIMELINE_H
 #define BAGUA_TOOLS_BAGUA_SIM_TIMELINE_H
 
-#include "bagua/Transforms/Predict.h"
+#include "bagua/Transforms/Utils/Predict.h"
 
 namespace bagua {
 
 /// One HTML file. A link's use is a mean over each message's flow; memory is
 /// what of the arenas holds a value that is still to be used.
 std::string timelineOf(const Prediction &prediction,
-                       const BoundedStep &bounded);
+                       const BoundReport &bounded);
 
 } // namespace bagua
 

@@ -10,8 +10,8 @@
 
 #include "bagua/Target/Clusters.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Retarget.h"
-#include "bagua/Transforms/Strategies.h"
+#include "bagua/Transforms/Utils/Retarget.h"
+#include "bagua/Transforms/Utils/Strategies.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -104,7 +104,7 @@ static SmallVector<std::string> splitStrategies(StringRef text) {
   return names;
 }
 
-static LogicalResult runOne(ModuleOp module, const BoundedStep &bounded) {
+static LogicalResult runOne(ModuleOp module, const BoundReport &bounded) {
   Prediction prediction = predict(module, strategyOption);
   if (!prediction.refusal.empty())
     return fail("strategy '" + strategyOption + "': " + prediction.refusal);
@@ -158,7 +158,7 @@ static LogicalResult runSweep(ModuleOp module, ArrayRef<std::string> names) {
   });
 }
 
-static LogicalResult runAll(ModuleOp module, const BoundedStep &bounded,
+static LogicalResult runAll(ModuleOp module, const BoundReport &bounded,
                             ArrayRef<std::string> names) {
   std::vector<Prediction> predictions;
   // Those who wait see a line a second.

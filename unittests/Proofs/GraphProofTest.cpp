@@ -11,6 +11,7 @@
 #include "ProofReport.h"
 
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Dialect/Bagua/GraphProof.h"
 #include "bagua/Dialect/Bagua/Provenance.h"
 
 #include "mlir/IR/Diagnostics.h"

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Dialect/Bagua/GraphProof.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"

@@ -13,7 +13,7 @@
 #include "ScheduleOracle.h"
 
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Strategies.h"
+#include "bagua/Transforms/Utils/Strategies.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"

@@ -4,11 +4,11 @@
 // down element by element, and the order between instructions.
 //
 //===----------------------------------------------------------------------===//
-#include "HalfTypes.h"
+#include "Kernels/HalfTypes.h"
 #include "PlanBuilder.h"
 #include "Reference.h"
+#include "Session/StreamPrograms.h"
 #include "SessionHarness.h"
-#include "StepSchedule.h"
 
 #include "bagua/Support/Parts.h"
 #include "bagua/Support/Peers.h"
@@ -694,7 +694,7 @@ TEST_P(ExecutorTest, StreamsWaitForEachOther) {
 
 TEST(StepScheduleTest, LeavesOutWhatHasNothingToDo) {
   auto plan = makeDdpPlan(4).load();
-  StepSchedule schedule = makeStepSchedule(
+  StreamPrograms schedule = makeStreamPrograms(
       plan->root(), {true, false, true, false}, {true, true, true});
   ASSERT_EQ(schedule.streams[0].size(), 2u);
   // What the concat waited for is now the second reduction's to wait for, in
@@ -719,8 +719,8 @@ TEST(StepScheduleTest, PassesWaitsOnAcrossStreams) {
   for (uint32_t op : {0, 2, 3})
     plan.op(op).constants = {1.0f};
   auto loaded = plan.load();
-  StepSchedule schedule =
-      makeStepSchedule(loaded->root(), {true, false, true, true}, {true});
+  StreamPrograms schedule =
+      makeStreamPrograms(loaded->root(), {true, false, true, true}, {true});
   ASSERT_EQ(schedule.streams[0].size(), 2u);
   EXPECT_TRUE(schedule.streams[0][1].waits.after.empty()); // its own stream
   const Conditions &waits = schedule.streams[1][0].waits;

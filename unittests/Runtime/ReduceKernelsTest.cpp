@@ -4,7 +4,7 @@
 // bit: that each equals the reference is that all are equal.
 //
 //===----------------------------------------------------------------------===//
-#include "ReduceKernels.h"
+#include "Kernels/ReduceKernels.h"
 
 #include "Reference.h"
 

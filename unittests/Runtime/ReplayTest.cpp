@@ -5,11 +5,12 @@
 // runtime thinks of the plan.
 //
 //===----------------------------------------------------------------------===//
-#include "Replay.h"
+#include "bagua/Replay/Replay.h"
+#include "CheckValues.h"
 #include "Gifts.h"
 #include "PlanBuilder.h"
 #include "Reference.h"
-#include "Report.h"
+#include "bagua/Replay/RunReport.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 #include <cstring>
 #include <functional>
 
-namespace bagua::run {
+namespace bagua::replay {
 namespace {
 
 using runtime::test::makeDdpPlan;
@@ -40,7 +41,7 @@ ReplayOptions checkOptions() {
 
 TEST(ReplayTest, ChecksAGoodPlanOnAnyNumberOfRanks) {
   for (int64_t ranks : {1, 2, 3, 4, 8}) {
-    auto result = replay(makeDdpPlan(ranks).load(), checkOptions());
+    auto result = replayPlan(makeDdpPlan(ranks).load(), checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->check->passed) << result->check->failures[0];
     EXPECT_EQ(result->check->tensors, 3);
@@ -52,7 +53,7 @@ TEST(ReplayTest, ChecksAGoodPlanOnAnyNumberOfRanks) {
 TEST(ReplayTest, ChecksEveryType) {
   for (int type = 0; type < kDataTypeCount; ++type) {
     auto plan = makeDdpPlan(4, 1, static_cast<fb::DataType>(type)).load();
-    auto result = replay(plan, checkOptions());
+    auto result = replayPlan(plan, checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->check->passed) << result->check->failures[0];
   }
@@ -76,7 +77,7 @@ TEST(ReplayTest, ChecksAbsentTensors) {
       }
       EXPECT_GT(absent, 4);
       EXPECT_LT(absent, 20);
-      auto result = replay(plan.load(), checkOptions());
+      auto result = replayPlan(plan.load(), checkOptions());
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_TRUE(result->check->passed) << result->check->failures[0];
     }
@@ -90,7 +91,7 @@ TEST(ReplayTest, ChecksEveryKind) {
       plan.op(op).kind = kind;
     for (auto &relation : plan.plan.contract)
       relation->reduce = kind;
-    auto result = replay(plan.load(), checkOptions());
+    auto result = replayPlan(plan.load(), checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->check->passed) << result->check->failures[0];
   }
@@ -99,7 +100,7 @@ TEST(ReplayTest, ChecksEveryKind) {
 TEST(ReplayTest, RunsWithoutAProgram) {
   PlanBuilder plan = makeDdpPlan(4);
   plan.plan.program.clear();
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed);
 }
@@ -110,7 +111,7 @@ TEST(ReplayTest, WaitsOfTheNextStep) {
   plan.plan.program.clear();
   plan.addProgramOp("forward", fb::Phase::Forward, 0, {2, 1, 0}, {});
   plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0, 1, 2});
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
 }
@@ -130,14 +131,14 @@ PlanBuilder makeAllToAllPlan() {
 }
 
 TEST(ReplayTest, ChecksAllToAll) {
-  auto result = replay(makeAllToAllPlan().load(), checkOptions());
+  auto result = replayPlan(makeAllToAllPlan().load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
   EXPECT_EQ(result->check->tensors, 1); // the operand need not come back
 
   PlanBuilder wrong = makeAllToAllPlan();
   wrong.plan.contract[0]->concat_dim = 2;
-  result = replay(wrong.load(), checkOptions());
+  result = replayPlan(wrong.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
 }
@@ -150,7 +151,7 @@ TEST(ReplayTest, ChecksParts) {
   runtime::test::setLayout(plan.tensor(1).layout, {runtime::test::shard({0})});
   plan.addOp(fb::Opcode::ReduceScatter, {plan.whole(0)}, {plan.whole(1)}, {0});
   plan.promise(1, {0}, fb::ReduceKind::Sum, 0);
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
 }
@@ -178,7 +179,7 @@ TEST(ReplayTest, ChecksHierarchiesUpToRounding) {
       if (!isFloat && kind == fb::ReduceKind::Mean)
         continue;
       auto plan = makeTwoLevels(static_cast<fb::DataType>(type), kind).load();
-      auto result = replay(plan, checkOptions());
+      auto result = replayPlan(plan, checkOptions());
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_TRUE(result->check->passed) << result->check->failures[0];
       bool rounds = isFloat && (kind == fb::ReduceKind::Sum ||
@@ -198,14 +199,14 @@ TEST(ReplayTest, RoundingExplainsNoLostLevel) {
       lost.op(spoiled).opcode = fb::Opcode::After;
       lost.op(spoiled).axes = {};
       lost.op(spoiled).inputs = lost.op(spoiled).outputs = {};
-      auto result = replay(lost.load(), checkOptions());
+      auto result = replayPlan(lost.load(), checkOptions());
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_FALSE(result->check->passed)
           << "level " << spoiled << " of type " << type;
       PlanBuilder other =
           makeTwoLevels(static_cast<fb::DataType>(type), fb::ReduceKind::Mean);
       other.op(spoiled).kind = fb::ReduceKind::Sum;
-      result = replay(other.load(), checkOptions());
+      result = replayPlan(other.load(), checkOptions());
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_FALSE(result->check->passed);
     }
@@ -251,7 +252,7 @@ PlanBuilder makeSpoilable() {
 }
 
 TEST(SpoiledPlanTest, UnspoiledItPasses) {
-  auto result = replay(makeSpoilable().load(), checkOptions());
+  auto result = replayPlan(makeSpoilable().load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
 }
@@ -261,7 +262,7 @@ TEST_P(SpoiledPlanTest, FailsTheCheck) {
   GetParam().spoil(plan);
   auto loaded = plan.load();
   ASSERT_NE(loaded, nullptr);
-  auto result = replay(loaded, checkOptions());
+  auto result = replayPlan(loaded, checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
   ASSERT_FALSE(result->check->failures.empty());
@@ -400,7 +401,7 @@ TEST(ReplayTest, ChecksUpdates) {
       plans.back().plan.contract[1]->update->bias_correction = correction;
     }
     for (PlanBuilder &plan : plans) {
-      auto result = replay(plan.load(), checkOptions());
+      auto result = replayPlan(plan.load(), checkOptions());
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_TRUE(result->check->passed) << result->check->failures[0];
       EXPECT_EQ(result->check->maxError, 0);
@@ -412,7 +413,7 @@ TEST(ReplayTest, ChecksUpdates) {
 TEST(ReplayTest, ChecksUpdatesWithoutAProgram) {
   PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam);
   plan.plan.program.clear();
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
 }
@@ -442,12 +443,12 @@ TEST(ReplayTest, ChecksUpdatesOfAnotherType) {
         std::pair{fb::DataType::BFloat16, fb::DataType::Float32},
         std::pair{fb::DataType::Float64, fb::DataType::Float32}}) {
     PlanBuilder plan = makePlan(given, states);
-    auto result = replay(plan.load(), checkOptions());
+    auto result = replayPlan(plan.load(), checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->check->passed) << result->check->failures[0];
     EXPECT_EQ(result->check->tolerance, 0);
     plan.op(2).constants[3] = 0.02f;
-    result = replay(plan.load(), checkOptions());
+    result = replayPlan(plan.load(), checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_FALSE(result->check->passed);
   }
@@ -491,7 +492,7 @@ TEST(ReplayTest, FindsWrongUpdates) {
                           }}}) {
     PlanBuilder plan = makeUpdatePlan(fb::Opcode::Adam, kAdam);
     spoiled.spoil(plan);
-    auto result = replay(plan.load(), checkOptions());
+    auto result = replayPlan(plan.load(), checkOptions());
     ASSERT_TRUE(result.ok()) << result.status();
     ASSERT_FALSE(result->check->passed);
     bool isNamed = false;
@@ -522,7 +523,7 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
   for (auto &tensor : plan.plan.tensors)
     for (uint32_t &user : tensor->users)
       user = user == 1 ? 3 : user;
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->check->passed) << result->check->failures[0];
   EXPECT_GT(result->check->maxError, 0);
@@ -530,7 +531,7 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
   // With a beta2 of 0 a step may be of any size: nothing is claimed.
   plan.op(3).constants[1] = 0;
   plan.plan.contract[1]->update->constants[1] = 0;
-  result = replay(plan.load(), checkOptions());
+  result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
   EXPECT_THAT(result->check->failures,
@@ -541,7 +542,7 @@ TEST(ReplayTest, BoundsUpdatesByNarrowerGradients) {
   plan.op(reduce).opcode = fb::Opcode::After;
   plan.op(reduce).axes = {};
   plan.op(reduce).kind = fb::ReduceKind::Sum;
-  result = replay(plan.load(), checkOptions());
+  result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
 }
@@ -555,7 +556,7 @@ TEST(ReplayTest, ComparesRanksWithEachOther) {
   uint32_t reduce = plan.addOp(fb::Opcode::AllReduce, {g}, {g}, {1});
   plan.op(reduce).kind = fb::ReduceKind::Mean;
   plan.promise(0, {0, 1}, fb::ReduceKind::Mean);
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(
       result->check->failures,
@@ -565,7 +566,7 @@ TEST(ReplayTest, ComparesRanksWithEachOther) {
 TEST(ReplayTest, NamesTheRankThatThrows) {
   ReplayOptions options = checkOptions();
   options.throwOnRank = 2;
-  auto result = replay(makeDdpPlan(4).load(), options);
+  auto result = replayPlan(makeDdpPlan(4).load(), options);
   EXPECT_EQ(result.status().message(), "rank 2 threw: asked to throw");
 }
 
@@ -574,7 +575,7 @@ TEST(ReplayTest, ReportsATensorThatIsNeverGiven) {
   PlanBuilder plan = makeDdpPlan(3);
   plan.plan.program[1]->gives.clear();
   plan.plan.program[3]->waits.clear();
-  auto result = replay(plan.load(), checkOptions());
+  auto result = replayPlan(plan.load(), checkOptions());
   EXPECT_THAT(std::string(result.status().message()),
               HasSubstr("step 0 ended without tensor 'l2.weight.grad', which "
                         "instruction 1 'Concat1'"));
@@ -643,4 +644,4 @@ TEST(CheckValuesTest, DigestSeesEveryBit) {
 }
 
 } // namespace
-} // namespace bagua::run
+} // namespace bagua::replay

@@ -4,9 +4,9 @@
 // what ExecutorTest's plans do not reach.
 //
 //===----------------------------------------------------------------------===//
-#include "UpdateKernels.h"
+#include "Kernels/UpdateKernels.h"
 
-#include "HalfTypes.h"
+#include "Kernels/HalfTypes.h"
 #include "Reference.h"
 
 #include "bagua/Support/Peers.h"

@@ -7,7 +7,7 @@
 #ifndef BAGUA_UNITTESTS_SCHEDULING_RANDOMPLANNING_H
 #define BAGUA_UNITTESTS_SCHEDULING_RANDOMPLANNING_H
 
-#include "bagua/Scheduling/StepPlan.h"
+#include "bagua/Scheduling/CommunicationPlan.h"
 
 #include <random>
 
@@ -51,7 +51,7 @@ public:
       counts[layer] = 1 + below(below(2) ? 100 : 2000000);
     }
     for (bool byRuntime : {false, true}) {
-      StepGraph &graph = byRuntime ? problem.byRuntime : problem.byProgram;
+      OpGraph &graph = byRuntime ? problem.byRuntime : problem.byProgram;
       build(graph, forwardNs, backwardNs, counts, byRuntime);
     }
     double now = 0;
@@ -70,40 +70,40 @@ public:
   }
 
 private:
-  static void build(StepGraph &graph, const std::vector<double> &forwardNs,
+  static void build(OpGraph &graph, const std::vector<double> &forwardNs,
                     const std::vector<double> &backwardNs,
                     const std::vector<int64_t> &counts, bool byRuntime) {
     auto layers = static_cast<int32_t>(forwardNs.size());
-    StepGraphOp compute;
+    GraphOp compute;
     int32_t last = -1;
     for (int32_t layer = 0; layer < layers; ++layer) {
       compute.ns = forwardNs[layer];
-      std::vector<int32_t> operands{StepGraph::state(layer)};
+      std::vector<int32_t> operands{OpGraph::state(layer)};
       if (last >= 0)
         operands.push_back(last);
       last = graph.add(compute, operands);
     }
     compute.ns = 0;
     int32_t loss = graph.add(compute, {last});
-    StepGraphOp reduce;
-    reduce.kind = StepOpKind::Collective;
+    GraphOp reduce;
+    reduce.kind = GraphOpKind::Collective;
     reduce.call = {Collective::AllReduce, 3, 4};
     graph.add(reduce, {loss});
     std::vector<int32_t> reduces(layers);
     for (int32_t layer = layers; layer-- > 0;) {
       compute.ns = backwardNs[layer];
       compute.makesGradient = true;
-      last = graph.add(compute, {last, StepGraph::state(layer)});
+      last = graph.add(compute, {last, OpGraph::state(layer)});
       reduce.call.bytes = 4 * counts[layer];
       reduces[layer] = graph.add(reduce, {last});
     }
     for (int32_t layer = 0; layer < layers; ++layer) {
-      StepGraphOp update;
-      update.kind = byRuntime ? StepOpKind::Update : StepOpKind::Compute;
+      GraphOp update;
+      update.kind = byRuntime ? GraphOpKind::Update : GraphOpKind::Compute;
       update.ns = 5000;
       update.writtenOperand = 1;
       graph.yields.push_back(
-          graph.add(update, {StepGraph::state(layer), reduces[layer]}));
+          graph.add(update, {OpGraph::state(layer), reduces[layer]}));
     }
   }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Simulator.h"
+#include "bagua/Support/StepsInFlight.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/StableHLOImport.h"
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Dialect/Bagua/GraphProof.h"
 #include "bagua/Target/Clusters.h"
 #include "bagua/Target/StepSummary.h"
 

@@ -6,11 +6,11 @@
 #include "ExportedStep.h"
 
 #include "bagua/Target/StableHLOImport.h"
-#include "bagua/Transforms/CommunicationModel.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Retarget.h"
-#include "bagua/Transforms/StepModel.h"
-#include "bagua/Transforms/Strategies.h"
+#include "bagua/Transforms/Utils/CommunicationReader.h"
+#include "bagua/Transforms/Utils/Retarget.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
+#include "bagua/Transforms/Utils/Strategies.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

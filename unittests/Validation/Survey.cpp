@@ -89,9 +89,10 @@ Survey::Survey() : table(readTable()) {
 }
 
 /// Every gradient by itself, in parts of at most `partitionBytes`; 0 is whole.
-static StepPlan planAlone(const CommunicationProblem &problem, FormKind form,
-                          SchedulePolicy policy, int64_t partitionBytes) {
-  StepPlan plan;
+static CommunicationPlan planAlone(const CommunicationProblem &problem,
+                                   FormKind form, SchedulePolicy policy,
+                                   int64_t partitionBytes) {
+  CommunicationPlan plan;
   plan.scheduling.policy = policy;
   for (int32_t member : planOrder(problem.bucketing)) {
     const StepGradient &gradient = problem.gradients[member];
@@ -103,7 +104,7 @@ static StepPlan planAlone(const CommunicationProblem &problem, FormKind form,
   return plan;
 }
 
-static StepPlan planMerged(const CommunicationProblem &problem) {
+static CommunicationPlan planMerged(const CommunicationProblem &problem) {
   for (NamedPlan &preset : presetPlans(problem, /*narrowing=*/1))
     if (preset.name == "mg-wfbp")
       return std::move(preset.plan);
@@ -129,7 +130,7 @@ std::map<std::string, double>
 Survey::predict(const SurveyCell &cell, const Constants &constants) const {
   CommunicationProblem problem = problems.at({cell.model, cell.gpus});
   std::map<std::string, double> result;
-  auto add = [&](const char *method, const StepPlan &plan) {
+  auto add = [&](const char *method, const CommunicationPlan &plan) {
     CollectivePrices prices(problem.cluster);
     double ns = simulatePlan(problem, plan, prices).stepNs;
     result[method] = cell.gpus * modelOf(cell.model).batch / (ns * 1e-9);

@@ -8,7 +8,7 @@
 #ifndef BAGUA_UNITTESTS_VALIDATION_SURVEY_H
 #define BAGUA_UNITTESTS_VALIDATION_SURVEY_H
 
-#include "bagua/Scheduling/StepPlan.h"
+#include "bagua/Scheduling/CommunicationPlan.h"
 
 #include <array>
 #include <map>

@@ -32,40 +32,21 @@
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/SessionOptions.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-
-namespace bagua {
-class TraceWriter;
-}
 
 namespace bagua::runtime {
 
 /// The number of a named tensor in its plan.
 enum class TensorId : uint32_t {};
-
-struct SessionOptions {
-  /// Every wait ends after this with DeadlineExceeded, naming who waits for
-  /// whom; a warning goes to `onWarning` at a tenth of it.
-  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
-  /// Called on some thread of the session. May be empty.
-  std::function<void(const std::string &)> onWarning;
-  /// If set, every instruction, wait and gift is recorded there; outlives the
-  /// session. Recording allocates.
-  TraceWriter *trace = nullptr;
-  /// For tests: arenas begin as NaNs instead of zeros, and finish() fails if
-  /// anything was written right before or after one.
-  bool checksMemory = false;
-};
 
 /// All calls come from one thread, the program's. Errors are absl::Status. One
 /// from a call between beginStep and finish, on any rank, ends the run: every

@@ -8,7 +8,7 @@
 #ifndef BAGUA_SCHEDULING_PLANSEARCH_H
 #define BAGUA_SCHEDULING_PLANSEARCH_H
 
-#include "bagua/Scheduling/StepPlan.h"
+#include "bagua/Scheduling/CommunicationPlan.h"
 
 #include <functional>
 
@@ -16,7 +16,7 @@ namespace bagua {
 
 struct NamedPlan {
   std::string name;
-  StepPlan plan;
+  CommunicationPlan plan;
 };
 
 /// The published strategies, as far as the cluster has what they need. Their
@@ -26,7 +26,8 @@ std::vector<NamedPlan> presetPlans(const CommunicationProblem &problem,
 
 /// Every gradient by itself, as a whole, by one all_reduce: no plan needs less
 /// memory.
-StepPlan leanestPlan(const CommunicationProblem &problem, int64_t narrowing);
+CommunicationPlan leanestPlan(const CommunicationProblem &problem,
+                              int64_t narrowing);
 
 struct PlanSearchOptions {
   /// Simulations at most, and tasks played in them, which is some seconds: the
@@ -44,7 +45,7 @@ struct PlanSearchOptions {
 };
 
 struct PlanSearchResult {
-  StepPlan plan;
+  CommunicationPlan plan;
   double stepNs = 0;
   int64_t evaluations = 0;
   /// A plan and its time, infinite where memory doesn't allow it: what was

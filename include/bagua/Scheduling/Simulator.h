@@ -12,9 +12,6 @@
 
 namespace bagua {
 
-/// As the runtime has it: a step begins when the one two before it has ended.
-inline constexpr int kStepsInFlight = 2;
-
 /// When one task of one step ran.
 struct TaskTimes {
   double startNs = 0;

@@ -1,16 +1,9 @@
 //===- FactAnalysis.cpp - One forward walk over a step --------------------===//
 //
-// Applies the rules of FactRules.cpp to steps and phase tables, and says in
-// words where a proof fails.
+// Applies the rules of a step's ops, and says in words where a proof fails.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
-
-#include "bagua/Dialect/Bagua/Provenance.h"
-
-#include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -120,132 +113,5 @@ LogicalResult FactAnalysis::verifyYield() {
       return diagnostic;
     }
   }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Trainings
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// What is known of each state between the rows of a phase table.
-class TrainingAnalysis {
-public:
-  explicit TrainingAnalysis(TrainingOp training) : training(training) {}
-
-  LogicalResult run();
-
-private:
-  using Agreement = llvm::StringMap<Facts>;
-
-  LogicalResult enter(PhaseOp phase, FactAnalysis &analysis);
-  void leave(PhaseOp phase, FactAnalysis &analysis, Agreement &into);
-
-  TrainingOp training;
-  Agreement known;
-};
-} // namespace
-
-/// A row may declare at most what is known; of a state that no row before it
-/// names, the program's promise is known.
-LogicalResult TrainingAnalysis::enter(PhaseOp phase, FactAnalysis &analysis) {
-  StepOp step = phase.lookupStep();
-  for (unsigned argument : step.getStateArguments()) {
-    ArgumentAttr info = step.getArgument(argument);
-    if (info.getRole() == Role::Residual || info.getRole() == Role::Replica)
-      continue; // they declare nothing
-    Facts declared = analysis.declaredFacts(argument);
-    auto [entry, isNew] =
-        known.try_emplace(info.getName().getValue(), declared);
-    for (unsigned axis = 0; !isNew && axis < declared.size(); ++axis) {
-      Fact proved = entry->second[axis];
-      if (declared[axis] < proved)
-        return phase.emitOpError()
-               << "declares state '" << info.getName().getValue() << "' "
-               << stringifyFact(declared[axis]) << " over axis '"
-               << analysis.getContext().axisNames[axis]
-               << "', but the rows that run before it leave it "
-               << stringifyFact(proved);
-    }
-  }
-  return success();
-}
-
-void TrainingAnalysis::leave(PhaseOp phase, FactAnalysis &analysis,
-                             Agreement &into) {
-  StepOp step = phase.lookupStep();
-  for (auto [value, argument] :
-       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
-    into[step.getArgument(argument).getName().getValue()] =
-        analysis.factsOf(value);
-}
-
-/// Rows that run in turns with others: all but those at the start, and those
-/// with `until` that nothing interrupts. A row of `every` before it does, and a
-/// background row where the step has no collective.
-static SmallVector<PhaseOp> findAlternating(TrainingOp training) {
-  auto rows = training.getBody().front().getOps<PhaseOp>();
-  bool isInterrupted =
-      llvm::any_of(rows, [](PhaseOp row) { return row.isBackground(); });
-  auto communicates = [](PhaseOp row) {
-    return llvm::any_of(row.lookupStep().getBody().front(), [](Operation &op) {
-      auto stepOp = dyn_cast<StepOpInterface>(op);
-      return stepOp && stepOp.getGroupAxes();
-    });
-  };
-  SmallVector<PhaseOp> alternating;
-  bool isAfterEvery = false;
-  for (PhaseOp row : rows) {
-    isAfterEvery |= row.getEveryAttr() != nullptr;
-    bool runsAlone =
-        row.getAtStart() || (row.getUntilAttr() && !isAfterEvery &&
-                             (!isInterrupted || communicates(row)));
-    if (!runsAlone)
-      alternating.push_back(row);
-  }
-  return alternating;
-}
-
-LogicalResult TrainingAnalysis::run() {
-  llvm::MapVector<PhaseOp, std::unique_ptr<FactAnalysis>> alternating;
-  for (PhaseOp phase : findAlternating(training))
-    alternating[phase] = std::make_unique<FactAnalysis>(phase.lookupStep());
-  for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
-    if (alternating.contains(phase))
-      continue;
-    FactAnalysis analysis(phase.lookupStep());
-    if (failed(analysis.run()) || failed(enter(phase, analysis)))
-      return failure();
-    leave(phase, analysis, known);
-  }
-  for (auto &[phase, analysis] : alternating)
-    if (failed(analysis->run()) || failed(enter(phase, *analysis)))
-      return failure();
-  // What one of them leaves, every other meets.
-  for (auto &[phase, analysis] : alternating) {
-    Agreement left;
-    leave(phase, *analysis, left);
-    for (auto &entry : left) {
-      auto [slot, isNew] = known.try_emplace(entry.getKey(), entry.getValue());
-      if (!isNew)
-        slot->second = joinFacts(slot->second, entry.getValue());
-    }
-  }
-  for (auto &[phase, analysis] : alternating)
-    if (failed(enter(phase, *analysis)))
-      return failure();
-  return success();
-}
-
-LogicalResult bagua::verifyGraph(ModuleOp module) {
-  for (auto step : module.getOps<StepOp>()) {
-    FactAnalysis analysis(step);
-    if (failed(analysis.run()) || failed(analysis.verifyYield()) ||
-        failed(verifyProvenance(step, analysis)))
-      return failure();
-  }
-  for (auto training : module.getOps<TrainingOp>())
-    if (failed(TrainingAnalysis(training).run()))
-      return failure();
   return success();
 }

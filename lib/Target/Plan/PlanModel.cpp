@@ -7,8 +7,8 @@
 #include "PlanModel.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
-#include "bagua/Transforms/Names.h"
-#include "bagua/Transforms/Updates.h"
+#include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 // the dialect's own analysis, with gradients taken as reduced.
 //
 //===----------------------------------------------------------------------===//
-#include "StepModel.h"
+#include "ImportedStep.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -13,7 +13,7 @@ using namespace bagua::importer;
 namespace {
 class Agreement {
 public:
-  Agreement(const Graph &graph, StepModel &model)
+  Agreement(const Graph &graph, ImportedStep &model)
       : graph(graph), model(model), masks(graph.values.size(), 0),
         reduced(graph.values.size(), 0) {
     for (const Gradient &gradient : model.gradients)
@@ -27,7 +27,7 @@ private:
   LogicalResult check();
 
   const Graph &graph;
-  StepModel &model;
+  ImportedStep &model;
   /// Axes over which each value differs.
   std::vector<AxisMask> masks;
   /// Of gradients: the axes that the mean will run over.
@@ -94,6 +94,6 @@ LogicalResult Agreement::run() {
 }
 
 LogicalResult bagua::importer::inferAgreement(const Graph &graph,
-                                              StepModel &model) {
+                                              ImportedStep &model) {
   return Agreement(graph, model).run();
 }

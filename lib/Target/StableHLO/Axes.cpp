@@ -12,7 +12,8 @@ using namespace bagua;
 using namespace bagua::importer;
 
 /// Whether the step treats the mesh as one group: nothing tells its axes apart.
-static bool isPurelyDataParallel(const Graph &graph, const StepModel &model) {
+static bool isPurelyDataParallel(const Graph &graph,
+                                 const ImportedStep &model) {
   AxisMask all = graph.mesh.allAxes();
   auto isWhole = [&](AxisMask mask) { return mask == 0 || mask == all; };
   for (const StepArgument &argument : model.arguments)
@@ -37,7 +38,7 @@ static std::string textOf(ClusterOp cluster) {
   return mesh.str();
 }
 
-FailureOr<AxisMap> AxisMap::get(const Graph &graph, const StepModel &model,
+FailureOr<AxisMap> AxisMap::get(const Graph &graph, const ImportedStep &model,
                                 ClusterOp cluster) {
   AxisMap map;
   map.cluster = cluster;

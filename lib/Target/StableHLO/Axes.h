@@ -6,7 +6,7 @@
 #ifndef BAGUA_TARGET_STABLEHLO_AXES_H
 #define BAGUA_TARGET_STABLEHLO_AXES_H
 
-#include "StepModel.h"
+#include "ImportedStep.h"
 
 namespace bagua::importer {
 
@@ -17,7 +17,7 @@ public:
   /// needs axes of equal sizes, each one axis of the cluster or neighbouring
   /// ones.
   static mlir::FailureOr<AxisMap>
-  get(const Graph &graph, const StepModel &model, ClusterOp cluster);
+  get(const Graph &graph, const ImportedStep &model, ClusterOp cluster);
 
   AxesAttr axesOf(AxisMask mask) const;
   /// Ranks that differ in these axes alone.

@@ -24,7 +24,7 @@ using namespace bagua::importer;
 namespace {
 class Emitter {
 public:
-  Emitter(MLIRContext *context, const Graph &graph, const StepModel &model,
+  Emitter(MLIRContext *context, const Graph &graph, const ImportedStep &model,
           const StableHLOImportOptions &options)
       : graph(graph), model(model), options(options), builder(context),
         values(graph.values.size()), types(graph.values.size()),
@@ -52,7 +52,7 @@ private:
   FloatAttr floatAttr(float value) { return builder.getF32FloatAttr(value); }
 
   const Graph &graph;
-  const StepModel &model;
+  const ImportedStep &model;
   const StableHLOImportOptions &options;
   OpBuilder builder;
   std::optional<AxisMap> axes;
@@ -336,7 +336,7 @@ OwningOpRef<ModuleOp> Emitter::run() {
 
 OwningOpRef<ModuleOp>
 bagua::importer::emitStep(MLIRContext *context, const Graph &graph,
-                          const StepModel &model,
+                          const ImportedStep &model,
                           const StableHLOImportOptions &options) {
   return Emitter(context, graph, model, options).run();
 }

@@ -6,7 +6,7 @@
 #ifndef BAGUA_TARGET_STABLEHLO_EMIT_H
 #define BAGUA_TARGET_STABLEHLO_EMIT_H
 
-#include "StepModel.h"
+#include "ImportedStep.h"
 
 #include "bagua/Target/StableHLOImport.h"
 
@@ -17,8 +17,8 @@ namespace bagua::importer {
 
 /// The verified module; null after an error.
 mlir::OwningOpRef<mlir::ModuleOp>
-emitStep(mlir::MLIRContext *context, const Graph &graph, const StepModel &model,
-         const StableHLOImportOptions &options);
+emitStep(mlir::MLIRContext *context, const Graph &graph,
+         const ImportedStep &model, const StableHLOImportOptions &options);
 
 } // namespace bagua::importer
 

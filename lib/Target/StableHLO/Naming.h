@@ -6,7 +6,7 @@
 #ifndef BAGUA_TARGET_STABLEHLO_NAMING_H
 #define BAGUA_TARGET_STABLEHLO_NAMING_H
 
-#include "StepModel.h"
+#include "ImportedStep.h"
 
 namespace bagua::importer {
 

@@ -26,7 +26,7 @@ static std::vector<bool> leadingTo(const Graph &graph,
 }
 
 std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
-                                                    const StepModel &model) {
+                                                    const ImportedStep &model) {
   std::vector<ValueId> gradients, batch, losses;
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);

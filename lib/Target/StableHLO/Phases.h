@@ -6,7 +6,7 @@
 #ifndef BAGUA_TARGET_STABLEHLO_PHASES_H
 #define BAGUA_TARGET_STABLEHLO_PHASES_H
 
-#include "StepModel.h"
+#include "ImportedStep.h"
 
 namespace bagua::importer {
 
@@ -15,7 +15,8 @@ namespace bagua::importer {
 /// depends on the batch and leads to no gradient. Backward: all else that leads
 /// to a gradient. A step that returns no loss has no such mark; there the
 /// exporter's scopes decide.
-std::vector<PhaseKind> inferPhases(const Graph &graph, const StepModel &model);
+std::vector<PhaseKind> inferPhases(const Graph &graph,
+                                   const ImportedStep &model);
 
 } // namespace bagua::importer
 

@@ -9,9 +9,9 @@
 #include "Collectives.h"
 #include "Emit.h"
 #include "Flatten.h"
+#include "ImportedStep.h"
 #include "Reader.h"
 #include "Rewrites.h"
-#include "StepModel.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -39,7 +39,7 @@ bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
     mapping = *parsed;
   }
   FailureOr<Graph> graph = flatten(*module);
-  StepModel model;
+  ImportedStep model;
   if (failed(graph) || failed(findState(*graph, mapping, model)))
     return nullptr;
   foldReshapeRoundTrips(*graph);

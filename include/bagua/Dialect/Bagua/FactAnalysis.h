@@ -41,10 +41,6 @@ private:
   llvm::DenseMap<mlir::Value, Facts> facts;
 };
 
-/// All checks for a step (facts, yield, provenance); then, for a training, that
-/// no row starts from more agreement than the rows before it have proved.
-llvm::LogicalResult verifyGraph(mlir::ModuleOp module);
-
 } // namespace bagua
 
 #endif // BAGUA_DIALECT_BAGUA_FACTANALYSIS_H

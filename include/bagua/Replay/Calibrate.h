@@ -1,0 +1,28 @@
+//===- Calibrate.h - What collectives take on this machine ----------------===//
+//
+// Measured times as a bagua.cluster, for bagua-sim and the passes to plan by.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_REPLAY_CALIBRATE_H
+#define BAGUA_REPLAY_CALIBRATE_H
+
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <string>
+
+namespace bagua::replay {
+
+/// Times float32 collectives of in-process ranks in sessions, from 1 KiB to 64
+/// MiB in powers of 4: steps of messages of all sizes, on memory that has left
+/// the caches since its last use, beside programs that sleep and wake up as
+/// between the ops of a training step. The text is a cluster of one axis,
+/// `rank`, whose table they are; its latency and rate are the most that no
+/// measured time contradicts. It takes seconds. Errors: less than 2 ranks, and
+/// those of the collectives.
+absl::StatusOr<std::string> calibrate(int ranks,
+                                      std::chrono::nanoseconds timeout);
+
+} // namespace bagua::replay
+
+#endif // BAGUA_REPLAY_CALIBRATE_H

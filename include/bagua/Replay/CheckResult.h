@@ -1,0 +1,30 @@
+//===- CheckResult.h - What a check of a run has found --------------------===//
+//
+// Of one rank or of all of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_REPLAY_CHECKRESULT_H
+#define BAGUA_REPLAY_CHECKRESULT_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bagua::replay {
+
+struct CheckResult {
+  bool passed = true;
+  double maxError = 0;
+  /// The largest that any tensor was allowed; 0: every bit.
+  double tolerance = 0;
+  /// Tensors in the contract, or given and not in it.
+  int64_t tensors = 0;
+  /// What went wrong, at most a few.
+  std::vector<std::string> failures;
+
+  void fail(double error, const std::string &what);
+};
+
+} // namespace bagua::replay
+
+#endif // BAGUA_REPLAY_CHECKRESULT_H

@@ -1,0 +1,58 @@
+//===- Replay.h - Runs a plan on threads ----------------------------------===//
+//
+// One thread a rank runs the plan's program section: waits, synthetic compute
+// (it sleeps), gifts. Communication is the session's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_REPLAY_REPLAY_H
+#define BAGUA_REPLAY_REPLAY_H
+
+#include "bagua/Replay/CheckResult.h"
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Support/TraceWriter.h"
+
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bagua::replay {
+
+using runtime::Plan;
+
+inline constexpr int64_t kCheckedSteps = 3;
+
+struct ReplayOptions {
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  bool check = false;
+  int64_t steps = 10;
+  double timeScale = 1;
+  int64_t throwOnRank = -1;
+  TraceWriter *trace = nullptr;
+};
+
+/// Of the timed steps, which follow one step (or the checked ones) of warm-up.
+struct ReplayResult {
+  /// By step: the longest of all ranks.
+  std::vector<int64_t> stepNs;
+  /// By step: what the program's threads were blocked in wait, mean of ranks.
+  std::vector<int64_t> exposedNs;
+  /// Of the rank that sends most, in one step.
+  int64_t bytesSent = 0;
+  /// Of the runtime's memory on the rank that allocates most.
+  int64_t arenaBytes = 0;
+  std::optional<CheckResult> check;
+};
+
+/// Runs all ranks of the plan in this process. The error is the first one of
+/// any rank; an exception on a rank becomes one that names the rank.
+absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
+                                        const ReplayOptions &options);
+
+} // namespace bagua::replay
+
+#endif // BAGUA_REPLAY_REPLAY_H

@@ -1,0 +1,53 @@
+//===- LaunchScheduling.h - Streams and launch order of a step ------------===//
+//
+// Tells apart by data flow what is the program's main compute, what
+// communication that waits for, what the runtime does beside it, and what comes
+// after; and orders it by a policy.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_LAUNCHSCHEDULING_H
+#define BAGUA_SCHEDULING_LAUNCHSCHEDULING_H
+
+#include "bagua/Scheduling/OpGraph.h"
+
+#include <optional>
+#include <string_view>
+
+namespace bagua {
+
+enum class SchedulePolicy {
+  /// All communication after backward (Valiant, CACM 1990).
+  Bsp,
+  /// Each message as soon as its operands are there (Poseidon, Zhang et al.,
+  /// ATC 2017).
+  Wfbp,
+  /// What the next forward needs first overtakes the rest (P3, Jayarajan et
+  /// al., SysML 2019; ByteScheduler, Peng et al., SOSP 2019).
+  Priority,
+  /// As wfbp, but gathers and pulls after all of that, in the order of the next
+  /// forward (DeAR, Zhang et al., ICDCS 2023).
+  Decoupled,
+};
+
+std::optional<SchedulePolicy> parsePolicy(std::string_view name);
+std::string policyName(SchedulePolicy policy);
+/// `bsp, wfbp, ...`: for messages.
+std::string_view policyNames();
+
+struct SchedulingOptions {
+  SchedulePolicy policy = SchedulePolicy::Wfbp;
+  /// With Priority: bytes that may be in flight at once; 0 is one message.
+  int64_t creditBytes = 0;
+};
+
+/// O(ops + operands) but for sorting; Priority plays the queue with the
+/// simulator. Streams are `compute`, `comm`, `push`, `pull`, `update`,
+/// `activation` as far as they are used, and `comm.1`, ... for what a queue has
+/// in flight beside its first message.
+LaunchSchedule scheduleStep(const OpGraph &step,
+                            const SchedulingOptions &options,
+                            CollectivePrices &prices);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_LAUNCHSCHEDULING_H

@@ -1,0 +1,121 @@
+//===- OpGraph.h - One step's ops as index arrays -------------------------===//
+//
+// What scheduling needs to know of a step: which ops the program runs and which
+// the runtime, what each waits for, what it costs, and which state it reads and
+// leaves behind. Passes read a step into it; a search makes one from a plan of
+// the communication alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_OPGRAPH_H
+#define BAGUA_SCHEDULING_OPGRAPH_H
+
+#include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/TaskGraph.h"
+
+#include <map>
+#include <tuple>
+
+namespace bagua {
+
+enum class GraphOpKind : uint8_t {
+  /// The program runs it; the runtime all others.
+  Compute,
+  Collective,
+  /// An optimizer's update, in place of the state that it updates.
+  Update,
+  /// What moves or converts a rank's own elements.
+  Local,
+};
+
+struct GraphOp {
+  GraphOpKind kind = GraphOpKind::Compute;
+  /// One of its results is a gradient.
+  bool makesGradient = false;
+  /// Of all but collectives.
+  double ns = 0;
+  /// Of collectives.
+  CollectiveCall call = {};
+  /// The operand that is written to memory in the end, as an index into the
+  /// op's operands: the gradient of an update. Before it stand the states that
+  /// the update overwrites.
+  int32_t writtenOperand = 0;
+};
+
+/// Ops in a topological order; operands are ops or states. A state is whatever
+/// the step finds when it begins, its batch included.
+class OpGraph {
+public:
+  /// An operand: an op's number, or a state's.
+  static int32_t state(int32_t number) { return ~number; }
+  static bool isState(int32_t operand) { return operand < 0; }
+  static int32_t stateOf(int32_t operand) { return ~operand; }
+
+  /// Appends an op; returns its number.
+  int32_t add(const GraphOp &op, const std::vector<int32_t> &operands);
+
+  int32_t size() const { return static_cast<int32_t>(ops.size()); }
+  const GraphOp &operator[](int32_t op) const { return ops[op]; }
+  const int32_t *operandsBegin(int32_t op) const {
+    return operands.data() + firstOperand[op];
+  }
+  const int32_t *operandsEnd(int32_t op) const {
+    return operands.data() + firstOperand[op + 1];
+  }
+
+  /// By state: the op whose result is its next value; -1 where the step leaves
+  /// it alone.
+  std::vector<int32_t> yields;
+
+private:
+  std::vector<GraphOp> ops;
+  std::vector<int32_t> operands;
+  std::vector<int32_t> firstOperand = {0};
+};
+
+/// Prices, each computed once.
+class CollectivePrices {
+public:
+  explicit CollectivePrices(const ClusterModel &cluster) : cluster(cluster) {}
+
+  const CollectiveCost &of(const CollectiveCall &call);
+  const ClusterModel &getCluster() const { return cluster; }
+
+private:
+  const ClusterModel &cluster;
+  std::map<std::tuple<Collective, AxisSet, int64_t, AxisSet, int64_t>,
+           CollectiveCost>
+      known;
+};
+
+/// Who runs when: of each op its stream, and the order in which ops are
+/// launched.
+struct LaunchSchedule {
+  struct Stream {
+    std::string name;
+    bool isProgram;
+  };
+  std::vector<Stream> streams;
+  /// By op.
+  std::vector<int32_t> streamOf;
+  std::vector<int32_t> order;
+  /// What an op waits for besides its operands.
+  struct Delay {
+    int32_t op;
+    std::vector<int32_t> after;
+  };
+  std::vector<Delay> delays;
+};
+
+/// What the simulator plays: tasks in launch order, so task `i` is op
+/// `schedule.order[i]`.
+struct PricedTasks {
+  TaskGraph graph;
+  /// What a worker sends in a step.
+  double bytesSent = 0;
+};
+PricedTasks tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
+                    CollectivePrices &prices);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_OPGRAPH_H

@@ -1,0 +1,25 @@
+//===- BoundReader.h - What a step leaves to decide -----------------------===//
+//
+// From the IR to the problem of the lower bound.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_BOUNDREADER_H
+#define BAGUA_TRANSFORMS_UTILS_BOUNDREADER_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Scheduling/LowerBound.h"
+
+namespace bagua {
+
+/// What a graph-level step leaves to decide, after bagua-relax: its compute and
+/// its gradients' all_reduces.
+struct NamedBoundProblem {
+  BoundProblem problem;
+  /// The params of `problem.gradients`.
+  std::vector<mlir::StringAttr> params;
+};
+llvm::FailureOr<NamedBoundProblem> readBound(StepOp step);
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_BOUNDREADER_H

@@ -1,0 +1,36 @@
+//===- OpGraphReader.h - Steps as index arrays ----------------------------===//
+//
+// From the IR to what the simulator plays.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_OPGRAPHREADER_H
+#define BAGUA_TRANSFORMS_UTILS_OPGRAPHREADER_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Scheduling/OpGraph.h"
+
+namespace bagua {
+
+/// A step at any level, op by op in block order; states are the arguments. What
+/// placement has made free costs nothing. Emits an error for what can't be
+/// priced: an encoded value.
+llvm::FailureOr<OpGraph> readGraph(StepOp step, const ClusterModel &model);
+
+/// A scheduled step and the op of each of its tasks.
+struct ScheduledTasks {
+  TaskGraph graph;
+  std::vector<mlir::Operation *> ops;
+  /// What a worker sends in a step.
+  double bytesSent = 0;
+  /// Of the runtime's arenas.
+  int64_t arenaBytes = 0;
+};
+
+/// Tasks in block order; waits are operands, also from the previous step. Emits
+/// an error for a step that isn't scheduled, and for what readGraph refuses.
+llvm::FailureOr<ScheduledTasks> readTasks(StepOp step,
+                                          const ClusterModel &model);
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_OPGRAPHREADER_H

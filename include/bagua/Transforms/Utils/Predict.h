@@ -1,0 +1,56 @@
+//===- Predict.h - What a strategy would reach ----------------------------===//
+//
+// Compiles a step by a strategy and simulates what comes out. The module that
+// was given stays as it is.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_PREDICT_H
+#define BAGUA_TRANSFORMS_UTILS_PREDICT_H
+
+#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Transforms/Utils/BoundReader.h"
+#include "bagua/Transforms/Utils/OpGraphReader.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace bagua {
+
+struct Prediction {
+  /// As it was given: NAME or NAME{option=value ...}.
+  std::string strategy;
+  /// Why there is no prediction; the rest is empty then.
+  std::string refusal;
+
+  double stepNs = 0;
+  double computeNs = 0;
+  double exposedNs = 0;
+  double bytesSent = 0;
+  int64_t peakBytes = 0;
+  /// `compute`, or the link that is busiest.
+  std::string bindingResource;
+  double bindingUtilisation = 0;
+
+  /// The scheduled step, its tasks, and how they ran.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  ScheduledTasks tasks;
+  Simulation simulation;
+  ClusterModel cluster;
+};
+
+/// The module's only step. A strategy that refuses it, and one that isn't
+/// there, is a prediction with a refusal; nothing is emitted.
+Prediction predict(mlir::ModuleOp module, llvm::StringRef strategy);
+
+/// What no lossless strategy can beat on the module's only step. Emits errors.
+struct BoundReport {
+  NamedBoundProblem step;
+  LowerBound bound;
+  /// `compute`, `links along node`, `cycle of 'conv1'`.
+  std::string binding;
+};
+llvm::FailureOr<BoundReport> bound(mlir::ModuleOp module);
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_PREDICT_H

@@ -1,0 +1,49 @@
+//===- Report.h - What the passes decided ---------------------------------===//
+//
+// A list of decisions, written by passes and read by people and scripts: which
+// gradients share a bucket, how many bytes the buckets take. Debian's LLVM is
+// built without pass statistics; these would say less anyway.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_REPORT_H
+#define BAGUA_TRANSFORMS_UTILS_REPORT_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace bagua {
+
+class Report {
+public:
+  /// Adds what a pass decided about a step or a module. Passes run on several
+  /// steps at once.
+  void add(mlir::Operation *op, llvm::StringRef pass,
+           llvm::json::Object decisions);
+
+  /// `{"decisions": [{"step": ..., "pass": ..., ...}]}`, a line each: those of
+  /// modules first, without a step; then step by step, by name, and for each in
+  /// the order in which the passes ran.
+  void print(llvm::raw_ostream &os) const;
+
+private:
+  std::mutex mutex;
+  /// JSON texts by the step's name; a module's is empty.
+  std::map<std::string, std::vector<std::string>> decisions;
+};
+
+/// Has the passes of every context that is made with the registry write to the
+/// report, which outlives them.
+void attachReport(mlir::DialectRegistry &registry, Report &report);
+
+/// Where a pass reports; null where nobody asked.
+Report *getReport(mlir::MLIRContext *context);
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_REPORT_H

@@ -1,0 +1,23 @@
+//===- Retarget.h - A step on another cluster -----------------------------===//
+//
+// Plans for machines other than those a step was imported for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_RETARGET_H
+#define BAGUA_TRANSFORMS_UTILS_RETARGET_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace bagua {
+
+/// Replaces the cluster of all steps of a module. A step that treats the ranks
+/// as one group runs on any cluster; another needs axes of the same names and
+/// sizes. Emits an error that says both. Durations by the roofline of another
+/// device are dropped.
+llvm::LogicalResult retarget(mlir::ModuleOp module, ClusterOp cluster);
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_RETARGET_H

@@ -1,0 +1,29 @@
+//===- StepQueries.h - What passes ask of a step --------------------------===//
+//
+// Questions of which no pass should have an answer of its own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_STEPQUERIES_H
+#define BAGUA_TRANSFORMS_UTILS_STEPQUERIES_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace bagua {
+
+/// Emits an error where there is none or another.
+llvm::FailureOr<StepOp> getOnlyStep(mlir::ModuleOp module);
+
+/// What is yielded for a state; null for other arguments. O(arguments).
+mlir::Value nextValueOf(StepOp step, mlir::BlockArgument argument);
+
+/// Where a value of a step lies; null before it has a place.
+PlaceAttr getPlace(mlir::Value value);
+
+/// Bytes of whole tensors that an op reads and writes.
+int64_t trafficOf(mlir::Operation *op);
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_STEPQUERIES_H

@@ -1,0 +1,270 @@
+//===- Calibrate.cpp - What collectives take on this machine --------------===//
+//
+// A plan of messages of all sizes is replayed, whose program sleeps and wakes
+// up as a training step's does: on few cores that delays messages.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Replay/Calibrate.h"
+
+#include "bagua/Replay/Replay.h"
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/Parts.h"
+#include "bagua/Support/TraceWriter.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+namespace bagua::replay {
+namespace {
+
+namespace fb = runtime::fb;
+
+constexpr int64_t kLeastBytes = 1024;
+/// How many messages of kLeastBytes, four times as many, and so on a step has:
+/// small and large ones as gradients are, and more bytes than caches hold.
+constexpr std::array<int, 9> kCounts = {32, 32, 32, 32, 32, 16, 4, 2, 1};
+constexpr int64_t kSteps = 11;
+/// Of sessions, each with the messages in another order: in one, threads may be
+/// badly placed, or a large message all beside compute. Their mean counts.
+constexpr int kRounds = 5;
+/// Compute before a message is given and after it is taken back, as shares of
+/// what the message takes: communication is behind from the first message on,
+/// and goes on beside either.
+constexpr double kGradientShare = 0.5, kUpdateShare = 0.01;
+/// At most, of one op.
+constexpr int64_t kOpNs = 100'000;
+
+struct Kind {
+  const char *name;
+  fb::Opcode opcode;
+  /// How the result, or the operand, is distributed.
+  bool hasPart;
+  bool isPartTheResult;
+  fb::LayoutKind layout;
+};
+/// By name, which is the order in the table's text.
+constexpr std::array<Kind, 5> kKinds = {
+    {{"all_gather", fb::Opcode::AllGather, true, false, fb::LayoutKind::Shard},
+     {"all_reduce", fb::Opcode::AllReduce, false, false, {}},
+     {"broadcast", fb::Opcode::Broadcast, true, false, fb::LayoutKind::Root},
+     {"reduce", fb::Opcode::Reduce, true, true, fb::LayoutKind::Root},
+     {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
+      fb::LayoutKind::Shard}}};
+
+/// Bytes that cross a rank's link at least, per byte of the tensor.
+double trafficOf(const Kind &kind, int ranks) {
+  double part = (ranks - 1.0) / ranks;
+  if (kind.opcode == fb::Opcode::AllReduce)
+    return 2 * part;
+  return kind.layout == fb::LayoutKind::Root ? 1 : part;
+}
+
+/// By size, from kLeastBytes on.
+using Times = std::array<int64_t, kCounts.size()>;
+
+int64_t bytesOf(size_t size) { return kLeastBytes << (2 * size); }
+
+/// The sizes of a step's messages, mixed: a small one takes longer after a
+/// large one, during which threads go to sleep, than after another small one.
+std::vector<size_t> makeSizes(int round) {
+  std::vector<size_t> sizes;
+  for (size_t size = 0; size < kCounts.size(); ++size)
+    sizes.insert(sizes.end(), kCounts[size], size);
+  std::shuffle(sizes.begin(), sizes.end(), std::mt19937(round));
+  return sizes;
+}
+
+/// A step of messages of these sizes, which take about so long. The program
+/// computes and gives each one, then takes each one back and updates.
+absl::StatusOr<std::shared_ptr<const Plan>>
+makePlan(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
+         const Times &estimates) {
+  fb::PlanT plan;
+  plan.name = "calibrate";
+  plan.streams = {"comm"};
+  plan.cluster = std::make_unique<fb::ClusterT>();
+  plan.cluster->axes.push_back(std::make_unique<fb::AxisT>());
+  plan.cluster->axes[0]->name = "rank";
+  plan.cluster->axes[0]->size = ranks;
+  plan.arenas.push_back(std::make_unique<fb::ArenaT>());
+  fb::ArenaT &arena = *plan.arenas[0];
+  arena.name = "parts";
+  auto addValue = [&](int64_t tensor, int64_t count) {
+    plan.values.push_back(std::make_unique<fb::ValueT>());
+    fb::ValueT &value = *plan.values.back();
+    value.count = count;
+    value.tensor = static_cast<int32_t>(tensor);
+    if (tensor < 0) {
+      value.arena = 0;
+      value.offset = arena.bytes;
+      int64_t part =
+          kind.layout == fb::LayoutKind::Root ? count : partSize(count, ranks);
+      arena.bytes += (part * int64_t{sizeof(float)} + 63) / 64 * 64;
+      value.layout.push_back(std::make_unique<fb::LayoutEntryT>());
+      value.layout[0]->kind = kind.layout;
+      value.layout[0]->axes = {0};
+    }
+    return static_cast<uint32_t>(plan.values.size() - 1);
+  };
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    int64_t count = bytesOf(sizes[i]) / int64_t{sizeof(float)};
+    plan.tensors.push_back(std::make_unique<fb::TensorT>());
+    fb::TensorT &tensor = *plan.tensors.back();
+    tensor.role = fb::Role::Value;
+    tensor.name = absl::StrCat("message", i);
+    tensor.shape = {count};
+    tensor.given_by_program = true;
+    tensor.users = {i};
+    uint32_t whole = addValue(i, count);
+    uint32_t part = kind.hasPart ? addValue(-1, count) : whole;
+    plan.instructions.push_back(std::make_unique<fb::InstructionT>());
+    fb::InstructionT &op = *plan.instructions.back();
+    op.name = absl::StrCat(kind.name, i);
+    op.opcode = kind.opcode;
+    op.inputs = {kind.isPartTheResult ? whole : part};
+    op.outputs = {kind.isPartTheResult ? part : whole};
+    op.axes = {0};
+    op.ready = {i};
+  }
+  auto addProgramOp = [&](const char *name, int64_t costNs) {
+    plan.program.push_back(std::make_unique<fb::ProgramOpT>());
+    plan.program.back()->name = name;
+    plan.program.back()->cost_ns = costNs;
+  };
+  auto share = [&](double share, uint32_t i) {
+    return std::llround(share * static_cast<double>(estimates[sizes[i]]));
+  };
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    int64_t leftNs = share(kGradientShare, i);
+    for (; leftNs > kOpNs; leftNs -= kOpNs)
+      addProgramOp("compute", kOpNs);
+    addProgramOp("compute", leftNs);
+    plan.program.back()->gives = {i};
+  }
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    addProgramOp("update", share(kUpdateShare, i));
+    plan.program.back()->waits = {i};
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceDefaults(true);
+  return Plan::fromBytes(
+      runtime::finishPlan(builder, fb::Plan::Pack(builder, &plan)));
+}
+
+int64_t medianOf(std::vector<int64_t> times) {
+  auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// What messages of a size take in a step of a replay, the mean of them: the
+/// median of all steps but the first. A message takes from its gift, or the end
+/// of the one before it, to its own end.
+Times timesOf(const std::vector<TraceWriter::Event> &events,
+              const std::vector<size_t> &sizes) {
+  std::vector<int64_t> gifts, ends;
+  for (const TraceWriter::Event &event : events) {
+    if (event.process != 0)
+      continue;
+    if (event.thread != 0)
+      ends.push_back(event.startNs + event.durationNs);
+    else if (absl::StartsWith(event.name, "give "))
+      gifts.push_back(event.startNs);
+  }
+  std::array<std::vector<int64_t>, kCounts.size()> samples;
+  for (size_t step = 1; step <= kSteps; ++step) {
+    Times sums = {};
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      size_t at = step * sizes.size() + i;
+      sums[sizes[i]] += ends[at] - std::max(ends[at - 1], gifts[at]);
+    }
+    for (size_t size = 0; size < sums.size(); ++size)
+      samples[size].push_back(sums[size] / kCounts[size]);
+  }
+  Times times;
+  for (size_t size = 0; size < times.size(); ++size)
+    times[size] = medianOf(samples[size]);
+  return times;
+}
+
+absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
+                              const Times &estimates,
+                              std::chrono::nanoseconds timeout) {
+  std::vector<size_t> sizes = makeSizes(round);
+  auto plan = makePlan(kind, ranks, sizes, estimates);
+  if (!plan.ok())
+    return plan.status();
+  TraceWriter trace;
+  ReplayOptions options;
+  options.timeout = timeout;
+  options.steps = kSteps;
+  options.trace = &trace;
+  auto result = replayPlan(*plan, options);
+  if (!result.ok())
+    return result.status();
+  return timesOf(trace.sortedEvents(), sizes);
+}
+
+std::string print(const std::array<Times, kKinds.size()> &tables, int ranks) {
+  // No time may be shorter than a latency and the traffic at the rate: the
+  // lower bound goes by these two.
+  int64_t least = INT64_MAX;
+  for (const Times &times : tables)
+    least = std::min(least, *std::min_element(times.begin(), times.end()));
+  int64_t latencyNs = least / 2;
+  double rate = 1;
+  std::vector<std::string> entries;
+  for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+    std::vector<int64_t> numbers;
+    for (size_t size = 0; size < kCounts.size(); ++size) {
+      int64_t bytes = bytesOf(size), ns = tables[kind][size];
+      numbers.push_back(bytes);
+      numbers.push_back(ns);
+      rate = std::max(rate, trafficOf(kKinds[kind], ranks) *
+                                static_cast<double>(bytes) * 1e9 /
+                                static_cast<double>(ns - latencyNs));
+    }
+    entries.push_back(absl::StrCat("    ", kKinds[kind].name, " = array<i64: ",
+                                   absl::StrJoin(numbers, ", "), ">"));
+  }
+  return absl::StrCat(
+      "// In-process ranks of one machine, measured by bagua-run --calibrate.\n"
+      "bagua.cluster @calibrated axes [#bagua.axis<\"rank\", size = ",
+      ranks, ", latency_ns = ", latencyNs,
+      ", bytes_per_s = ", std::llround(std::ceil(rate)), ", table = {\n",
+      absl::StrJoin(entries, ",\n"), "}>]\n");
+}
+
+} // namespace
+
+absl::StatusOr<std::string> calibrate(int ranks,
+                                      std::chrono::nanoseconds timeout) {
+  if (ranks < 2)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--calibrate needs --ranks of at least 2, found ", ranks));
+  // Round 0, without compute, says how much compute the others are to have. In
+  // turns, so that what changes meanwhile changes the times of all kinds.
+  std::array<Times, kKinds.size()> estimates = {}, tables = {};
+  for (int round = 0; round <= kRounds; ++round)
+    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+      auto times =
+          measure(kKinds[kind], ranks, round, estimates[kind], timeout);
+      if (!times.ok())
+        return times.status();
+      if (round == 0)
+        estimates[kind] = *times;
+      else
+        for (size_t size = 0; size < times->size(); ++size)
+          tables[kind][size] += (*times)[size] / kRounds;
+    }
+  return print(tables, ranks);
+}
+
+} // namespace bagua::replay

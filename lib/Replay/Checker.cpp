@@ -1,0 +1,366 @@
+//===- Checker.cpp - Checks numbers against a plan's contract -------------===//
+//
+// Expected values are computed piece by piece and never kept.
+//
+//===----------------------------------------------------------------------===//
+#include "Checker.h"
+
+#include "Gifts.h"
+#include "Tolerance.h"
+#include "UpdatedStates.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace bagua::replay {
+namespace {
+
+namespace fb = runtime::fb;
+
+constexpr int64_t kPiece = 16384;
+constexpr size_t kMaxFailures = 8;
+
+const fb::Tensor &tensorAt(const Plan &plan, uint32_t tensor) {
+  return *plan.root().tensors()->Get(tensor);
+}
+
+DataType typeOf(const fb::Tensor &tensor) {
+  return static_cast<DataType>(tensor.type());
+}
+
+int64_t elementsOf(const fb::Tensor &tensor) {
+  int64_t count = 1;
+  if (tensor.shape())
+    for (int64_t size : *tensor.shape())
+      count *= size;
+  return count;
+}
+
+std::vector<int64_t> axesOf(const fb::Relation &relation) {
+  std::vector<int64_t> axes;
+  if (relation.axes())
+    axes.assign(relation.axes()->begin(), relation.axes()->end());
+  return axes;
+}
+
+bool isUpdated(const fb::Relation &relation) {
+  return relation.relation() == fb::RelationKind::Updated;
+}
+
+/// Whether all ranks of a group hold equal bits of a tensor that the relation
+/// speaks of: whole tensors.
+bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
+                    uint32_t tensor) {
+  auto *layout = tensorAt(plan, tensor).layout();
+  return relation.relation() != fb::RelationKind::AllToAll &&
+         (!layout || layout->size() == 0);
+}
+
+} // namespace
+
+void CheckResult::fail(double error, const std::string &what) {
+  passed = false;
+  maxError = std::max(maxError, error);
+  if (failures.size() < kMaxFailures)
+    failures.push_back(what);
+}
+
+int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
+  const fb::Tensor &tensor = tensorAt(plan, number);
+  return runtime::localCount(elementsOf(tensor),
+                             runtime::readLayout(tensor.layout()),
+                             plan.cluster(), rank);
+}
+
+RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
+    : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
+      relationOf(filled.size(), -1), updatesOf(filled.size()),
+      isWaitedFor(filled.size(), false), lastChecked(filled.size(), -1),
+      checkedSteps(filled.size(), 0) {
+  const auto &contract = *plan.root().contract();
+  for (uint32_t i = 0; i < contract.size(); ++i) {
+    const fb::Relation &relation = *contract.Get(i);
+    relationOf[relation.tensor()] = i;
+    if (!isUpdated(relation))
+      continue;
+    updatesOf[relation.of()].push_back(i);
+    for (uint32_t state : *relation.update()->states())
+      relationOf[state] = i;
+  }
+  if (plan.root().program())
+    for (const fb::ProgramOp *op : *plan.root().program())
+      if (op->waits())
+        for (uint32_t tensor : *op->waits())
+          isWaitedFor[tensor] = true;
+}
+
+/// An update's own relation says more.
+bool RankChecker::isLeftToUpdates(const fb::Relation &relation) const {
+  if (isWaitedFor[relation.tensor()])
+    return false;
+  auto &updates = updatesOf[relation.of()];
+  return std::any_of(updates.begin(), updates.end(), [&](uint32_t number) {
+    const fb::Relation &update = *plan.root().contract()->Get(number);
+    return update.reduce() == relation.reduce() &&
+           axesOf(update) == axesOf(relation);
+  });
+}
+
+ElementRange RankChecker::rangeOf(uint32_t number) const {
+  const fb::Tensor &tensor = tensorAt(plan, number);
+  return runtime::workerRange(elementsOf(tensor),
+                              runtime::readLayout(tensor.layout()),
+                              plan.cluster(), rank);
+}
+
+bool RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
+  filled[tensor] = step;
+  if (isAbsent(plan, tensor, rank, step))
+    return false;
+  generateValues(typeOf(tensorAt(plan, tensor)),
+                 giftKey(plan, tensor, rank, step), 0,
+                 localElements(plan, tensor, rank), data);
+  return true;
+}
+
+void RankChecker::check(uint32_t tensor, const std::byte *data) {
+  int64_t relation = relationOf[tensor];
+  uint32_t of =
+      relation < 0 ? tensor : plan.root().contract()->Get(relation)->of();
+  int64_t step = filled[of];
+  if (step <= lastChecked[tensor])
+    return; // the program looks at it again
+  lastChecked[tensor] = step;
+  ++checkedSteps[tensor];
+  if (relation < 0)
+    checkUnchanged(tensor, step, data);
+  else
+    checkRelation(static_cast<uint32_t>(relation), step, data);
+}
+
+std::vector<uint32_t> RankChecker::updatedStates() const {
+  std::vector<uint32_t> states;
+  if (plan.cluster().isWorker(rank))
+    for (const fb::Relation *relation : *plan.root().contract())
+      if (isUpdated(*relation))
+        states.insert(states.end(), relation->update()->states()->begin(),
+                      relation->update()->states()->end());
+  return states;
+}
+
+/// Which of an update's states a tensor is.
+static size_t placeAmong(const fb::Update &update, uint32_t tensor) {
+  return std::find(update.states()->begin(), update.states()->end(), tensor) -
+         update.states()->begin();
+}
+
+void RankChecker::fillState(uint32_t tensor, std::byte *data) {
+  const auto &contract = *plan.root().contract();
+  const fb::Update &update = *contract.Get(relationOf[tensor])->update();
+  ElementRange range = rangeOf(tensor);
+  generateState(plan, update, placeAmong(update, tensor), range.begin,
+                range.size(), data);
+}
+
+void RankChecker::checkState(uint32_t tensor, int64_t updates,
+                             const std::byte *data) {
+  if (updates <= lastChecked[tensor])
+    return; // the program looks at it again
+  lastChecked[tensor] = updates;
+  const fb::Relation &relation =
+      *plan.root().contract()->Get(relationOf[tensor]);
+  ElementRange range = rangeOf(tensor);
+  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
+  if (isEqualInGroup(plan, relation, tensor)) {
+    digests[{tensor, updates}] = digest(
+        data, range.size() * dataTypeBytes(typeOf(tensorAt(plan, tensor))));
+    if (group[0] != rank)
+      return;
+  }
+  size_t state = placeAmong(*relation.update(), tensor);
+  double tolerance = updatedTolerance(plan, relation, updates, state,
+                                      toleranceOf(plan, relation));
+  if (!std::isfinite(tolerance))
+    return found.fail(
+        0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
+                           "explains any value, so it can't be checked",
+                           tensorAt(plan, tensor).name()->str(), rank));
+  compare(tensor, updates, range.size(), tolerance, data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            expectUpdated(plan, relation, group, updates, state,
+                          range.begin + begin, count, output);
+          });
+}
+
+/// `expect(begin, count, output)` writes what elements must be.
+template <typename Expect>
+void RankChecker::compare(uint32_t number, int64_t step, int64_t count,
+                          double tolerance, const std::byte *data,
+                          Expect expect) {
+  const fb::Tensor &tensor = tensorAt(plan, number);
+  DataType type = typeOf(tensor);
+  int64_t bytes = dataTypeBytes(type);
+  std::vector<std::byte> expected(kPiece * bytes);
+  std::string example;
+  Comparison result;
+  result.tolerance = tolerance;
+  for (int64_t begin = 0; begin < count; begin += kPiece) {
+    int64_t size = std::min(kPiece, count - begin);
+    expect(begin, size, expected.data());
+    compareValues(type, expected.data(), data + begin * bytes, begin, size,
+                  result);
+    if (result.firstDifference >= begin && example.empty()) {
+      int64_t at = result.firstDifference;
+      example = absl::StrFormat(
+          "tensor '%s' on rank %d in step %d: element %d is %.9g, the contract "
+          "says %.9g",
+          tensor.name()->str(), rank, step, at, valueAt(type, data, at),
+          valueAt(type, expected.data(), at - begin));
+    }
+  }
+  found.tolerance = std::max(found.tolerance, tolerance);
+  found.maxError = std::max(found.maxError, result.maxError);
+  if (result.firstDifference >= 0)
+    found.fail(result.maxError, example);
+}
+
+void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
+                                 const std::byte *data) {
+  compare(tensor, step, localElements(plan, tensor, rank), 0, data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            generateValues(typeOf(tensorAt(plan, tensor)),
+                           giftKey(plan, tensor, rank, step), begin, count,
+                           output);
+          });
+}
+
+void RankChecker::checkRelation(uint32_t number, int64_t step,
+                                const std::byte *data) {
+  const fb::Relation &relation = *plan.root().contract()->Get(number);
+  bool isEqual = isEqualInGroup(plan, relation, relation.tensor());
+  if (isEqual)
+    digests[{relation.tensor(), step}] = digest(
+        data, localElements(plan, relation.tensor(), rank) *
+                  dataTypeBytes(typeOf(tensorAt(plan, relation.tensor()))));
+  if (relation.relation() == fb::RelationKind::AllToAll)
+    checkAllToAll(relation, step, data);
+  else if (!isEqual ||
+           plan.topology().positionInGroup(rank, axesOf(relation)) == 0)
+    checkReduced(relation, step, data);
+}
+
+void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
+                               const std::byte *data) {
+  const fb::Tensor &tensor = tensorAt(plan, relation.tensor());
+  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
+  std::vector<uint64_t> keys;
+  keys.reserve(group.size());
+  for (int64_t member : group)
+    keys.push_back(giftKey(plan, relation.of(), member, step));
+  ElementRange range = rangeOf(relation.tensor());
+  compare(relation.tensor(), step, range.size(), toleranceOf(plan, relation),
+          data, [&](int64_t begin, int64_t count, std::byte *output) {
+            expectReduced(typeOf(tensor),
+                          static_cast<ReduceKind>(relation.reduce()), keys,
+                          range.begin + begin, count, output);
+          });
+}
+
+/// Follows each element of the result back to the rank and place it came from.
+void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
+                                const std::byte *data) {
+  const fb::Tensor &of = tensorAt(plan, relation.of());
+  std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
+  auto size = static_cast<int64_t>(group.size());
+  int64_t position = plan.topology().positionInGroup(rank, axesOf(relation));
+  std::vector<uint64_t> keys;
+  keys.reserve(group.size());
+  for (int64_t member : group)
+    keys.push_back(giftKey(plan, relation.of(), member, step));
+  // A block has the operand's shape with the split dimension cut. Runs of
+  // `splitInner` elements are together in the operand, of `concatInner` in the
+  // result.
+  int64_t splitInner = 1, concatInner = 1;
+  for (uint32_t i = 0; i < of.shape()->size(); ++i) {
+    int64_t dimension = of.shape()->Get(i);
+    if (i == relation.split_dim())
+      dimension /= size;
+    splitInner *= i >= relation.split_dim() ? dimension : 1;
+    concatInner *= i >= relation.concat_dim() ? dimension : 1;
+  }
+  DataType type = typeOf(of);
+  int64_t bytes = dataTypeBytes(type);
+  compare(
+      relation.tensor(), step, elementsOf(of), 0, data,
+      [&](int64_t begin, int64_t count, std::byte *output) {
+        for (int64_t i = begin; i < begin + count;) {
+          int64_t run = i / concatInner;
+          int64_t inRun = i % concatInner;
+          int64_t member = run % size;
+          int64_t inBlock = run / size * concatInner + inRun;
+          int64_t inSplit = inBlock % splitInner;
+          int64_t source =
+              (inBlock / splitInner * size + position) * splitInner + inSplit;
+          int64_t length = std::min(
+              {concatInner - inRun, splitInner - inSplit, begin + count - i});
+          generateValues(type, keys[member], source, length,
+                         output + (i - begin) * bytes);
+          i += length;
+        }
+      });
+}
+
+CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
+                        int64_t steps) {
+  CheckResult result;
+  for (const RankChecker &rank : ranks) {
+    result.passed &= rank.found.passed;
+    result.maxError = std::max(result.maxError, rank.found.maxError);
+    result.tolerance = std::max(result.tolerance, rank.found.tolerance);
+    for (const std::string &failure : rank.found.failures)
+      result.fail(0, failure);
+  }
+  for (const RankChecker &rank : ranks)
+    for (auto &[place, found] : rank.digests) {
+      const fb::Relation &relation =
+          *plan.root().contract()->Get(rank.relationOf[place.first]);
+      int64_t first = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
+      auto other = ranks[first].digests.find(place);
+      if (other != ranks[first].digests.end() && other->second != found)
+        result.fail(
+            0, absl::StrFormat("tensor '%s' in step %d: rank %d has other bits "
+                               "than rank %d",
+                               tensorAt(plan, place.first).name()->str(),
+                               place.second, rank.rank, first));
+    }
+
+  // What the contract names, and what the program gives without any relation.
+  // What a relation only reads need not come back: its result is checked.
+  std::set<uint32_t> expected, read;
+  for (const fb::Relation *relation : *plan.root().contract()) {
+    if (!isUpdated(*relation) && !ranks[0].isLeftToUpdates(*relation))
+      expected.insert(relation->tensor());
+    read.insert(relation->of());
+  }
+  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
+    if (tensorAt(plan, i).given_by_program() && !read.count(i))
+      expected.insert(i);
+  result.tensors =
+      static_cast<int64_t>(expected.size() + ranks[0].updatedStates().size());
+  for (const RankChecker &rank : ranks)
+    for (uint32_t tensor : expected)
+      if (plan.cluster().isWorker(rank.rank) &&
+          rank.checkedSteps[tensor] != steps)
+        result.fail(0, absl::StrFormat(
+                           "tensor '%s' on rank %d was given back in %d of %d "
+                           "steps",
+                           tensorAt(plan, tensor).name()->str(), rank.rank,
+                           rank.checkedSteps[tensor], steps));
+  return result;
+}
+
+} // namespace bagua::replay

@@ -1,0 +1,26 @@
+//===- Gifts.h - What ranks give in checked steps -------------------------===//
+//
+// Every rank knows what every other gave: a function of plan, rank and step.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_REPLAY_GIFTS_H
+#define BAGUA_LIB_REPLAY_GIFTS_H
+
+#include "bagua/Runtime/Plan.h"
+
+#include <cstdint>
+
+namespace bagua::replay {
+
+/// Whether a rank leaves an optional tensor out: about one in three.
+bool isAbsent(const runtime::Plan &plan, uint32_t tensor, int64_t rank,
+              int64_t step);
+
+/// The values (CheckValues.h) that it gives otherwise, kZeros if it does not.
+/// Inputs are equal on all ranks.
+uint64_t giftKey(const runtime::Plan &plan, uint32_t tensor, int64_t rank,
+                 int64_t step);
+
+} // namespace bagua::replay
+
+#endif // BAGUA_LIB_REPLAY_GIFTS_H

@@ -1,0 +1,462 @@
+//===- Replay.cpp - Runs a plan on threads --------------------------------===//
+//
+// What each rank's thread does, and how their results and errors come together.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Replay/Replay.h"
+
+#include "Checker.h"
+
+#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Session.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace bagua::replay {
+namespace {
+
+namespace fb = runtime::fb;
+using runtime::TensorId;
+
+/// Each is a thread, and one more for each stream.
+constexpr int64_t kMaxRanks = 1024;
+
+/// Memory of a tensor with guard zones that nobody may write to. Pages that
+/// nobody touches cost nothing.
+class GuardedBuffer {
+public:
+  explicit GuardedBuffer(size_t bytes) : size(bytes) {
+    void *pages = mmap(nullptr, total(), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+      throw std::bad_alloc();
+    base = static_cast<std::byte *>(pages);
+    std::memset(base, kGuard, kGuardBytes);
+    std::memset(data() + size, kGuard, kGuardBytes);
+  }
+  GuardedBuffer(GuardedBuffer &&other) noexcept
+      : base(std::exchange(other.base, nullptr)), size(other.size) {}
+  GuardedBuffer &operator=(GuardedBuffer &&) = delete;
+  ~GuardedBuffer() {
+    if (base)
+      munmap(base, total());
+  }
+
+  std::byte *data() const { return base + kGuardBytes; }
+  bool isIntact() const {
+    auto isGuard = [](std::byte byte) { return byte == std::byte{kGuard}; };
+    return std::all_of(base, base + kGuardBytes, isGuard) &&
+           std::all_of(data() + size, data() + size + kGuardBytes, isGuard);
+  }
+
+private:
+  static constexpr size_t kGuardBytes = 4096;
+  static constexpr unsigned char kGuard = 0x5a;
+  size_t total() const { return size + 2 * kGuardBytes; }
+
+  std::byte *base;
+  size_t size;
+};
+
+/// One rank: its session, its memory, its measurements.
+class Rank {
+public:
+  Rank(std::shared_ptr<const Plan> loaded, const ReplayOptions &replayOptions,
+       int rank)
+      : plan(std::move(loaded)), options(replayOptions), number(rank),
+        checker(*plan, rank), isPending(plan->root().tensors()->size(), false),
+        isUpdated(isPending.size(), false) {
+    for (uint32_t state : checker.updatedStates())
+      isUpdated[state] = true;
+    for (uint32_t i = 0; i < isPending.size(); ++i)
+      if (isArgument(i))
+        arguments.push_back(i);
+  }
+
+  absl::Status run(std::unique_ptr<runtime::World> world);
+
+  std::vector<int64_t> stepNs;
+  std::vector<int64_t> exposedNs;
+  int64_t bytesSent = 0;
+  int64_t arenaBytes = 0;
+  RankChecker &check() { return checker; }
+
+private:
+  absl::Status bindAll();
+  absl::Status runSteps(int64_t count, bool checks);
+  absl::Status runStep(int64_t step, bool checks);
+  absl::Status runProgramOp(const fb::ProgramOp &op, int64_t step, bool checks);
+  absl::Status runWithoutProgram(int64_t step, bool checks);
+  absl::Status give(uint32_t tensor, int64_t step, bool checks);
+  absl::Status wait(uint32_t tensor, bool checks);
+  absl::Status drain(bool checks);
+  void compute(const fb::ProgramOp &op);
+  bool isHere(uint32_t tensor) const;
+  bool isArgument(uint32_t tensor) const;
+  bool isUsedByRuntime(uint32_t tensor) const;
+  std::byte *dataOf(uint32_t tensor) const {
+    return static_cast<std::byte *>(*session->address(TensorId(tensor)));
+  }
+  const fb::Tensor &tensorAt(uint32_t tensor) const {
+    return *plan->root().tensors()->Get(tensor);
+  }
+
+  std::shared_ptr<const Plan> plan;
+  const ReplayOptions &options;
+  const int number;
+  RankChecker checker;
+  /// Outlive the session, whose threads write to them.
+  std::vector<GuardedBuffer> buffers;
+  std::unique_ptr<runtime::Session> session;
+  /// By tensor: given and not taken back.
+  std::vector<bool> isPending;
+  /// By tensor: whether it is state that the contract has an update for.
+  std::vector<bool> isUpdated;
+  /// What the program has from a step's start.
+  std::vector<uint32_t> arguments;
+  int64_t stepCount = 0;
+  int64_t blockedNs = 0;
+  /// A wait that takes longer than a call has blocked.
+  static constexpr int64_t kBlockedNs = 5000;
+  /// When the virtual device ends what it was given so far.
+  int64_t deviceNs = 0;
+};
+
+/// Dedicated servers have inputs and what lies on servers, and no program.
+bool Rank::isHere(uint32_t tensor) const {
+  return plan->cluster().isWorker(number) ||
+         tensorAt(tensor).role() == fb::Role::Input ||
+         isOnServers(runtime::readLayout(tensorAt(tensor).layout()));
+}
+
+bool Rank::isArgument(uint32_t tensor) const {
+  fb::Role role = tensorAt(tensor).role();
+  return tensorAt(tensor).given_by_program() &&
+         (role == fb::Role::Batch || role == fb::Role::Input);
+}
+
+/// Arguments, and gradients of updates that the contract doesn't know.
+bool Rank::isUsedByRuntime(uint32_t tensor) const {
+  if (isArgument(tensor))
+    return true;
+  if (checker.hasUpdate(tensor) || !tensorAt(tensor).users() ||
+      tensorAt(tensor).role() != fb::Role::Gradient)
+    return false;
+  for (uint32_t user : *tensorAt(tensor).users()) {
+    fb::Opcode opcode = plan->root().instructions()->Get(user)->opcode();
+    if (opcode == fb::Opcode::Sgd || opcode == fb::Opcode::Adam ||
+        opcode == fb::Opcode::AdamApply)
+      return true;
+  }
+  return false;
+}
+
+/// Memory for what instructions touch, the program gives or the contract names.
+absl::Status Rank::bindAll() {
+  std::vector<bool> isNeeded = isUpdated;
+  for (const fb::Relation *relation : *plan->root().contract())
+    isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
+  for (uint32_t i = 0; i < isNeeded.size(); ++i) {
+    const fb::Tensor &tensor = tensorAt(i);
+    bool isUsed = tensor.users() && tensor.users()->size() > 0;
+    if (tensor.arena() >= 0 ||
+        !(isNeeded[i] || isUsed || tensor.given_by_program()))
+      continue;
+    int64_t bytes = session->localBytes(TensorId(i));
+    buffers.emplace_back(bytes);
+    if (options.check) // NaNs, or wrong values
+      std::memset(buffers.back().data(), 0xff, bytes);
+    absl::Status status =
+        session->bind(TensorId(i), buffers.back().data(), bytes);
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rank::give(uint32_t tensor, int64_t step, bool checks) {
+  if (!isHere(tensor))
+    return absl::OkStatus();
+  // What the program never takes back it may not write to while it is in use.
+  if (isPending[tensor])
+    if (absl::Status status = session->wait(TensorId(tensor)); !status.ok())
+      return status;
+  isPending[tensor] = true;
+  if (checks && !checker.fill(tensor, step, dataOf(tensor)))
+    return session->markAbsent(TensorId(tensor));
+  return session->markReady(TensorId(tensor));
+}
+
+absl::Status Rank::wait(uint32_t tensor, bool checks) {
+  if (!isHere(tensor))
+    return absl::OkStatus();
+  int64_t begin = TraceWriter::nowNs();
+  absl::Status status = session->wait(TensorId(tensor));
+  int64_t end = TraceWriter::nowNs();
+  blockedNs += end - begin;
+  if (end - begin > kBlockedNs)
+    deviceNs = std::max(deviceNs, end);
+  if (!status.ok())
+    return status;
+  auto data = session->address(TensorId(tensor));
+  if (checks && data.ok() && isUpdated[tensor]) {
+    checker.checkState(tensor, session->step(),
+                       static_cast<std::byte *>(*data));
+    return absl::OkStatus();
+  }
+  bool isResult = isPending[tensor] || !tensorAt(tensor).given_by_program();
+  isPending[tensor] = false;
+  if (checks && isResult && data.ok())
+    checker.check(tensor, static_cast<std::byte *>(*data));
+  return absl::OkStatus();
+}
+
+/// Sleeps to the op's end on a virtual device. What sleeping takes too long is
+/// not added up; a wait that blocks moves the device's clock on, for it would
+/// have idled.
+void Rank::compute(const fb::ProgramOp &op) {
+  auto ns = static_cast<int64_t>(static_cast<double>(op.cost_ns()) *
+                                 options.timeScale);
+  if (ns == 0)
+    return;
+  int64_t begin = TraceWriter::nowNs();
+  deviceNs += ns;
+  if (deviceNs > begin)
+    std::this_thread::sleep_for(std::chrono::nanoseconds(deviceNs - begin));
+  if (options.trace)
+    options.trace->add({op.name()->str(),
+                        number,
+                        0,
+                        begin,
+                        TraceWriter::nowNs() - begin,
+                        {{"cost_ns", op.cost_ns()}}});
+}
+
+absl::Status Rank::runProgramOp(const fb::ProgramOp &op, int64_t step,
+                                bool checks) {
+  if (op.waits())
+    for (uint32_t tensor : *op.waits())
+      if (absl::Status status = wait(tensor, checks); !status.ok())
+        return status;
+  compute(op);
+  if (op.gives())
+    for (uint32_t tensor : *op.gives())
+      if (absl::Status status = give(tensor, step, checks); !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
+/// Everything is given at once, then everything taken back.
+absl::Status Rank::runWithoutProgram(int64_t step, bool checks) {
+  for (uint32_t i = 0; i < isPending.size(); ++i)
+    if (tensorAt(i).given_by_program())
+      if (absl::Status status = give(i, step, checks); !status.ok())
+        return status;
+  for (uint32_t i = 0; i < isPending.size(); ++i)
+    if (tensorAt(i).given_by_program())
+      if (absl::Status status = wait(i, checks); !status.ok())
+        return status;
+  // States are looked at after the last step: here they are being updated.
+  for (const fb::Relation *relation : *plan->root().contract())
+    if (relation->relation() != fb::RelationKind::Updated)
+      if (absl::Status status = wait(relation->tensor(), checks); !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
+absl::Status Rank::runStep(int64_t step, bool checks) {
+  blockedNs = 0;
+  int64_t begin = TraceWriter::nowNs();
+  if (absl::Status status = session->beginStep(); !status.ok())
+    return status;
+  int64_t end = TraceWriter::nowNs();
+  blockedNs += end - begin;
+  // Filling and checking take time on no device.
+  if (checks || deviceNs == 0 || end - begin > kBlockedNs)
+    deviceNs = std::max(deviceNs, end);
+  if (number == options.throwOnRank && step > 0)
+    throw std::runtime_error("asked to throw");
+  const auto *program = plan->root().program();
+  if (!program || program->size() == 0) {
+    if (absl::Status status = runWithoutProgram(step, checks); !status.ok())
+      return status;
+  } else if (plan->cluster().isWorker(number)) {
+    for (uint32_t argument : arguments)
+      if (absl::Status status = give(argument, step, checks); !status.ok())
+        return status;
+    for (const fb::ProgramOp *op : *program)
+      if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
+        return status;
+    // What only the runtime uses is nobody's to take back; a check does.
+    for (uint32_t i = 0; checks && i < isPending.size(); ++i)
+      if (isPending[i] && !checker.isTakenBack(i) && isUsedByRuntime(i))
+        if (absl::Status status = wait(i, checks); !status.ok())
+          return status;
+  } else {
+    for (uint32_t i = 0; i < isPending.size(); ++i)
+      if (tensorAt(i).given_by_program())
+        if (absl::Status status = give(i, step, checks); !status.ok())
+          return status;
+    for (uint32_t i = 0; i < isPending.size(); ++i)
+      if (absl::Status status = wait(i, checks); !status.ok())
+        return status;
+  }
+  return session->endStep();
+}
+
+/// Takes back what the program would take back in the next step.
+absl::Status Rank::drain(bool checks) {
+  for (uint32_t i = 0; i < isPending.size(); ++i)
+    if (isPending[i] && checker.isTakenBack(i))
+      if (absl::Status status = wait(i, checks); !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
+absl::Status Rank::runSteps(int64_t count, bool checks) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t begin = TraceWriter::nowNs();
+    if (absl::Status status = runStep(stepCount++, checks); !status.ok())
+      return status;
+    if (i + 1 == count) {
+      // The last step pays for what its successors would have waited for.
+      absl::Status status = drain(checks);
+      if (status.ok())
+        status = session->finish();
+      if (!status.ok())
+        return status;
+    }
+    stepNs.push_back(TraceWriter::nowNs() - begin);
+    exposedNs.push_back(blockedNs);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
+  struct EndOfSession {
+    std::unique_ptr<runtime::Session> &session;
+    ~EndOfSession() { session.reset(); }
+  } endOfSession{session};
+  runtime::SessionOptions sessionOptions;
+  sessionOptions.timeout = options.timeout;
+  sessionOptions.trace = options.trace;
+  sessionOptions.checksMemory = options.check;
+  sessionOptions.onWarning = [](const std::string &text) {
+    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
+  };
+  auto created = runtime::Session::create(plan, std::move(world),
+                                          std::move(sessionOptions));
+  if (!created.ok())
+    return created.status();
+  session = *std::move(created);
+  absl::Status status = bindAll();
+  if (status.ok())
+    status = session->start();
+  if (!status.ok())
+    return status;
+  std::vector<uint32_t> states;
+  if (options.check)
+    states = checker.updatedStates();
+  for (uint32_t state : states)
+    checker.fillState(state, dataOf(state));
+  status = runSteps(options.check ? kCheckedSteps : 1, options.check);
+  if (!status.ok())
+    return status;
+  for (uint32_t state : states)
+    checker.checkState(state, kCheckedSteps, dataOf(state));
+  int64_t before = session->bytesSent();
+  stepNs.clear();
+  exposedNs.clear();
+  status = runSteps(options.steps, /*checks=*/false);
+  if (!status.ok())
+    return status;
+  bytesSent = (session->bytesSent() - before) / options.steps;
+  arenaBytes = session->arenaBytes();
+  session.reset();
+  for (const GuardedBuffer &buffer : buffers)
+    if (!buffer.isIntact())
+      return absl::InternalError(absl::StrCat(
+          "rank ", number, ": bytes round a bound tensor were overwritten"));
+  return absl::OkStatus();
+}
+
+/// Runs a rank to its end, whatever happens. Without its session, which ends
+/// then, the other ranks go on no longer.
+absl::Status runGuarded(Rank &rank, std::unique_ptr<runtime::World> world,
+                        int number) {
+  try {
+    return rank.run(std::move(world));
+  } catch (const std::exception &exception) {
+    return absl::UnknownError(
+        absl::StrCat("rank ", number, " threw: ", exception.what()));
+  } catch (...) {
+    return absl::UnknownError(absl::StrCat("rank ", number, " threw"));
+  }
+}
+
+} // namespace
+
+absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
+                                        const ReplayOptions &options) {
+  if (plan->topology().ranks() > kMaxRanks)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the plan is for ", plan->topology().ranks(),
+                     " ranks, one process runs at most ", kMaxRanks));
+  auto size = static_cast<int>(plan->topology().ranks());
+  auto worlds = runtime::createInProcessWorlds(size, options.timeout);
+  std::vector<std::unique_ptr<Rank>> ranks;
+  ranks.reserve(size);
+  for (int i = 0; i < size; ++i)
+    ranks.push_back(std::make_unique<Rank>(plan, options, i));
+  std::vector<absl::Status> statuses(size);
+  std::vector<std::thread> threads;
+  threads.reserve(size);
+  for (int i = 0; i < size; ++i)
+    threads.emplace_back([&, i] {
+      statuses[i] = runGuarded(*ranks[i], std::move(worlds[i]), i);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const absl::Status &status : statuses)
+    if (absl::IsUnknown(status)) // what the others report is its consequence
+      return status;
+  for (const absl::Status &status : statuses)
+    if (!status.ok())
+      return status;
+
+  ReplayResult result;
+  for (int64_t step = 0; step < options.steps; ++step) {
+    int64_t longest = 0, blocked = 0;
+    for (auto &rank : ranks) {
+      longest = std::max(longest, rank->stepNs[step]);
+      blocked += rank->exposedNs[step];
+    }
+    result.stepNs.push_back(longest);
+    result.exposedNs.push_back(blocked / size);
+  }
+  for (auto &rank : ranks) {
+    result.bytesSent = std::max(result.bytesSent, rank->bytesSent);
+    result.arenaBytes = std::max(result.arenaBytes, rank->arenaBytes);
+  }
+  if (options.check) {
+    std::vector<RankChecker> checkers;
+    checkers.reserve(ranks.size());
+    for (auto &rank : ranks)
+      checkers.push_back(std::move(rank->check()));
+    result.check = mergeChecks(*plan, checkers, kCheckedSteps);
+  }
+  return result;
+}
+
+} // namespace bagua::replay

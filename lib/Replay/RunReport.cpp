@@ -1,0 +1,197 @@
+//===- RunReport.cpp - What bagua-run prints ------------------------------===//
+//
+// Counts come from the plan, times from the run.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Replay/RunReport.h"
+
+#include "Checker.h"
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/DataType.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace bagua::replay {
+namespace {
+
+namespace fb = runtime::fb;
+
+struct Spread {
+  int64_t median;
+  int64_t min;
+  int64_t max;
+};
+
+Spread spreadOf(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  int64_t median = values.size() % 2
+                       ? values[middle]
+                       : (values[middle - 1] + values[middle]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+struct Totals {
+  int64_t tensors = 0;
+  int64_t tensorBytes = 0;
+  int64_t collectives = 0;
+  int64_t instructions = 0;
+  int64_t communicationNs = 0;
+  int64_t computeNs = 0;
+};
+
+Totals totalsOf(const Plan &plan, const ReplayOptions &options) {
+  Totals totals;
+  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i) {
+    const fb::Tensor &tensor = *plan.root().tensors()->Get(i);
+    if (!tensor.given_by_program())
+      continue;
+    ++totals.tensors;
+    totals.tensorBytes += localElements(plan, i, 0) *
+                          dataTypeBytes(static_cast<DataType>(tensor.type()));
+  }
+  for (const fb::Instruction *op : *plan.root().instructions()) {
+    ++totals.instructions;
+    totals.collectives += op->axes() && op->axes()->size() > 0;
+    totals.communicationNs += op->cost_ns();
+  }
+  if (plan.root().program())
+    for (const fb::ProgramOp *op : *plan.root().program())
+      totals.computeNs += static_cast<int64_t>(
+          static_cast<double>(op->cost_ns()) * options.timeScale);
+  return totals;
+}
+
+std::string bytesToString(int64_t bytes) {
+  if (bytes < 1024)
+    return absl::StrCat(bytes, " B");
+  double value = static_cast<double>(bytes);
+  const char *unit = "";
+  for (const char *next : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < 1024)
+      break;
+    value /= 1024;
+    unit = next;
+  }
+  return absl::StrFormat("%.1f %s", value, unit);
+}
+
+std::string timeToString(int64_t ns) {
+  if (ns < 1000000)
+    return absl::StrFormat("%.1f us", ns * 1e-3);
+  return absl::StrFormat("%.2f ms", ns * 1e-6);
+}
+
+std::string shapeOf(const Plan &plan) {
+  std::vector<std::string> axes;
+  for (const fb::Axis *axis : *plan.root().cluster()->axes())
+    axes.push_back(absl::StrCat(axis->name()->str(), "=", axis->size()));
+  std::string text =
+      absl::StrCat(plan.topology().ranks(), " (", absl::StrJoin(axes, ", "));
+  if (plan.topology().servers() > 0)
+    absl::StrAppend(&text, ", ", plan.topology().servers(), " servers");
+  return text + "), threads of this process";
+}
+
+void appendCheck(std::string &out, const CheckResult &check) {
+  if (check.passed) {
+    absl::StrAppendFormat(&out, "check          passed: %d tensors, %d steps, ",
+                          check.tensors, kCheckedSteps);
+    if (check.tolerance == 0)
+      absl::StrAppend(&out, "every bit as the contract says\n");
+    else
+      absl::StrAppendFormat(&out,
+                            "as the contract says up to rounding (%.2g off, "
+                            "at most %.2g explained)\n",
+                            check.maxError, check.tolerance);
+    return;
+  }
+  absl::StrAppendFormat(
+      &out, "check          FAILED: %d tensors, %d steps, largest error %g\n",
+      check.tensors, kCheckedSteps, check.maxError);
+  for (const std::string &failure : check.failures)
+    absl::StrAppend(&out, "               ", failure, "\n");
+}
+
+} // namespace
+
+std::string reportText(const Plan &plan, const ReplayOptions &options,
+                       const ReplayResult &result) {
+  Totals totals = totalsOf(plan, options);
+  Spread step = spreadOf(result.stepNs);
+  std::string out;
+  absl::StrAppendFormat(&out, "plan           %s", plan.root().name()->str());
+  if (plan.root().strategy())
+    absl::StrAppendFormat(&out, ", strategy %s", plan.root().strategy()->str());
+  absl::StrAppendFormat(&out, "\nranks          %s\n", shapeOf(plan));
+  absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
+                        totals.tensors, bytesToString(totals.tensorBytes));
+  absl::StrAppendFormat(&out,
+                        "buckets        %d collectives, %d instructions\n",
+                        totals.collectives, totals.instructions);
+  absl::StrAppendFormat(&out, "bytes sent     %s a rank and step\n",
+                        bytesToString(result.bytesSent));
+  absl::StrAppendFormat(&out, "memory         %s of the runtime's a rank\n",
+                        bytesToString(result.arenaBytes));
+  absl::StrAppendFormat(
+      &out, "step time      %s median, %s min, %s max of %d steps\n",
+      timeToString(step.median), timeToString(step.min), timeToString(step.max),
+      result.stepNs.size());
+  if (totals.computeNs > 0)
+    absl::StrAppendFormat(&out, "  compute      %s (synthetic: slept)\n",
+                          timeToString(totals.computeNs));
+  absl::StrAppendFormat(&out,
+                        "  exposed      %s of communication that compute "
+                        "waited for (median)\n",
+                        timeToString(spreadOf(result.exposedNs).median));
+  if (totals.communicationNs > 0)
+    absl::StrAppendFormat(&out,
+                          "  predicted    %s of communication on the plan's "
+                          "cluster\n",
+                          timeToString(totals.communicationNs));
+  if (result.check)
+    appendCheck(out, *result.check);
+  return out;
+}
+
+std::string reportJson(const Plan &plan, const ReplayOptions &options,
+                       const ReplayResult &result) {
+  using Json = nlohmann::ordered_json;
+  Totals totals = totalsOf(plan, options);
+  Spread step = spreadOf(result.stepNs);
+  Json json = {
+      {"plan", plan.root().name()->str()},
+      {"strategy", plan.root().strategy() ? plan.root().strategy()->str() : ""},
+      {"ranks", plan.topology().ranks()},
+      {"communicator", "in-process"},
+      {"tensors", totals.tensors},
+      {"tensor_bytes", totals.tensorBytes},
+      {"instructions", totals.instructions},
+      {"collectives", totals.collectives},
+      {"bytes_sent", result.bytesSent},
+      {"peak_bytes", result.arenaBytes},
+      {"steps", result.stepNs.size()},
+      {"step_ns",
+       {{"median", step.median}, {"min", step.min}, {"max", step.max}}},
+      {"compute_ns", totals.computeNs},
+      {"exposed_communication_ns", spreadOf(result.exposedNs).median},
+      {"predicted_communication_ns", totals.communicationNs}};
+  if (result.check) {
+    const CheckResult &check = *result.check;
+    json["check"] = {
+        {"passed", check.passed},       {"max_error", check.maxError},
+        {"tolerance", check.tolerance}, {"tensors", check.tensors},
+        {"steps", kCheckedSteps},       {"failures", check.failures}};
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace bagua::replay

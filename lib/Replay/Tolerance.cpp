@@ -1,0 +1,118 @@
+//===- Tolerance.cpp - How far rounding may lead from the contract --------===//
+//
+// First-order error bounds: so many roundings of so large numbers.
+//
+//===----------------------------------------------------------------------===//
+#include "Tolerance.h"
+
+#include "CheckValues.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace bagua::replay {
+
+namespace fb = runtime::fb;
+
+double roundoffOf(DataType type) {
+  switch (type) {
+  case DataType::Float64:
+    return std::ldexp(1, -53);
+  case DataType::Float32:
+    return std::ldexp(1, -24);
+  case DataType::Float16:
+    return std::ldexp(1, -11);
+  case DataType::BFloat16:
+    return std::ldexp(1, -8);
+  default:
+    return 0;
+  }
+}
+
+static bool isReduction(fb::Opcode opcode) {
+  return opcode == fb::Opcode::AllReduce ||
+         opcode == fb::Opcode::ReduceScatter || opcode == fb::Opcode::Reduce ||
+         opcode == fb::Opcode::Push;
+}
+
+static bool meets(const fb::Instruction &instruction,
+                  const std::vector<int64_t> &axes) {
+  return instruction.axes() &&
+         std::any_of(instruction.axes()->begin(), instruction.axes()->end(),
+                     [&](uint32_t axis) {
+                       return std::find(axes.begin(), axes.end(), axis) !=
+                              axes.end();
+                     });
+}
+
+/// The largest roundoff of a cast whose result is sent over some of the axes,
+/// maybe in pieces or with others; 0 if there is none.
+static double narrowestOnTheWire(const runtime::Plan &plan,
+                                 const std::vector<int64_t> &axes) {
+  std::vector<double> roundoff(plan.root().values()->size(), 0);
+  double narrowest = 0;
+  for (const fb::Instruction *instruction : *plan.root().instructions()) {
+    if (!instruction->inputs() || !instruction->outputs())
+      continue;
+    bool moves = isReduction(instruction->opcode()) ||
+                 instruction->opcode() == fb::Opcode::Concat ||
+                 instruction->opcode() == fb::Opcode::Split ||
+                 instruction->opcode() == fb::Opcode::Slice ||
+                 instruction->opcode() == fb::Opcode::After;
+    double largest = 0;
+    for (uint32_t input : *instruction->inputs())
+      largest = std::max(largest, roundoff[input]);
+    if (meets(*instruction, axes))
+      narrowest = std::max(narrowest, largest);
+    for (uint32_t output : *instruction->outputs())
+      if (instruction->opcode() == fb::Opcode::Cast)
+        roundoff[output] = roundoffOf(
+            static_cast<DataType>(plan.root().values()->Get(output)->type()));
+      else if (moves)
+        roundoff[output] = largest;
+  }
+  return narrowest;
+}
+
+double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
+  if (relation.relation() == fb::RelationKind::AllToAll)
+    return 0;
+  auto type =
+      static_cast<DataType>(plan.root().tensors()->Get(relation.of())->type());
+  std::vector<int64_t> axes;
+  if (relation.axes())
+    axes.assign(relation.axes()->begin(), relation.axes()->end());
+  bool isReassociated = false;
+  double stored = roundoffOf(type);
+  if (stored == 0)
+    return 0;
+  double narrowest = narrowestOnTheWire(plan, axes);
+  bool isNarrowed = narrowest > stored;
+  stored = std::max(stored, narrowest);
+  for (const fb::Instruction *instruction : *plan.root().instructions())
+    if (isReduction(instruction->opcode()))
+      isReassociated |=
+          meets(*instruction, axes) &&
+          !std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),
+                      instruction->axes()->end());
+  bool adds = relation.reduce() == fb::ReduceKind::Sum ||
+              relation.reduce() == fb::ReduceKind::Mean;
+  if (!isNarrowed && !(isReassociated && adds))
+    return 0;
+  auto ranks = static_cast<double>(plan.topology().groupOf(0, axes).size());
+  auto levels = static_cast<double>(axes.size());
+  // Sums of partial sums, each stored once a level and once on either side.
+  double accumulated =
+      adds ? 2 * ranks *
+                 roundoffOf(type == DataType::Float64 ? DataType::Float64
+                                                      : DataType::Float32)
+           : 0;
+  double relative = accumulated + 2 * (levels + 2) * stored;
+  double largest = relation.reduce() == fb::ReduceKind::Sum
+                       ? kLargestValue * ranks
+                       : kLargestValue;
+  return largest * relative;
+}
+
+} // namespace bagua::replay

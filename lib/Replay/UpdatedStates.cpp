@@ -1,0 +1,237 @@
+//===- UpdatedStates.cpp - What updates must make of states ---------------===//
+//
+// Element by element, from the formulas.
+//
+//===----------------------------------------------------------------------===//
+#include "UpdatedStates.h"
+
+#include "CheckValues.h"
+#include "Gifts.h"
+#include "Tolerance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace bagua::replay {
+
+namespace fb = runtime::fb;
+using runtime::Plan;
+
+namespace {
+
+DataType typeOf(const Plan &plan, uint32_t tensor) {
+  return static_cast<DataType>(plan.root().tensors()->Get(tensor)->type());
+}
+
+std::string nameOf(const Plan &plan, uint32_t tensor) {
+  return plan.root().tensors()->Get(tensor)->name()->str();
+}
+
+double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
+  int32_t tensor = update.learning_rate_tensor();
+  if (tensor < 0)
+    return update.learning_rate();
+  std::byte value[8];
+  DataType type = typeOf(plan, tensor);
+  generateValues(type, giftKey(plan, tensor, 0, step), 0, 1, value);
+  return valueAt(type, value, 0);
+}
+
+/// sgd and adam of docs/Semantics.md, "Arithmetic", computed in `T`.
+template <typename T> class Rule {
+public:
+  Rule(const fb::Update &update, double learningRate, int64_t number)
+      : update(update), rate(static_cast<T>(learningRate)),
+        exponent(static_cast<double>(number)) {}
+
+  void apply(const std::vector<T> &gradient,
+             std::vector<std::vector<T>> &states) const {
+    if (update.opcode() == fb::Opcode::Adam)
+      adam(gradient, states);
+    else if (states.size() == 2)
+      momentum(gradient, states);
+    else
+      for (size_t i = 0; i < gradient.size(); ++i)
+        states[0][i] = states[0][i] - rate * gradient[i];
+  }
+
+private:
+  T constant(size_t i) const {
+    return static_cast<T>(update.constants()->Get(i));
+  }
+  /// 1 - beta^t, in float64.
+  T correction(T beta) const {
+    return static_cast<T>(1 - std::pow(static_cast<double>(beta), exponent));
+  }
+
+  void momentum(const std::vector<T> &gradient,
+                std::vector<std::vector<T>> &states) const {
+    T *w = states[0].data(), *m = states[1].data(), mu = constant(0);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      m[i] = mu * m[i] + gradient[i];
+      w[i] = w[i] - rate * m[i];
+    }
+  }
+
+  void adam(const std::vector<T> &gradient,
+            std::vector<std::vector<T>> &states) const {
+    T *w = states[0].data(), *m = states[1].data(), *v = states[2].data();
+    T beta1 = constant(0), beta2 = constant(1), eps = constant(2);
+    T decay = rate * constant(3);
+    T c1 = correction(beta1), c2 = correction(beta2);
+    T stepSize = rate * std::sqrt(c2) / c1;
+    fb::BiasCorrection corrects = update.bias_correction();
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      T g = gradient[i];
+      T old = decay == 0 ? w[i] : w[i] - decay * w[i];
+      m[i] = beta1 * m[i] + (1 - beta1) * g;
+      v[i] = beta2 * v[i] + (1 - beta2) * (g * g);
+      if (corrects == fb::BiasCorrection::Moments)
+        w[i] = old - rate * (m[i] / c1) / (std::sqrt(v[i] / c2) + eps);
+      else if (corrects == fb::BiasCorrection::StepSize)
+        w[i] = old - stepSize * m[i] / (std::sqrt(v[i]) + eps);
+      else
+        w[i] = old - rate * m[i] / (std::sqrt(v[i]) + eps);
+    }
+  }
+
+  const fb::Update &update;
+  T rate;
+  double exponent;
+};
+
+template <typename T>
+void expectIn(const Plan &plan, const fb::Relation &relation,
+              const std::vector<int64_t> &group, int64_t updates, size_t state,
+              int64_t begin, int64_t count, std::byte *output) {
+  const fb::Update &update = *relation.update();
+  DataType type = typeOf(plan, relation.tensor());
+  DataType given = typeOf(plan, relation.of());
+  std::vector<std::byte> bytes(
+      count * std::max(dataTypeBytes(type), dataTypeBytes(given)));
+  std::vector<T> gradient(count);
+  std::vector<std::vector<T>> states(update.states()->size(), gradient);
+  for (size_t i = 0; i < states.size(); ++i) {
+    generateState(plan, update, i, begin, count, bytes.data());
+    readValues(type, bytes.data(), count, states[i].data());
+  }
+  auto round = [&](std::vector<T> &values) {
+    writeValues(type, values.data(), count, bytes.data());
+    readValues(type, bytes.data(), count, values.data());
+  };
+  std::vector<uint64_t> keys(group.size());
+  for (int64_t step = 0; step < updates; ++step) {
+    std::transform(group.begin(), group.end(), keys.begin(), [&](int64_t rank) {
+      return giftKey(plan, relation.of(), rank, step);
+    });
+    expectReduced(given, static_cast<ReduceKind>(relation.reduce()), keys,
+                  begin, count, bytes.data());
+    readValues(given, bytes.data(), count, gradient.data());
+    if (given != type)
+      round(gradient);
+    Rule<T>(update, learningRate(plan, update, step), step + 1)
+        .apply(gradient, states);
+    if (type == DataType::Float16 || type == DataType::BFloat16)
+      for (std::vector<T> &values : states)
+        round(values);
+  }
+  writeValues(type, states[state].data(), count, output);
+}
+
+} // namespace
+
+void generateState(const Plan &plan, const fb::Update &update, size_t state,
+                   int64_t begin, int64_t count, std::byte *output) {
+  uint32_t tensor = update.states()->Get(state);
+  DataType type = typeOf(plan, tensor);
+  generateValues(type, valueKey(nameOf(plan, tensor), 0, -1), begin, count,
+                 output);
+  if (state < 2)
+    return;
+  constexpr int64_t kBlock = 1024;
+  double values[kBlock];
+  for (int64_t at = 0; at < count; at += kBlock) {
+    int64_t size = std::min(kBlock, count - at);
+    std::byte *block = output + at * dataTypeBytes(type);
+    readValues(type, block, size, values);
+    for (int64_t i = 0; i < size; ++i)
+      values[i] = std::fabs(values[i]);
+    writeValues(type, values, size, block);
+  }
+}
+
+void expectUpdated(const Plan &plan, const fb::Relation &relation,
+                   const std::vector<int64_t> &group, int64_t updates,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output) {
+  auto expect = typeOf(plan, relation.tensor()) == DataType::Float64
+                    ? expectIn<double>
+                    : expectIn<float>;
+  expect(plan, relation, group, updates, state, begin, count, output);
+}
+
+double updatedTolerance(const Plan &plan, const fb::Relation &relation,
+                        int64_t updates, size_t state,
+                        double gradientTolerance) {
+  if (gradientTolerance == 0)
+    return 0;
+  const fb::Update &rule = *relation.update();
+  const double unit = roundoffOf(typeOf(plan, relation.tensor()));
+  // The largest that values may be, the smallest that a variance may, and how
+  // far they may be off.
+  const double gradient =
+      kLargestValue *
+      (static_cast<ReduceKind>(relation.reduce()) == ReduceKind::Sum
+           ? static_cast<double>(plan.topology().ranks())
+           : 1);
+  double weight = kLargestValue, weightError = 0;
+  double moment = kLargestValue, momentError = 0;
+  double variance = kLargestValue, varianceError = 0;
+  double smallest = kSmallestValue;
+  auto constant = [&](size_t i) -> double { return rule.constants()->Get(i); };
+  for (int64_t step = 0; step < updates; ++step) {
+    double rate = std::fabs(learningRate(plan, rule, step));
+    double change = 0, changeError = 0;
+    if (rule.opcode() == fb::Opcode::Sgd) {
+      double momentum = rule.states()->size() == 2 ? constant(0) : 0;
+      moment = momentum * moment + gradient;
+      momentError =
+          momentum * momentError + gradientTolerance + 3 * unit * moment;
+      change = rate * moment;
+      changeError = rate * momentError;
+    } else {
+      double beta1 = constant(0), beta2 = constant(1), decay = constant(3);
+      weight += rate * decay * weight;
+      weightError += rate * decay * weightError + 3 * unit * weight;
+      moment = beta1 * moment + (1 - beta1) * gradient;
+      momentError = beta1 * momentError + (1 - beta1) * gradientTolerance +
+                    3 * unit * moment;
+      variance = beta2 * variance + (1 - beta2) * gradient * gradient;
+      varianceError = beta2 * varianceError +
+                      (1 - beta2) * 2 * gradient * gradientTolerance +
+                      4 * unit * variance;
+      smallest *= beta2;
+      auto exponent = static_cast<double>(step + 1);
+      bool corrects = rule.bias_correction() != fb::BiasCorrection::None;
+      double c1 = corrects ? 1 - std::pow(beta1, exponent) : 1;
+      double c2 = corrects ? 1 - std::pow(beta2, exponent) : 1;
+      double scale = rate * std::sqrt(c2) / c1;
+      change = scale * moment / std::sqrt(smallest);
+      changeError = scale * (momentError / std::sqrt(smallest) +
+                             moment * varianceError /
+                                 (2 * smallest * std::sqrt(smallest))) +
+                    6 * unit * change;
+    }
+    weight += change;
+    weightError += changeError + 3 * unit * weight;
+  }
+  const double values[] = {weight, moment, variance};
+  const double errors[] = {weightError, momentError, varianceError};
+  return errors[state] < values[state]
+             ? errors[state]
+             : std::numeric_limits<double>::infinity();
+}
+
+} // namespace bagua::replay

@@ -1,0 +1,42 @@
+//===- UpdatedStates.h - What updates must make of states -----------------===//
+//
+// The optimizer's arithmetic of docs/Semantics.md, written down independently
+// of the runtime's kernels, from the first step on: a check keeps no state.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_REPLAY_UPDATEDSTATES_H
+#define BAGUA_LIB_REPLAY_UPDATEDSTATES_H
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bagua::replay {
+
+/// The values of state number `state` of an update before the first step, equal
+/// on all ranks; those of Adam's variance are positive.
+void generateState(const runtime::Plan &plan, const runtime::fb::Update &update,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output);
+
+/// The values after `updates` steps, on a rank of the group `group`.
+void expectUpdated(const runtime::Plan &plan,
+                   const runtime::fb::Relation &relation,
+                   const std::vector<int64_t> &group, int64_t updates,
+                   size_t state, int64_t begin, int64_t count,
+                   std::byte *output);
+
+/// How far a state may be from that where gradients may be `gradientTolerance`
+/// from the contract: a first-order bound, from the largest values that occur.
+/// Not finite where any value can be explained: where little is left of Adam's
+/// first variance (a small beta2), its step may be of any size.
+double updatedTolerance(const runtime::Plan &plan,
+                        const runtime::fb::Relation &relation, int64_t updates,
+                        size_t state, double gradientTolerance);
+
+} // namespace bagua::replay
+
+#endif // BAGUA_LIB_REPLAY_UPDATEDSTATES_H

@@ -1,0 +1,167 @@
+//===- InProcessGate.cpp - A barrier that can be closed -------------------===//
+//
+// Arrivals are compare-and-swap on one word; sleepers wait on the same word
+// with a futex, which costs a system call only for those that sleep and for the
+// one that wakes them.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/InProcess/InProcessGate.h"
+
+#include "hwy/cache_control.h"
+
+#include <cassert>
+#include <cerrno>
+#include <climits>
+#include <ctime>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace bagua::runtime {
+namespace {
+
+// About 2 us: what a meeting takes when all members have a core and are on
+// time. No longer, because the scheduler may all the same have put two members
+// on one core, and then the time is lost.
+constexpr int kSpins = 100;
+// Then, or at once where members share cores, the core is offered to others: a
+// member that is ready to run arrives ten times sooner than over a futex. Some
+// tens of microseconds where nobody else wants the core.
+constexpr int kYields = 100;
+
+uint32_t *addressOf(std::atomic<uint32_t> &word) {
+  static_assert(sizeof(word) == sizeof(uint32_t), "a futex is 32 bits");
+  return reinterpret_cast<uint32_t *>(&word);
+}
+
+/// Sleeps while `word` holds `expected`; false when `limit` is over. May return
+/// early. Null: no limit.
+bool sleepOn(std::atomic<uint32_t> &word, uint32_t expected,
+             const std::chrono::nanoseconds *limit) {
+  timespec time = {};
+  if (limit) {
+    auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*limit);
+    time.tv_sec = seconds.count();
+    time.tv_nsec = (*limit - seconds).count();
+  }
+  long result = syscall(SYS_futex, addressOf(word), FUTEX_WAIT_PRIVATE,
+                        expected, limit ? &time : nullptr, nullptr, 0);
+  return result == 0 || errno != ETIMEDOUT;
+}
+
+void wakeAll(std::atomic<uint32_t> &word) {
+  syscall(SYS_futex, addressOf(word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+          nullptr, 0);
+}
+
+} // namespace
+
+InProcessGate::InProcessGate(int members)
+    : memberCount(static_cast<uint32_t>(members)) {
+  assert(members >= 1 && members <= kMaxMembers);
+}
+
+/// Returns the generation of the meeting that the caller now takes part in.
+uint32_t InProcessGate::countIn(bool evenIfClosed) {
+  uint32_t seen = word.load(std::memory_order_relaxed);
+  while (true) {
+    uint32_t generation = seen & kGenerationMask;
+    if ((seen & kClosed) && !evenIfClosed)
+      return generation;
+    uint32_t next = seen + 1;
+    bool isLast = (next & kArrivedMask) == memberCount;
+    if (isLast)
+      next =
+          (seen & kClosed) | ((generation + kGenerationUnit) & kGenerationMask);
+    // Release what this member published; acquire what the others did.
+    if (!word.compare_exchange_weak(seen, next, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed))
+      continue;
+    if (isLast && (seen & kSleepers))
+      wakeAll(word);
+    return generation;
+  }
+}
+
+/// Waits for some microseconds without sleeping; returns the word.
+uint32_t InProcessGate::watch(uint32_t generation, bool evenIfClosed,
+                              bool spin) const {
+  for (int i = spin ? -kSpins : 0;; ++i) {
+    uint32_t seen = word.load(std::memory_order_acquire);
+    if (i == kYields || isOver(seen, generation, evenIfClosed))
+      return seen;
+    if (i < 0)
+      hwy::Pause();
+    else
+      sched_yield();
+  }
+}
+
+InProcessGate::Ticket InProcessGate::arrive() {
+  return {countIn(/*evenIfClosed=*/false)};
+}
+
+InProcessGate::Outcome
+InProcessGate::wait(Ticket ticket, std::chrono::nanoseconds limit, bool spin) {
+  using Clock = std::chrono::steady_clock;
+  uint32_t seen = watch(ticket.generation, /*evenIfClosed=*/false, spin);
+  // The clock is read by those alone that are about to sleep.
+  bool isClockRead = false;
+  Clock::time_point start;
+  while (!isOver(seen, ticket.generation, /*evenIfClosed=*/false)) {
+    Clock::time_point now = Clock::now();
+    if (!isClockRead)
+      start = now;
+    isClockRead = true;
+    std::chrono::nanoseconds left = limit - (now - start);
+    if (left <= std::chrono::nanoseconds::zero())
+      return Outcome::TimedOut;
+    if ((seen & kSleepers) ||
+        word.compare_exchange_weak(seen, seen | kSleepers,
+                                   std::memory_order_relaxed,
+                                   std::memory_order_relaxed))
+      sleepOn(word, seen | kSleepers, &left);
+    seen = word.load(std::memory_order_acquire);
+  }
+  return (seen & kGenerationMask) != ticket.generation ? Outcome::Passed
+                                                       : Outcome::Closed;
+}
+
+void InProcessGate::meetAlways(bool spin) {
+  uint32_t generation = countIn(/*evenIfClosed=*/true);
+  uint32_t seen = watch(generation, /*evenIfClosed=*/true, spin);
+  while (!isOver(seen, generation, /*evenIfClosed=*/true)) {
+    if ((seen & kSleepers) ||
+        word.compare_exchange_weak(seen, seen | kSleepers,
+                                   std::memory_order_relaxed,
+                                   std::memory_order_relaxed))
+      sleepOn(word, seen | kSleepers, nullptr);
+    seen = word.load(std::memory_order_acquire);
+  }
+}
+
+bool InProcessGate::closeUnlessPassed(Ticket ticket) {
+  uint32_t seen = word.load(std::memory_order_acquire);
+  while (!isOver(seen, ticket.generation, /*evenIfClosed=*/false)) {
+    if (!word.compare_exchange_weak(seen, seen | kClosed,
+                                    std::memory_order_acq_rel,
+                                    std::memory_order_acquire))
+      continue;
+    wakeAll(word);
+    return true;
+  }
+  return false;
+}
+
+bool InProcessGate::hasPassed(Ticket ticket) const {
+  return (word.load(std::memory_order_acquire) & kGenerationMask) !=
+         ticket.generation;
+}
+
+void InProcessGate::close() {
+  word.fetch_or(kClosed, std::memory_order_acq_rel);
+  wakeAll(word);
+}
+
+} // namespace bagua::runtime

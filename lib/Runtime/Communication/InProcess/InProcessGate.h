@@ -1,0 +1,89 @@
+//===- InProcessGate.h - A barrier that can be closed ---------------------===//
+//
+// Where the threads of one group meet. Passing is decided by one atomic word,
+// so that either all members pass or none does: a member that gives up after a
+// time limit can be sure that nobody will touch its buffers any more.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_INPROCESS_INPROCESSGATE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_INPROCESS_INPROCESSGATE_H
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace bagua::runtime {
+
+/// A reusable barrier for `members` threads, which all go through the same
+/// meetings in the same order. What a member wrote before it arrived is visible
+/// to all that have passed.
+///
+///   InProcessGate gate(2);
+///   InProcessGate::Ticket ticket = gate.arrive();
+///   InProcessGate::Outcome outcome = gate.wait(ticket, limit, spin);
+class InProcessGate {
+public:
+  enum class Outcome {
+    Passed,
+    /// close() came first; nobody passes this meeting or a later one.
+    Closed,
+    /// The time is over and the meeting still open: see closeUnlessPassed().
+    TimedOut,
+  };
+
+  /// Names a meeting to one that has arrived at it.
+  struct Ticket {
+    uint32_t generation;
+  };
+
+  /// At most kMaxMembers.
+  explicit InProcessGate(int members);
+  static constexpr int kMaxMembers = 0xffff;
+
+  /// Counts the caller in, unless the gate is closed.
+  Ticket arrive();
+
+  /// Waits for all members; at most `limit`. With `spin`, keeps its core for
+  /// some microseconds first: only sensible while every member has one.
+  Outcome wait(Ticket ticket, std::chrono::nanoseconds limit, bool spin);
+
+  /// Arrives and waits, whether or not the gate is closed and however long it
+  /// takes. For the end of a section that all members are in and in which none
+  /// waits for anything.
+  void meetAlways(bool spin);
+
+  /// After TimedOut: closes the gate, unless all members have arrived
+  /// meanwhile; whether it was this call that closed it.
+  bool closeUnlessPassed(Ticket ticket);
+
+  /// Whether all members arrived at the meeting.
+  bool hasPassed(Ticket ticket) const;
+
+  /// Ends all waits of wait(), now and later. Never blocks.
+  void close();
+
+private:
+  // The word: closed (1 bit), has sleepers (1 bit), generation (14), arrived
+  // (16). A new generation tells waiters that their meeting is complete. It may
+  // wrap, since it cannot advance twice without the waiter.
+  static constexpr uint32_t kClosed = uint32_t{1} << 31;
+  static constexpr uint32_t kSleepers = uint32_t{1} << 30;
+  static constexpr uint32_t kArrivedMask = kMaxMembers;
+  static constexpr uint32_t kGenerationUnit = kArrivedMask + 1;
+  static constexpr uint32_t kGenerationMask =
+      ~(kClosed | kSleepers | kArrivedMask);
+
+  uint32_t countIn(bool evenIfClosed);
+  uint32_t watch(uint32_t generation, bool evenIfClosed, bool spin) const;
+  static bool isOver(uint32_t seen, uint32_t generation, bool evenIfClosed) {
+    return (seen & kGenerationMask) != generation ||
+           (!evenIfClosed && (seen & kClosed));
+  }
+
+  alignas(64) std::atomic<uint32_t> word{0};
+  alignas(64) const uint32_t memberCount;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_INPROCESS_INPROCESSGATE_H

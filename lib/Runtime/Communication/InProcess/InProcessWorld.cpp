@@ -1,0 +1,229 @@
+//===- InProcessWorld.cpp - Ranks that are threads of this process --------===//
+//
+// Groups are matched by members and name, waits end in time or by an abort, and
+// an abort reaches every group.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/InProcess/InProcessWorld.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+namespace bagua::runtime {
+namespace {
+
+// Up to here a second meeting costs more than what staging adds, which is that
+// each member reads all inputs. Measured: meetings cost more with more members,
+// and most where members share a core.
+int64_t stageBytesFor(size_t members) {
+  return std::clamp<int64_t>(1024 * members, 4096, 8192);
+}
+
+/// Ranks of all worlds of this process.
+std::atomic<int> &liveRanks() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
+class InProcessWorld final : public World {
+public:
+  InProcessWorld(std::shared_ptr<InProcessState> sharedState, int worldRank)
+      : state(std::move(sharedState)), ownRank(worldRank) {}
+
+  int rank() const override { return ownRank; }
+  int size() const override { return state->size; }
+
+  absl::StatusOr<std::unique_ptr<Communicator>>
+  createCommunicator(const std::vector<int> &members,
+                     const std::string &name) override;
+
+  void abort(const absl::Status &why) override { state->abort(why); }
+  absl::Status status() const override { return state->status(); }
+
+private:
+  std::shared_ptr<InProcessState> state;
+  const int ownRank;
+};
+
+absl::StatusOr<std::unique_ptr<Communicator>>
+InProcessWorld::createCommunicator(const std::vector<int> &members,
+                                   const std::string &name) {
+  std::set<int> distinct(members.begin(), members.end());
+  auto self = std::find(members.begin(), members.end(), ownRank);
+  if (distinct.size() != members.size() || self == members.end() ||
+      *distinct.begin() < 0 || *distinct.rbegin() >= state->size)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "communicator '", name, "': members must be distinct ranks in [0, ",
+        state->size, ") with rank ", ownRank, " among them, got [",
+        absl::StrJoin(members, ", "), "]"));
+
+  int member = static_cast<int>(self - members.begin());
+  auto group = state->joinGroup(members, name, member);
+  if (!group.ok())
+    return group.status();
+  absl::Status met = state->meet(**group, member, "create_communicator");
+  if (!met.ok())
+    return met;
+  return makeInProcessCommunicator(state, *std::move(group), member);
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// InProcessGroup
+//===----------------------------------------------------------------------===//
+
+InProcessGroup::InProcessGroup(std::vector<int> worldRanks,
+                               std::string groupName)
+    : members(std::move(worldRanks)), name(std::move(groupName)),
+      stageBytes(stageBytesFor(members.size())), gate(size()),
+      arrivalCounts(members.size()), stages(2 * members.size() * stageBytes) {
+  for (auto &turn : calls) {
+    turn.resize(members.size());
+    // Owners are at most all members, peers usually too.
+    for (CollectiveCall &call : turn)
+      call.ranks.reserve(2 * members.size());
+  }
+}
+
+std::vector<int> InProcessGroup::missing(uint32_t arrivals) const {
+  std::vector<int> result;
+  for (size_t i = 0; i < members.size(); ++i) {
+    uint32_t count = arrivalCounts[i].value.load(std::memory_order_relaxed);
+    if (count != arrivals)
+      result.push_back(members[i]);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// InProcessState
+//===----------------------------------------------------------------------===//
+
+InProcessState::InProcessState(int worldSize,
+                               std::chrono::nanoseconds waitLimit)
+    : size(worldSize), timeout(waitLimit) {
+  liveRanks() += size;
+}
+
+InProcessState::~InProcessState() { liveRanks() -= size; }
+
+bool InProcessState::hasCoresForAll() {
+  static const int cores =
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return liveRanks().load(std::memory_order_relaxed) <= cores;
+}
+
+absl::Status InProcessState::meet(InProcessGroup &group, int member,
+                                  std::string_view what) {
+  std::atomic<uint32_t> &count = group.arrivalCounts[member].value;
+  uint32_t arrivals = count.fetch_add(1, std::memory_order_relaxed) + 1;
+  InProcessGate::Ticket ticket = group.gate.arrive();
+  std::chrono::nanoseconds limit = timeout;
+  while (true) {
+    switch (group.gate.wait(ticket, limit, hasCoresForAll())) {
+    case InProcessGate::Outcome::Passed:
+      return absl::OkStatus();
+    case InProcessGate::Outcome::Closed:
+      return status();
+    case InProcessGate::Outcome::TimedOut:
+      break;
+    }
+    std::vector<int> missing = group.missing(arrivals);
+    if (!missing.empty())
+      return giveUp(group, member, ticket, what, missing);
+    // The last one has counted itself and is about to enter the gate.
+    limit = std::chrono::milliseconds(1);
+  }
+}
+
+/// Aborts the world because of the members that did not come, unless they came
+/// just now or somebody else was first.
+absl::Status InProcessState::giveUp(InProcessGroup &group, int member,
+                                    InProcessGate::Ticket ticket,
+                                    std::string_view what,
+                                    const std::vector<int> &missing) {
+  // Under the lock, so that whoever finds the gate closed finds the status too.
+  std::lock_guard<std::mutex> lock(mutex);
+  if (group.gate.closeUnlessPassed(ticket))
+    abortLocked(absl::DeadlineExceededError(
+        absl::StrCat("communicator '", group.name,
+                     "': ", absl::string_view(what.data(), what.size()),
+                     " of rank ", group.members[member], " waited ",
+                     absl::FormatDuration(absl::FromChrono(timeout)), " for ",
+                     missing.size() == 1 ? "rank " : "ranks ",
+                     absl::StrJoin(missing, ", "))));
+  return group.gate.hasPassed(ticket) ? absl::OkStatus() : statusLocked();
+}
+
+absl::StatusOr<std::shared_ptr<InProcessGroup>>
+InProcessState::joinGroup(const std::vector<int> &members,
+                          const std::string &name, int member) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!abortStatus.ok())
+    return statusLocked();
+  Entry &entry = groups[{members, name}];
+  entry.joined.resize(members.size());
+  if (entry.joined[member])
+    return absl::InvalidArgumentError(absl::StrCat(
+        "communicator '", name, "' of ranks [", absl::StrJoin(members, ", "),
+        "] exists already on rank ", members[member]));
+  entry.joined[member] = true;
+  std::shared_ptr<InProcessGroup> group = entry.group.lock();
+  if (!group) {
+    group = std::make_shared<InProcessGroup>(members, name);
+    entry.group = group;
+  }
+  return group;
+}
+
+void InProcessState::abort(const absl::Status &why) {
+  std::lock_guard<std::mutex> lock(mutex);
+  abortLocked(why.ok() ? absl::AbortedError("aborted without a reason") : why);
+}
+
+void InProcessState::abortLocked(const absl::Status &why) {
+  if (!abortStatus.ok())
+    return;
+  abortStatus = why;
+  for (auto &[key, entry] : groups)
+    if (std::shared_ptr<InProcessGroup> group = entry.group.lock())
+      group->gate.close();
+}
+
+absl::Status InProcessState::status() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return statusLocked();
+}
+
+absl::Status InProcessState::statusLocked() const {
+  // Not a copy, which would share a reference count that lives in a library
+  // without ThreadSanitizer's instrumentation.
+  absl::Status result(abortStatus.code(), abortStatus.message());
+  abortStatus.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord &payload) {
+        result.SetPayload(type, payload);
+      });
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Public interface
+//===----------------------------------------------------------------------===//
+
+std::vector<std::unique_ptr<World>>
+createInProcessWorlds(int size, std::chrono::nanoseconds timeout) {
+  auto state = std::make_shared<InProcessState>(size, timeout);
+  std::vector<std::unique_ptr<World>> worlds;
+  worlds.reserve(static_cast<size_t>(size));
+  for (int rank = 0; rank < size; ++rank)
+    worlds.push_back(std::make_unique<InProcessWorld>(state, rank));
+  return worlds;
+}
+
+} // namespace bagua::runtime

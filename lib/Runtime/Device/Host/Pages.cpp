@@ -1,0 +1,38 @@
+//===- Pages.cpp - Memory of the host, by the page ------------------------===//
+//
+// Anonymous mappings.
+//
+//===----------------------------------------------------------------------===//
+#include "Device/Host/Pages.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+namespace bagua::runtime {
+
+Pages::Pages(size_t size) : length(size) {
+  if (size == 0)
+    return;
+  void *result = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (result != MAP_FAILED)
+    address = static_cast<std::byte *>(result);
+}
+
+Pages::~Pages() {
+  if (address)
+    munmap(address, length);
+}
+
+Pages::Pages(Pages &&other) noexcept
+    : address(std::exchange(other.address, nullptr)),
+      length(std::exchange(other.length, 0)) {}
+
+Pages &Pages::operator=(Pages &&other) noexcept {
+  std::swap(address, other.address);
+  std::swap(length, other.length);
+  return *this;
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,33 @@
+//===- Pages.h - Memory of the host, by the page --------------------------===//
+//
+// What arenas are made of: nothing is spent on a page before it is written to.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_DEVICE_HOST_PAGES_H
+#define BAGUA_LIB_RUNTIME_DEVICE_HOST_PAGES_H
+
+#include <cstddef>
+
+namespace bagua::runtime {
+
+/// Pages from the system, zero until written to, freed with the object.
+class Pages {
+public:
+  Pages() = default;
+  /// Null data where the system has no memory.
+  explicit Pages(size_t size);
+  ~Pages();
+  Pages(Pages &&other) noexcept;
+  Pages &operator=(Pages &&other) noexcept;
+
+  std::byte *data() const { return address; }
+  size_t size() const { return length; }
+
+private:
+  std::byte *address = nullptr;
+  size_t length = 0;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_DEVICE_HOST_PAGES_H

@@ -1,0 +1,291 @@
+//===- UpdateKernels.cpp - Arithmetic that the runtime runs itself --------===//
+//
+// Works block by block: inputs become float32 (or float64) in arrays that stay
+// in the first level of cache, the loops over those vectorise, and results are
+// rounded on the way out. So aliasing and element types are dealt with in one
+// place.
+//
+//===----------------------------------------------------------------------===//
+#include "Kernels/UpdateKernels.h"
+
+#include "Kernels/HalfTypes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace bagua::runtime {
+namespace {
+
+constexpr int64_t kBlock = 512;
+
+template <typename C> struct alignas(64) Block {
+  C at[kBlock];
+};
+
+template <typename T> T readAs(const std::byte *data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T> void writeAs(std::byte *data, int64_t index, T value) {
+  std::memcpy(data + index * sizeof(T), &value, sizeof(T));
+}
+
+/// Reads `count` floating-point elements from `data`.
+template <typename C>
+void load(DataType type, const std::byte *data, int64_t count, C *to) {
+  switch (type) {
+  case DataType::Float16:
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = floatFromFloat16(readAs<uint16_t>(data, i));
+    return;
+  case DataType::BFloat16:
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = floatFromBFloat16(readAs<uint16_t>(data, i));
+    return;
+  case DataType::Float64:
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<C>(readAs<double>(data, i));
+    return;
+  default:
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = readAs<float>(data, i);
+  }
+}
+
+template <typename C>
+void store(DataType type, const C *from, int64_t count, std::byte *data) {
+  switch (type) {
+  case DataType::Float16:
+    for (int64_t i = 0; i < count; ++i)
+      writeAs(data, i, float16FromFloat(static_cast<float>(from[i])));
+    return;
+  case DataType::BFloat16:
+    for (int64_t i = 0; i < count; ++i)
+      writeAs(data, i, bfloat16FromFloat(static_cast<float>(from[i])));
+    return;
+  case DataType::Float64:
+    for (int64_t i = 0; i < count; ++i)
+      writeAs(data, i, static_cast<double>(from[i]));
+    return;
+  default:
+    for (int64_t i = 0; i < count; ++i)
+      writeAs(data, i, static_cast<float>(from[i]));
+  }
+}
+
+/// Calls `work` with a value of the type to compute in.
+template <typename Work> void inComputeType(DataType type, Work work) {
+  // The branches differ in type. NOLINTNEXTLINE(bugprone-branch-clone)
+  if (type == DataType::Float64)
+    work(double());
+  else
+    work(float());
+}
+
+template <typename Work> void forEachBlock(int64_t count, Work work) {
+  for (int64_t begin = 0; begin < count; begin += kBlock)
+    work(begin, std::min(kBlock, count - begin));
+}
+
+template <typename C>
+void linearBlocks(DataType type, absl::Span<const float> coefficients,
+                  absl::Span<const std::byte *const> inputs, std::byte *output,
+                  int64_t count) {
+  int64_t bytes = dataTypeBytes(type);
+  Block<C> sum, term;
+  forEachBlock(count, [&](int64_t begin, int64_t size) {
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      load(type, inputs[k] + begin * bytes, size, term.at);
+      C factor = coefficients[k];
+      for (int64_t i = 0; i < size; ++i)
+        sum.at[i] =
+            k == 0 ? factor * term.at[i] : sum.at[i] + factor * term.at[i];
+    }
+    store(type, sum.at, size, output + begin * bytes);
+  });
+}
+
+template <typename C>
+void sgdBlocks(DataType type, const SgdArguments &a, int64_t count) {
+  int64_t bytes = dataTypeBytes(type);
+  C momentum = a.momentum;
+  C rate = static_cast<C>(a.learningRate);
+  Block<C> w, m, g;
+  forEachBlock(count, [&](int64_t begin, int64_t size) {
+    int64_t at = begin * bytes;
+    load(type, a.weight + at, size, w.at);
+    load(type, a.gradient + at, size, g.at);
+    if (a.moment) {
+      load(type, a.moment + at, size, m.at);
+      for (int64_t i = 0; i < size; ++i)
+        g.at[i] = momentum * m.at[i] + g.at[i];
+      store(type, g.at, size, a.newMoment + at);
+    }
+    for (int64_t i = 0; i < size; ++i)
+      w.at[i] = w.at[i] - rate * g.at[i];
+    store(type, w.at, size, a.newWeight + at);
+  });
+}
+
+/// Numbers of one update, rounded to the type it is computed in.
+template <typename C> struct AdamConstants {
+  explicit AdamConstants(const AdamArguments &a)
+      : beta1(a.beta1), beta2(a.beta2), rest1(C(1) - beta1),
+        rest2(C(1) - beta2), eps(a.eps), rate(static_cast<C>(a.learningRate)),
+        decay(rate * C(a.decay)) {
+    double t = static_cast<double>(a.update);
+    correction1 = static_cast<C>(1 - std::pow(double(a.beta1), t));
+    correction2 = static_cast<C>(1 - std::pow(double(a.beta2), t));
+    if (a.correction == AdamCorrection::StepSize)
+      rate = rate * std::sqrt(correction2) / correction1;
+  }
+
+  C beta1, beta2, rest1, rest2, eps, rate, decay, correction1, correction2;
+};
+
+template <typename C>
+void adamBlocks(DataType type, const AdamArguments &a, int64_t count) {
+  int64_t bytes = dataTypeBytes(type);
+  const AdamConstants<C> c(a);
+  bool correctsMoments = a.correction == AdamCorrection::Moments;
+  Block<C> w, m, v, g;
+  forEachBlock(count, [&](int64_t begin, int64_t size) {
+    int64_t at = begin * bytes;
+    load(type, a.weight + at, size, w.at);
+    load(type, a.moment + at, size, m.at);
+    load(type, a.variance + at, size, v.at);
+    if (a.gradient) {
+      load(type, a.gradient + at, size, g.at);
+      for (int64_t i = 0; i < size; ++i) {
+        m.at[i] = c.beta1 * m.at[i] + c.rest1 * g.at[i];
+        v.at[i] = c.beta2 * v.at[i] + c.rest2 * (g.at[i] * g.at[i]);
+      }
+      store(type, m.at, size, a.newMoment + at);
+      store(type, v.at, size, a.newVariance + at);
+    }
+    if (a.decay != 0)
+      for (int64_t i = 0; i < size; ++i)
+        w.at[i] = w.at[i] - c.decay * w.at[i];
+    if (correctsMoments)
+      for (int64_t i = 0; i < size; ++i) {
+        m.at[i] = m.at[i] / c.correction1;
+        v.at[i] = v.at[i] / c.correction2;
+      }
+    for (int64_t i = 0; i < size; ++i)
+      w.at[i] = w.at[i] - c.rate * m.at[i] / (std::sqrt(v.at[i]) + c.eps);
+    store(type, w.at, size, a.newWeight + at);
+  });
+}
+
+template <typename To, typename From> To toInteger(From value) {
+  if constexpr (std::is_integral_v<From>) {
+    return static_cast<To>(value);
+  } else {
+    // 2^63 is a float; the largest int64 is not.
+    if (!(value == value))
+      return 0;
+    From rounded = std::nearbyint(value);
+    if (rounded >= -static_cast<From>(std::numeric_limits<To>::min()))
+      return std::numeric_limits<To>::max();
+    if (rounded <= static_cast<From>(std::numeric_limits<To>::min()))
+      return std::numeric_limits<To>::min();
+    return static_cast<To>(rounded);
+  }
+}
+
+template <typename From>
+void castElement(From value, DataType to, std::byte *output, int64_t index) {
+  switch (to) {
+  case DataType::Float32:
+    return writeAs(output, index, static_cast<float>(value));
+  case DataType::Float16:
+    return writeAs(output, index, float16FromFloat(static_cast<float>(value)));
+  case DataType::BFloat16:
+    return writeAs(output, index, bfloat16FromFloat(static_cast<float>(value)));
+  case DataType::Float64:
+    return writeAs(output, index, static_cast<double>(value));
+  case DataType::Int8:
+    return writeAs(output, index, toInteger<int8_t>(value));
+  case DataType::Int32:
+    return writeAs(output, index, toInteger<int32_t>(value));
+  case DataType::Int64:
+    return writeAs(output, index, toInteger<int64_t>(value));
+  }
+}
+
+bool isFloat(DataType type) {
+  return type == DataType::Float32 || type == DataType::Float16 ||
+         type == DataType::BFloat16 || type == DataType::Float64;
+}
+
+} // namespace
+
+void linearKernel(DataType type, absl::Span<const float> coefficients,
+                  absl::Span<const std::byte *const> inputs, std::byte *output,
+                  int64_t count) {
+  inComputeType(type, [&](auto zero) {
+    linearBlocks<decltype(zero)>(type, coefficients, inputs, output, count);
+  });
+}
+
+void sgdKernel(DataType type, const SgdArguments &arguments, int64_t count) {
+  inComputeType(type, [&](auto zero) {
+    sgdBlocks<decltype(zero)>(type, arguments, count);
+  });
+}
+
+void adamKernel(DataType type, const AdamArguments &arguments, int64_t count) {
+  inComputeType(type, [&](auto zero) {
+    adamBlocks<decltype(zero)>(type, arguments, count);
+  });
+}
+
+void castKernel(DataType from, const std::byte *input, DataType to,
+                std::byte *output, int64_t count) {
+  if (from == to) {
+    std::memmove(output, input, count * dataTypeBytes(from));
+    return;
+  }
+  if (isFloat(from) && isFloat(to)) {
+    bool isDouble = from == DataType::Float64 || to == DataType::Float64;
+    inComputeType(isDouble ? DataType::Float64 : from, [&](auto zero) {
+      Block<decltype(zero)> block;
+      forEachBlock(count, [&](int64_t begin, int64_t size) {
+        load(from, input + begin * dataTypeBytes(from), size, block.at);
+        store(to, block.at, size, output + begin * dataTypeBytes(to));
+      });
+    });
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const std::byte *element = input + i * dataTypeBytes(from);
+    switch (from) {
+    case DataType::Int8:
+      castElement(readAs<int8_t>(element, 0), to, output, i);
+      break;
+    case DataType::Int32:
+      castElement(readAs<int32_t>(element, 0), to, output, i);
+      break;
+    case DataType::Int64:
+      castElement(readAs<int64_t>(element, 0), to, output, i);
+      break;
+    default:
+      castElement(readScalar(from, element), to, output, i);
+    }
+  }
+}
+
+double readScalar(DataType type, const std::byte *data) {
+  assert(isFloat(type));
+  double value;
+  load(type, data, 1, &value);
+  return value;
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,394 @@
+//===- CollectiveOperations.cpp - Instructions that communicate -----------===//
+//
+// Maps the plan's collectives onto the Communicator's few calls. Bytes sent are
+// those of a ring (docs/PlanFormat.md, "Bytes sent"), whatever the backend
+// does.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/Operation.h"
+
+#include "bagua/Support/Peers.h"
+
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// all_reduce, and what goes to or comes from owners
+//===----------------------------------------------------------------------===//
+
+class AllReduceOperation final : public Operation {
+public:
+  AllReduceOperation(Communicator &communicator, const LocalValue &input,
+                     const LocalValue &output, ReduceKind kind)
+      : communicator(communicator), input(input.data), output(output.data),
+        count(input.count), type(input.type), kind(kind) {
+    int64_t size = communicator.size();
+    bytesSent = 2 * (size - 1) * input.bytes() / size;
+  }
+
+  absl::Status run(int64_t) override {
+    return communicator.allReduce(input, output, count, type, kind);
+  }
+
+private:
+  Communicator &communicator;
+  const void *input;
+  void *output;
+  int64_t count;
+  DataType type;
+  ReduceKind kind;
+};
+
+/// One group's part in an operation with owners.
+struct OwnerCall {
+  /// Null where the one member is the owner, too: a copy.
+  Communicator *communicator;
+  const std::byte *input;
+  std::byte *output;
+  int64_t count;
+  /// Contributors or receivers.
+  int endpoints;
+  std::vector<int> owners;
+};
+
+void copyAlone(const OwnerCall &call, DataType type) {
+  if (call.input != call.output)
+    std::memcpy(call.output, call.input, call.count * dataTypeBytes(type));
+}
+
+/// Several calls only on servers: one for each group, in the same order on all.
+class ReduceToOwnersOperation final : public Operation {
+public:
+  ReduceToOwnersOperation(std::vector<OwnerCall> calls, DataType type,
+                          ReduceKind kind)
+      : calls(std::move(calls)), type(type), kind(kind) {}
+
+  absl::Status run(int64_t) override {
+    for (OwnerCall &call : calls) {
+      if (!call.communicator) {
+        copyAlone(call, type);
+        continue;
+      }
+      if (absl::Status status = call.communicator->reduceToOwners(
+              call.input, call.output, call.count, type, kind, call.endpoints,
+              call.owners);
+          !status.ok())
+        return status;
+    }
+    return absl::OkStatus();
+  }
+
+private:
+  std::vector<OwnerCall> calls;
+  DataType type;
+  ReduceKind kind;
+};
+
+class GatherFromOwnersOperation final : public Operation {
+public:
+  GatherFromOwnersOperation(std::vector<OwnerCall> calls, DataType type)
+      : calls(std::move(calls)), type(type) {}
+
+  absl::Status run(int64_t) override {
+    for (OwnerCall &call : calls) {
+      if (!call.communicator) {
+        copyAlone(call, type);
+        continue;
+      }
+      if (absl::Status status = call.communicator->gatherFromOwners(
+              call.input, call.output, call.count, type, call.endpoints,
+              call.owners);
+          !status.ok())
+        return status;
+    }
+    return absl::OkStatus();
+  }
+
+private:
+  std::vector<OwnerCall> calls;
+  DataType type;
+};
+
+//===----------------------------------------------------------------------===//
+// all_to_all, exchange
+//===----------------------------------------------------------------------===//
+
+/// A tensor seen as [outer][blocks][inner]: where the blocks of a dimension
+/// are.
+struct BlockView {
+  int64_t outer = 1;
+  int64_t blocks = 1;
+  int64_t innerBytes = 1;
+
+  int64_t blockBytes() const { return outer * innerBytes; }
+  /// Whether each block's bytes are together.
+  bool isContiguous() const { return outer == 1 || blocks == 1; }
+};
+
+/// Between a tensor and its blocks one after the other.
+void copyBlocks(const BlockView &view, const std::byte *from, std::byte *to,
+                bool toBlocks) {
+  for (int64_t block = 0; block < view.blocks; ++block)
+    for (int64_t outer = 0; outer < view.outer; ++outer) {
+      int64_t inTensor = (outer * view.blocks + block) * view.innerBytes;
+      int64_t inBlocks = (block * view.outer + outer) * view.innerBytes;
+      std::memcpy(to + (toBlocks ? inBlocks : inTensor),
+                  from + (toBlocks ? inTensor : inBlocks), view.innerBytes);
+    }
+}
+
+class AllToAllOperation final : public Operation {
+public:
+  AllToAllOperation(Communicator &communicator, const LocalValue &input,
+                    const LocalValue &output, BlockView split, BlockView concat)
+      : communicator(communicator), input(input.data), output(output.data),
+        split(split), concat(concat) {
+    if (!split.isContiguous())
+      packed.resize(input.bytes());
+    if (!concat.isContiguous())
+      received.resize(output.bytes());
+    bytesSent = (split.blocks - 1) * split.blockBytes();
+  }
+
+  absl::Status run(int64_t) override {
+    const std::byte *from = input;
+    if (!packed.empty()) {
+      copyBlocks(split, input, packed.data(), /*toBlocks=*/true);
+      from = packed.data();
+    }
+    std::byte *to = received.empty() ? output : received.data();
+    absl::Status status = communicator.allToAll(from, to, split.blockBytes());
+    if (status.ok() && !received.empty())
+      copyBlocks(concat, received.data(), output, /*toBlocks=*/false);
+    return status;
+  }
+
+private:
+  Communicator &communicator;
+  const std::byte *input;
+  std::byte *output;
+  BlockView split;
+  BlockView concat;
+  std::vector<std::byte> packed;
+  std::vector<std::byte> received;
+};
+
+class ExchangeOperation final : public Operation {
+public:
+  ExchangeOperation(Communicator &communicator, fb::ExchangePattern pattern,
+                    const LocalValue &input, std::vector<void *> outputs)
+      : communicator(communicator), pattern(pattern), input(input.data),
+        bytes(input.bytes()), outputs(std::move(outputs)),
+        peers(this->outputs.size()) {
+    bytesSent = bytes * static_cast<int64_t>(peers.size());
+  }
+
+  absl::Status run(int64_t step) override {
+    int64_t rank = communicator.rank();
+    int64_t size = communicator.size();
+    if (pattern == fb::ExchangePattern::Ring) {
+      peers[0] = static_cast<int>(ringLeft(rank, size));
+      peers[1] = static_cast<int>(ringRight(rank, size));
+    } else {
+      peers[0] = static_cast<int>(shiftOnePeer(rank, size, step));
+    }
+    return communicator.exchange(input, bytes, peers, outputs);
+  }
+
+private:
+  Communicator &communicator;
+  fb::ExchangePattern pattern;
+  const std::byte *input;
+  int64_t bytes;
+  std::vector<void *> outputs;
+  std::vector<int> peers;
+};
+
+//===----------------------------------------------------------------------===//
+// From instructions
+//===----------------------------------------------------------------------===//
+
+class CollectiveBuilder {
+public:
+  CollectiveBuilder(const OperationSource &source, const fb::Instruction &op)
+      : source(source), op(op), groups(source.communicators.groupsOf(op)),
+        input(source.memory.value(op.inputs()->Get(0))),
+        output(source.memory.value(op.outputs()->Get(0))),
+        kind(static_cast<ReduceKind>(op.kind())) {}
+
+  std::unique_ptr<Operation> build();
+
+private:
+  std::unique_ptr<Operation> copyInput();
+  std::unique_ptr<Operation> withOwners(bool isReduction);
+  std::unique_ptr<Operation> withServers(bool isPush);
+  std::unique_ptr<Operation> allToAll();
+  std::unique_ptr<Operation> exchange();
+
+  const OperationSource &source;
+  const fb::Instruction &op;
+  const std::vector<PlanGroup> &groups;
+  LocalValue input;
+  LocalValue output;
+  ReduceKind kind;
+};
+
+/// A group of one: every result is the operand.
+std::unique_ptr<Operation> CollectiveBuilder::copyInput() {
+  std::vector<CopyStep> copies;
+  for (uint32_t number : *op.outputs()) {
+    LocalValue result = source.memory.value(number);
+    copies.push_back({result.data, input.data, result.bytes()});
+  }
+  return makeCopies(copies);
+}
+
+std::unique_ptr<Operation> CollectiveBuilder::withOwners(bool isReduction) {
+  const PlanGroup &group = groups[0];
+  const LocalValue &whole = isReduction ? input : output;
+  bool isRooted =
+      op.opcode() == fb::Opcode::Reduce || op.opcode() == fb::Opcode::Broadcast;
+  OwnerCall call = {group.communicator.get(),
+                    input.data,
+                    output.data,
+                    whole.count,
+                    group.workers,
+                    std::vector<int>()};
+  call.owners.resize(isRooted ? 1 : group.workers);
+  std::iota(call.owners.begin(), call.owners.end(), 0);
+  if (isRooted && group.position != 0)
+    (isReduction ? (void)(call.output = nullptr)
+                 : (void)(call.input = nullptr));
+
+  int64_t bytes = whole.bytes();
+  int64_t sent = bytes * (group.workers - 1) / group.workers;
+  if (isRooted) // a chain towards the root, or from it
+    sent = group.position != (isReduction ? 0 : group.workers - 1) ? bytes : 0;
+  std::unique_ptr<Operation> result;
+  std::vector<OwnerCall> calls = {std::move(call)};
+  if (isReduction)
+    result = std::make_unique<ReduceToOwnersOperation>(std::move(calls),
+                                                       input.type, kind);
+  else
+    result = std::make_unique<GatherFromOwnersOperation>(std::move(calls),
+                                                         input.type);
+  result->bytesSent = sent;
+  return result;
+}
+
+std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
+  const PlanCluster &cluster = source.plan.cluster();
+  const LocalValue &served = isPush ? output : input;
+  const LocalValue &worked = isPush ? input : output;
+  int64_t elementBytes = dataTypeBytes(served.type);
+  // Of one slot the server has its own part, not the largest one.
+  int64_t slotBytes =
+      elementBytes *
+      (serverSlots(served.layout, cluster) > 1
+           ? serverSlotCount(served.wholeCount, served.layout, cluster)
+           : 0);
+  std::vector<OwnerCall> calls;
+  int64_t sent = 0;
+  for (const PlanGroup &group : groups) {
+    int64_t count =
+        workerRange(worked.wholeCount, worked.layout, cluster, group.firstRank)
+            .size();
+    if (count == 0)
+      continue;
+    bool isWorker = group.position < group.workers;
+    int owned = -1;
+    for (size_t i = 0; i < group.owners.size(); ++i)
+      if (group.owners[i] == group.position)
+        owned = static_cast<int>(i);
+    std::byte *slot =
+        owned >= 0 ? served.data + group.slot * slotBytes : nullptr;
+    std::byte *work = isWorker ? worked.data : nullptr;
+    int64_t ownBytes =
+        owned < 0 ? 0
+                  : elementBytes *
+                        partRange(count, group.owners.size(), owned).size();
+    if (isPush)
+      sent += isWorker ? count * elementBytes - ownBytes : 0;
+    else
+      sent += ownBytes * (group.workers - (isWorker ? 1 : 0));
+    calls.push_back({group.communicator.get(), isPush ? work : slot,
+                     isPush ? slot : work, count, group.workers, group.owners});
+  }
+  if (calls.empty())
+    return nullptr;
+  std::unique_ptr<Operation> result;
+  if (isPush)
+    result = std::make_unique<ReduceToOwnersOperation>(std::move(calls),
+                                                       served.type, kind);
+  else
+    result = std::make_unique<GatherFromOwnersOperation>(std::move(calls),
+                                                         served.type);
+  result->bytesSent = sent;
+  return result;
+}
+
+std::unique_ptr<Operation> CollectiveBuilder::allToAll() {
+  int64_t size = groups[0].workers;
+  BlockView split, concat;
+  split.blocks = concat.blocks = size;
+  split.innerBytes = concat.innerBytes = dataTypeBytes(input.type);
+  for (uint32_t i = 0; i < op.shape()->size(); ++i) {
+    int64_t dimension = op.shape()->Get(i);
+    if (i == op.split_dim())
+      dimension /= size;
+    // Both views are of the block's shape, which is cut already.
+    (i < op.split_dim() ? split.outer : split.innerBytes) *= dimension;
+    (i < op.concat_dim() ? concat.outer : concat.innerBytes) *= dimension;
+  }
+  return std::make_unique<AllToAllOperation>(*groups[0].communicator, input,
+                                             output, split, concat);
+}
+
+std::unique_ptr<Operation> CollectiveBuilder::exchange() {
+  std::vector<void *> outputs;
+  for (uint32_t number : *op.outputs())
+    outputs.push_back(source.memory.value(number).data);
+  return std::make_unique<ExchangeOperation>(
+      *groups[0].communicator, op.pattern(), input, std::move(outputs));
+}
+
+std::unique_ptr<Operation> CollectiveBuilder::build() {
+  using fb::Opcode;
+  if (groups.empty())
+    return nullptr;
+  if (op.opcode() == Opcode::Push || op.opcode() == Opcode::Pull)
+    return withServers(op.opcode() == Opcode::Push);
+  // All members of a group store equally much of the larger value.
+  if (source.memory.value(wholeValueOf(op)).count == 0)
+    return nullptr;
+  if (!groups[0].communicator)
+    return copyInput();
+  switch (op.opcode()) {
+  case Opcode::AllReduce:
+    return std::make_unique<AllReduceOperation>(*groups[0].communicator, input,
+                                                output, kind);
+  case Opcode::ReduceScatter:
+  case Opcode::Reduce:
+    return withOwners(/*isReduction=*/true);
+  case Opcode::AllGather:
+  case Opcode::Broadcast:
+    return withOwners(/*isReduction=*/false);
+  case Opcode::AllToAll:
+    return allToAll();
+  default:
+    return exchange();
+  }
+}
+
+} // namespace
+
+std::unique_ptr<Operation> makeCollective(const OperationSource &source,
+                                          const fb::Instruction &instruction) {
+  return CollectiveBuilder(source, instruction).build();
+}
+
+} // namespace bagua::runtime

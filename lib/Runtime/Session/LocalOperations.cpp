@@ -1,0 +1,294 @@
+//===- LocalOperations.cpp - Instructions that stay on a rank -------------===//
+//
+// concat, split and slice become lists of copies, from which those drop out
+// whose ends are one place; cast and the updates become calls of kernels.
+//
+//===----------------------------------------------------------------------===//
+#include "Kernels/UpdateKernels.h"
+#include "Session/Operation.h"
+
+#include <cstring>
+#include <functional>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+class CopyOperation final : public Operation {
+public:
+  explicit CopyOperation(std::vector<CopyStep> copies)
+      : copies(std::move(copies)) {}
+
+  absl::Status run(int64_t) override {
+    for (const CopyStep &copy : copies)
+      if (copy.from)
+        std::memmove(copy.to, copy.from, copy.bytes);
+      else
+        std::memset(copy.to, 0, copy.bytes);
+    return absl::OkStatus();
+  }
+
+private:
+  std::vector<CopyStep> copies;
+};
+
+/// Runs a kernel whose arguments were bound when it was made.
+class KernelOperation final : public Operation {
+public:
+  explicit KernelOperation(std::function<void(int64_t step)> kernel)
+      : kernel(std::move(kernel)) {}
+
+  absl::Status run(int64_t step) override {
+    kernel(step);
+    return absl::OkStatus();
+  }
+
+private:
+  std::function<void(int64_t)> kernel;
+};
+
+class LocalBuilder {
+public:
+  LocalBuilder(const OperationSource &source, const fb::Instruction &op)
+      : source(source), op(op) {
+    if (op.inputs())
+      for (uint32_t number : *op.inputs())
+        inputs.push_back(source.memory.value(number));
+    if (op.outputs())
+      for (uint32_t number : *op.outputs())
+        outputs.push_back(source.memory.value(number));
+  }
+
+  std::unique_ptr<Operation> build();
+
+private:
+  std::unique_ptr<Operation> bucket(bool isConcat);
+  void copyStriped(const LocalValue &bucket, const LocalValue &tensor,
+                   int64_t offset, int64_t stride, const Layout &stripes,
+                   bool isConcat, std::vector<CopyStep> &copies);
+  std::unique_ptr<Operation> slice();
+  std::unique_ptr<Operation> cast();
+  std::unique_ptr<Operation> linear();
+  std::unique_ptr<Operation> sgd();
+  std::unique_ptr<Operation> adam(bool appliesAlone);
+
+  /// Reads the learning rate of a step.
+  std::function<double()> learningRate() const;
+  float constant(int index) const { return op.constants()->Get(index); }
+
+  const OperationSource &source;
+  const fb::Instruction &op;
+  std::vector<LocalValue> inputs;
+  std::vector<LocalValue> outputs;
+};
+
+/// The parts of one tensor, which lie `stride` elements apart in the bucket,
+/// the first at `offset`; of a bucket that is stored in parts, this rank's.
+void LocalBuilder::copyStriped(const LocalValue &bucket,
+                               const LocalValue &tensor, int64_t offset,
+                               int64_t stride, const Layout &stripes,
+                               bool isConcat, std::vector<CopyStep> &copies) {
+  const PlanCluster &cluster = source.plan.cluster();
+  int64_t elementBytes = dataTypeBytes(bucket.type);
+  int64_t padded = maxPartCount(tensor.wholeCount, stripes, cluster);
+  auto copyPart = [&](int64_t part, ElementRange range) {
+    std::byte *inBucket = bucket.data + (part * stride + offset) * elementBytes;
+    std::byte *inTensor = tensor.data + range.begin * elementBytes;
+    int64_t bytes = range.size() * elementBytes;
+    if (!isConcat) {
+      copies.push_back({inTensor, inBucket, bytes});
+      return;
+    }
+    copies.push_back({inBucket, inTensor, bytes});
+    copies.push_back(
+        {inBucket + bytes, nullptr, (padded - range.size()) * elementBytes});
+  };
+  if (!bucket.layout.empty()) {
+    if (bucket.count > 0)
+      copyPart(0, {0, tensor.count});
+    return;
+  }
+  if (tensor.count == 0 && tensor.wholeCount > 0)
+    return; // a dedicated server, which has no whole tensors
+  // Parts of parts, as a layout of several entries cuts: the first entry's part
+  // is the slowest digit.
+  std::vector<ElementRange> parts = {{0, tensor.wholeCount}};
+  for (const LayoutPart &entry : stripes) {
+    int64_t cuts = cutsOf(entry, cluster);
+    std::vector<ElementRange> finer;
+    for (ElementRange part : parts)
+      for (int64_t i = 0; i < cuts; ++i) {
+        ElementRange cut = partRange(part.size(), cuts, i);
+        finer.push_back({part.begin + cut.begin, part.begin + cut.end});
+      }
+    parts = std::move(finer);
+  }
+  for (size_t part = 0; part < parts.size(); ++part)
+    copyPart(static_cast<int64_t>(part), parts[part]);
+}
+
+std::unique_ptr<Operation> LocalBuilder::bucket(bool isConcat) {
+  const PlanCluster &cluster = source.plan.cluster();
+  const LocalValue &whole = isConcat ? outputs[0] : inputs[0];
+  const std::vector<LocalValue> &tensors = isConcat ? inputs : outputs;
+  Layout stripes = readLayout(op.striped());
+  std::vector<CopyStep> copies;
+  if (stripes.empty()) {
+    std::byte *place = whole.data;
+    for (const LocalValue &tensor : tensors) {
+      copies.push_back({isConcat ? place : tensor.data,
+                        isConcat ? tensor.data : place, tensor.bytes()});
+      place += tensor.bytes();
+    }
+    return makeCopies(copies);
+  }
+  int64_t stride = 0;
+  for (const LocalValue &tensor : tensors)
+    stride += maxPartCount(tensor.wholeCount, stripes, cluster);
+  int64_t offset = 0;
+  for (const LocalValue &tensor : tensors) {
+    copyStriped(whole, tensor, offset, stride, stripes, isConcat, copies);
+    offset += maxPartCount(tensor.wholeCount, stripes, cluster);
+  }
+  return makeCopies(copies);
+}
+
+std::unique_ptr<Operation> LocalBuilder::slice() {
+  const PlanCluster &cluster = source.plan.cluster();
+  if (!cluster.isWorker(source.rank))
+    return nullptr;
+  auto rangeOf = [&](const LocalValue &value) {
+    return workerRange(value.wholeCount, value.layout, cluster, source.rank);
+  };
+  int64_t offset = rangeOf(outputs[0]).begin - rangeOf(inputs[0]).begin;
+  return makeCopies({{outputs[0].data,
+                      inputs[0].data + offset * dataTypeBytes(inputs[0].type),
+                      outputs[0].bytes()}});
+}
+
+std::unique_ptr<Operation> LocalBuilder::cast() {
+  return std::make_unique<KernelOperation>(
+      [from = inputs[0], to = outputs[0]](int64_t) {
+        castKernel(from.type, from.data, to.type, to.data, to.count);
+      });
+}
+
+std::unique_ptr<Operation> LocalBuilder::linear() {
+  std::vector<float> coefficients(op.constants()->begin(),
+                                  op.constants()->end());
+  std::vector<const std::byte *> terms;
+  terms.reserve(inputs.size());
+  for (const LocalValue &input : inputs)
+    terms.push_back(input.data);
+  return std::make_unique<KernelOperation>(
+      [coefficients, terms, to = outputs[0]](int64_t) {
+        linearKernel(to.type, coefficients, terms, to.data, to.count);
+      });
+}
+
+std::function<double()> LocalBuilder::learningRate() const {
+  if (op.has_learning_rate())
+    return [value = op.learning_rate()] { return double(value); };
+  return [type = inputs.back().type, data = inputs.back().data] {
+    return readScalar(type, data);
+  };
+}
+
+std::unique_ptr<Operation> LocalBuilder::sgd() {
+  bool hasMomentum = outputs.size() == 2;
+  SgdArguments a = {};
+  a.weight = inputs[0].data;
+  a.moment = hasMomentum ? inputs[1].data : nullptr;
+  a.gradient = inputs[hasMomentum ? 2 : 1].data;
+  a.newWeight = outputs[0].data;
+  a.newMoment = hasMomentum ? outputs[1].data : nullptr;
+  a.momentum = hasMomentum ? constant(0) : 0.0f;
+  return std::make_unique<KernelOperation>(
+      [a, rate = learningRate(), type = outputs[0].type,
+       count = outputs[0].count](int64_t) mutable {
+        a.learningRate = rate();
+        sgdKernel(type, a, count);
+      });
+}
+
+std::unique_ptr<Operation> LocalBuilder::adam(bool appliesAlone) {
+  AdamArguments a = {};
+  a.weight = inputs[0].data;
+  a.moment = inputs[1].data;
+  a.variance = inputs[2].data;
+  a.newWeight = outputs[0].data;
+  a.correction = static_cast<AdamCorrection>(op.bias_correction());
+  if (appliesAlone) {
+    a.eps = constant(0);
+    if (a.correction != AdamCorrection::None) {
+      a.beta1 = constant(1);
+      a.beta2 = constant(2);
+    }
+  } else {
+    a.gradient = inputs[3].data;
+    a.newMoment = outputs[1].data;
+    a.newVariance = outputs[2].data;
+    a.beta1 = constant(0);
+    a.beta2 = constant(1);
+    a.eps = constant(2);
+    a.decay = constant(3);
+  }
+  return std::make_unique<KernelOperation>(
+      [a, rate = learningRate(), type = outputs[0].type,
+       count = outputs[0].count](int64_t step) mutable {
+        a.learningRate = rate();
+        a.update = step + 1;
+        adamKernel(type, a, count);
+      });
+}
+
+std::unique_ptr<Operation> LocalBuilder::build() {
+  using fb::Opcode;
+  if (op.opcode() == Opcode::Concat || op.opcode() == Opcode::Split)
+    return bucket(op.opcode() == Opcode::Concat);
+  if (op.opcode() == Opcode::After || outputs[0].count == 0)
+    return nullptr;
+  switch (op.opcode()) {
+  case Opcode::Slice:
+    return slice();
+  case Opcode::Cast:
+    return cast();
+  case Opcode::Linear:
+    return linear();
+  case Opcode::Sgd:
+    return sgd();
+  default:
+    return adam(/*appliesAlone=*/op.opcode() == Opcode::AdamApply);
+  }
+}
+
+} // namespace
+
+std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies) {
+  std::vector<CopyStep> needed;
+  for (const CopyStep &copy : copies)
+    if (copy.bytes > 0 && copy.to != copy.from)
+      needed.push_back(copy);
+  if (needed.empty())
+    return nullptr;
+  return std::make_unique<CopyOperation>(std::move(needed));
+}
+
+std::unique_ptr<Operation>
+makeLocalOperation(const OperationSource &source,
+                   const fb::Instruction &instruction) {
+  return LocalBuilder(source, instruction).build();
+}
+
+std::unique_ptr<Operation> makeOperation(const OperationSource &source,
+                                         uint32_t number) {
+  const fb::Instruction &instruction =
+      *source.plan.root().instructions()->Get(number);
+  return instruction.opcode() <= fb::Opcode::Pull
+             ? makeCollective(source, instruction)
+             : makeLocalOperation(source, instruction);
+  // The analyser loses the pointer in the conversion of unique_ptr.
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks)
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,65 @@
+//===- Operation.h - An instruction, ready to run on one rank -------------===//
+//
+// What is left of a plan's instruction when a session starts: addresses, counts
+// and a communicator. Running one allocates nothing and looks nothing up.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_OPERATION_H
+#define BAGUA_LIB_RUNTIME_SESSION_OPERATION_H
+
+#include "Session/PlanCommunicators.h"
+#include "Session/SessionMemory.h"
+
+#include "bagua/Runtime/Plan.h"
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace bagua::runtime {
+
+class Operation {
+public:
+  virtual ~Operation() = default;
+
+  /// `step` is the session's step number. Blocks.
+  virtual absl::Status run(int64_t step) = 0;
+
+  /// Bytes that this rank sends each time.
+  int64_t bytesSent = 0;
+};
+
+/// What an operation is made of. Lives only while operations are made, apart
+/// from the communicators.
+struct OperationSource {
+  const Plan &plan;
+  int64_t rank;
+  const SessionMemory &memory;
+  PlanCommunicators &communicators;
+};
+
+/// The operation of an instruction; null where this rank has nothing to do: it
+/// takes no part, or operands and results share their places.
+std::unique_ptr<Operation> makeOperation(const OperationSource &source,
+                                         uint32_t instruction);
+
+/// The two halves of makeOperation.
+std::unique_ptr<Operation> makeCollective(const OperationSource &source,
+                                          const fb::Instruction &instruction);
+std::unique_ptr<Operation>
+makeLocalOperation(const OperationSource &source,
+                   const fb::Instruction &instruction);
+
+/// Copies between buffers, and zeros for padding. Null if there are none.
+struct CopyStep {
+  std::byte *to;
+  /// Null: zeros.
+  const std::byte *from;
+  int64_t bytes;
+};
+std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_OPERATION_H

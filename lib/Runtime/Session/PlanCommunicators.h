@@ -1,0 +1,80 @@
+//===- PlanCommunicators.h - The groups that a plan communicates over -----===//
+//
+// One communicator for each stream and group of a plan, made once when a
+// session connects, so that streams never wait for each other inside a
+// collective.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_PLANCOMMUNICATORS_H
+#define BAGUA_LIB_RUNTIME_SESSION_PLANCOMMUNICATORS_H
+
+#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// A group of workers, with servers or without.
+struct PlanGroup {
+  /// Null where the group is this rank alone.
+  std::unique_ptr<Communicator> communicator;
+  /// Workers are the members before this one.
+  int workers = 1;
+  /// This rank's place among the members.
+  int position = 0;
+  /// Members that are the servers asked for, in their order.
+  std::vector<int> owners;
+  /// Of a push or pull: which slot of the servers' values is this group's, and
+  /// a worker of the group.
+  int64_t slot = 0;
+  int64_t firstRank = 0;
+};
+
+class PlanCommunicators {
+public:
+  /// Collective over all ranks. Errors are the world's.
+  absl::Status create(const Plan &plan, World &world);
+
+  /// Groups of `instruction` that this rank is in: at most one, and for a
+  /// server one for each slot. Empty where the rank takes no part.
+  const std::vector<PlanGroup> &
+  groupsOf(const fb::Instruction &instruction) const;
+
+private:
+  struct Key {
+    uint32_t stream;
+    std::vector<int64_t> axes;
+    /// The layout on workers, of a push or pull; else empty.
+    std::string layout;
+    /// -1: all; -2: none.
+    int64_t server;
+
+    bool operator<(const Key &other) const;
+  };
+  static Key keyOf(const Plan &plan, const fb::Instruction &instruction);
+  absl::Status createGroups(World &world, const Key &key,
+                            const Layout &workerLayout);
+  absl::Status addGroup(World &world, const Key &key, const std::string &name,
+                        int64_t firstRank, int64_t slot,
+                        std::vector<PlanGroup> &groups);
+
+  const Plan *plan = nullptr;
+  std::map<Key, std::vector<PlanGroup>> groups;
+};
+
+/// The operand or result of a collective that the other one is a part of: its
+/// value number.
+uint32_t wholeValueOf(const fb::Instruction &instruction);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_PLANCOMMUNICATORS_H

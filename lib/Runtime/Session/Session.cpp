@@ -1,0 +1,558 @@
+//===- Session.cpp - A training program's view of a plan ------------------===//
+//
+// Names, bindings, ownership and steps: everything the program's thread does.
+// What runs beside it is the Executor's.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Session.h"
+
+#include "Session/Executor.h"
+#include "Session/Operation.h"
+#include "Session/PlanCommunicators.h"
+#include "Session/SessionMemory.h"
+#include "Session/SessionState.h"
+#include "Session/StreamPrograms.h"
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/StepsInFlight.h"
+#include "bagua/Support/TraceWriter.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime {
+namespace {
+
+using absl::StrCat;
+
+class HostSession final : public Session {
+public:
+  HostSession(std::shared_ptr<const Plan> loaded, std::unique_ptr<World> ranks,
+              SessionOptions sessionOptions)
+      : plan(std::move(loaded)), world(std::move(ranks)),
+        options(std::move(sessionOptions)), memory(*plan, world->rank()),
+        executor(*plan, *world, options),
+        tensors(plan->root().tensors()->size()) {}
+  ~HostSession() override;
+
+  /// The collective part of create().
+  absl::Status connect();
+  /// Tells the other ranks.
+  absl::Status giveUp(const absl::Status &why) { return executor.fail(why); }
+
+  int rank() const override { return world->rank(); }
+  absl::StatusOr<TensorId> find(absl::string_view name) const override;
+  int64_t localBytes(TensorId tensor) const override {
+    return memory.tensorBytes(indexOf(tensor));
+  }
+  absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
+  absl::StatusOr<void *> address(TensorId tensor) const override;
+  absl::Status start() override;
+  absl::Status beginStep() override;
+  absl::Status markReady(TensorId tensor) override;
+  absl::Status markAbsent(TensorId tensor) override;
+  absl::Status wait(TensorId tensor) override;
+  absl::Status endStep() override;
+  absl::Status finish() override;
+  int64_t step() const override {
+    return firstStep + std::max<int64_t>(now, 0);
+  }
+  absl::StatusOr<std::string> saveState() const override;
+  absl::Status loadState(absl::string_view bytes) override;
+  int64_t bytesSent() const override { return executor.bytesSent(); }
+  int64_t arenaBytes() const override { return memory.arenaBytes(); }
+
+private:
+  enum class Phase { Binding, BetweenSteps, InStep };
+
+  struct TensorState {
+    bool isGivenByProgram = false;
+    /// Whether this rank's program gives it in every step.
+    bool isRequired = false;
+    bool isState = false;
+    bool isOwnedByRuntime = false;
+    /// The last step in which it was given; -1 before.
+    int64_t givenStep = -1;
+  };
+
+  static uint32_t indexOf(TensorId tensor) {
+    return static_cast<uint32_t>(tensor);
+  }
+  const fb::Tensor &tensorAt(uint32_t index) const {
+    return *plan->root().tensors()->Get(index);
+  }
+  std::string nameOf(TensorId tensor) const {
+    return executor.tensorName(indexOf(tensor));
+  }
+  absl::Status compareFingerprints();
+  absl::Status checkBindings() const;
+  std::vector<bool> findGivenTensors() const;
+  bool isHere(const fb::Tensor &tensor) const;
+  absl::Status give(TensorId tensor);
+  absl::Status checkGift(TensorId tensor) const;
+  absl::Status missingGift();
+  absl::Status waitForUsers(TensorId tensor, int64_t step);
+  bool areUsersDone(TensorId tensor, int64_t step) const;
+  absl::Status misuse(const std::string &what);
+  absl::Status checkIndex(TensorId tensor) const;
+  void record(const char *what, TensorId tensor, int64_t startNs);
+
+  const std::shared_ptr<const Plan> plan;
+  const std::unique_ptr<World> world;
+  const SessionOptions options;
+  SessionMemory memory;
+  PlanCommunicators communicators;
+  Executor executor;
+
+  Phase phase = Phase::Binding;
+  bool isFinished = false;
+  std::vector<TensorState> tensors;
+  std::map<absl::string_view, TensorId> byName;
+  /// State that was loaded for tensors that are not bound yet.
+  std::map<std::string, SavedTensor> loaded;
+  int64_t firstStep = 0;
+  /// The current step since start(); -1 before the first.
+  int64_t now = -1;
+  int64_t requiredCount = 0;
+  int64_t requiredGiven = 0;
+};
+
+HostSession::~HostSession() {
+  if (!isFinished && !executor.hasFailed())
+    executor
+        .fail(absl::AbortedError(
+            StrCat("rank ", rank(), ": its session was destroyed ",
+                   now < 0 ? "before its first step"
+                           : StrCat("in step ", step(), ", before finish()"))))
+        .IgnoreError();
+  executor.stop();
+}
+
+//===----------------------------------------------------------------------===//
+// Connecting
+//===----------------------------------------------------------------------===//
+
+/// Every rank sees all fingerprints, so that all fail alike.
+absl::Status HostSession::compareFingerprints() {
+  std::vector<int> all(world->size());
+  std::iota(all.begin(), all.end(), 0);
+  if (all.size() < 2)
+    return absl::OkStatus();
+  auto everybody = world->createCommunicator(all, "session");
+  if (!everybody.ok())
+    return everybody.status();
+  auto own = static_cast<int64_t>(plan->fingerprint());
+  std::vector<int64_t> found(all.size());
+  absl::Status status =
+      (*everybody)
+          ->gatherFromOwners(&own, found.data(), world->size(), DataType::Int64,
+                             world->size(), all);
+  if (!status.ok())
+    return status;
+  for (int other : all)
+    if (found[other] != found[0])
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "rank %d holds a plan of fingerprint %016x, rank 0 one of %016x",
+          other, static_cast<uint64_t>(found[other]),
+          static_cast<uint64_t>(found[0])));
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::connect() {
+  if (world->size() != plan->topology().ranks())
+    return absl::FailedPreconditionError(StrCat(
+        "the plan is for ", plan->topology().ranks(), " ranks",
+        plan->topology().servers() > 0
+            ? StrCat(" (", plan->topology().servers(), " of them servers)")
+            : "",
+        ", the world has ", world->size()));
+  absl::Status status = compareFingerprints();
+  if (status.ok())
+    status = communicators.create(*plan, *world);
+  if (status.ok())
+    status = memory.allocate(options.checksMemory);
+  if (!status.ok())
+    return status;
+
+  std::vector<bool> isGiven = findGivenTensors();
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    const fb::Tensor &tensor = tensorAt(i);
+    byName[{tensor.name()->data(), tensor.name()->size()}] = TensorId(i);
+    tensors[i].isGivenByProgram = tensor.given_by_program();
+    tensors[i].isRequired = isGiven[i];
+    tensors[i].isState =
+        tensor.role() >= fb::Role::Param && tensor.role() <= fb::Role::Replica;
+    requiredCount += isGiven[i];
+  }
+  return absl::OkStatus();
+}
+
+/// Dedicated servers have what lies on servers, and inputs.
+bool HostSession::isHere(const fb::Tensor &tensor) const {
+  return plan->cluster().isWorker(rank()) || tensor.role() == fb::Role::Input ||
+         isOnServers(readLayout(tensor.layout()));
+}
+
+/// Tensors that some instruction waits for, and that this rank has.
+std::vector<bool> HostSession::findGivenTensors() const {
+  std::vector<bool> isGiven(tensors.size(), false);
+  for (const fb::Instruction *op : *plan->root().instructions())
+    if (op->ready())
+      for (uint32_t tensor : *op->ready())
+        isGiven[tensor] = isHere(tensorAt(tensor));
+  return isGiven;
+}
+
+absl::StatusOr<TensorId> HostSession::find(absl::string_view name) const {
+  auto found = byName.find(name);
+  if (found != byName.end())
+    return found->second;
+  return absl::NotFoundError(
+      StrCat("the plan has no tensor named '", name, "'"));
+}
+
+absl::Status HostSession::checkIndex(TensorId tensor) const {
+  if (indexOf(tensor) < tensors.size())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("tensor number ", indexOf(tensor),
+                                           " is not below ", tensors.size()));
+}
+
+absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return status;
+  uint32_t index = indexOf(tensor);
+  auto refuse = [&](absl::StatusCode code, const std::string &why) {
+    return absl::Status(code, StrCat("rank ", rank(), ": bind of tensor ",
+                                     nameOf(tensor), ": ", why));
+  };
+  if (phase != Phase::Binding)
+    return refuse(absl::StatusCode::kFailedPrecondition,
+                  "the session has started");
+  if (tensorAt(index).arena() >= 0)
+    return refuse(absl::StatusCode::kFailedPrecondition,
+                  "it lives in an arena: ask for its address");
+  if (memory.isBound(index))
+    return refuse(absl::StatusCode::kFailedPrecondition, "it is bound already");
+  int64_t expected = localBytes(tensor);
+  if (static_cast<int64_t>(bytes) != expected)
+    return refuse(absl::StatusCode::kInvalidArgument,
+                  StrCat("expected ", expected, " bytes, got ", bytes));
+  int64_t alignment =
+      dataTypeBytes(static_cast<DataType>(tensorAt(index).type()));
+  if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
+    return refuse(absl::StatusCode::kInvalidArgument,
+                  StrCat("expected an address divisible by ", alignment));
+  // Nothing to store, so the address may be null.
+  static std::byte nothing;
+  if (!data && expected > 0)
+    return refuse(absl::StatusCode::kInvalidArgument, "the address is null");
+  memory.bind(index, data ? static_cast<std::byte *>(data) : &nothing);
+  if (auto saved = loaded.find(tensorAt(index).name()->str());
+      saved != loaded.end()) {
+    std::memcpy(data, saved->second.bytes.data(), saved->second.bytes.size());
+    loaded.erase(saved);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<void *> HostSession::address(TensorId tensor) const {
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return status;
+  if (tensorAt(indexOf(tensor)).arena() < 0 && !memory.isBound(indexOf(tensor)))
+    return absl::FailedPreconditionError(
+        StrCat("rank ", rank(), ": tensor ", nameOf(tensor), " is not bound"));
+  return static_cast<void *>(memory.tensorAddress(indexOf(tensor)));
+}
+
+absl::Status HostSession::checkBindings() const {
+  std::vector<std::string> missing;
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    const fb::Tensor &tensor = tensorAt(i);
+    bool isUsed = tensor.users() && tensor.users()->size() > 0;
+    if (isUsed && tensor.arena() < 0 && isHere(tensor) && !memory.isBound(i) &&
+        memory.tensorBytes(i) > 0)
+      missing.push_back(nameOf(TensorId(i)));
+  }
+  if (missing.empty())
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("rank ", rank(), ": not bound: ", absl::StrJoin(missing, ", ")));
+}
+
+absl::Status HostSession::start() {
+  if (phase != Phase::Binding)
+    return absl::FailedPreconditionError("the session has started already");
+  if (absl::Status status = checkBindings(); !status.ok())
+    return status;
+  const auto &instructions = *plan->root().instructions();
+  OperationSource source = {*plan, rank(), memory, communicators};
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<bool> hasWork;
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    operations.push_back(makeOperation(source, i));
+    hasWork.push_back(operations.back() != nullptr);
+  }
+  std::vector<bool> isGiven(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    isGiven[i] = tensors[i].isRequired;
+  if (options.trace) {
+    options.trace->nameProcess(rank(), StrCat("rank ", rank()));
+    options.trace->nameThread(rank(), 0, "program");
+    for (uint32_t i = 0; i < plan->root().streams()->size(); ++i)
+      options.trace->nameThread(rank(), static_cast<int>(i) + 1,
+                                plan->root().streams()->Get(i)->str());
+  }
+  executor.start(std::move(operations),
+                 makeStreamPrograms(plan->root(), hasWork, isGiven), firstStep);
+  phase = Phase::BetweenSteps;
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// A caller's bug, which other ranks must not wait for.
+absl::Status HostSession::misuse(const std::string &what) {
+  return executor.fail(
+      absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)));
+}
+
+void HostSession::record(const char *what, TensorId tensor, int64_t startNs) {
+  options.trace->add({StrCat(what, " ", nameOf(tensor)),
+                      rank(),
+                      0,
+                      startNs,
+                      TraceWriter::nowNs() - startNs,
+                      {{"step", step()}}});
+}
+
+absl::Status HostSession::beginStep() {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (phase != Phase::BetweenSteps)
+    return misuse(phase == Phase::InStep ? "beginStep before endStep"
+                                         : "beginStep before start");
+  if (int64_t before = now + 1 - kStepsInFlight; before >= 0)
+    if (absl::Status status = executor.waitForStep(before); !status.ok())
+      return status;
+  ++now;
+  requiredGiven = 0;
+  phase = Phase::InStep;
+  isFinished = false;
+  executor.openStep();
+  return absl::OkStatus();
+}
+
+bool HostSession::areUsersDone(TensorId tensor, int64_t step) const {
+  for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
+    if (!executor.isReached(point, step))
+      return false;
+  return true;
+}
+
+absl::Status HostSession::checkGift(TensorId tensor) const {
+  const TensorState &state = tensors[indexOf(tensor)];
+  const char *why = nullptr;
+  if (phase != Phase::InStep)
+    why = " outside of a step";
+  else if (!state.isGivenByProgram)
+    why = ", which the plan doesn't have the program give";
+  else if (state.givenStep == now)
+    why = " for the second time in this step";
+  else if (state.isOwnedByRuntime && !areUsersDone(tensor, state.givenStep))
+    why = ", which the runtime still uses for an earlier step";
+  if (!why)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("rank ", rank(), ": markReady of tensor ", nameOf(tensor), why,
+             ", in step ", step()));
+}
+
+absl::Status HostSession::give(TensorId tensor) {
+  TensorState &state = tensors[indexOf(tensor)];
+  state.isOwnedByRuntime = true;
+  state.givenStep = now;
+  requiredGiven += state.isRequired;
+  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  executor.give(indexOf(tensor), now);
+  if (options.trace)
+    record("give", tensor, startNs);
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::markReady(TensorId tensor) {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return executor.fail(status);
+  const TensorState &state = tensors[indexOf(tensor)];
+  if (phase != Phase::InStep || !state.isGivenByProgram ||
+      state.givenStep == now || state.isOwnedByRuntime)
+    if (absl::Status status = checkGift(tensor); !status.ok())
+      return executor.fail(status);
+  return give(tensor);
+}
+
+absl::Status HostSession::markAbsent(TensorId tensor) {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return executor.fail(status);
+  if (!tensorAt(indexOf(tensor)).optional())
+    return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
+                         ", which is not optional"));
+  if (absl::Status status = checkGift(tensor); !status.ok())
+    return executor.fail(status);
+  if (std::byte *data = memory.tensorAddress(indexOf(tensor)))
+    std::memset(data, 0, localBytes(tensor));
+  return give(tensor);
+}
+
+absl::Status HostSession::waitForUsers(TensorId tensor, int64_t step) {
+  for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
+    if (absl::Status status = executor.waitFor(point, step, indexOf(tensor));
+        !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::wait(TensorId tensor) {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return executor.fail(status);
+  TensorState &state = tensors[indexOf(tensor)];
+  int64_t step = state.givenStep;
+  if (!state.isGivenByProgram)
+    step = state.isState && phase == Phase::InStep ? now - 1 : now;
+  else if (!state.isOwnedByRuntime)
+    return absl::OkStatus();
+  if (step < 0)
+    return absl::OkStatus();
+  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  if (absl::Status status = waitForUsers(tensor, step); !status.ok())
+    return status;
+  if (options.trace)
+    record("wait", tensor, startNs);
+  state.isOwnedByRuntime = false;
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::missingGift() {
+  std::vector<std::string> missing;
+  for (uint32_t i = 0; i < tensors.size() && missing.size() < 4; ++i)
+    if (tensors[i].isRequired && tensors[i].givenStep != now)
+      missing.push_back(StrCat(nameOf(TensorId(i)), ", which ",
+                               executor.describe(static_cast<uint32_t>(
+                                   executor.schedule().firstWaiter[i])),
+                               " waits for"));
+  return misuse(StrCat("step ", step(), " ended without tensor ",
+                       absl::StrJoin(missing, "; and without tensor ")));
+}
+
+absl::Status HostSession::endStep() {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (phase != Phase::InStep)
+    return misuse("endStep before beginStep");
+  if (requiredGiven != requiredCount)
+    return missingGift();
+  phase = Phase::BetweenSteps;
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::finish() {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (phase == Phase::InStep)
+    return misuse("finish before endStep");
+  if (now >= 0)
+    if (absl::Status status = executor.waitForStep(now); !status.ok())
+      return status;
+  if (absl::Status status = memory.checkGuards(); !status.ok())
+    return executor.fail(status);
+  isFinished = true;
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+absl::StatusOr<std::string> HostSession::saveState() const {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (!isFinished)
+    return absl::FailedPreconditionError(
+        StrCat("rank ", rank(), ": saveState before finish"));
+  SavedState state;
+  state.steps = firstStep + now + 1;
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    const fb::Tensor &tensor = tensorAt(i);
+    const std::byte *data = memory.tensorAddress(i);
+    if (!isSavedState(tensor) || !data)
+      continue;
+    SavedTensor &saved = state.tensors[tensor.name()->str()];
+    saved.type = static_cast<uint8_t>(tensor.type());
+    saved.bytes.assign(reinterpret_cast<const char *>(data),
+                       memory.tensorBytes(i));
+  }
+  return writeState(state);
+}
+
+absl::Status HostSession::loadState(absl::string_view bytes) {
+  if (phase != Phase::Binding)
+    return absl::FailedPreconditionError(
+        StrCat("rank ", rank(), ": loadState after start"));
+  absl::StatusOr<SavedState> state = readState(bytes);
+  if (!state.ok())
+    return state.status();
+  for (const auto &[name, saved] : state->tensors) {
+    absl::StatusOr<TensorId> tensor = find(name);
+    if (!tensor.ok() || !isSavedState(tensorAt(indexOf(*tensor))))
+      return absl::InvalidArgumentError(
+          StrCat("the plan has no state named '", name, "'"));
+    if (localBytes(*tensor) != static_cast<int64_t>(saved.bytes.size()) ||
+        static_cast<uint8_t>(tensorAt(indexOf(*tensor)).type()) != saved.type)
+      return absl::InvalidArgumentError(
+          StrCat("state of tensor ", nameOf(*tensor), ": expected ",
+                 localBytes(*tensor), " bytes, found ", saved.bytes.size(),
+                 " or another element type"));
+  }
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    if (isSavedState(tensorAt(i)) && isHere(tensorAt(i)) &&
+        tensorAt(i).users() && tensorAt(i).users()->size() > 0 &&
+        state->tensors.count(tensorAt(i).name()->str()) == 0)
+      return absl::InvalidArgumentError(
+          StrCat("there is no state of tensor ", nameOf(TensorId(i))));
+  for (auto &[name, saved] : state->tensors)
+    if (std::byte *data = memory.tensorAddress(indexOf(*find(name))))
+      std::memcpy(data, saved.bytes.data(), saved.bytes.size());
+    else
+      loaded[name] = std::move(saved);
+  firstStep = state->steps;
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<Session>>
+Session::create(std::shared_ptr<const Plan> plan, std::unique_ptr<World> world,
+                SessionOptions options) {
+  auto session = std::make_unique<HostSession>(
+      std::move(plan), std::move(world), std::move(options));
+  if (absl::Status status = session->connect(); !status.ok())
+    return session->giveUp(status);
+  return std::unique_ptr<Session>(std::move(session));
+}
+
+} // namespace bagua::runtime

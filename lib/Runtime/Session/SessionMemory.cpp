@@ -1,0 +1,125 @@
+//===- SessionMemory.cpp - Where a rank's tensors and arenas are ----------===//
+//
+// Arenas are whole pages, so that large ones cost nothing until they are used
+// and offsets keep the alignment that the compiler gave them.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/SessionMemory.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bagua::runtime {
+namespace {
+
+constexpr int64_t kPageBytes = 4096;
+/// Of each of the zones round a guarded arena. After the arena they begin at
+/// its last byte, wherever in a page that is.
+constexpr int64_t kGuardBytes = kPageBytes;
+constexpr std::byte kGuard{0xa5};
+/// NaN in every floating-point type.
+constexpr int kPoison = 0xff;
+
+int64_t roundUp(int64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+} // namespace
+
+int64_t elementsOf(const fb::Tensor &tensor) {
+  int64_t count = 1;
+  if (tensor.shape())
+    for (int64_t size : *tensor.shape())
+      count *= size;
+  return count;
+}
+
+SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
+    : plan(loaded), rank(ownRank),
+      bindings(loaded.root().tensors()->size(), nullptr) {}
+
+absl::Status SessionMemory::allocate(bool guarded) {
+  isGuarded = guarded;
+  for (const fb::Arena *arena : *plan.root().arenas()) {
+    int64_t guards = guarded ? 2 * kGuardBytes : 0;
+    Pages pages(roundUp(arena->bytes() + guards));
+    if (!pages.data() && pages.size() > 0)
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no memory for arena '", arena->name()->str(), "' of ",
+                       arena->bytes(), " bytes"));
+    if (guarded) {
+      auto *guard = pages.data();
+      std::fill_n(guard, kGuardBytes, kGuard);
+      std::memset(guard + kGuardBytes, kPoison, arena->bytes());
+      std::fill_n(guard + kGuardBytes + arena->bytes(), kGuardBytes, kGuard);
+    }
+    arenas.push_back(std::move(pages));
+    allocatedBytes += arena->bytes();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionMemory::checkGuards() const {
+  if (!isGuarded)
+    return absl::OkStatus();
+  for (size_t i = 0; i < arenas.size(); ++i) {
+    const fb::Arena &arena = *plan.root().arenas()->Get(i);
+    const std::byte *before = arenas[i].data();
+    const std::byte *after = before + kGuardBytes + arena.bytes();
+    auto isIntact = [](const std::byte *zone) {
+      return std::all_of(zone, zone + kGuardBytes,
+                         [](std::byte byte) { return byte == kGuard; });
+    };
+    if (!isIntact(before) || !isIntact(after))
+      return absl::InternalError(absl::StrCat(
+          "rank ", rank, ": bytes ", isIntact(before) ? "after" : "before",
+          " arena '", arena.name()->str(), "' were overwritten"));
+  }
+  return absl::OkStatus();
+}
+
+/// An `input` without layout is on dedicated servers too: what updates need.
+int64_t SessionMemory::countOf(const fb::Tensor &tensor, const Layout &layout,
+                               int64_t count) const {
+  if (layout.empty() && tensor.role() == fb::Role::Input)
+    return count;
+  return localCount(count, layout, plan.cluster(), rank);
+}
+
+int64_t SessionMemory::tensorBytes(uint32_t number) const {
+  const fb::Tensor &tensor = *plan.root().tensors()->Get(number);
+  return countOf(tensor, readLayout(tensor.layout()), elementsOf(tensor)) *
+         dataTypeBytes(static_cast<DataType>(tensor.type()));
+}
+
+std::byte *SessionMemory::tensorAddress(uint32_t number) const {
+  const fb::Tensor &tensor = *plan.root().tensors()->Get(number);
+  if (tensor.arena() < 0)
+    return bindings[number];
+  return arenas[tensor.arena()].data() + (isGuarded ? kGuardBytes : 0) +
+         tensor.offset();
+}
+
+LocalValue SessionMemory::value(uint32_t number) const {
+  const fb::Value &value = *plan.root().values()->Get(number);
+  LocalValue result;
+  result.type = static_cast<DataType>(value.type());
+  result.wholeCount = value.count();
+  result.layout = readLayout(value.layout());
+  if (value.arena() >= 0) {
+    result.count =
+        localCount(value.count(), result.layout, plan.cluster(), rank);
+    result.data = arenas[value.arena()].data() + (isGuarded ? kGuardBytes : 0) +
+                  value.offset();
+    return result;
+  }
+  const fb::Tensor &tensor = *plan.root().tensors()->Get(value.tensor());
+  result.count = countOf(tensor, result.layout, value.count());
+  if (bindings[value.tensor()])
+    result.data = bindings[value.tensor()] + value.offset();
+  return result;
+}
+
+} // namespace bagua::runtime

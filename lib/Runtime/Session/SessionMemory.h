@@ -1,0 +1,75 @@
+//===- SessionMemory.h - Where a rank's tensors and arenas are ------------===//
+//
+// The arenas of one rank, allocated, and the program's bindings; from both the
+// address of every tensor and value of the plan.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
+#define BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
+
+#include "Device/Host/Pages.h"
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/DataType.h"
+
+#include "absl/status/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// What this rank stores of a value.
+struct LocalValue {
+  std::byte *data = nullptr;
+  DataType type = DataType::Float32;
+  /// Elements here, and of the logical tensor.
+  int64_t count = 0;
+  int64_t wholeCount = 0;
+  Layout layout;
+
+  int64_t bytes() const { return count * dataTypeBytes(type); }
+};
+
+class SessionMemory {
+public:
+  SessionMemory(const Plan &plan, int64_t rank);
+
+  /// With `guarded`, zones round each arena are filled with a pattern and the
+  /// arenas with bytes that read as NaN. ResourceExhausted where memory is out.
+  absl::Status allocate(bool guarded);
+  /// Internal, naming the arena, if a byte of a zone has changed.
+  absl::Status checkGuards() const;
+
+  /// Of what is allocated, without guards.
+  int64_t arenaBytes() const { return allocatedBytes; }
+
+  int64_t tensorBytes(uint32_t tensor) const;
+  /// Null where the program hasn't bound it.
+  std::byte *tensorAddress(uint32_t tensor) const;
+  bool isBound(uint32_t tensor) const { return bindings[tensor] != nullptr; }
+  void bind(uint32_t tensor, std::byte *data) { bindings[tensor] = data; }
+
+  /// Without data where the tensor isn't bound.
+  LocalValue value(uint32_t number) const;
+
+private:
+  int64_t countOf(const fb::Tensor &tensor, const Layout &layout,
+                  int64_t count) const;
+
+  const Plan &plan;
+  const int64_t rank;
+  bool isGuarded = false;
+  int64_t allocatedBytes = 0;
+  std::vector<Pages> arenas;
+  std::vector<std::byte *> bindings;
+};
+
+/// Elements of a tensor's shape.
+int64_t elementsOf(const fb::Tensor &tensor);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H

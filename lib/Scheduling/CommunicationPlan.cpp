@@ -1,0 +1,414 @@
+//===- CommunicationPlan.cpp - All decisions about a step's gradients -----===//
+//
+// Text, checks, and the step that a plan makes.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/CommunicationPlan.h"
+
+#include "bagua/Support/Parts.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <numeric>
+#include <queue>
+
+using namespace bagua;
+
+std::optional<std::string> CommunicationProblem::check() const {
+  if (std::optional<std::string> wrong = cluster.check())
+    return wrong;
+  if (std::optional<std::string> wrong = bucketing.check())
+    return wrong;
+  if (byProgram.size() != byRuntime.size())
+    return "expected two graphs of the same ops";
+  if (bucketing.tensors.size() != gradients.size())
+    return "expected " + std::to_string(gradients.size()) +
+           " gradients to put into buckets, found " +
+           std::to_string(bucketing.tensors.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    int32_t op = gradients[i].op;
+    if (op < 0 || op >= byProgram.size() ||
+        byProgram[op].kind != GraphOpKind::Collective)
+      return "gradient " + std::to_string(i) +
+             ": expected the number of its all_reduce, found " +
+             std::to_string(op);
+  }
+  return std::nullopt;
+}
+
+std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
+  std::vector<int32_t> order(problem.tensors.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return problem.tensors[a].shareClass < problem.tensors[b].shareClass;
+  });
+  return order;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets) {
+  std::string text;
+  for (size_t i = 0; i < buckets.size();) {
+    size_t end = i + 1;
+    while (end < buckets.size() && buckets[end] == buckets[i])
+      ++end;
+    const PlannedBucket &bucket = buckets[i];
+    text += text.empty() ? "" : ",";
+    if (end - i > 1)
+      text += std::to_string(end - i) + "*";
+    text += std::to_string(bucket.gradients);
+    if (bucket.parts > 1)
+      text += "/" + std::to_string(bucket.parts);
+    if (bucket.form != FormKind::Flat)
+      text += ":" + std::string(formName(bucket.form));
+    i = end;
+  }
+  return text;
+}
+
+/// Takes a number over 0 from the front.
+static std::optional<int64_t> takeNumber(std::string_view &text) {
+  int64_t number = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 1)
+    return std::nullopt;
+  text.remove_prefix(end - text.data());
+  return number;
+}
+
+static bool take(std::string_view &text, char c) {
+  if (text.empty() || text.front() != c)
+    return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<std::vector<PlannedBucket>>
+bagua::parseBuckets(std::string_view text) {
+  constexpr int64_t kMost = 1 << 24;
+  std::vector<PlannedBucket> buckets;
+  while (!text.empty()) {
+    std::optional<int64_t> first = takeNumber(text), repeat = 1, parts = 1;
+    if (first && take(text, '*')) {
+      repeat = first;
+      first = takeNumber(text);
+    }
+    if (take(text, '/'))
+      parts = takeNumber(text);
+    if (!first || !repeat || !parts || *first > kMost || *repeat > kMost)
+      return std::nullopt;
+    PlannedBucket bucket{static_cast<int32_t>(*first), *parts, FormKind::Flat};
+    if (take(text, ':')) {
+      std::string_view name = text.substr(0, text.find(','));
+      std::optional<FormKind> form = parseForm(name);
+      if (!form)
+        return std::nullopt;
+      bucket.form = *form;
+      text.remove_prefix(name.size());
+    }
+    buckets.insert(buckets.end(), *repeat, bucket);
+    if (!text.empty() && (!take(text, ',') || text.empty()))
+      return std::nullopt;
+  }
+  return buckets;
+}
+
+ResolvedBuckets bagua::resolveBuckets(const std::vector<PlannedBucket> &buckets,
+                                      const BucketingProblem &problem,
+                                      const std::vector<int64_t> &counts) {
+  ResolvedBuckets result;
+  std::vector<int32_t> order = planOrder(problem);
+  int64_t named = 0;
+  for (const PlannedBucket &bucket : buckets)
+    named += bucket.gradients;
+  if (named != static_cast<int64_t>(order.size())) {
+    result.error = "expected buckets of " + std::to_string(order.size()) +
+                   " gradients, found " + std::to_string(named);
+    return result;
+  }
+  auto next = order.begin();
+  for (const PlannedBucket &bucket : buckets) {
+    Bucket members(next, next + bucket.gradients);
+    next += bucket.gradients;
+    int64_t elements = 0;
+    for (int32_t member : members) {
+      elements += counts[member];
+      if (problem.tensors[member].shareClass !=
+          problem.tensors[members[0]].shareClass)
+        result.error = "expected gradients of one element type, group and "
+                       "agreement in bucket " +
+                       std::to_string(result.members.size());
+    }
+    if (bucket.parts > std::max<int64_t>(1, elements))
+      result.error = "expected at most " + std::to_string(elements) +
+                     " parts of bucket " +
+                     std::to_string(result.members.size()) + ", found " +
+                     std::to_string(bucket.parts);
+    result.members.push_back(std::move(members));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The step that a plan makes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A new graph under construction: the base's ops but for the all_reduces, and
+/// more, each with a place in the base's order.
+class PlanWriter {
+public:
+  PlanWriter(const CommunicationProblem &problem, const CommunicationPlan &plan)
+      : problem(problem), plan(plan),
+        base(plan.isUpdatedByRuntime ? problem.byRuntime : problem.byProgram),
+        replacedBy(base.size(), -1) {}
+
+  OpGraph write();
+
+private:
+  struct NewOp {
+    GraphOp op;
+    /// Ops of the base, then new ones; states.
+    std::vector<int32_t> operands;
+    int32_t place;
+  };
+  int32_t add(GraphOp op, std::vector<int32_t> operands);
+  int32_t addLocal(int64_t movedBytes, std::vector<int32_t> operands);
+  int32_t addPart(const PlannedBucket &bucket, const StepGradient &like,
+                  int64_t count, int32_t from);
+  void addBucket(const PlannedBucket &bucket, const Bucket &members);
+  OpGraph sort();
+
+  const CommunicationProblem &problem;
+  const CommunicationPlan &plan;
+  const OpGraph &base;
+  std::vector<NewOp> added;
+  /// Of an all_reduce: what gives its result now.
+  std::vector<int32_t> replacedBy;
+  /// Where the ops that are being added belong.
+  int32_t place = 0;
+};
+} // namespace
+
+int32_t PlanWriter::add(GraphOp op, std::vector<int32_t> operands) {
+  added.push_back({op, std::move(operands), place});
+  return base.size() + static_cast<int32_t>(added.size()) - 1;
+}
+
+int32_t PlanWriter::addLocal(int64_t movedBytes,
+                             std::vector<int32_t> operands) {
+  GraphOp op;
+  op.kind = GraphOpKind::Local;
+  op.ns = problem.cluster.memoryNs(movedBytes);
+  return add(op, std::move(operands));
+}
+
+/// One message, cast for the wire or not.
+int32_t PlanWriter::addPart(const PlannedBucket &bucket,
+                            const StepGradient &like, int64_t count,
+                            int32_t from) {
+  int64_t narrowing = like.isNarrowable ? plan.narrowing : 1;
+  int64_t bytes = count * like.elementBytes, sent = bytes / narrowing;
+  if (narrowing > 1)
+    from = addLocal(bytes + sent, {from});
+  AllReduceForm form =
+      cheapestForm(problem.cluster, sent, like.over, formBit(bucket.form)).form;
+  for (const CollectiveCall &call :
+       expandForm(problem.cluster, form, like.over, sent,
+                  like.elementBytes / narrowing)) {
+    GraphOp op;
+    op.kind = GraphOpKind::Collective;
+    op.call = call;
+    from = add(op, {from});
+  }
+  return narrowing > 1 ? addLocal(bytes + sent, {from}) : from;
+}
+
+/// What lies in a bucket lies there from the start, so concat and split move
+/// nothing.
+void PlanWriter::addBucket(const PlannedBucket &bucket, const Bucket &members) {
+  const StepGradient &like = problem.gradients[members.front()];
+  std::vector<int32_t> from;
+  int64_t count = 0;
+  for (int32_t member : members) {
+    const StepGradient &gradient = problem.gradients[member];
+    from.push_back(*base.operandsBegin(gradient.op));
+    count += gradient.count;
+    place = std::max(place, gradient.op);
+  }
+  int32_t value = from.front();
+  if (members.size() > 1)
+    value = addLocal(0, from);
+  if (bucket.parts == 1) {
+    value = addPart(bucket, like, count, value);
+  } else {
+    int32_t whole = addLocal(0, {value});
+    std::vector<int32_t> parts;
+    parts.reserve(bucket.parts);
+    for (int64_t part = 0; part < bucket.parts; ++part)
+      parts.push_back(addPart(bucket, like,
+                              count * (part + 1) / bucket.parts -
+                                  count * part / bucket.parts,
+                              whole));
+    value = addLocal(0, parts);
+  }
+  if (members.size() > 1)
+    value = addLocal(0, {value});
+  for (int32_t member : members)
+    replacedBy[problem.gradients[member].op] = value;
+}
+
+/// Numbers all ops anew: of those whose operands are there, the first in place.
+OpGraph PlanWriter::sort() {
+  int32_t baseSize = base.size();
+  int32_t size = baseSize + static_cast<int32_t>(added.size());
+  std::vector<std::vector<int32_t>> operands(size);
+  auto resolve = [&](int32_t operand) {
+    bool isReplaced =
+        operand >= 0 && operand < baseSize && replacedBy[operand] >= 0;
+    return isReplaced ? replacedBy[operand] : operand;
+  };
+  std::vector<int32_t> missing(size, 0), firstUser(size + 1, 0);
+  for (int32_t op = 0; op < size; ++op) {
+    if (op < baseSize && replacedBy[op] >= 0)
+      continue;
+    if (op < baseSize)
+      operands[op].assign(base.operandsBegin(op), base.operandsEnd(op));
+    else
+      operands[op] = std::move(added[op - baseSize].operands);
+    for (int32_t &operand : operands[op]) {
+      operand = resolve(operand);
+      if (OpGraph::isState(operand))
+        continue;
+      ++missing[op];
+      ++firstUser[operand + 1];
+    }
+  }
+  std::partial_sum(firstUser.begin(), firstUser.end(), firstUser.begin());
+  std::vector<int32_t> users(firstUser.back()),
+      next(firstUser.begin(), firstUser.end() - 1);
+  for (int32_t op = 0; op < size; ++op)
+    for (int32_t operand : operands[op])
+      if (!OpGraph::isState(operand))
+        users[next[operand]++] = op;
+
+  using Entry = std::pair<int32_t, int32_t>; // place, number
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  auto push = [&](int32_t op) {
+    ready.emplace(op < baseSize ? op : added[op - baseSize].place, op);
+  };
+  for (int32_t op = 0; op < size; ++op)
+    if (missing[op] == 0 && (op >= baseSize || replacedBy[op] < 0))
+      push(op);
+  OpGraph result;
+  std::vector<int32_t> numbers(size, -1);
+  while (!ready.empty()) {
+    int32_t op = ready.top().second;
+    ready.pop();
+    for (int32_t &operand : operands[op])
+      if (!OpGraph::isState(operand))
+        operand = numbers[operand];
+    numbers[op] = result.add(op < baseSize ? base[op] : added[op - baseSize].op,
+                             operands[op]);
+    for (int32_t i = firstUser[op]; i < firstUser[op + 1]; ++i)
+      if (--missing[users[i]] == 0)
+        push(users[i]);
+  }
+  for (int32_t from : base.yields)
+    result.yields.push_back(from < 0 ? -1 : numbers[resolve(from)]);
+  return result;
+}
+
+OpGraph PlanWriter::write() {
+  std::vector<int64_t> counts;
+  counts.reserve(problem.gradients.size());
+  for (const StepGradient &gradient : problem.gradients)
+    counts.push_back(gradient.count);
+  ResolvedBuckets resolved =
+      resolveBuckets(plan.buckets, problem.bucketing, counts);
+  assert(resolved.error.empty());
+  for (size_t i = 0; i < plan.buckets.size(); ++i) {
+    place = 0;
+    addBucket(plan.buckets[i], resolved.members[i]);
+  }
+  return sort();
+}
+
+OpGraph bagua::applyPlan(const CommunicationProblem &problem,
+                         const CommunicationPlan &plan) {
+  return PlanWriter(problem, plan).write();
+}
+
+/// As bagua-place lays values out.
+static int64_t aligned(int64_t bytes) {
+  constexpr int64_t kAlignment = 64;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// What a collective leaves where no tensor of the program's is.
+static int64_t resultBytes(const ClusterModel &cluster,
+                           const CollectiveCall &call, int64_t elementBytes) {
+  auto partOf = [&](int64_t ranks) {
+    return partSize(call.bytes / elementBytes, ranks) * elementBytes;
+  };
+  switch (call.collective) {
+  case Collective::ReduceScatter:
+    return aligned(partOf(cluster.groupSize(call.over)));
+  case Collective::Reduce:
+    return aligned(call.bytes);
+  case Collective::Push: {
+    // A server has a slot for each group that pushes to it.
+    int64_t groups = cluster.workers() / cluster.groupSize(call.over);
+    return aligned(partOf(cluster.servers()) * groups);
+  }
+  default:
+    return 0;
+  }
+}
+
+int64_t bagua::arenaBytes(const CommunicationProblem &problem,
+                          const CommunicationPlan &plan) {
+  int64_t total = 0;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  auto next = order.begin();
+  for (const PlannedBucket &bucket : plan.buckets) {
+    const StepGradient &like = problem.gradients[*next];
+    int64_t count = 0;
+    for (int32_t i = 0; i < bucket.gradients; ++i)
+      count += problem.gradients[*next++].count;
+    if (bucket.gradients > 1 || bucket.parts > 1)
+      total += aligned(count * like.elementBytes);
+    int64_t narrowing = like.isNarrowable ? plan.narrowing : 1;
+    int64_t elementBytes = like.elementBytes / narrowing;
+    for (int64_t part = 0; part < bucket.parts; ++part) {
+      int64_t sent =
+          (count * (part + 1) / bucket.parts - count * part / bucket.parts) *
+          elementBytes;
+      if (narrowing > 1)
+        total += aligned(sent);
+      AllReduceForm form =
+          cheapestForm(problem.cluster, sent, like.over, formBit(bucket.form))
+              .form;
+      for (const CollectiveCall &call :
+           expandForm(problem.cluster, form, like.over, sent, elementBytes))
+        total += resultBytes(problem.cluster, call, elementBytes);
+    }
+  }
+  return total;
+}
+
+PlanTime bagua::simulatePlan(const CommunicationProblem &problem,
+                             const CommunicationPlan &plan,
+                             CollectivePrices &prices) {
+  OpGraph step = applyPlan(problem, plan);
+  LaunchSchedule schedule = scheduleStep(step, plan.scheduling, prices);
+  Simulation simulation = simulate(tasksOf(step, schedule, prices).graph);
+  // To play a queue takes about as long again.
+  int64_t runs = plan.scheduling.policy == SchedulePolicy::Priority ? 2 : 1;
+  return {simulation.stepNs, runs * simulation.steps * step.size()};
+}

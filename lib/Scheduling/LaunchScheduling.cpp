@@ -1,0 +1,539 @@
+//===- LaunchScheduling.cpp - Streams and launch order of a step ----------===//
+//
+// One order for all policies, by when operands are there; what the queue of
+// messages would do is played by the simulator and kept.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/LaunchScheduling.h"
+
+#include "bagua/Scheduling/Simulator.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+using namespace bagua;
+
+static constexpr std::array<std::pair<std::string_view, SchedulePolicy>, 4>
+    kPolicies = {{{"bsp", SchedulePolicy::Bsp},
+                  {"wfbp", SchedulePolicy::Wfbp},
+                  {"priority", SchedulePolicy::Priority},
+                  {"decoupled", SchedulePolicy::Decoupled}}};
+
+std::optional<SchedulePolicy> bagua::parsePolicy(std::string_view name) {
+  for (auto [entry, policy] : kPolicies)
+    if (entry == name)
+      return policy;
+  return std::nullopt;
+}
+
+std::string bagua::policyName(SchedulePolicy policy) {
+  return std::string(kPolicies[static_cast<size_t>(policy)].first);
+}
+
+std::string_view bagua::policyNames() {
+  return "bsp, wfbp, priority or decoupled";
+}
+
+namespace {
+/// What an op is to the schedule.
+enum class Part : uint8_t {
+  /// Forward and backward compute.
+  Main,
+  /// Communication that main compute waits for.
+  Activation,
+  /// The runtime's work beside main compute.
+  Comm,
+  /// What comes after that: updates, outputs.
+  Late,
+};
+
+/// Streams by their place in the list of names.
+enum Stream : uint8_t { Compute, Comm, Push, Pull, Update, Activation };
+constexpr std::array<const char *, 6> kStreams = {
+    "compute", "comm", "push", "pull", "update", "activation"};
+
+/// Streams for what one queue has in flight. More small messages than that wait
+/// for each other.
+constexpr size_t kMaxLanes = 4;
+
+class LaunchScheduler {
+public:
+  LaunchScheduler(const OpGraph &step, CollectivePrices &prices)
+      : step(step), prices(prices), size(step.size()), parts(size),
+        readsOver(size, -1), seenBy(size, -1) {}
+
+  LaunchSchedule run(const SchedulingOptions &options);
+
+private:
+  void findUsers();
+  void classify();
+  void findReads();
+  void findUrgency();
+  std::vector<bool> findSecondHalf() const;
+  std::vector<int32_t> orderComm(bool isDecoupled) const;
+  void orderAll(const std::vector<int32_t> &comm, bool isBsp);
+  std::vector<int32_t> orderLate() const;
+  void findStreams();
+  void nameStreams();
+  void delay(int32_t op, const std::vector<int32_t> &after);
+  void delayWrite(int32_t writer);
+  void delayFirst(int32_t comm);
+  void orderByPriority(int64_t creditBytes);
+
+  struct Range {
+    const int32_t *first, *last;
+    const int32_t *begin() const { return first; }
+    const int32_t *end() const { return last; }
+  };
+  Range operandsOf(int32_t op) const {
+    return {step.operandsBegin(op), step.operandsEnd(op)};
+  }
+  Range usersOf(int32_t op) const {
+    return {users.data() + firstUser[op], users.data() + firstUser[op + 1]};
+  }
+  bool is(int32_t op, GraphOpKind kind) const { return step[op].kind == kind; }
+  bool isCollective(int32_t op, Collective collective) const {
+    return is(op, GraphOpKind::Collective) &&
+           step[op].call.collective == collective;
+  }
+
+  const OpGraph &step;
+  CollectivePrices &prices;
+  const int32_t size;
+  std::vector<int32_t> users, firstUser;
+  std::vector<Part> parts;
+  /// Of the runtime's ops that overwrite state: the op after which the program
+  /// reads that no more; -1 for none.
+  std::vector<int32_t> readsOver;
+  /// The writer on whose behalf an op was last looked at.
+  std::vector<int32_t> seenBy;
+  /// When the program first needs what the op leads to: the number of an op;
+  /// `size` for never.
+  std::vector<int32_t> urgency;
+  std::vector<uint8_t> streams;
+  LaunchSchedule result;
+};
+} // namespace
+
+void LaunchScheduler::findUsers() {
+  firstUser.assign(size + 1, 0);
+  for (int32_t op = 0; op < size; ++op)
+    for (int32_t operand : operandsOf(op))
+      if (!OpGraph::isState(operand))
+        ++firstUser[operand + 1];
+  std::partial_sum(firstUser.begin(), firstUser.end(), firstUser.begin());
+  users.resize(firstUser.back());
+  std::vector<int32_t> next(firstUser.begin(), firstUser.end() - 1);
+  for (int32_t op = 0; op < size; ++op)
+    for (int32_t operand : operandsOf(op))
+      if (!OpGraph::isState(operand))
+        users[next[operand]++] = op;
+}
+
+void LaunchScheduler::classify() {
+  // What a gradient is computed from must not be put off.
+  std::vector<bool> reachesGradient(size, false);
+  for (int32_t op = size; op-- > 0;) {
+    reachesGradient[op] = step[op].makesGradient;
+    for (int32_t user : usersOf(op))
+      if (reachesGradient[user])
+        reachesGradient[op] = true;
+  }
+  for (int32_t op = 0; op < size; ++op) {
+    bool isProgram = is(op, GraphOpKind::Compute), isLate = false;
+    for (int32_t from : operandsOf(op))
+      if (!OpGraph::isState(from))
+        isLate |= parts[from] == Part::Late ||
+                  (parts[from] == Part::Comm && isProgram);
+    if (isLate && !reachesGradient[op])
+      parts[op] = Part::Late;
+    else if (isProgram)
+      parts[op] = Part::Main;
+    else
+      parts[op] = reachesGradient[op] ? Part::Activation : Part::Comm;
+  }
+}
+
+/// What an op of the runtime's has to wait for besides its operands: the
+/// program's last read of the state that it overwrites, which lies in the
+/// program's own tensor. The program runs its ops one after the other, so the
+/// next gradient made then says that the read is over.
+void LaunchScheduler::findReads() {
+  std::vector<int32_t> nextGradient(size + 1, -1);
+  for (int32_t op = size; op-- > 0;)
+    nextGradient[op] = step[op].makesGradient ? op : nextGradient[op + 1];
+  std::vector<int32_t> lastRead(step.yields.size(), -1);
+  for (int32_t op = 0; op < size; ++op)
+    if (is(op, GraphOpKind::Compute))
+      for (int32_t operand : operandsOf(op))
+        if (OpGraph::isState(operand))
+          lastRead[OpGraph::stateOf(operand)] = op;
+  auto overwrite = [&](int32_t op, int32_t state) {
+    if (op < 0 || parts[op] != Part::Comm || lastRead[state] < 0)
+      return;
+    int32_t gradient = nextGradient[lastRead[state]];
+    readsOver[op] =
+        std::max(readsOver[op], gradient < 0 ? lastRead[state] : gradient);
+  };
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    overwrite(step.yields[state], static_cast<int32_t>(state));
+  for (int32_t op = 0; op < size; ++op)
+    if (is(op, GraphOpKind::Update))
+      for (int32_t i = 0; i < step[op].writtenOperand; ++i)
+        if (int32_t operand = step.operandsBegin(op)[i];
+            OpGraph::isState(operand))
+          overwrite(op, OpGraph::stateOf(operand));
+}
+
+void LaunchScheduler::findUrgency() {
+  std::vector<int32_t> firstUse(step.yields.size(), size);
+  for (int32_t op = size; op-- > 0;)
+    for (int32_t operand : operandsOf(op))
+      if (OpGraph::isState(operand))
+        firstUse[OpGraph::stateOf(operand)] = op;
+  urgency.assign(size, size);
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (step.yields[state] >= 0)
+      urgency[step.yields[state]] =
+          std::min(urgency[step.yields[state]], firstUse[state]);
+  for (int32_t op = size; op-- > 0;)
+    for (int32_t user : usersOf(op))
+      urgency[op] = std::min(urgency[op], urgency[user]);
+}
+
+/// What the next forward waits for rather than this step: gathers and pulls,
+/// and what follows them or leads from an update to them.
+std::vector<bool> LaunchScheduler::findSecondHalf() const {
+  std::vector<bool> isSecond(size, false);
+  for (int32_t op = 0; op < size; ++op) {
+    if (parts[op] != Part::Comm)
+      continue;
+    isSecond[op] = isCollective(op, Collective::AllGather) ||
+                   isCollective(op, Collective::Pull) ||
+                   is(op, GraphOpKind::Update);
+    for (int32_t from : operandsOf(op))
+      if (!OpGraph::isState(from) && isSecond[from])
+        isSecond[op] = true;
+  }
+  return isSecond;
+}
+
+/// Communication by when its operands are there, then by number; second halves,
+/// if they are told apart, come last, by when they are needed.
+std::vector<int32_t> LaunchScheduler::orderComm(bool isDecoupled) const {
+  std::vector<bool> isSecond;
+  if (isDecoupled)
+    isSecond = findSecondHalf();
+  std::vector<int32_t> readyAfter(size, 0), loose, order;
+  for (int32_t op = 0; op < size; ++op) {
+    if (parts[op] != Part::Comm) {
+      readyAfter[op] = op + 1;
+      continue;
+    }
+    bool isLoose = true;
+    for (int32_t from : operandsOf(op))
+      if (!OpGraph::isState(from)) {
+        readyAfter[op] = std::max(readyAfter[op], readyAfter[from]);
+        isLoose = false;
+      }
+    readyAfter[op] = std::max(readyAfter[op], readsOver[op] + 1);
+    if (isDecoupled && isSecond[op])
+      readyAfter[op] = size + urgency[op];
+    if (isLoose)
+      loose.push_back(op);
+    order.push_back(op);
+  }
+  // What depends on states alone has time until its user.
+  for (int32_t op : loose)
+    if (firstUser[op] < firstUser[op + 1])
+      readyAfter[op] = readyAfter[*usersOf(op).begin()];
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return readyAfter[a] < readyAfter[b];
+  });
+  return order;
+}
+
+/// The rest, by when the last of its operands arrives.
+std::vector<int32_t> LaunchScheduler::orderLate() const {
+  std::vector<size_t> arrival(size, 0);
+  for (size_t place = 0; place < result.order.size(); ++place)
+    arrival[result.order[place]] = place;
+  std::vector<int32_t> late;
+  for (int32_t op = 0; op < size; ++op) {
+    if (parts[op] != Part::Late)
+      continue;
+    for (int32_t from : operandsOf(op))
+      if (!OpGraph::isState(from))
+        arrival[op] = std::max(arrival[op], arrival[from]);
+    late.push_back(op);
+  }
+  std::stable_sort(late.begin(), late.end(), [&](int32_t a, int32_t b) {
+    return arrival[a] < arrival[b];
+  });
+  return late;
+}
+
+void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
+  std::vector<bool> isPlaced(size, false);
+  auto place = [&](int32_t op) {
+    // Read too late, the state is written without waiting for that.
+    if (readsOver[op] >= 0 && !isPlaced[readsOver[op]])
+      readsOver[op] = -1;
+    result.order.push_back(op);
+    isPlaced[op] = true;
+  };
+  auto hasOperands = [&](int32_t op) {
+    for (int32_t from : operandsOf(op))
+      if (!OpGraph::isState(from) && !isPlaced[from])
+        return false;
+    return true;
+  };
+  auto canStart = [&](int32_t op) {
+    return (readsOver[op] < 0 || isPlaced[readsOver[op]]) && hasOperands(op);
+  };
+  size_t next = 0;
+  auto placeComm = [&] {
+    while (next < comm.size() && canStart(comm[next]))
+      place(comm[next++]);
+  };
+  for (int32_t op = 0; op < size; ++op) {
+    if (parts[op] == Part::Main || parts[op] == Part::Activation)
+      place(op);
+    if (!isBsp)
+      placeComm();
+  }
+  placeComm();
+  std::vector<int32_t> left;
+  for (int32_t op : orderLate()) {
+    if (canStart(op))
+      place(op);
+    else
+      left.push_back(op);
+    placeComm();
+  }
+  // A late read may hold up a write, and that other late ops. Where a step asks
+  // for a state's old value after its new one, no order will do, and the proof
+  // of the schedule says so.
+  left.insert(left.end(), comm.begin() + static_cast<ptrdiff_t>(next),
+              comm.end());
+  while (!left.empty()) {
+    auto found = std::find_if(left.begin(), left.end(), canStart);
+    if (found == left.end())
+      found = std::find_if(left.begin(), left.end(), hasOperands);
+    place(*found);
+    left.erase(found);
+  }
+}
+
+/// What leads to a push, what follows a pull, updates with what leads to and
+/// from them locally, and the rest.
+void LaunchScheduler::findStreams() {
+  streams.assign(size, Stream::Comm);
+  auto hasUser = [&](int32_t op, Stream stream) {
+    return std::any_of(
+        usersOf(op).begin(), usersOf(op).end(), [&](int32_t user) {
+          return parts[user] == Part::Comm && streams[user] == stream;
+        });
+  };
+  auto leadsToUpdates = [&](int32_t op) {
+    return firstUser[op] < firstUser[op + 1] &&
+           std::all_of(
+               usersOf(op).begin(), usersOf(op).end(),
+               [&](int32_t user) {
+                 return parts[user] == Part::Comm &&
+                        streams[user] == Stream::Update;
+               });
+  };
+  auto isFrom = [&](int32_t op, Stream stream) {
+    return std::any_of(
+        operandsOf(op).begin(), operandsOf(op).end(), [&](int32_t from) {
+          return !OpGraph::isState(from) && parts[from] == Part::Comm &&
+                 streams[from] == stream;
+        });
+  };
+  for (int32_t op = size; op-- > 0;) {
+    if (parts[op] != Part::Comm)
+      continue;
+    if (is(op, GraphOpKind::Update) ||
+        (is(op, GraphOpKind::Local) && leadsToUpdates(op)))
+      streams[op] = Stream::Update;
+    else if (isCollective(op, Collective::Push) || hasUser(op, Stream::Push))
+      streams[op] = Stream::Push;
+  }
+  for (int32_t op = 0; op < size; ++op) {
+    if (is(op, GraphOpKind::Compute))
+      streams[op] = Stream::Compute;
+    else if (parts[op] == Part::Activation)
+      streams[op] = Stream::Activation;
+    if (parts[op] != Part::Comm || streams[op] == Stream::Update)
+      continue;
+    if (is(op, GraphOpKind::Local) && isFrom(op, Stream::Update))
+      streams[op] = Stream::Update;
+    else if (isCollective(op, Collective::Pull) || isFrom(op, Stream::Pull))
+      streams[op] = Stream::Pull;
+  }
+}
+
+void LaunchScheduler::nameStreams() {
+  std::array<bool, kStreams.size()> isUsed = {};
+  for (uint8_t stream : streams)
+    isUsed[stream] = true;
+  isUsed[Stream::Compute] = true;
+  // A step without communication has the stream, too.
+  if (!isUsed[Stream::Push])
+    isUsed[Stream::Comm] = true;
+  std::array<int32_t, kStreams.size()> numbers = {};
+  for (size_t stream = 0; stream < kStreams.size(); ++stream)
+    if (isUsed[stream]) {
+      numbers[stream] = static_cast<int32_t>(result.streams.size());
+      result.streams.push_back({kStreams[stream], stream == Stream::Compute});
+    }
+  result.streamOf.resize(size);
+  for (int32_t op = 0; op < size; ++op)
+    result.streamOf[op] = numbers[streams[op]];
+}
+
+/// One entry an op.
+void LaunchScheduler::delay(int32_t op, const std::vector<int32_t> &after) {
+  auto known = std::find_if(
+      result.delays.begin(), result.delays.end(),
+      [&](const LaunchSchedule::Delay &entry) { return entry.op == op; });
+  if (known == result.delays.end())
+    result.delays.push_back({op, after});
+  else
+    known->after.insert(known->after.end(), after.begin(), after.end());
+}
+
+/// Writes that wait, unless what is written implies it.
+void LaunchScheduler::delayWrite(int32_t writer) {
+  int32_t over = readsOver[writer];
+  if (over < 0)
+    return;
+  std::vector<int32_t> work{
+      *(step.operandsBegin(writer) + step[writer].writtenOperand)};
+  while (!work.empty()) {
+    int32_t from = work.back();
+    work.pop_back();
+    if (OpGraph::isState(from) || seenBy[from] == writer)
+      continue;
+    seenBy[from] = writer;
+    if (!is(from, GraphOpKind::Compute))
+      work.insert(work.end(), step.operandsBegin(from), step.operandsEnd(from));
+    else if (from >= over)
+      return;
+  }
+  delay(writer, {over});
+}
+
+/// Makes the first communication of a stream wait for all gradients, unless it
+/// waits for other communication anyway: the stream's order does the rest.
+void LaunchScheduler::delayFirst(int32_t comm) {
+  for (int32_t from : operandsOf(comm))
+    if (!OpGraph::isState(from) && parts[from] == Part::Comm)
+      return;
+  std::vector<int32_t> gradients;
+  for (int32_t op = 0; op < size; ++op)
+    if (step[op].makesGradient)
+      gradients.push_back(op);
+  if (!gradients.empty())
+    delay(comm, gradients);
+}
+
+/// Plays the queue against the predicted times, and keeps the order in which
+/// messages started. What was in flight at once goes on streams of its own.
+void LaunchScheduler::orderByPriority(int64_t creditBytes) {
+  TaskGraph graph = tasksOf(step, result, prices).graph;
+  std::vector<bool> isQueue(graph.streams.size(), false);
+  for (size_t i = 0; i < graph.streams.size(); ++i) {
+    StreamModel &stream = graph.streams[i];
+    if (stream.isCompute || stream.name == kStreams[Stream::Activation])
+      continue;
+    stream.byPriority = true;
+    if (stream.name == kStreams[Stream::Update])
+      continue;
+    stream.creditBytes = creditBytes;
+    stream.maxInFlight = kMaxLanes;
+    isQueue[i] = true;
+  }
+  for (int32_t task = 0; task < size; ++task)
+    graph.setPriority(task, urgency[result.order[task]]);
+  Simulation played = simulate(graph);
+
+  // Dependencies end before what waits for them starts, so this is an order of
+  // the block; what takes no time goes before what starts with it.
+  std::vector<int32_t> byStart(size);
+  std::iota(byStart.begin(), byStart.end(), 0);
+  std::stable_sort(byStart.begin(), byStart.end(), [&](int32_t a, int32_t b) {
+    const TaskTimes &first = played.tasks[a], &second = played.tasks[b];
+    return std::tie(first.startNs, first.endNs) <
+           std::tie(second.startNs, second.endNs);
+  });
+  std::vector<int32_t> order;
+  struct Lane {
+    int32_t stream;
+    double freeNs;
+  };
+  std::vector<std::vector<Lane>> lanesOf(graph.streams.size());
+  for (int32_t task : byStart) {
+    int32_t op = result.order[task], stream = result.streamOf[op];
+    order.push_back(op);
+    if (!isQueue[stream])
+      continue;
+    std::vector<Lane> &lanes = lanesOf[stream];
+    const TaskTimes &times = played.tasks[task];
+    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane &one) {
+      return one.freeNs <= times.startNs;
+    });
+    if (lane == lanes.end() && lanes.size() == kMaxLanes)
+      lane = std::min_element(
+          lanes.begin(), lanes.end(),
+          [](const Lane &a, const Lane &b) { return a.freeNs < b.freeNs; });
+    if (lane == lanes.end()) {
+      if (!lanes.empty())
+        result.streams.push_back(
+            {result.streams[stream].name + "." + std::to_string(lanes.size()),
+             /*isProgram=*/false});
+      lanes.push_back({lanes.empty()
+                           ? stream
+                           : static_cast<int32_t>(result.streams.size()) - 1,
+                       0});
+      lane = lanes.end() - 1;
+    }
+    lane->freeNs = times.endNs;
+    result.streamOf[op] = lane->stream;
+  }
+  result.order = std::move(order);
+}
+
+LaunchSchedule LaunchScheduler::run(const SchedulingOptions &options) {
+  bool isBsp = options.policy == SchedulePolicy::Bsp;
+  findUsers();
+  classify();
+  findReads();
+  findUrgency();
+  std::vector<int32_t> comm =
+      orderComm(options.policy == SchedulePolicy::Decoupled);
+  orderAll(comm, isBsp);
+  findStreams();
+  nameStreams();
+  for (int32_t op : comm)
+    delayWrite(op);
+  if (isBsp) {
+    std::vector<bool> isDelayed(result.streams.size(), false);
+    for (int32_t op : comm)
+      if (!isDelayed[result.streamOf[op]]) {
+        isDelayed[result.streamOf[op]] = true;
+        delayFirst(op);
+      }
+  }
+  if (options.policy == SchedulePolicy::Priority)
+    orderByPriority(options.creditBytes);
+  return std::move(result);
+}
+
+LaunchSchedule bagua::scheduleStep(const OpGraph &step,
+                                   const SchedulingOptions &options,
+                                   CollectivePrices &prices) {
+  return LaunchScheduler(step, prices).run(options);
+}

@@ -1,0 +1,83 @@
+//===- OpGraph.cpp - One step's ops as index arrays -----------------------===//
+//
+// Construction, prices, and the way to the simulator.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/OpGraph.h"
+
+#include <cassert>
+
+using namespace bagua;
+
+int32_t OpGraph::add(const GraphOp &op,
+                     const std::vector<int32_t> &opOperands) {
+  ops.push_back(op);
+  operands.insert(operands.end(), opOperands.begin(), opOperands.end());
+  firstOperand.push_back(static_cast<int32_t>(operands.size()));
+  return size() - 1;
+}
+
+const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
+  auto [entry, isNew] = known.try_emplace(std::make_tuple(
+      call.collective, call.over, call.bytes, call.roots, call.server));
+  if (isNew)
+    entry->second = cheapestCost(cluster, call);
+  return entry->second;
+}
+
+PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
+                           CollectivePrices &prices) {
+  const ClusterModel &cluster = prices.getCluster();
+  PricedTasks result;
+  TaskGraph &graph = result.graph;
+  graph.links.resize(linkCount(cluster));
+  for (int axis = 0; axis < cluster.axisCount(); ++axis)
+    for (int32_t link : {egressLink(axis), ingressLink(axis)})
+      graph.links[link].overlappedRate = cluster.axes[axis].overlappedRate;
+  graph.communicationSlowdown = cluster.communicationSlowdown;
+  for (const LaunchSchedule::Stream &stream : schedule.streams) {
+    graph.streams.emplace_back();
+    graph.streams.back().name = stream.name;
+    graph.streams.back().isCompute = stream.isProgram;
+  }
+  std::vector<const LaunchSchedule::Delay *> delayOf(step.size(), nullptr);
+  for (const LaunchSchedule::Delay &delay : schedule.delays)
+    delayOf[delay.op] = &delay;
+  std::vector<int32_t> taskOf(step.size());
+  for (size_t i = 0; i < schedule.order.size(); ++i)
+    taskOf[schedule.order[i]] = static_cast<int32_t>(i);
+
+  static const std::vector<LinkUse> kNoUses;
+  std::vector<TaskDependency> dependencies;
+  for (int32_t op : schedule.order) {
+    Task task;
+    task.stream = schedule.streamOf[op];
+    task.fixedNs = step[op].ns;
+    const std::vector<LinkUse> *uses = &kNoUses;
+    if (step[op].kind == GraphOpKind::Collective) {
+      const CollectiveCost &cost = prices.of(step[op].call);
+      task.fixedNs = cost.latencyNs + static_cast<double>(cluster.launchNs);
+      task.bytes = step[op].call.bytes;
+      uses = &cost.uses;
+      result.bytesSent += cost.bytesSent;
+    }
+    dependencies.clear();
+    for (const int32_t *operand = step.operandsBegin(op);
+         operand != step.operandsEnd(op); ++operand) {
+      if (!OpGraph::isState(*operand)) {
+        dependencies.push_back({taskOf[*operand], 0});
+        continue;
+      }
+      // What the previous step left; a state that it left alone is there.
+      int32_t from = step.yields[OpGraph::stateOf(*operand)];
+      if (from >= 0)
+        dependencies.push_back({taskOf[from], 1});
+    }
+    if (delayOf[op])
+      for (int32_t after : delayOf[op]->after)
+        dependencies.push_back({taskOf[after], 0});
+    graph.add(task, *uses, dependencies);
+  }
+  assert(!graph.check());
+  return result;
+}

@@ -1,0 +1,72 @@
+//===- ImportedStep.h - What the values of a step mean --------------------===//
+//
+// Roles, names and pairs of state, and gradients: what analysis adds to the
+// flat graph, and all that emission needs besides it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_IMPORTEDSTEP_H
+#define BAGUA_LIB_TARGET_STABLEHLO_IMPORTEDSTEP_H
+
+#include "Graph.h"
+#include "Mapping.h"
+
+namespace bagua::importer {
+
+struct StepArgument {
+  /// Index into the graph's arguments.
+  unsigned argument = 0;
+  Role role = Role::Batch;
+  std::string name;
+  /// Axes over which ranks disagree about a state.
+  AxisMask varies = 0;
+  /// Index into the graph's outputs; kNone for batch and input.
+  int32_t output = kNone;
+
+  bool isState() const { return output != kNone; }
+};
+
+struct Gradient {
+  /// Index into the step's arguments.
+  unsigned param = 0;
+  /// Before reduction.
+  ValueId value = kNone;
+  /// What the exported step reduces it over; all data axes where it has no
+  /// collectives.
+  AxisMask reduced = 0;
+};
+
+struct ImportedStep {
+  /// In the exported function's order.
+  std::vector<StepArgument> arguments;
+  AxisMask dataAxes = 0;
+  std::vector<Gradient> gradients;
+  /// all_reduces of the exported step, gradients' included.
+  int64_t allReduces = 0;
+  /// A factor of the step belongs to the exported number of ranks.
+  bool dependsOnMesh = false;
+};
+
+/// Pairs arguments with their next values, and gives roles and names. Removes
+/// the leading 1 of a stacked step's state. An error names what is unpaired.
+mlir::LogicalResult findState(Graph &graph, const Mapping &mapping,
+                              ImportedStep &model);
+
+/// Finds the gradient of every param whose next value depends on the batch, and
+/// takes the exported reductions away.
+mlir::LogicalResult findGradients(Graph &graph, const Mapping &mapping,
+                                  ImportedStep &model);
+
+/// Sets `varies` of every state: the least sets such that all are yielded as
+/// declared, once gradients are reduced.
+mlir::LogicalResult inferAgreement(const Graph &graph, ImportedStep &model);
+
+/// Replaces recognised updates by Sgd and Adam ops.
+void recogniseUpdates(Graph &graph, const ImportedStep &model);
+
+/// Values from which `root` is computed element by element, `root` included, in
+/// no order.
+std::vector<ValueId> elementwiseRegion(const Graph &graph, ValueId root);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_LIB_TARGET_STABLEHLO_IMPORTEDSTEP_H

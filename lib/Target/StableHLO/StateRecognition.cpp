@@ -1,0 +1,452 @@
+//===- StateRecognition.cpp - Pairs of state, roles, and shapes -----------===//
+//
+// Which result is the next value of which argument, and what each argument is
+// to training. Names decide where there are any; data flow decides the rest.
+//
+//===----------------------------------------------------------------------===//
+#include "ImportedStep.h"
+#include "Naming.h"
+#include "Rewrites.h"
+#include "TreePath.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace bagua;
+using namespace bagua::importer;
+
+std::vector<ValueId> bagua::importer::elementwiseRegion(const Graph &graph,
+                                                        ValueId root) {
+  std::vector<ValueId> region = {root};
+  llvm::DenseSet<ValueId> seen = {root};
+  for (size_t next = 0; next < region.size(); ++next) {
+    const FlatOp *def = graph.defOf(region[next]);
+    if (!def || !Graph::isElementwise(def->kind))
+      continue;
+    for (ValueId operand : def->operands)
+      if (graph.countOf(operand) == graph.countOf(root) &&
+          !graph.values[operand].isStatic && seen.insert(operand).second)
+        region.push_back(operand);
+  }
+  return region;
+}
+
+namespace {
+class StateFinder {
+public:
+  StateFinder(Graph &graph, const Mapping &mapping, ImportedStep &model)
+      : graph(graph), mapping(mapping), model(model),
+        outputOf(graph.arguments.size(), kNone),
+        argumentOf(graph.outputs.size(), kNone), roles(graph.arguments.size()),
+        names(graph.arguments.size()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult applyMapping();
+  FailureOr<unsigned> findArgument(const Position &position);
+  FailureOr<unsigned> findOutput(const Position &position);
+  LogicalResult pair(unsigned argument, unsigned output);
+  void pairByPath();
+  LogicalResult pairByAlias();
+  void pairByDataFlow();
+  LogicalResult checkPairs();
+  void peelStacked();
+  void inferRoles();
+  void inferRolesByDataFlow();
+  bool canPair(unsigned argument, unsigned output) const;
+
+  Graph &graph;
+  const Mapping &mapping;
+  ImportedStep &model;
+  std::vector<int32_t> outputOf;
+  std::vector<int32_t> argumentOf;
+  std::vector<std::optional<Role>> roles;
+  std::vector<std::string> names;
+  bool hasDonors = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+FailureOr<unsigned> StateFinder::findArgument(const Position &position) {
+  if (const auto *index = std::get_if<int64_t>(&position)) {
+    if (*index >= 0 && *index < static_cast<int64_t>(graph.arguments.size()))
+      return static_cast<unsigned>(*index);
+    return emitError(graph.loc)
+           << "expected the mapping to name an argument below "
+           << graph.arguments.size() << ", found " << *index;
+  }
+  const auto &path = std::get<std::string>(position);
+  for (auto [index, argument] : llvm::enumerate(graph.arguments))
+    if (argument.path == path)
+      return static_cast<unsigned>(index);
+  return emitError(graph.loc)
+         << "expected the mapping to name an argument, found '" << path << "'";
+}
+
+FailureOr<unsigned> StateFinder::findOutput(const Position &position) {
+  if (const auto *index = std::get_if<int64_t>(&position)) {
+    if (*index >= 0 && *index < static_cast<int64_t>(graph.outputs.size()))
+      return static_cast<unsigned>(*index);
+    return emitError(graph.loc)
+           << "expected the mapping to name a result below "
+           << graph.outputs.size() << ", found " << *index;
+  }
+  const auto &path = std::get<std::string>(position);
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (output.path == path)
+      return static_cast<unsigned>(index);
+  return emitError(graph.loc)
+         << "expected the mapping to name a result, found '" << path << "'";
+}
+
+bool StateFinder::canPair(unsigned argument, unsigned output) const {
+  return outputOf[argument] == kNone && argumentOf[output] == kNone &&
+         graph.values[graph.arguments[argument].value].type ==
+             graph.values[graph.outputs[output].value].type;
+}
+
+LogicalResult StateFinder::pair(unsigned argument, unsigned output) {
+  const Argument &info = graph.arguments[argument];
+  if (!canPair(argument, output))
+    return emitError(info.loc)
+           << "expected argument " << argument << " of type "
+           << graph.values[info.value].type << " and result " << output
+           << " of type " << graph.values[graph.outputs[output].value].type
+           << " to be one state, in one pair and of one type";
+  outputOf[argument] = static_cast<int32_t>(output);
+  argumentOf[output] = static_cast<int32_t>(argument);
+  return success();
+}
+
+LogicalResult StateFinder::applyMapping() {
+  for (const Mapping::State &state : mapping.states) {
+    FailureOr<unsigned> argument = findArgument(state.argument);
+    FailureOr<unsigned> output = findOutput(state.result);
+    if (failed(argument) || failed(output) || failed(pair(*argument, *output)))
+      return failure();
+    roles[*argument] = state.role;
+    names[*argument] = state.name;
+  }
+  for (const Mapping::Input &input : mapping.inputs) {
+    FailureOr<unsigned> argument = findArgument(input.argument);
+    if (failed(argument))
+      return failure();
+    roles[*argument] = input.role;
+    names[*argument] = input.name;
+  }
+  return success();
+}
+
+/// The path without what differs between arguments and results: the argument's
+/// name, or the result's position.
+static std::string suffixOf(const std::string &path, bool isResult) {
+  SmallVector<std::string, 4> components = parseTreePath(path);
+  ArrayRef<std::string> rest = components;
+  if (isResult && !rest.empty() && rest.front() == "result")
+    rest = rest.drop_front();
+  if (rest.empty())
+    return "";
+  return joinPath(rest.drop_front());
+}
+
+/// The first component: the argument's name, or the result's position.
+static std::string groupOf(const std::string &path, bool isResult) {
+  SmallVector<std::string, 4> components = parseTreePath(path);
+  size_t first = isResult && components.size() > 1 && components[0] == "result";
+  return components.size() > first ? components[first] : "";
+}
+
+/// Equal type and tree path. A path that several results have (two trees of the
+/// same names) goes to the tree where the argument's other paths are.
+void StateFinder::pairByPath() {
+  llvm::StringMap<SmallVector<unsigned, 2>> outputs;
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (std::string suffix = suffixOf(output.path, true); !suffix.empty())
+      outputs[suffix].push_back(index);
+  auto candidatesOf = [&](unsigned argument) {
+    SmallVector<unsigned, 2> candidates;
+    const Argument &info = graph.arguments[argument];
+    std::string suffix = suffixOf(info.path, false);
+    if (!suffix.empty() && (info.isDonated || !hasDonors))
+      for (unsigned output : outputs.lookup(suffix))
+        if (canPair(argument, output))
+          candidates.push_back(output);
+    return candidates;
+  };
+  llvm::StringMap<llvm::StringMap<unsigned>> votes;
+  for (unsigned i = 0; i < graph.arguments.size(); ++i) {
+    SmallVector<unsigned, 2> candidates = candidatesOf(i);
+    if (candidates.size() == 1)
+      ++votes[groupOf(graph.arguments[i].path, false)]
+             [groupOf(graph.outputs[candidates[0]].path, true)];
+  }
+  for (unsigned i = 0; i < graph.arguments.size(); ++i) {
+    SmallVector<unsigned, 2> candidates = candidatesOf(i);
+    auto &group = votes[groupOf(graph.arguments[i].path, false)];
+    auto votesOf = [&](unsigned output) {
+      return group.lookup(groupOf(graph.outputs[output].path, true));
+    };
+    llvm::stable_sort(candidates, [&](unsigned a, unsigned b) {
+      return votesOf(a) > votesOf(b);
+    });
+    bool isClear = candidates.size() == 1 ||
+                   (candidates.size() > 1 &&
+                    votesOf(candidates[0]) > votesOf(candidates[1]));
+    if (isClear)
+      (void)pair(i, candidates[0]);
+  }
+}
+
+LogicalResult StateFinder::pairByAlias() {
+  for (auto [index, argument] : llvm::enumerate(graph.arguments))
+    if (argument.aliasedOutput != kNone && outputOf[index] == kNone &&
+        failed(pair(index, argument.aliasedOutput)))
+      return failure();
+  return success();
+}
+
+/// A donated argument belongs to the result that is computed from it element by
+/// element. Results that mention one argument only (a moment: its old value and
+/// the gradient) come first and leave the others (a param: its old value and
+/// moments) with one.
+void StateFinder::pairByDataFlow() {
+  std::vector<SmallVector<unsigned, 4>> mentioned(graph.outputs.size());
+  for (auto [index, output] : llvm::enumerate(graph.outputs)) {
+    if (argumentOf[index] != kNone)
+      continue;
+    for (ValueId value : elementwiseRegion(graph, output.value))
+      if (value < static_cast<ValueId>(graph.arguments.size()) &&
+          graph.arguments[value].isDonated &&
+          graph.values[value].type == graph.values[output.value].type)
+        mentioned[index].push_back(value);
+  }
+  unsigned paired = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (unsigned i = 0; i < graph.outputs.size(); ++i) {
+      llvm::erase_if(mentioned[i],
+                     [&](unsigned argument) { return !canPair(argument, i); });
+      if (mentioned[i].size() != 1)
+        continue;
+      if (succeeded(pair(mentioned[i][0], i))) {
+        changed = true;
+        ++paired;
+      }
+    }
+  }
+  if (paired)
+    emitRemark(graph.loc) << "paired " << paired
+                          << " arguments with their next values by data flow";
+}
+
+LogicalResult StateFinder::checkPairs() {
+  for (auto [index, argument] : llvm::enumerate(graph.arguments))
+    if (argument.isDonated && outputOf[index] == kNone &&
+        !(roles[index] &&
+          (*roles[index] == Role::Batch || *roles[index] == Role::Input)))
+      return emitError(argument.loc)
+             << "expected one result of type "
+             << graph.values[argument.value].type
+             << " as the next value of donated argument " << index
+             << (argument.path.empty() ? "" : " '" + argument.path + "'")
+             << ", found none or several; a mapping file can name it";
+  if (llvm::all_of(outputOf, [](int32_t output) { return output == kNone; }))
+    return emitError(graph.loc)
+           << "expected state, by tf.aliasing_output, donated arguments or a "
+              "mapping file, found none";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Stacked steps
+//===----------------------------------------------------------------------===//
+
+static bool hasLeadingOne(RankedTensorType type) {
+  return type.getRank() > 0 && type.getDimSize(0) == 1;
+}
+
+static bool isWithoutLeadingOne(RankedTensorType type, RankedTensorType full) {
+  return hasLeadingOne(full) && type.getShape() == full.getShape().drop_front();
+}
+
+/// In a stacked step each value has a leading 1 for its replica, which a
+/// reshape removes first and a broadcast restores last. Without it the same
+/// model has the same types in every form.
+void StateFinder::peelStacked() {
+  if (graph.deviceCount() == 1)
+    return;
+  auto isStacked = [&](ValueId value) {
+    return hasLeadingOne(graph.values[value].type);
+  };
+  bool isAllStacked =
+      llvm::all_of(graph.arguments,
+                   [&](auto &info) { return isStacked(info.value); }) &&
+      llvm::all_of(graph.outputs,
+                   [&](auto &info) { return isStacked(info.value); });
+  Uses uses = graph.computeUses();
+  Replacements replacements(graph);
+  for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
+    bool isState = outputOf[index] != kNone;
+    RankedTensorType full = graph.values[argument.value].type;
+    // State is peeled only where all is stacked: a leading 1 may be the
+    // model's.
+    if (isState && !isAllStacked)
+      continue;
+    ArrayRef<OpId> users = uses.of(argument.value);
+    RankedTensorType peeled;
+    for (OpId user : users) {
+      const FlatOp &op = graph.ops[user];
+      if (op.kind == OpKind::Reshape)
+        peeled = graph.values[op.results[0]].type;
+      if (op.kind != OpKind::Reshape || !isWithoutLeadingOne(peeled, full)) {
+        peeled = nullptr;
+        break;
+      }
+    }
+    if (!peeled)
+      continue;
+    if (isState) {
+      Output &output = graph.outputs[outputOf[index]];
+      FlatOp *def = graph.defOf(output.value);
+      bool restores =
+          def &&
+          (def->kind == OpKind::Reshape || def->kind == OpKind::Broadcast) &&
+          graph.values[def->operands[0]].type == peeled;
+      if (!restores)
+        continue;
+      output.value = def->operands[0];
+    }
+    graph.values[argument.value].type = peeled;
+    argument.sharded = isState ? 0 : argument.sharded;
+    for (OpId user : users) {
+      replacements.add(graph.ops[user].results[0], argument.value);
+      graph.ops[user].isDead = true;
+    }
+  }
+  replacements.apply(graph);
+  graph.removeDeadOps();
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+/// Without telling names: the model uses params and computes batch-dependent
+/// values with them; optimizer state meets only updates; buffers influence no
+/// other state.
+void StateFinder::inferRolesByDataFlow() {
+  std::vector<ValueId> batch;
+  for (auto [index, argument] : llvm::enumerate(graph.arguments))
+    if (roles[index] == Role::Batch)
+      batch.push_back(argument.value);
+  std::vector<bool> dependsOnBatch = dependents(graph, batch);
+  size_t count = graph.values.size();
+  std::vector<bool> isUsedByModel(count, false);
+  // Bit 0 and 1: reaches the next value of one state, of several.
+  std::vector<int32_t> reaches(count, kNone);
+  constexpr int32_t kMany = -2;
+  auto merge = [&](ValueId value, int32_t state) {
+    int32_t &known = reaches[value];
+    if (state != kNone)
+      known = known == kNone || known == state ? state : kMany;
+  };
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (argumentOf[index] != kNone)
+      merge(output.value, argumentOf[index]);
+  for (const FlatOp &op : llvm::reverse(graph.ops)) {
+    if (op.isDead)
+      continue;
+    bool mixes = op.kind == OpKind::Pure || op.kind == OpKind::Opaque;
+    bool isModel = false;
+    int32_t reached = kNone;
+    for (ValueId result : op.results) {
+      isModel |= isUsedByModel[result] || (mixes && dependsOnBatch[result]);
+      if (reaches[result] != kNone)
+        reached = reached == kNone || reached == reaches[result]
+                      ? reaches[result]
+                      : kMany;
+    }
+    for (ValueId operand : op.operands) {
+      isUsedByModel[operand] = isUsedByModel[operand] || isModel;
+      merge(operand, reached);
+    }
+  }
+  for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
+    if (roles[index])
+      continue;
+    ValueId next = graph.outputs[outputOf[index]].value;
+    bool isOwn =
+        llvm::is_contained(elementwiseRegion(graph, next), argument.value);
+    if (isUsedByModel[argument.value])
+      roles[index] = isOwn ? Role::Param : Role::Buffer;
+    else if (reaches[argument.value] == static_cast<int32_t>(index) ||
+             reaches[argument.value] == kNone)
+      roles[index] = Role::Buffer;
+    else
+      roles[index] = Role::Optimizer;
+  }
+}
+
+void StateFinder::inferRoles() {
+  for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
+    if (roles[index])
+      continue;
+    if (outputOf[index] != kNone)
+      roles[index] = roleByName(argument.path);
+    else if (graph.values[argument.value].type.getRank() == 0 ||
+             argument.isSame)
+      roles[index] = Role::Input;
+    else
+      roles[index] =
+          graph.isManual && argument.sharded == 0 ? Role::Input : Role::Batch;
+  }
+  if (llvm::any_of(roles, [](auto &role) { return !role; }))
+    inferRolesByDataFlow();
+}
+
+LogicalResult StateFinder::run() {
+  hasDonors = llvm::any_of(graph.arguments,
+                           [](auto &argument) { return argument.isDonated; });
+  if (failed(applyMapping()))
+    return failure();
+  pairByPath();
+  if (failed(pairByAlias()))
+    return failure();
+  pairByDataFlow();
+  if (failed(checkPairs()))
+    return failure();
+  peelStacked();
+  inferRoles();
+  for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
+    StepArgument &info = model.arguments.emplace_back();
+    info.argument = index;
+    info.role = *roles[index];
+    info.output = outputOf[index];
+    info.name = names[index];
+    bool isState = info.isState();
+    if (isState == (info.role == Role::Batch || info.role == Role::Input))
+      return emitError(argument.loc)
+             << "expected " << (isState ? "a role of state" : "batch or input")
+             << " for argument " << index << ", found "
+             << stringifyRole(info.role);
+    info.varies = isState ? argument.sharded : 0;
+    if (info.role == Role::Batch)
+      model.dataAxes |=
+          graph.isManual ? argument.sharded : graph.mesh.allAxes();
+  }
+  nameArguments(graph, model.arguments);
+  if (model.dataAxes == 0)
+    return emitError(graph.loc)
+           << "expected a batch argument that differs over the mesh "
+           << graph.mesh.str() << ", found none";
+  return success();
+}
+
+LogicalResult bagua::importer::findState(Graph &graph, const Mapping &mapping,
+                                         ImportedStep &model) {
+  return StateFinder(graph, mapping, model).run();
+}

@@ -1,0 +1,69 @@
+//===- ClusterReader.cpp - Clusters in numbers ----------------------------===//
+//
+// From attributes to the plain model, and axes both ways.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/ClusterReader.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+using namespace bagua;
+
+AxisSet bagua::readAxes(ClusterOp cluster, AxesAttr axes) {
+  AxisSet set = 0;
+  for (StringAttr name : axes.getNames())
+    set |= AxisSet(1) << *cluster.findAxis(name);
+  return set;
+}
+
+AxesAttr bagua::writeAxes(ClusterOp cluster, AxisSet set) {
+  SmallVector<StringAttr> names;
+  for (unsigned axis = 0; axis < cluster.getAxisCount(); ++axis)
+    if (set >> axis & 1)
+      names.push_back(StringAttr::get(cluster.getContext(),
+                                      cluster.getAxis(axis).getName()));
+  return AxesAttr::get(cluster.getContext(), names);
+}
+
+/// `{all_reduce = array<i64: bytes, ns, bytes, ns>}`.
+static void readTables(AxisAttr axis, AxisModel &model) {
+  if (!axis.getTable())
+    return;
+  for (NamedAttribute entry : axis.getTable()) {
+    auto numbers = cast<DenseI64ArrayAttr>(entry.getValue()).asArrayRef();
+    auto &table = model.tables[entry.getName().str()];
+    for (size_t i = 0; i + 1 < numbers.size(); i += 2)
+      table.emplace_back(numbers[i], numbers[i + 1]);
+  }
+}
+
+llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
+  ClusterModel model;
+  int64_t ranks = cluster.getWorkerCount();
+  for (unsigned index = 0; index < cluster.getAxisCount(); ++index) {
+    AxisAttr axis = cluster.getAxis(index);
+    AxisModel &entry = model.axes.emplace_back();
+    entry = {axis.getName().str(), axis.getSize(), axis.getLatencyNs(),
+             axis.getBytesPerS(), std::min(axis.getSharers(), ranks)};
+    // Where there are fewer ranks than could share a link, all of them do.
+    ranks /= axis.getSize();
+    if (FloatAttr rate = axis.getOverlappedRate())
+      entry.overlappedRate = rate.getValueAsDouble();
+    readTables(axis, entry);
+  }
+  model.dedicatedServers =
+      static_cast<int64_t>(cluster.getServers().value_or(0));
+  if (AxesAttr on = cluster.getServersOnAttr())
+    model.serversOn = readAxes(cluster, on);
+  model.hasRingsAndTreesOnly = cluster.getRingsAndTrees();
+  if (DeviceAttr device = cluster.getDeviceAttr()) {
+    model.launchNs = device.getLaunchNs();
+    model.memoryBytesPerS = device.getBytesPerS();
+    if (FloatAttr slowdown = device.getCommunicationSlowdown())
+      model.communicationSlowdown = slowdown.getValueAsDouble();
+  }
+  if (std::optional<std::string> wrong = model.check())
+    return cluster.emitOpError() << *wrong;
+  return model;
+}

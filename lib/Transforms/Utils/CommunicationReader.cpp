@@ -1,0 +1,52 @@
+//===- CommunicationReader.cpp - What a search of plans needs of a step ---===//
+//
+// The step twice: with the program's updates and with the runtime's.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/CommunicationReader.h"
+
+#include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/OpGraphReader.h"
+#include "bagua/Transforms/Utils/ProgramUpdates.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+using namespace mlir;
+using namespace bagua;
+
+FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module) {
+  FailureOr<StepOp> step = getOnlyStep(module);
+  if (failed(step))
+    return failure();
+  FailureOr<ClusterModel> cluster = readClusterModel(step->lookupCluster());
+  FactAnalysis analysis(*step);
+  if (failed(cluster) || failed(analysis.run()))
+    return failure();
+  CommunicationProblem problem;
+  problem.cluster = std::move(*cluster);
+  SmallVector<GradientReduce> reduces = collectGradientReduces(*step);
+  problem.bucketing = readBucketing(reduces, analysis);
+  BlockOrder block(*step);
+  for (GradientReduce &reduce : reduces) {
+    auto type = cast<RankedTensorType>(reduce.op.getInput().getType());
+    problem.gradients.push_back(
+        {static_cast<int32_t>(block.indexOf(reduce.op)), getElementCount(type),
+         getElementBytes(type.getElementType()),
+         readAxes(step->lookupCluster(), reduce.op.getOver()),
+         type.getElementType().isF32()});
+  }
+  FailureOr<OpGraph> byRuntime = readGraph(*step, problem.cluster);
+  OwningOpRef<ModuleOp> copy = module.clone();
+  FailureOr<StepOp> other = getOnlyStep(*copy);
+  giveUpdatesToProgram(*other);
+  FailureOr<OpGraph> byProgram = readGraph(*other, problem.cluster);
+  if (failed(byRuntime) || failed(byProgram))
+    return failure();
+  problem.byRuntime = std::move(*byRuntime);
+  problem.byProgram = std::move(*byProgram);
+  assert(!problem.check());
+  return problem;
+}

@@ -1,0 +1,121 @@
+//===- Predict.cpp - What a strategy would reach --------------------------===//
+//
+// Runs the pipeline on a copy and plays its result.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/Predict.h"
+
+#include "bagua/Transforms/Passes.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
+#include "bagua/Transforms/Utils/Strategies.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace bagua;
+
+static LogicalResult runPipeline(ModuleOp module, StringRef pipeline) {
+  PassManager manager(module.getContext());
+  if (failed(parsePassPipeline(pipeline, manager)))
+    return failure();
+  return manager.run(module);
+}
+
+/// The compute stream, or the link that is busiest; on a tie, compute.
+static void findBinding(Prediction &prediction) {
+  const Simulation &simulation = prediction.simulation;
+  double busiest = prediction.computeNs;
+  prediction.bindingResource = "compute";
+  for (size_t link = 0; link < simulation.linkBusyNs.size(); ++link)
+    if (simulation.linkBusyNs[link] > busiest * (1 + 1e-9)) {
+      busiest = simulation.linkBusyNs[link];
+      prediction.bindingResource =
+          linkName(prediction.cluster, static_cast<int32_t>(link));
+    }
+  prediction.bindingUtilisation =
+      simulation.stepNs > 0 ? busiest / simulation.stepNs : 0;
+}
+
+Prediction bagua::predict(ModuleOp module, StringRef strategy) {
+  Prediction prediction;
+  prediction.strategy = strategy.str();
+  // The first error is the reason; notes go with it.
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+            prediction.refusal.empty())
+          prediction.refusal = diagnostic.str();
+        return success();
+      });
+  llvm::Expected<std::string> pipeline = expandStrategy(strategy);
+  if (!pipeline) {
+    prediction.refusal = llvm::toString(pipeline.takeError());
+    return prediction;
+  }
+  prediction.module = module.clone();
+  auto refuse = [&] {
+    if (prediction.refusal.empty())
+      prediction.refusal = "the strategy's pipeline failed";
+    prediction.module = nullptr;
+  };
+  if (failed(runPipeline(*prediction.module, *pipeline))) {
+    refuse();
+    return prediction;
+  }
+  FailureOr<StepOp> step = getOnlyStep(*prediction.module);
+  FailureOr<ClusterModel> cluster = failure();
+  if (succeeded(step))
+    cluster = readClusterModel(step->lookupCluster());
+  FailureOr<ScheduledTasks> tasks = failure();
+  if (succeeded(cluster))
+    tasks = readTasks(*step, *cluster);
+  if (failed(tasks)) {
+    refuse();
+    return prediction;
+  }
+  prediction.cluster = std::move(*cluster);
+  prediction.tasks = std::move(*tasks);
+  prediction.simulation = simulate(prediction.tasks.graph);
+  prediction.stepNs = prediction.simulation.stepNs;
+  prediction.exposedNs = prediction.simulation.exposedNs;
+  prediction.computeNs = prediction.stepNs - prediction.exposedNs;
+  prediction.bytesSent = prediction.tasks.bytesSent;
+  prediction.peakBytes = prediction.tasks.arenaBytes;
+  findBinding(prediction);
+  return prediction;
+}
+
+FailureOr<BoundReport> bagua::bound(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(runPipeline(*copy, preparationPipeline())))
+    return failure();
+  FailureOr<StepOp> step = getOnlyStep(*copy);
+  if (failed(step))
+    return failure();
+  FailureOr<NamedBoundProblem> problem = readBound(*step);
+  if (failed(problem))
+    return failure();
+  BoundReport result;
+  result.step = std::move(*problem);
+  result.bound = lowerBound(result.step.problem);
+  switch (result.bound.binding) {
+  case LowerBound::Binding::Compute:
+    result.binding = "compute";
+    break;
+  case LowerBound::Binding::Links:
+    result.binding = "links along " +
+                     result.step.problem.cluster.axes[result.bound.index].name;
+    break;
+  case LowerBound::Binding::Cycle:
+    result.binding =
+        "cycle of '" +
+        (result.bound.index >= 0 ? result.step.params[result.bound.index].str()
+                                 : std::string()) +
+        "'";
+    break;
+  }
+  return result;
+}

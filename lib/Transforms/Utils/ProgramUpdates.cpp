@@ -1,0 +1,84 @@
+//===- ProgramUpdates.cpp - Who runs a step's optimizer -------------------===//
+//
+// Structured updates as the program's compute.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/ProgramUpdates.h"
+
+#include "bagua/Scheduling/Roofline.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace bagua;
+
+ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
+  OpBuilder builder(op);
+  std::string name = op->getName().stripDialect().str();
+  if (auto param = dyn_cast<BlockArgument>(op->getOperand(0)))
+    name += (" " + step.getArgument(param.getArgNumber()).getName().getValue())
+                .str();
+  auto compute = builder.create<ComputeOp>(
+      op->getLoc(), op->getResultTypes(), op->getOperands(),
+      PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
+      builder.getStringAttr(name), IntegerAttr(),
+      builder.getI64IntegerAttr(trafficOf(op)), IntegerAttr(), CostSourceAttr(),
+      ArrayAttr(), StringAttr(), ArrayAttr());
+  op->replaceAllUsesWith(compute);
+  op->erase();
+  return compute;
+}
+
+static void setRoofline(ComputeOp op, DeviceAttr device) {
+  Builder builder(op.getContext());
+  op.setCostNsAttr(builder.getI64IntegerAttr(rooflineNs(
+      0, *op.getBytes(),
+      {device.getFlopPerS(), device.getBytesPerS(), device.getLaunchNs()})));
+  op.setCostSourceAttr(
+      CostSourceAttr::get(op.getContext(), CostSource::Roofline));
+}
+
+/// Whether a cast undoes one that was made for the wire: on the way between
+/// them the value was only sent.
+static bool isBackFromWire(Operation *op) {
+  if (!isa<CastOp>(op))
+    return false;
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  for (Operation *maker = op->getOperand(0).getDefiningOp(); maker;
+       maker = maker->getOperand(0).getDefiningOp()) {
+    if (isa<CastOp>(maker))
+      return getElementTypeOrSelf(maker->getOperand(0).getType()) == element;
+    if (!cast<StepOpInterface>(maker).getGroupAxes())
+      return false;
+  }
+  return false;
+}
+
+/// From the last op to the first, so that users are decided before what they
+/// use.
+int64_t bagua::giveUpdatesToProgram(StepOp step) {
+  int64_t given = 0;
+  DeviceAttr device = step.lookupCluster().getDeviceAttr();
+  auto isWhole = [](Type type) {
+    return !getLayout(cast<RankedTensorType>(type));
+  };
+  auto isProgram = [](Operation *user) {
+    return isa<ComputeOp, YieldOp>(user);
+  };
+  BlockOrder block(step);
+  for (size_t index = block.size(); index-- > 0;) {
+    Operation *op = block[index];
+    if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
+        !isBackFromWire(op) && llvm::all_of(op->getResultTypes(), isWhole) &&
+        llvm::all_of(op->getUsers(), isProgram)) {
+      ComputeOp compute = giveToProgram(step, op);
+      if (device)
+        setRoofline(compute, device);
+      ++given;
+    }
+  }
+  return given;
+}

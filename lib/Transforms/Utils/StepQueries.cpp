@@ -1,0 +1,47 @@
+//===- StepQueries.cpp - What passes ask of a step ------------------------===//
+//
+// Each answer in one place.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/StepQueries.h"
+
+using namespace mlir;
+using namespace bagua;
+
+FailureOr<StepOp> bagua::getOnlyStep(ModuleOp module) {
+  auto steps = llvm::to_vector(module.getOps<StepOp>());
+  if (steps.size() != 1)
+    return module.emitError()
+           << "expected a module with one bagua.step, found " << steps.size();
+  return steps.front();
+}
+
+Value bagua::nextValueOf(StepOp step, BlockArgument argument) {
+  auto states = step.getStateArguments();
+  auto *found = llvm::find(states, argument.getArgNumber());
+  return found == states.end()
+             ? Value()
+             : step.getYield().getValues()[found - states.begin()];
+}
+
+PlaceAttr bagua::getPlace(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return cast<StepOp>(argument.getOwner()->getParentOp())
+        .getArgument(argument.getArgNumber())
+        .getPlace();
+  auto places = cast<StepOpInterface>(value.getDefiningOp()).getPlacesAttr();
+  return places
+             ? cast<PlaceAttr>(places[cast<OpResult>(value).getResultNumber()])
+             : nullptr;
+}
+
+int64_t bagua::trafficOf(Operation *op) {
+  int64_t bytes = 0;
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (auto tensor = dyn_cast<RankedTensorType>(type))
+        bytes +=
+            getElementCount(tensor) * getElementBytes(tensor.getElementType());
+  return bytes;
+}

@@ -1,0 +1,259 @@
+//===- CommunicationPlanTest.cpp - Plans, schedules and their search ------===//
+//
+// Text there and back, what a plan must keep of a step, and the search against
+// every plan there is of small problems.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomPlanning.h"
+
+#include "bagua/Scheduling/LowerBound.h"
+#include "bagua/Scheduling/PlanSearch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <set>
+
+using namespace bagua;
+using bagua::test::RandomPlanning;
+using testing::ElementsAre;
+
+namespace {
+
+TEST(CommunicationPlanTest, Text) {
+  std::vector<PlannedBucket> buckets{
+      {1}, {1}, {12, 1, FormKind::Rail}, {1, 8, FormKind::RailServers}};
+  EXPECT_EQ(printBuckets(buckets), "2*1,12:rail,1/8:rail-servers");
+  EXPECT_EQ(parseBuckets("2*1,12:rail,1/8:rail-servers"), buckets);
+  EXPECT_EQ(parseBuckets(""), std::vector<PlannedBucket>());
+  for (const char *wrong :
+       {"x", "1,", ",1", "0", "-1", "1/0", "1/", "2*", "*2", "1:", "1:round",
+        "1 ,2", "1:flat:rail", "99999999999999999999", "99999999"})
+    EXPECT_EQ(parseBuckets(wrong), std::nullopt) << wrong;
+}
+
+TEST(CommunicationPlanTest, TextThereAndBack) {
+  RandomPlanning random(1);
+  for (int trial = 0; trial < 10000; ++trial) {
+    std::vector<PlannedBucket> buckets(random.below(8));
+    for (PlannedBucket &bucket : buckets)
+      bucket = {static_cast<int32_t>(1 + random.below(3)), 1 + random.below(3),
+                static_cast<FormKind>(random.below(kFormKindCount))};
+    ASSERT_EQ(parseBuckets(printBuckets(buckets)), buckets);
+  }
+}
+
+TEST(CommunicationPlanTest, Resolve) {
+  BucketingProblem problem;
+  problem.tensors = {{4, 0, 0}, {4, 1, 1}, {8, 2, 0}};
+  std::vector<int64_t> counts{1, 1, 2};
+  // By class, then by readiness.
+  EXPECT_THAT(planOrder(problem), ElementsAre(0, 2, 1));
+  EXPECT_THAT(resolveBuckets({{2}, {1}}, problem, counts).members,
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1)));
+  EXPECT_EQ(resolveBuckets({{2}}, problem, counts).error,
+            "expected buckets of 3 gradients, found 2");
+  EXPECT_EQ(resolveBuckets({{1}, {2}}, problem, counts).error,
+            "expected gradients of one element type, group and agreement in "
+            "bucket 1");
+  EXPECT_EQ(resolveBuckets({{2, 4}, {1}}, problem, counts).error,
+            "expected at most 3 parts of bucket 0, found 4");
+}
+
+CommunicationPlan randomPlan(RandomPlanning &random,
+                             const CommunicationProblem &problem) {
+  CommunicationPlan plan;
+  const auto &tensors = problem.bucketing.tensors;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  for (size_t i = 0; i < order.size(); ++i) {
+    bool joins =
+        i > 0 && random.below(2) &&
+        tensors[order[i]].shareClass == tensors[order[i - 1]].shareClass;
+    if (joins) {
+      ++plan.buckets.back().gradients;
+      continue;
+    }
+    int64_t most = std::min<int64_t>(4, problem.gradients[order[i]].count);
+    plan.buckets.push_back(
+        {1, 1 + random.below(most), static_cast<FormKind>(random.below(5))});
+    if (problem.cluster.servers() > 0 && random.below(3) == 0)
+      plan.buckets.back().form =
+          random.below(2) ? FormKind::Servers : FormKind::RailServers;
+  }
+  plan.scheduling = {static_cast<SchedulePolicy>(random.below(4)),
+                     random.below(3) * 1000000};
+  plan.isUpdatedByRuntime = random.below(2);
+  plan.narrowing = 1 + random.below(2);
+  return plan;
+}
+
+/// The compute, states and updates stay; every update waits for the compute
+/// that makes its gradient by way of collectives of all its bytes, and all ops
+/// are scheduled once, after what they need.
+TEST(CommunicationPlanTest, RandomPlansKeepTheStep) {
+  RandomPlanning random(2);
+  for (int trial = 0; trial < 3000; ++trial) {
+    CommunicationProblem problem = random.problem(
+        1 + static_cast<int32_t>(random.below(6)), random.below(2));
+    ASSERT_EQ(problem.check(), std::nullopt);
+    CommunicationPlan plan = randomPlan(random, problem);
+    OpGraph step = applyPlan(problem, plan);
+    const OpGraph &base =
+        plan.isUpdatedByRuntime ? problem.byRuntime : problem.byProgram;
+    auto count = [](const OpGraph &graph, GraphOpKind kind) {
+      int64_t found = 0;
+      for (int32_t op = 0; op < graph.size(); ++op)
+        found += graph[op].kind == kind;
+      return found;
+    };
+    for (GraphOpKind kind : {GraphOpKind::Compute, GraphOpKind::Update})
+      ASSERT_EQ(count(step, kind), count(base, kind));
+    ASSERT_EQ(step.yields.size(), base.yields.size());
+    // Walk back from each update to compute that makes gradients.
+    auto layers = static_cast<int32_t>(step.yields.size());
+    for (int32_t layer = 0; layer < layers; ++layer) {
+      std::set<int32_t> reached;
+      bool isReduced = false;
+      std::function<void(int32_t)> walk = [&](int32_t op) {
+        if (OpGraph::isState(op) || !reached.insert(op).second)
+          return;
+        isReduced |= step[op].kind == GraphOpKind::Collective;
+        if (!step[op].makesGradient)
+          for (auto *operand = step.operandsBegin(op);
+               operand != step.operandsEnd(op); ++operand)
+            walk(*operand);
+      };
+      walk(step.yields[layer]);
+      ASSERT_TRUE(isReduced);
+      // Its own backward op is the one that reads the layer's state.
+      ASSERT_TRUE(std::any_of(reached.begin(), reached.end(), [&](int32_t op) {
+        return step[op].makesGradient &&
+               std::find(step.operandsBegin(op), step.operandsEnd(op),
+                         OpGraph::state(layer)) != step.operandsEnd(op);
+      }));
+    }
+    CollectivePrices prices(problem.cluster);
+    LaunchSchedule schedule = scheduleStep(step, plan.scheduling, prices);
+    std::vector<int32_t> place(step.size(), -1);
+    for (size_t i = 0; i < schedule.order.size(); ++i) {
+      ASSERT_EQ(place[schedule.order[i]], -1);
+      place[schedule.order[i]] = static_cast<int32_t>(i);
+    }
+    for (int32_t op = 0; op < step.size(); ++op) {
+      ASSERT_GE(place[op], 0);
+      for (auto *operand = step.operandsBegin(op);
+           operand != step.operandsEnd(op); ++operand)
+        if (!OpGraph::isState(*operand)) {
+          ASSERT_LT(place[*operand], place[op]);
+        }
+      bool isProgram = schedule.streams[schedule.streamOf[op]].isProgram;
+      ASSERT_EQ(isProgram, step[op].kind == GraphOpKind::Compute);
+    }
+    for (const LaunchSchedule::Delay &delay : schedule.delays)
+      for (int32_t after : delay.after)
+        ASSERT_LT(place[after], place[delay.op]);
+  }
+}
+
+/// All plans of few buckets, parts and forms, under all of the search's
+/// schedules but the queue's sizes.
+double bestOfAll(const CommunicationProblem &problem) {
+  std::vector<FormKind> forms{FormKind::Flat, FormKind::Rail,
+                              FormKind::Multilevel};
+  if (problem.cluster.servers() > 0)
+    forms.push_back(FormKind::Servers);
+  CollectivePrices prices(problem.cluster);
+  double best = 1e300;
+  auto size = static_cast<int32_t>(problem.gradients.size());
+  CommunicationPlan plan;
+  std::function<void(int32_t)> extend = [&](int32_t first) {
+    if (first == size) {
+      for (SchedulingOptions scheduling :
+           {SchedulingOptions{SchedulePolicy::Wfbp, 0},
+            SchedulingOptions{SchedulePolicy::Priority, 0}})
+        for (bool isUpdatedByRuntime : {false, true}) {
+          plan.scheduling = scheduling;
+          plan.isUpdatedByRuntime = isUpdatedByRuntime;
+          best = std::min(best, simulatePlan(problem, plan, prices).stepNs);
+        }
+      return;
+    }
+    for (int32_t gradients = 1; first + gradients <= size; ++gradients)
+      for (int64_t parts : {1, 4})
+        for (FormKind form : forms) {
+          if (parts > problem.gradients[first].count)
+            continue;
+          plan.buckets.push_back({gradients, parts, form});
+          extend(first + gradients);
+          plan.buckets.pop_back();
+        }
+  };
+  extend(0);
+  return best;
+}
+
+TEST(PlanSearchTest, IsNearTheBestOfAllPlans) {
+  RandomPlanning random(3);
+  double worst = 0;
+  int trials = std::getenv("BAGUA_FULL_TESTS") ? 1000 : 60;
+  for (int trial = 0; trial < trials; ++trial) {
+    CommunicationProblem problem = random.problem(3, false);
+    PlanSearchResult found = searchPlan(problem, {});
+    worst = std::max(worst, found.stepNs / bestOfAll(problem));
+    for (const PlanSearchResult::Rated &preset : found.presets)
+      ASSERT_LE(found.stepNs, preset.stepNs) << preset.name;
+  }
+  std::printf("search / best of all plans: at most %.3f\n", worst);
+  EXPECT_LT(worst, 1.1);
+}
+
+TEST(PlanSearchTest, KeepsItsBudgetAndRepeats) {
+  CommunicationProblem problem = RandomPlanning(4).problem(12, true);
+  PlanSearchOptions options;
+  options.evaluations = 30;
+  int64_t calls = 0;
+  options.progress = [&](int64_t, double) { ++calls; };
+  PlanSearchResult first = searchPlan(problem, options);
+  EXPECT_EQ(calls, first.evaluations);
+  EXPECT_LE(first.evaluations, 30);
+  PlanSearchResult second = searchPlan(problem, options);
+  EXPECT_EQ(printBuckets(first.plan.buckets),
+            printBuckets(second.plan.buckets));
+  EXPECT_EQ(first.stepNs, second.stepNs);
+  // A bound that is reached ends the search.
+  options.boundNs = first.stepNs;
+  EXPECT_LE(searchPlan(problem, options).evaluations, first.evaluations);
+}
+
+// Four ranks share a node's bus, which reducing inside the node fills, while
+// links to the servers have room: some gradients had better go straight there.
+TEST(PlanSearchTest, LoadsLinksAlike) {
+  CommunicationProblem problem = RandomPlanning(5).problem(100, false);
+  for (size_t i = 0; i < problem.gradients.size(); ++i) {
+    problem.gradients[i].count = 1000000;
+    problem.bucketing.tensors[i].bytes = 4000000;
+  }
+  problem.cluster = {};
+  problem.cluster.axes = {{"node", 8, 6400, 1110000000, 4},
+                          {"gpu", 4, 10000, 2560000000, 4}};
+  problem.cluster.dedicatedServers = 8;
+  problem.cluster.memoryBytesPerS = 500000000000;
+  PlanSearchOptions options;
+  options.evaluations = 150; // too few to try gradients one by one
+  PlanSearchResult found = searchPlan(problem, options);
+  double ofOneForm = 1e300;
+  CollectivePrices prices(problem.cluster);
+  for (int form = 0; form < kFormKindCount; ++form) {
+    CommunicationPlan plan = found.plan;
+    for (PlannedBucket &bucket : plan.buckets)
+      bucket.form = static_cast<FormKind>(form);
+    ofOneForm = std::min(ofOneForm, simulatePlan(problem, plan, prices).stepNs);
+  }
+  std::printf("mixed / of one form: %.3f\n", found.stepNs / ofOneForm);
+  EXPECT_LT(found.stepNs, 0.9 * ofOneForm);
+}
+
+} // namespace
