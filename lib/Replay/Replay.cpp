@@ -8,6 +8,7 @@
 #include "Checker.h"
 
 #include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Runtime/Session.h"
 
 #include "absl/strings/str_cat.h"
@@ -155,8 +156,7 @@ bool Rank::isUsedByRuntime(uint32_t tensor) const {
     return false;
   for (uint32_t user : *tensorAt(tensor).users()) {
     fb::Opcode opcode = plan->root().instructions()->Get(user)->opcode();
-    if (opcode == fb::Opcode::Sgd || opcode == fb::Opcode::Adam ||
-        opcode == fb::Opcode::AdamApply)
+    if (runtime::kindOf(opcode) == runtime::InstructionKind::Update)
       return true;
   }
   return false;

@@ -7,6 +7,8 @@
 
 #include "CheckValues.h"
 
+#include "bagua/Runtime/Opcodes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,10 +32,27 @@ double roundoffOf(DataType type) {
   }
 }
 
-static bool isReduction(fb::Opcode opcode) {
-  return opcode == fb::Opcode::AllReduce ||
-         opcode == fb::Opcode::ReduceScatter || opcode == fb::Opcode::Reduce ||
-         opcode == fb::Opcode::Push;
+static bool isReduction(const fb::Instruction &instruction) {
+  std::optional<Collective> collective = runtime::collectiveOf(instruction);
+  return collective && isReduction(*collective);
+}
+
+/// Whether results hold elements of the operands as they are, or their sums.
+static bool movesElements(const fb::Instruction &instruction) {
+  switch (runtime::kindOf(instruction.opcode())) {
+  case runtime::InstructionKind::Collective:
+    return isReduction(instruction);
+  case runtime::InstructionKind::Concat:
+  case runtime::InstructionKind::Split:
+  case runtime::InstructionKind::Slice:
+  case runtime::InstructionKind::After:
+    return true;
+  case runtime::InstructionKind::Cast:
+  case runtime::InstructionKind::Arithmetic:
+  case runtime::InstructionKind::Update:
+    return false;
+  }
+  return false;
 }
 
 static bool meets(const fb::Instruction &instruction,
@@ -55,18 +74,16 @@ static double narrowestOnTheWire(const runtime::Plan &plan,
   for (const fb::Instruction *instruction : *plan.root().instructions()) {
     if (!instruction->inputs() || !instruction->outputs())
       continue;
-    bool moves = isReduction(instruction->opcode()) ||
-                 instruction->opcode() == fb::Opcode::Concat ||
-                 instruction->opcode() == fb::Opcode::Split ||
-                 instruction->opcode() == fb::Opcode::Slice ||
-                 instruction->opcode() == fb::Opcode::After;
+    bool moves = movesElements(*instruction);
+    bool converts = runtime::kindOf(instruction->opcode()) ==
+                    runtime::InstructionKind::Cast;
     double largest = 0;
     for (uint32_t input : *instruction->inputs())
       largest = std::max(largest, roundoff[input]);
     if (meets(*instruction, axes))
       narrowest = std::max(narrowest, largest);
     for (uint32_t output : *instruction->outputs())
-      if (instruction->opcode() == fb::Opcode::Cast)
+      if (converts)
         roundoff[output] = roundoffOf(
             static_cast<DataType>(plan.root().values()->Get(output)->type()));
       else if (moves)
@@ -91,7 +108,7 @@ double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
   bool isNarrowed = narrowest > stored;
   stored = std::max(stored, narrowest);
   for (const fb::Instruction *instruction : *plan.root().instructions())
-    if (isReduction(instruction->opcode()))
+    if (isReduction(*instruction))
       isReassociated |=
           meets(*instruction, axes) &&
           !std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),

@@ -13,18 +13,11 @@
 
 using namespace bagua;
 
-static constexpr std::array<std::string_view, 10> kCollectiveNames = {
-    "all_reduce", "reduce_scatter", "all_gather", "reduce", "broadcast",
-    "all_to_all", "exchange_ring",  "shift_one",  "push",   "pull"};
 static constexpr std::array<std::string_view, 5> kAlgorithmNames = {
     "ring", "tree", "halving_doubling", "direct", "measured"};
 static constexpr std::array<std::string_view, kFormKindCount> kFormNames = {
     "flat",   "leader",  "rail",        "multilevel",
     "halves", "servers", "rail-servers"};
-
-std::string_view bagua::collectiveName(Collective collective) {
-  return kCollectiveNames[static_cast<size_t>(collective)];
-}
 
 std::string_view bagua::algorithmName(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<size_t>(algorithm)];
@@ -349,8 +342,7 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
 std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
                                             const CollectiveCall &call,
                                             Algorithm algorithm) {
-  bool usesServers = call.collective == Collective::Push ||
-                     call.collective == Collective::Pull;
+  bool isOnServers = usesServers(call.collective);
   bool isRooted = call.collective == Collective::Reduce ||
                   call.collective == Collective::Broadcast;
   bool isExchange = call.collective == Collective::ExchangeRing ||
@@ -374,15 +366,15 @@ std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
     break;
   }
   case Algorithm::Direct:
-    if (usesServers && cluster.servers() > 0)
+    if (isOnServers && cluster.servers() > 0)
       cost = serverCost(cluster, call);
     else if (isExchange)
       cost = exchangeCost(cluster, call);
-    else if (!usesServers && !isRooted)
+    else if (!isOnServers && !isRooted)
       cost = directCost(cluster, call);
     break;
   case Algorithm::Measured:
-    if (!usesServers)
+    if (!isOnServers)
       cost = measuredCost(cluster, call);
     break;
   }
@@ -393,10 +385,9 @@ std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
 
 CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
                                    const CollectiveCall &call) {
-  bool usesServers = call.collective == Collective::Push ||
-                     call.collective == Collective::Pull;
-  assert(call.over && (!usesServers || cluster.servers() > 0));
-  if (!usesServers && cluster.groupSize(call.over) == 1)
+  bool isOnServers = usesServers(call.collective);
+  assert(call.over && (!isOnServers || cluster.servers() > 0));
+  if (!isOnServers && cluster.groupSize(call.over) == 1)
     return CollectiveCost();
   if (auto measured = costBy(cluster, call, Algorithm::Measured))
     return *measured;

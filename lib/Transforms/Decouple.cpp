@@ -138,9 +138,15 @@ void Decoupler::halve(AllReduceOp reduce) {
 /// Whether the update of a whole param may be done part by part: its moments
 /// belong to it alone, so that they may be parts for good.
 bool Decoupler::canShard(Operation *update, Value gradient) {
-  if (!isa_and_nonnull<SgdOp, AdamOp>(update) ||
-      update->getOperand(update->getNumResults()) != gradient)
+  auto stepOp = dyn_cast_or_null<StepOpInterface>(update);
+  unsigned states = stepOp ? stepOp.getStateCount() : 0;
+  if (states == 0 || !stepOp.isElementwise() ||
+      update->getOperand(states) != gradient)
     return false;
+  // What is cut is the states and the gradient; a rate is for all elements.
+  for (Value other : update->getOperands().drop_front(states + 1))
+    if (tensorTypeOf(other).getRank() != 0)
+      return false;
   for (unsigned i = 0; i < update->getNumResults(); ++i) {
     auto state = dyn_cast<BlockArgument>(update->getOperand(i));
     if (!state || getLayout(tensorTypeOf(state)))

@@ -178,14 +178,15 @@ LogicalResult UnusedFinder::showToUpdates(const Group &group, Value flags) {
     });
     if (!isOwn && !usesGradient)
       continue;
-    if (!isa<SgdOp, AdamOp, ComputeOp>(update))
+    auto stepOp = cast<StepOpInterface>(update);
+    if (!stepOp.isUpdate() && !stepOp.isRunByProgram())
       return update->emitError()
-             << "expected sgd, adam or compute to update '" << nameOf(index)
+             << "expected an update or compute to update '" << nameOf(index)
              << "', which may be unused, found " << update->getName();
     updates.insert(update);
   }
   for (Operation *update : updates) {
-    if (!isa<ComputeOp>(update))
+    if (!cast<StepOpInterface>(update).isRunByProgram())
       update = giveToProgram(step, update);
     update->insertOperands(update->getNumOperands(), flags);
   }

@@ -52,7 +52,7 @@ private:
   void tieState();
   bool tie(Value value, Value base, int64_t delta);
   void tieInPlace(size_t index, Value result, Value operand);
-  bool canGather(ConcatOp concat);
+  bool canGather(const BucketView &bucket);
   void gather();
   LogicalResult assign(int64_t maxBytes);
   std::optional<PlaceAttr> namedPlaceOf(const PlaceClass &shared);
@@ -130,8 +130,9 @@ size_t Placer::lastUseOf(Value value) {
   size_t last = 0;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    // An after waits for the others, it doesn't read them.
-    if (isa<AfterOp>(user) && use.getOperandNumber() > 0)
+    // What an op only waits for, it doesn't read.
+    if (auto op = dyn_cast<StepOpInterface>(user);
+        op && use.getOperandNumber() >= op.getReadCount())
       continue;
     last = std::max(last, isa<YieldOp>(user) ? kYield : block.indexOf(user));
   }
@@ -160,11 +161,11 @@ bool Placer::tie(Value value, Value base, int64_t delta) {
 /// itself, or all lie so already. Otherwise, one is in another bucket, say, all
 /// are copied: half a bucket in another's bytes would keep both from being
 /// reduced in place.
-bool Placer::canGather(ConcatOp concat) {
+bool Placer::canGather(const BucketView &bucket) {
   llvm::DenseMap<int32_t, int64_t> begins;
   bool areAlone = true;
   int64_t delta = 0;
-  for (Value input : concat.getInputs()) {
+  for (Value input : bucket.tensors) {
     int32_t number = numbers[input], shared = aliases.classOf(number);
     int64_t offset = aliases.offsetOf(number);
     if (begins.try_emplace(shared, offset - delta).first->second !=
@@ -196,47 +197,45 @@ void Placer::tieInPlace(size_t index, Value result, Value operand) {
 }
 
 /// What was cut or narrowed before it was sent and is restored here: the
-/// operand of the op that began it, by way of collectives and casts alone. Null
-/// if nothing was.
+/// operand of the op that began it, by way of ops that send and convert alone.
+/// Null if nothing was.
 static Value restoredFrom(Operation *restoring) {
-  for (Operation *op = restoring->getOperand(0).getDefiningOp();
-       isa_and_nonnull<AllReduceOp, ReduceScatterOp, AllGatherOp, ReduceOp,
-                       BroadcastOp, PushOp, PullOp, CastOp>(op);
-       op = op->getOperand(0).getDefiningOp())
-    if (isa<ReduceScatterOp, PushOp, CastOp>(op) &&
-        op->getOperand(0).getType() == restoring->getResult(0).getType())
+  Type restored = restoring->getResult(0).getType();
+  auto next = [](Operation *op) {
+    return dyn_cast_or_null<StepOpInterface>(op->getOperand(0).getDefiningOp());
+  };
+  for (StepOpInterface op = next(restoring); op && op.isTransit();
+       op = next(op))
+    if (op->getOperand(0).getType() == restored)
       return op->getOperand(0);
   return nullptr;
 }
 
 void Placer::tieAll() {
   for (auto [index, op] : llvm::enumerate(block)) {
-    if (auto concat = dyn_cast<ConcatOp>(op);
-        concat && !concat.getStriped() && canGather(concat)) {
+    auto stepOp = cast<StepOpInterface>(op);
+    if (stepOp.isRunByProgram())
+      continue;
+    if (std::optional<BucketView> bucket = stepOp.getBucket()) {
+      if (bucket->striped || !canGather(*bucket))
+        continue;
       int64_t offset = 0;
-      for (Value input : concat.getInputs()) {
-        tie(input, concat.getOutput(), offset);
-        offset += bytesOf(input);
+      for (Value tensor : bucket->tensors) {
+        tie(tensor, bucket->whole, offset);
+        offset += bytesOf(tensor);
       }
-    } else if (auto split = dyn_cast<SplitOp>(op);
-               split && !split.getStriped()) {
-      int64_t offset = 0;
-      for (Value output : split.getOutputs()) {
-        tie(output, split.getInput(), offset);
-        offset += bytesOf(output);
-      }
-    } else if (isa<AfterOp>(op)) {
-      tie(op->getResult(0), op->getOperand(0), 0);
-    } else if (isa<SgdOp, AdamOp, AdamApplyOp>(op)) {
-      // The first operands are what is updated.
-      for (unsigned i = 0; i < op->getNumResults(); ++i)
-        tieInPlace(index, op->getResult(i), op->getOperand(i));
-    } else if (isa<AllReduceOp, ReduceOp, BroadcastOp, LinearOp>(op)) {
-      tieInPlace(index, op->getResult(0), op->getOperand(0));
-    } else if (isa<AllGatherOp, PullOp, CastOp>(op)) {
-      // A part lies elsewhere, for its place in the whole depends on the rank.
-      if (Value whole = restoredFrom(op); whole && isTouched(whole))
-        tieInPlace(index, op->getResult(0), whole);
+      continue;
+    }
+    for (OpResult result : op->getResults()) {
+      std::optional<unsigned> operand =
+          stepOp.getInPlaceOperand(result.getResultNumber());
+      if (operand)
+        tieInPlace(index, result, op->getOperand(*operand));
+      else if (stepOp.isTransit())
+        // A part lies elsewhere, for its place in the whole depends on the
+        // rank.
+        if (Value whole = restoredFrom(op); whole && isTouched(whole))
+          tieInPlace(index, result, whole);
     }
   }
 }

@@ -32,72 +32,61 @@ static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
 }
 
 /// What the step's own communication promises, for values that have names by
-/// now.
-static RelationAttr relationOf(Operation *op, StringAttr of,
+/// now; null where no check would know.
+static RelationAttr relationOf(StepOpInterface op, StringAttr of,
                                StringAttr tensor) {
-  auto stepOp = cast<StepOpInterface>(op);
-  auto allToAll = dyn_cast<AllToAllOp>(op);
-  if (!allToAll && !isa<AllReduceOp>(op))
+  std::optional<RelationKind> relation = op.getRelation();
+  if (!relation)
     return nullptr;
-  return RelationAttr::get(
-      op->getContext(), tensor, of,
-      allToAll ? RelationKind::AllToAll : RelationKind::Reduced,
-      allToAll ? ReduceKind::Sum : stepOp.getReduction().getValue(),
-      stepOp.getGroupAxes(), allToAll ? allToAll.getSplitDim().value_or(0) : 0,
-      allToAll ? allToAll.getConcatDim().value_or(0) : 0);
+  InstructionFields fields = op.getInstruction().value_or(InstructionFields());
+  ReduceKindAttr kind = op.getReduction();
+  return RelationAttr::get(op.getContext(), tensor, of, *relation,
+                           kind ? kind.getValue() : ReduceKind::Sum,
+                           op.getGroupAxes(), fields.splitDim,
+                           fields.concatDim);
+}
+
+/// The rate of an update, a number or an input's name; null for others.
+static Attribute rateOf(StepOp step, StepOpInterface op,
+                        const InstructionFields &fields) {
+  if (fields.learningRate)
+    return Builder(op.getContext()).getF32FloatAttr(*fields.learningRate);
+  auto argument = dyn_cast<BlockArgument>(op->getOperands().back());
+  if (!argument || step.getArgument(argument.getArgNumber()).isState())
+    return nullptr;
+  return step.getArgument(argument.getArgNumber()).getName();
 }
 
 /// What an update of state arguments by a gradient that one all_reduce makes
 /// promises, where the runtime runs it; null for others.
-template <typename OpTy>
-static UpdateAttr updateOf(StepOp step, OpTy op, UpdateRule rule,
-                           ArrayRef<float> constants,
-                           BiasCorrection correction) {
+static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
+  std::optional<UpdateRule> rule = op.getUpdateRule();
+  if (!rule)
+    return nullptr;
   MLIRContext *context = step.getContext();
-  Value gradient = op.getGrad();
-  if (auto cast = gradient.template getDefiningOp<CastOp>())
+  Value gradient = op->getOperand(op.getStateCount());
+  if (auto cast = gradient.getDefiningOp<CastOp>())
     gradient = cast.getInput();
-  auto reduction = gradient.template getDefiningOp<AllReduceOp>();
+  auto reduction = gradient.getDefiningOp<AllReduceOp>();
   StringAttr of = reduction ? nameOf(step, reduction.getInput()) : nullptr;
   if (!of)
     return nullptr;
   SmallVector<Attribute> states;
-  for (auto [state, next] : llvm::zip_equal(op.getStates(), op->getResults())) {
-    auto argument = dyn_cast<BlockArgument>(state);
+  for (OpResult next : op->getResults()) {
+    auto argument =
+        dyn_cast<BlockArgument>(op->getOperand(next.getResultNumber()));
     if (!argument || nextValueOf(step, argument) != next)
       return nullptr;
     states.push_back(step.getArgument(argument.getArgNumber()).getName());
   }
-  Attribute rate = op.getLrValueAttr();
-  if (!rate) {
-    auto argument = dyn_cast<BlockArgument>(op.getLr());
-    if (!argument || step.getArgument(argument.getArgNumber()).isState())
-      return nullptr;
-    rate = step.getArgument(argument.getArgNumber()).getName();
-  }
-  return UpdateAttr::get(context, ArrayAttr::get(context, states), rule,
-                         DenseF32ArrayAttr::get(context, constants), correction,
-                         rate, of, reduction.getKind().getValue(),
-                         reduction.getGroupAxes());
-}
-
-static UpdateAttr updateOf(StepOp step, Operation *op) {
-  if (auto sgd = dyn_cast<SgdOp>(op)) {
-    SmallVector<float> constants;
-    if (FloatAttr momentum = sgd.getMomentumAttr())
-      constants.push_back(momentum.getValue().convertToFloat());
-    return updateOf(step, sgd, UpdateRule::Sgd, constants,
-                    BiasCorrection::None);
-  }
-  auto adam = dyn_cast<AdamOp>(op);
-  if (!adam)
+  InstructionFields fields = *op.getInstruction();
+  Attribute rate = rateOf(step, op, fields);
+  if (!rate)
     return nullptr;
-  SmallVector<float> constants;
-  for (const APFloat &constant :
-       {adam.getBeta1(), adam.getBeta2(), adam.getEps(), adam.getDecay()})
-    constants.push_back(constant.convertToFloat());
-  return updateOf(step, adam, UpdateRule::Adam, constants,
-                  adam.getBiasCorrection());
+  return UpdateAttr::get(
+      context, ArrayAttr::get(context, states), *rule,
+      DenseF32ArrayAttr::get(context, fields.constants), fields.biasCorrection,
+      rate, of, reduction.getKind().getValue(), reduction.getGroupAxes());
 }
 
 namespace {
@@ -118,8 +107,9 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
     nameExchanged(step, contract);
     llvm::json::Array reduced = reduceGradients(step, analysis, contract);
     for (Operation &op : step.getBody().front())
-      if (UpdateAttr update = updateOf(step, &op))
-        contract.push_back(update);
+      if (auto stepOp = dyn_cast<StepOpInterface>(op))
+        if (UpdateAttr update = updateOf(step, stepOp))
+          contract.push_back(update);
     step->setAttr("bagua.contract", ArrayAttr::get(&getContext(), contract));
     // To this, bagua-verify-graph holds the passes that follow.
     if (failed(recordMeaning(step)))
@@ -147,7 +137,7 @@ private:
       StringAttr tensor = of ? names.nameValue(op.getResult(0)) : nullptr;
       if (!tensor)
         continue;
-      if (RelationAttr relation = relationOf(&op, of, tensor))
+      if (RelationAttr relation = relationOf(stepOp, of, tensor))
         contract.push_back(relation);
     }
   }

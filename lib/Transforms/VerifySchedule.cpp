@@ -56,7 +56,7 @@ private:
   void readStatePlaces();
   ByteRange rangeAt(PlaceAttr place, Value value);
   LogicalResult verifyState();
-  bool isGathered(Value bucket, ValueRange tensors, LayoutAttr striped);
+  bool isGathered(const BucketView &bucket);
   LogicalResult verifyInPlace(Operation *op);
   void addCopy(int32_t copy);
   void addAccesses(int32_t task, Operation *op);
@@ -80,10 +80,15 @@ private:
 };
 } // namespace
 
-/// The operands whose bytes an op reads: an `after` only waits for the others.
+/// The operands whose bytes an op reads.
 static OperandRange usedOperands(Operation *op) {
-  OperandRange operands = op->getOperands();
-  return isa<AfterOp>(op) ? operands.take_front() : operands;
+  return op->getOperands().take_front(cast<StepOpInterface>(op).getReadCount());
+}
+
+/// A bucket whose tensors lie in it one after the other.
+static std::optional<BucketView> plainBucketOf(Operation *op) {
+  std::optional<BucketView> bucket = cast<StepOpInterface>(op).getBucket();
+  return bucket && !bucket->striped ? bucket : std::nullopt;
 }
 
 int64_t ScheduleVerifier::bytesOf(Value value) {
@@ -193,33 +198,28 @@ LogicalResult ScheduleVerifier::verifyState() {
 
 /// An op whose result is its operands' bytes, where they are.
 bool ScheduleVerifier::movesNothing(Operation *op) {
-  auto isLaidOut = [&](ValueRange pieces, Value whole) {
-    ByteRange at = rangeOf(whole);
-    for (Value piece : pieces) {
-      at.end = at.begin + bytesOf(piece);
-      if (!(rangeOf(piece) == at))
-        return false;
-      at.begin = at.end;
-    }
+  if (cast<StepOpInterface>(op).isFree())
     return true;
-  };
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    return !concat.getStriped() &&
-           isLaidOut(concat.getInputs(), concat.getOutput());
-  if (auto split = dyn_cast<SplitOp>(op))
-    return !split.getStriped() &&
-           isLaidOut(split.getOutputs(), split.getInput());
-  return isa<AfterOp>(op);
+  std::optional<BucketView> bucket = plainBucketOf(op);
+  if (!bucket)
+    return false;
+  ByteRange at = rangeOf(bucket->whole);
+  for (Value tensor : bucket->tensors) {
+    at.end = at.begin + bytesOf(tensor);
+    if (!(rangeOf(tensor) == at))
+      return false;
+    at.begin = at.end;
+  }
+  return true;
 }
 
 /// A bucket's tensors lie where the bucket has them, or apart from all of it.
 /// Of a whole striped bucket no tensor's elements are together.
-bool ScheduleVerifier::isGathered(Value bucket, ValueRange tensors,
-                                  LayoutAttr striped) {
-  bool isScattered =
-      striped && !getLayout(cast<RankedTensorType>(bucket.getType()));
-  ByteRange whole = rangeOf(bucket), at = whole;
-  for (Value tensor : tensors) {
+bool ScheduleVerifier::isGathered(const BucketView &bucket) {
+  bool isScattered = bucket.striped &&
+                     !getLayout(cast<RankedTensorType>(bucket.whole.getType()));
+  ByteRange whole = rangeOf(bucket.whole), at = whole;
+  for (Value tensor : bucket.tensors) {
     at.end = at.begin + bytesOf(tensor);
     ByteRange range = rangeOf(tensor);
     if (range.overlaps(whole) && (isScattered || !(range == at)))
@@ -233,34 +233,26 @@ bool ScheduleVerifier::isGathered(Value bucket, ValueRange tensors,
 /// from its operands unless it works element by element and takes exactly their
 /// bytes.
 LogicalResult ScheduleVerifier::verifyInPlace(Operation *op) {
-  if (cast<StepOpInterface>(op).isRunByProgram())
+  auto stepOp = cast<StepOpInterface>(op);
+  if (stepOp.isRunByProgram())
     return success();
-  if (auto after = dyn_cast<AfterOp>(op)) {
-    if (rangeOf(after.getOutput()) == rangeOf(after.getInput()))
+  if (stepOp.isFree()) {
+    if (rangeOf(op->getResult(0)) == rangeOf(op->getOperand(0)))
       return success();
     return op->emitOpError("moves nothing, so it expects its result in its "
                            "operand's place, found it in another");
   }
-  bool isElementwise = isa<AllReduceOp, ReduceOp, BroadcastOp, SliceOp, CastOp,
-                           LinearOp, SgdOp, AdamOp, AdamApplyOp>(op);
-  auto concat = dyn_cast<ConcatOp>(op);
-  auto split = dyn_cast<SplitOp>(op);
-  bool isGood = true;
+  std::optional<BucketView> bucket = stepOp.getBucket();
+  bool isGood = !bucket || isGathered(*bucket);
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     ByteRange range = rangeOf(result);
     for (Value other : op->getResults().take_front(index))
       if (range.overlaps(rangeOf(other)))
         return op->emitOpError("has two results in the same bytes");
     for (Value operand : op->getOperands())
-      isGood &= concat || split || !range.overlaps(rangeOf(operand)) ||
-                (isElementwise && range == rangeOf(operand));
+      isGood &= bucket || !range.overlaps(rangeOf(operand)) ||
+                (stepOp.isElementwise() && range == rangeOf(operand));
   }
-  if (concat)
-    isGood = isGathered(concat.getOutput(), concat.getInputs(),
-                        concat.getStripedAttr());
-  if (split)
-    isGood = isGathered(split.getInput(), split.getOutputs(),
-                        split.getStripedAttr());
   if (!isGood)
     return op->emitOpError(
         "has a result that overlaps an operand other than in place");
@@ -352,12 +344,11 @@ LogicalResult ScheduleVerifier::replay(Operation *op,
     diagnostic.attachNote(operand.getLoc()) << "the value is made here";
     return diagnostic;
   }
-  if (auto concat = dyn_cast<ConcatOp>(op); concat && !concat.getStriped())
-    contents.defineConcat(concat.getOutput(), concat.getInputs());
-  else if (auto split = dyn_cast<SplitOp>(op); split && !split.getStriped())
-    contents.defineSplit(split.getInput(), split.getOutputs());
-  else if (auto after = dyn_cast<AfterOp>(op))
-    contents.defineConcat(after.getOutput(), after.getInput());
+  std::optional<BucketView> bucket = plainBucketOf(op);
+  if (bucket && bucket->whole.getDefiningOp() == op)
+    contents.defineConcat(bucket->whole, bucket->tensors);
+  else if (bucket)
+    contents.defineSplit(bucket->whole, bucket->tensors);
   else
     for (Value result : op->getResults())
       contents.defineFresh(result, bytesOf(result));

@@ -25,26 +25,11 @@
 
 #include "bagua/Scheduling/ClusterModel.h"
 #include "bagua/Scheduling/TaskGraph.h"
+#include "bagua/Support/Collective.h"
 
 #include <string_view>
 
 namespace bagua {
-
-enum class Collective {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  Reduce,
-  Broadcast,
-  AllToAll,
-  ExchangeRing,
-  ExchangeShiftOne,
-  Push,
-  Pull,
-};
-
-/// The name as the dialect has it, which tables go by too.
-std::string_view collectiveName(Collective collective);
 
 enum class Algorithm { Ring, Tree, HalvingDoubling, Direct, Measured };
 

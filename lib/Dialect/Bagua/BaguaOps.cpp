@@ -15,5 +15,19 @@ using namespace bagua;
 #include "bagua/Dialect/Bagua/BaguaEnums.cpp.inc"
 #include "bagua/Dialect/Bagua/BaguaInterfaces.cpp.inc"
 
+static Value sideOf(StepOpInterface op, WholeSide side) {
+  return side == WholeSide::Operand ? op->getOperand(0)
+                                    : Value(op->getResult(0));
+}
+
+Value StepOpInterface::getWholeValue() {
+  return sideOf(*this, wholeSideOf(*getCollective()));
+}
+
+Value StepOpInterface::getPartialValue() {
+  bool isOperand = wholeSideOf(*getCollective()) == WholeSide::Operand;
+  return sideOf(*this, isOperand ? WholeSide::Result : WholeSide::Operand);
+}
+
 #define GET_OP_CLASSES
 #include "bagua/Dialect/Bagua/BaguaOps.cpp.inc"

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Dialect/Bagua/Meaning.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -48,6 +49,19 @@ static LogicalResult verifyKind(Operation *op, ReduceKindAttr kind,
                            << element << ", found mean";
 }
 
+/// The common case: one operand, one result, over the op's own axes.
+template <typename OpTy>
+static LogicalResult inferReduction(OpTy op, const FactContext &context,
+                                    ArrayRef<Facts> operands,
+                                    SmallVectorImpl<Facts> &results) {
+  Facts facts = operands[0];
+  if (failed(reduceFacts(op, context, op.getOver(), op.getKind().getValue(),
+                         /*allowsPendingSum=*/false, facts)))
+    return failure();
+  results.push_back(facts);
+  return success();
+}
+
 LogicalResult AllReduceOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
@@ -73,6 +87,21 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
+/// With a codec, all_reduce is a request still to be lowered.
+std::optional<InstructionFields> AllReduceOp::getInstruction() {
+  return getCodecAttr() ? std::nullopt : std::optional(InstructionFields());
+}
+
+LogicalResult AllReduceOp::inferFacts(const FactContext &context,
+                                      ArrayRef<Facts> operands,
+                                      SmallVectorImpl<Facts> &results) {
+  return inferReduction(*this, context, operands, results);
+}
+
+void AllReduceOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineReduction(*this, getOver(), getKind().getValue());
+}
+
 LogicalResult ReduceScatterOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
@@ -80,6 +109,16 @@ LogicalResult ReduceScatterOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType());
   return expectResult(*this, pushEntry(input, LayoutEntry::shard(getOver())),
                       getOutput().getType());
+}
+
+LogicalResult ReduceScatterOp::inferFacts(const FactContext &context,
+                                          ArrayRef<Facts> operands,
+                                          SmallVectorImpl<Facts> &results) {
+  return inferReduction(*this, context, operands, results);
+}
+
+void ReduceScatterOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineReduction(*this, getOver(), getKind().getValue());
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -109,6 +148,17 @@ LogicalResult AllGatherOp::verify() {
   return expectResult(*this, expected, getOutput().getType());
 }
 
+LogicalResult AllGatherOp::inferFacts(const FactContext &,
+                                      ArrayRef<Facts> operands,
+                                      SmallVectorImpl<Facts> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+void AllGatherOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineSame(*this);
+}
+
 LogicalResult ReduceOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
@@ -116,6 +166,16 @@ LogicalResult ReduceOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType());
   return expectResult(*this, pushEntry(input, LayoutEntry::root(getOver())),
                       getOutput().getType());
+}
+
+LogicalResult ReduceOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  return inferReduction(*this, context, operands, results);
+}
+
+void ReduceOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineReduction(*this, getOver(), getKind().getValue());
 }
 
 LogicalResult BroadcastOp::verify() {
@@ -127,6 +187,21 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError() << "expected an operand whose layout ends in root "
                          << getOver().str() << ", found " << input;
   return expectResult(*this, whole, getOutput().getType());
+}
+
+LogicalResult BroadcastOp::inferFacts(const FactContext &context,
+                                      ArrayRef<Facts> operands,
+                                      SmallVectorImpl<Facts> &results) {
+  Facts facts = operands[0];
+  for (auto [fact, isIn] : llvm::zip_equal(facts, context.maskOf(getOver())))
+    if (isIn)
+      fact = Fact::Replicated;
+  results.push_back(facts);
+  return success();
+}
+
+void BroadcastOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineSame(*this);
 }
 
 /// Tensors: two dimensions of a whole tensor; their sizes are the step's to
@@ -169,6 +244,58 @@ LogicalResult AllToAllOp::verify() {
                       getOutput().getType());
 }
 
+LogicalResult AllToAllOp::verifyOnCluster(ClusterOp &cluster) {
+  auto input = dyn_cast<RankedTensorType>(getInput().getType());
+  if (!input)
+    return success();
+  int64_t size = cluster.getGroupSize(getOver());
+  auto output = cast<RankedTensorType>(getOutput().getType());
+  int64_t split = *getSplitDim(), concat = *getConcatDim();
+  SmallVector<int64_t> expected(input.getShape());
+  if (expected[split] % size != 0)
+    return emitOpError() << "expected dimension " << split
+                         << " divisible by the group's size " << size
+                         << ", found " << expected[split];
+  expected[split] /= size;
+  expected[concat] *= size;
+  if (output.getShape() != ArrayRef<int64_t>(expected))
+    return emitOpError() << "expected result "
+                         << RankedTensorType::get(expected,
+                                                  input.getElementType())
+                         << " over a group of " << size << ", found " << output;
+  return success();
+}
+
+std::optional<InstructionFields> AllToAllOp::getInstruction() {
+  auto type = dyn_cast<RankedTensorType>(getInput().getType());
+  if (!type)
+    return std::nullopt;
+  InstructionFields fields;
+  fields.shape.assign(type.getShape().begin(), type.getShape().end());
+  fields.splitDim = static_cast<int64_t>(getSplitDim().value_or(0));
+  fields.concatDim = static_cast<int64_t>(getConcatDim().value_or(0));
+  return fields;
+}
+
+LogicalResult AllToAllOp::inferFacts(const FactContext &context,
+                                     ArrayRef<Facts> operands,
+                                     SmallVectorImpl<Facts> &results) {
+  // Encoded parts become terms of the same logical value: what they mean is
+  // kept, so that decoding what was replicated is found to reduce it twice.
+  if (isa<EncodedType>(getInput().getType()))
+    results.push_back(operands[0]);
+  else
+    results.push_back(inferExchanged(context, getOver(), operands[0]));
+  return success();
+}
+
+void AllToAllOp::defineMeaning(MeaningAnalysis &meanings) {
+  if (isa<EncodedType>(getInput().getType()))
+    meanings.defineSame(*this);
+  else
+    meanings.defineOpaque(*this);
+}
+
 LogicalResult ExchangeOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())))
     return failure();
@@ -181,6 +308,32 @@ LogicalResult ExchangeOp::verify() {
     if (failed(expectResult(*this, getInput().getType(), type)))
       return failure();
   return success();
+}
+
+LogicalResult ExchangeOp::verifyOnCluster(ClusterOp &cluster) {
+  int64_t size = cluster.getGroupSize(getOver());
+  if (getPattern() == ExchangePattern::ShiftOne && size % 2 != 0)
+    return emitOpError()
+           << "expected a group of even size for shift_one, found " << size;
+  return success();
+}
+
+std::optional<InstructionFields> ExchangeOp::getInstruction() {
+  InstructionFields fields;
+  fields.pattern = getPattern();
+  return fields;
+}
+
+LogicalResult ExchangeOp::inferFacts(const FactContext &context,
+                                     ArrayRef<Facts> operands,
+                                     SmallVectorImpl<Facts> &results) {
+  results.append(getNumResults(),
+                 inferExchanged(context, getOver(), operands[0]));
+  return success();
+}
+
+void ExchangeOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineMoved(*this, getOver());
 }
 
 LogicalResult PushOp::verify() {
@@ -212,6 +365,40 @@ LogicalResult PushOp::verify() {
                       getOutput().getType());
 }
 
+LogicalResult PushOp::verifyOnCluster(ClusterOp &) {
+  auto step = cast<StepOp>((*this)->getParentOp());
+  if (step.isAsynchronous() && getKind().getValue() != ReduceKind::Sum)
+    return emitOpError() << "expected kind sum under consistency "
+                         << *step.getConsistency()
+                         << ", where each push is applied alone";
+  return success();
+}
+
+LogicalResult PushOp::inferFacts(const FactContext &context,
+                                 ArrayRef<Facts> operands,
+                                 SmallVectorImpl<Facts> &results) {
+  Facts facts = operands[0];
+  // Encoded terms arrive unreduced; their decode is the reduction.
+  if (isa<EncodedType>(getOutput().getType())) {
+    results.push_back(facts);
+    return success();
+  }
+  if (failed(reduceFacts(*this, context, getOver(), getKind().getValue(),
+                         /*allowsPendingSum=*/context.asynchronous, facts)))
+    return failure();
+  results.push_back(facts);
+  return success();
+}
+
+void PushOp::defineMeaning(MeaningAnalysis &meanings) {
+  if (isa<EncodedType>(getInput().getType()))
+    meanings.defineSame(*this); // the decode of its terms reduces
+  else if (meanings.isAsynchronous())
+    meanings.defineMoved(*this, getOver());
+  else
+    meanings.defineReduction(*this, getOver(), getKind().getValue());
+}
+
 LogicalResult PullOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())))
     return failure();
@@ -232,6 +419,24 @@ LogicalResult PullOp::verify() {
   return expectResult(*this, expected, getOutput().getType());
 }
 
+LogicalResult PullOp::inferFacts(const FactContext &context,
+                                 ArrayRef<Facts> operands,
+                                 SmallVectorImpl<Facts> &results) {
+  if (context.asynchronous)
+    results.push_back(inferExchanged(context, getOver(), operands[0]));
+  else
+    results.push_back(operands[0]);
+  return success();
+}
+
+void PullOp::defineMeaning(MeaningAnalysis &meanings) {
+  if (!meanings.isAsynchronous() &&
+      meanings.isReplicated(getInput(), getOver()))
+    meanings.defineSame(*this);
+  else
+    meanings.defineMoved(*this, getOver());
+}
+
 LogicalResult EncodeOp::verify() {
   EncodedType output = getOutput().getType();
   if (output.getTensor() != getInput().getType())
@@ -250,6 +455,21 @@ LogicalResult EncodeOp::verify() {
   return success();
 }
 
+LogicalResult EncodeOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  // The residual is ignored: that a lossy method converges is a promise, not a
+  // proof.
+  results.push_back(operands[0]);
+  if (getNextResidual())
+    results.push_back(context.all(Fact::Varying));
+  return success();
+}
+
+void EncodeOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineEncode(*this);
+}
+
 LogicalResult DecodeOp::verify() {
   EncodedType input = getInput().getType();
   if (bool(input.getTerms()) != getKind().has_value())
@@ -259,4 +479,25 @@ LogicalResult DecodeOp::verify() {
   if (getKindAttr() && failed(verifyKind(*this, getKindAttr(), input)))
     return failure();
   return expectResult(*this, input.getTensor(), getOutput().getType());
+}
+
+LogicalResult DecodeOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  Facts facts = operands[0];
+  if (AxesAttr terms = getInput().getType().getTerms())
+    if (failed(reduceFacts(*this, context, terms, getKind()->getValue(),
+                           /*allowsPendingSum=*/false, facts)))
+      return failure();
+  results.push_back(facts);
+  return success();
+}
+
+/// The terms are whole, or all of the same part.
+void DecodeOp::defineMeaning(MeaningAnalysis &meanings) {
+  AxesAttr terms = getInput().getType().getTerms();
+  if (terms)
+    meanings.defineTermSum(*this, terms, getKind()->getValue());
+  else
+    meanings.defineSame(*this);
 }

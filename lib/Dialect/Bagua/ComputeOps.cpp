@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
 
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Dialect/Bagua/Meaning.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -184,6 +187,15 @@ void ComputeOp::print(OpAsmPrinter &printer) {
   printer << ')';
 }
 
+bool ComputeOp::setResultName(unsigned index, StringAttr name) {
+  setResultInfo(index, ResultAttr::get(getContext(), nullptr, name, false));
+  return true;
+}
+
+std::string ComputeOp::getNameStem(unsigned index) {
+  return (getName() + "." + Twine(index)).str();
+}
+
 LogicalResult ComputeOp::verify() {
   if (getCostNs().has_value() != getCostSource().has_value())
     return emitOpError("expected a duration and its source together");
@@ -206,6 +218,29 @@ LogicalResult ComputeOp::verify() {
                   "servers, found "
                << type;
   return success();
+}
+
+LogicalResult ComputeOp::inferFacts(const FactContext &context,
+                                    ArrayRef<Facts> operands,
+                                    SmallVectorImpl<Facts> &results) {
+  Facts unmarked = varyUnlessReplicated(context, operands);
+  auto step = cast<StepOp>((*this)->getParentOp());
+  for (unsigned index = 0; index < getNumResults(); ++index) {
+    Facts &facts = results.emplace_back(unmarked);
+    StringAttr name = getGradientParam(getResult(index));
+    if (!name)
+      continue;
+    unsigned param = *step.findArgument(name);
+    auto varies = context.maskOf(step.getArgument(param).getVaries());
+    for (unsigned axis = 0; axis < context.axisCount(); ++axis)
+      if (context.dataAxes[axis] && !varies[axis])
+        facts[axis] = Fact::Pending;
+  }
+  return success();
+}
+
+void ComputeOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineOpaque(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -258,12 +293,79 @@ LogicalResult ConcatOp::verify() {
                       getInputs().getTypes());
 }
 
+std::optional<BucketView> ConcatOp::getBucket() {
+  return BucketView{getOutput(), getInputs(), getStripedAttr()};
+}
+
+/// A striped bucket has the size of its tensors, each padded to equal parts.
+static LogicalResult verifyStriped(Operation *op, const BucketView &bucket,
+                                   ClusterOp cluster) {
+  if (!bucket.striped)
+    return success();
+  int64_t total = 0;
+  for (Type type : bucket.tensors.getTypes())
+    total +=
+        stripedCount(cast<RankedTensorType>(type), bucket.striped, cluster);
+  int64_t found =
+      getElementCount(cast<RankedTensorType>(bucket.whole.getType()));
+  if (found != total)
+    return op->emitOpError()
+           << "expected a bucket of " << total
+           << " elements, each tensor padded to equal parts, found " << found;
+  return success();
+}
+
+LogicalResult ConcatOp::verifyOnCluster(ClusterOp &cluster) {
+  return verifyStriped(*this, *getBucket(), cluster);
+}
+
+std::optional<InstructionFields> ConcatOp::getInstruction() {
+  InstructionFields fields;
+  fields.striped = getStripedAttr();
+  return fields;
+}
+
+LogicalResult ConcatOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  results.push_back(joinAll(context, operands));
+  return success();
+}
+
+void ConcatOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineConcat(*this);
+}
+
 LogicalResult SplitOp::verify() {
   if (getOutputs().empty())
     return emitOpError("expected at least one result");
   return verifyBucket(*this, getStripedAttr(),
                       cast<RankedTensorType>(getInput().getType()),
                       getOutputs().getTypes());
+}
+
+std::optional<BucketView> SplitOp::getBucket() {
+  return BucketView{getInput(), getOutputs(), getStripedAttr()};
+}
+
+LogicalResult SplitOp::verifyOnCluster(ClusterOp &cluster) {
+  return verifyStriped(*this, *getBucket(), cluster);
+}
+
+std::optional<InstructionFields> SplitOp::getInstruction() {
+  InstructionFields fields;
+  fields.striped = getStripedAttr();
+  return fields;
+}
+
+LogicalResult SplitOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
+                                  SmallVectorImpl<Facts> &results) {
+  results.append(getNumResults(), operands[0]);
+  return success();
+}
+
+void SplitOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineSplit(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -281,6 +383,16 @@ LogicalResult SliceOp::verify() {
                        << output;
 }
 
+LogicalResult SliceOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
+                                  SmallVectorImpl<Facts> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+void SliceOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineSlice(*this);
+}
+
 LogicalResult CastOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType());
   auto output = cast<RankedTensorType>(getOutput().getType());
@@ -289,4 +401,36 @@ LogicalResult CastOp::verify() {
     return success();
   return emitOpError() << "expected a change of element type alone, found "
                        << input << " and " << output;
+}
+
+LogicalResult CastOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
+                                 SmallVectorImpl<Facts> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+/// In exact arithmetic, a cast between floating-point types is none.
+void CastOp::defineMeaning(MeaningAnalysis &meanings) {
+  auto isFloat = [](RankedTensorType type) {
+    return isa<FloatType>(type.getElementType());
+  };
+  if (isFloat(getInput().getType()) && isFloat(getOutput().getType()))
+    meanings.defineSame(*this);
+  else
+    meanings.defineOpaque(*this);
+}
+
+std::optional<BucketView> AfterOp::getBucket() {
+  return BucketView{getOutput(), getOperation()->getOperands().take_front(),
+                    LayoutAttr()};
+}
+
+LogicalResult AfterOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
+                                  SmallVectorImpl<Facts> &results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+void AfterOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineSame(*this);
 }

@@ -1,7 +1,8 @@
 //===- Meaning.cpp - What the elements of a value are computed from -------===//
 //
-// Rules by which rearrangement and communication disappear. Whatever has no
-// rule is opaque: a function of all that it reads, which is always sound.
+// Rules by which rearrangement and communication disappear; which op goes by
+// which, the op says (StepOpInterface::defineMeaning). What goes by none is
+// opaque: a function of all that it reads, which is always sound.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Meaning.h"
@@ -9,7 +10,6 @@
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Support/Parts.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -223,6 +223,14 @@ MeaningAnalysis::Segments MeaningAnalysis::concatenate(ValueRange inputs,
   return joined;
 }
 
+void MeaningAnalysis::defineSame(Operation *op) {
+  meanings[op->getResult(0)] = Segments(of(op->getOperand(0)));
+}
+
+void MeaningAnalysis::defineConcat(ConcatOp op) {
+  meanings[op.getOutput()] = concatenate(op.getInputs(), op.getStripedAttr());
+}
+
 void MeaningAnalysis::defineSplit(SplitOp op) {
   SegmentReader reader(of(op.getInput()));
   LayoutAttr striped = op.getStripedAttr();
@@ -320,29 +328,28 @@ MeaningAnalysis::elementwise(Kind kind, const Words &words, Value result,
 
 /// The order of the sum does not matter in exact arithmetic; in a term it is
 /// that of the addends' meanings.
-MeaningAnalysis::Segments MeaningAnalysis::linear(LinearOp op) {
+void MeaningAnalysis::defineLinear(LinearOp op) {
   if (op.getInputs().size() == 1 && op.getCoefficients()[0] == 1.0f)
-    return Segments(of(op.getInputs()[0]));
-  return elementwise(Kind::Elementwise, {llvm::xxh3_64bits("linear")},
-                     op.getOutput(), op.getInputs(), op.getCoefficients());
+    return defineSame(op);
+  meanings[op.getOutput()] =
+      elementwise(Kind::Elementwise, {llvm::xxh3_64bits("linear")},
+                  op.getOutput(), op.getInputs(), op.getCoefficients());
+}
+
+void MeaningAnalysis::defineElementwise(Operation *op) {
+  for (OpResult result : op->getResults()) {
+    Words words = wordsOf(op);
+    words.push_back(result.getResultNumber());
+    meanings[result] =
+        elementwise(Kind::Elementwise, words, result, op->getOperands());
+  }
 }
 
 void MeaningAnalysis::defineUpdate(Operation *op) {
-  ValueRange states;
-  Value gradient;
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<SgdOp, AdamOp>([&](auto update) {
-        states = update.getStates();
-        gradient = update.getGrad();
-      })
-      .Case([&](AdamApplyOp apply) {
-        states = op->getOperands().take_front();
-        gradient = apply.getMoment();
-      });
+  Value gradient = op->getOperand(cast<StepOpInterface>(op).getStateCount());
   for (OpResult result : op->getResults()) {
     unsigned index = result.getResultNumber();
-    Value state = states[index];
-    SmallVector<Value> operands{state, gradient};
+    SmallVector<Value> operands{op->getOperand(index), gradient};
     for (auto [number, operand] : llvm::enumerate(op->getOperands()))
       if (number != index && operand != gradient)
         operands.push_back(operand);
@@ -381,7 +388,18 @@ MeaningAnalysis::Segments MeaningAnalysis::reduce(Operation *op, AxesAttr over,
   return segments;
 }
 
-/// Whole values that come from other ranks.
+void MeaningAnalysis::defineReduction(Operation *op, AxesAttr over,
+                                      ReduceKind kind) {
+  if (isCutOver(op->getOperand(0), over))
+    return defineOpaque(op);
+  meanings[op->getResult(0)] = reduce(op, over, kind);
+}
+
+void MeaningAnalysis::defineTermSum(Operation *op, AxesAttr terms,
+                                    ReduceKind kind) {
+  meanings[op->getResult(0)] = reduce(op, terms, kind);
+}
+
 void MeaningAnalysis::defineMoved(Operation *op, AxesAttr over) {
   if (isCutOver(op->getOperand(0), over))
     return defineOpaque(op);
@@ -424,68 +442,8 @@ void MeaningAnalysis::defineEncode(EncodeOp op) {
       Kind::Elementwise, wordsOf(op), op.getNextResidual(), op->getOperands());
 }
 
-static bool keepsElementKind(CastOp op) {
-  return isa<FloatType>(tensorOf(op.getInput()).getElementType()) &&
-         isa<FloatType>(tensorOf(op.getOutput()).getElementType());
-}
-
-void MeaningAnalysis::define(Operation *op) {
-  auto isOperand = [&] {
-    meanings[op->getResult(0)] = Segments(of(op->getOperand(0)));
-  };
-  auto reduces = [&](AxesAttr over, ReduceKind kind) {
-    if (isCutOver(op->getOperand(0), over))
-      return defineOpaque(op);
-    meanings[op->getResult(0)] = reduce(op, over, kind);
-  };
-  auto isEncoded = [&] {
-    return isa<EncodedType>(op->getOperand(0).getType());
-  };
-  bool isAsynchronous = facts.getContext().asynchronous;
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](ConcatOp concat) {
-        meanings[concat.getOutput()] =
-            concatenate(concat.getInputs(), concat.getStripedAttr());
-      })
-      .Case([&](SplitOp split) { defineSplit(split); })
-      .Case([&](SliceOp slice) { defineSlice(slice); })
-      .Case<AfterOp, AllGatherOp, BroadcastOp>([&](auto) { isOperand(); })
-      .Case([&](CastOp cast) {
-        keepsElementKind(cast) ? isOperand() : defineOpaque(op);
-      })
-      .Case([&](LinearOp linearOp) {
-        meanings[linearOp.getOutput()] = linear(linearOp);
-      })
-      .Case<SgdOp, AdamOp, AdamApplyOp>([&](auto) { defineUpdate(op); })
-      .Case<AllReduceOp, ReduceScatterOp, ReduceOp>([&](auto collective) {
-        reduces(collective.getOver(), collective.getKind().getValue());
-      })
-      .Case([&](PushOp push) {
-        if (isEncoded())
-          isOperand(); // the decode of its terms reduces
-        else if (isAsynchronous)
-          defineMoved(op, push.getOver());
-        else
-          reduces(push.getOver(), push.getKind().getValue());
-      })
-      .Case([&](PullOp pull) {
-        if (!isAsynchronous && isReplicated(pull.getInput(), pull.getOver()))
-          isOperand();
-        else
-          defineMoved(op, pull.getOver());
-      })
-      .Case([&](ExchangeOp exchange) { defineMoved(op, exchange.getOver()); })
-      .Case([&](AllToAllOp) { isEncoded() ? isOperand() : defineOpaque(op); })
-      .Case([&](DecodeOp decode) {
-        AxesAttr terms = decode.getInput().getType().getTerms();
-        if (!terms)
-          return isOperand();
-        // The terms are whole, or all of the same part.
-        meanings[decode.getOutput()] =
-            reduce(op, terms, decode.getKind()->getValue());
-      })
-      .Case([&](EncodeOp encode) { defineEncode(encode); })
-      .Default([&](Operation *) { defineOpaque(op); });
+void bagua::defineElementwise(Operation *op, MeaningAnalysis &meanings) {
+  meanings.defineElementwise(op);
 }
 
 void MeaningAnalysis::run() {
@@ -498,5 +456,5 @@ void MeaningAnalysis::run() {
     append(meanings[argument], {term, 0, getElementCount(tensorOf(argument))});
   }
   for (Operation &op : step.getBody().front().without_terminator())
-    define(&op);
+    cast<StepOpInterface>(op).defineMeaning(*this);
 }

@@ -386,7 +386,8 @@ LogicalResult ProvenanceVerifier::run() {
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
     nextValues[step.getBody().getArgument(argument)] = next;
   for (Operation &op : step.getBody().front()) {
-    if (isa<SgdOp, AdamOp>(op) && failed(verifyUpdate(&op)))
+    if (auto stepOp = dyn_cast<StepOpInterface>(op);
+        stepOp && stepOp.isUpdate() && failed(verifyUpdate(&op)))
       return failure();
     if (auto compute = dyn_cast<ComputeOp>(op))
       for (Value operand : compute.getInputs())

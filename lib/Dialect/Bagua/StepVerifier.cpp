@@ -23,10 +23,6 @@ private:
   LogicalResult verifyAxes(Operation *op, AxesAttr axes);
   LogicalResult verifyType(Operation *op, Type type);
   LogicalResult verifyOp(Operation *op);
-  LogicalResult verifyAllToAll(AllToAllOp op);
-  LogicalResult verifyExchange(ExchangeOp op);
-  LogicalResult verifyStriped(Operation *op, LayoutAttr striped,
-                              RankedTensorType bucket, TypeRange tensors);
 
   StepOp step;
   ClusterOp cluster;
@@ -82,53 +78,6 @@ LogicalResult StepVerifier::verifyType(Operation *op, Type type) {
   return success();
 }
 
-LogicalResult StepVerifier::verifyAllToAll(AllToAllOp op) {
-  auto input = dyn_cast<RankedTensorType>(op.getInput().getType());
-  if (!input)
-    return success();
-  int64_t size = cluster.getGroupSize(op.getOver());
-  auto output = cast<RankedTensorType>(op.getOutput().getType());
-  int64_t split = *op.getSplitDim(), concat = *op.getConcatDim();
-  SmallVector<int64_t> expected(input.getShape());
-  if (expected[split] % size != 0)
-    return op.emitOpError() << "expected dimension " << split
-                            << " divisible by the group's size " << size
-                            << ", found " << expected[split];
-  expected[split] /= size;
-  expected[concat] *= size;
-  if (output.getShape() != ArrayRef<int64_t>(expected))
-    return op.emitOpError()
-           << "expected result "
-           << RankedTensorType::get(expected, input.getElementType())
-           << " over a group of " << size << ", found " << output;
-  return success();
-}
-
-LogicalResult StepVerifier::verifyExchange(ExchangeOp op) {
-  int64_t size = cluster.getGroupSize(op.getOver());
-  if (op.getPattern() == ExchangePattern::ShiftOne && size % 2 != 0)
-    return op.emitOpError() << "expected a group of even size for shift_one, "
-                               "found "
-                            << size;
-  return success();
-}
-
-LogicalResult StepVerifier::verifyStriped(Operation *op, LayoutAttr striped,
-                                          RankedTensorType bucket,
-                                          TypeRange tensors) {
-  if (!striped)
-    return success();
-  int64_t total = 0;
-  for (Type type : tensors)
-    total += stripedCount(cast<RankedTensorType>(type), striped, cluster);
-  if (getElementCount(bucket) != total)
-    return op->emitOpError()
-           << "expected a bucket of " << total
-           << " elements, each tensor padded to equal parts, found "
-           << getElementCount(bucket);
-  return success();
-}
-
 LogicalResult StepVerifier::verifyOp(Operation *op) {
   auto stepOp = dyn_cast<StepOpInterface>(op);
   AxesAttr group = stepOp ? stepOp.getGroupAxes() : nullptr;
@@ -137,24 +86,7 @@ LogicalResult StepVerifier::verifyOp(Operation *op) {
   for (Type type : op->getResultTypes())
     if (failed(verifyType(op, type)))
       return failure();
-  if (auto allToAll = dyn_cast<AllToAllOp>(op))
-    return verifyAllToAll(allToAll);
-  if (auto exchange = dyn_cast<ExchangeOp>(op))
-    return verifyExchange(exchange);
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    return verifyStriped(op, concat.getStripedAttr(),
-                         cast<RankedTensorType>(concat.getOutput().getType()),
-                         concat.getInputs().getTypes());
-  if (auto split = dyn_cast<SplitOp>(op))
-    return verifyStriped(op, split.getStripedAttr(),
-                         cast<RankedTensorType>(split.getInput().getType()),
-                         split.getOutputs().getTypes());
-  if (auto push = dyn_cast<PushOp>(op))
-    if (step.isAsynchronous() && push.getKind().getValue() != ReduceKind::Sum)
-      return push.emitOpError()
-             << "expected kind sum under consistency " << *step.getConsistency()
-             << ", where each push is applied alone";
-  return success();
+  return stepOp ? stepOp.verifyOnCluster(cluster) : success();
 }
 
 LogicalResult StepVerifier::verify() {

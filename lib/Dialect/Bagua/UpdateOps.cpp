@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
 
+#include "bagua/Dialect/Bagua/Meaning.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -82,6 +84,23 @@ LogicalResult LinearOp::verify() {
       return emitOpError() << "expected operands of the result's type "
                            << getOutput().getType() << ", found " << type;
   return success();
+}
+
+std::optional<InstructionFields> LinearOp::getInstruction() {
+  InstructionFields fields;
+  fields.constants.assign(getCoefficients().begin(), getCoefficients().end());
+  return fields;
+}
+
+LogicalResult LinearOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  results.push_back(joinAll(context, operands));
+  return success();
+}
+
+void LinearOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineLinear(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,6 +208,10 @@ void SgdOp::print(OpAsmPrinter &printer) {
       {"operandSegmentSizes", "lr_value", "momentum", "stream", "places"});
 }
 
+static std::optional<float> literalOf(FloatAttr rate) {
+  return rate ? std::optional(rate.getValue().convertToFloat()) : std::nullopt;
+}
+
 LogicalResult SgdOp::verify() {
   size_t expected = getMomentumAttr() ? 2 : 1;
   if (getStates().size() != expected)
@@ -196,6 +219,25 @@ LogicalResult SgdOp::verify() {
                          << (expected == 2 ? "with" : "without")
                          << " momentum, found " << getStates().size();
   return verifyUpdate(*this, getStates(), getGrad(), getLr(), getLrValueAttr());
+}
+
+std::optional<InstructionFields> SgdOp::getInstruction() {
+  InstructionFields fields;
+  if (FloatAttr momentum = getMomentumAttr())
+    fields.constants = {momentum.getValue().convertToFloat()};
+  fields.learningRate = literalOf(getLrValueAttr());
+  return fields;
+}
+
+LogicalResult SgdOp::inferFacts(const FactContext &context,
+                                ArrayRef<Facts> operands,
+                                SmallVectorImpl<Facts> &results) {
+  results.append(getNumResults(), inferMultilinear(context, operands));
+  return success();
+}
+
+void SgdOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineUpdate(*this);
 }
 
 ParseResult AdamOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -275,9 +317,47 @@ LogicalResult AdamOp::verify() {
   return verifyUpdate(*this, getStates(), getGrad(), getLr(), getLrValueAttr());
 }
 
+std::optional<InstructionFields> AdamOp::getInstruction() {
+  InstructionFields fields;
+  for (const APFloat &constant : {getBeta1(), getBeta2(), getEps(), getDecay()})
+    fields.constants.push_back(constant.convertToFloat());
+  fields.biasCorrection = getBiasCorrection();
+  fields.learningRate = literalOf(getLrValueAttr());
+  return fields;
+}
+
+LogicalResult AdamOp::inferFacts(const FactContext &context,
+                                 ArrayRef<Facts> operands,
+                                 SmallVectorImpl<Facts> &results) {
+  results.append(getNumResults(), varyUnlessReplicated(context, operands));
+  return success();
+}
+
+void AdamOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineUpdate(*this);
+}
+
 //===----------------------------------------------------------------------===//
 // MatmulOp, OrthonormalizeOp
 //===----------------------------------------------------------------------===//
+
+std::optional<InstructionFields> AdamApplyOp::getInstruction() {
+  InstructionFields fields;
+  fields.constants = {getEps().convertToFloat()};
+  fields.biasCorrection = getBiasCorrection();
+  return fields;
+}
+
+LogicalResult AdamApplyOp::inferFacts(const FactContext &context,
+                                      ArrayRef<Facts> operands,
+                                      SmallVectorImpl<Facts> &results) {
+  results.push_back(varyUnlessReplicated(context, operands));
+  return success();
+}
+
+void AdamApplyOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineUpdate(*this);
+}
 
 /// A matrix that is whole on every rank.
 static LogicalResult verifyMatrix(Operation *op, Type type) {
@@ -309,6 +389,28 @@ LogicalResult MatmulOp::verify() {
   return success();
 }
 
+LogicalResult MatmulOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  results.push_back(inferMultilinear(context, operands));
+  return success();
+}
+
+void MatmulOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineOpaque(*this);
+}
+
 LogicalResult OrthonormalizeOp::verify() {
   return verifyMatrix(*this, getInput().getType());
+}
+
+LogicalResult OrthonormalizeOp::inferFacts(const FactContext &context,
+                                           ArrayRef<Facts> operands,
+                                           SmallVectorImpl<Facts> &results) {
+  results.push_back(varyUnlessReplicated(context, operands));
+  return success();
+}
+
+void OrthonormalizeOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineOpaque(*this);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"
 
+#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Support/DataType.h"
 
 #include "absl/strings/str_cat.h"
@@ -40,8 +41,10 @@ private:
   absl::Status readOperands();
   absl::Status verifyAttributes();
   absl::Status verifyOpcode();
-  absl::Status verifyCollective();
-  absl::Status verifyRearrangement();
+  absl::Status verifyCollective(Collective collective);
+  absl::Status verifyConcat();
+  absl::Status verifySplit();
+  absl::Status verifyCast();
   absl::Status verifyArithmetic();
   absl::Status expectCounts(size_t inputCount, size_t outputCount);
   absl::Status expectOneType();
@@ -60,7 +63,10 @@ private:
   absl::Status verifyLearningRate(const VerifiedValue &rate);
   absl::Status verifyOverlaps();
   bool mayOverlap(const VerifiedValue &input, const VerifiedValue &output);
+  bool mayOverlap(Collective collective, const VerifiedValue &input,
+                  const VerifiedValue &output);
 
+  InstructionKind kind() const { return kindOf(op.opcode()); }
   size_t constantCount() const {
     return op.constants() ? op.constants()->size() : 0;
   }
@@ -74,8 +80,6 @@ private:
   std::vector<VerifiedValue> outputs;
   int striped = 0;
 };
-
-bool isCollective(fb::Opcode opcode) { return opcode <= fb::Opcode::Pull; }
 
 absl::Status InstructionVerifier::readOperands() {
   auto read = [&](const flatbuffers::Vector<uint32_t> *list, const char *what,
@@ -102,7 +106,7 @@ absl::Status InstructionVerifier::verifyAttributes() {
     axes.assign(op.axes()->begin(), op.axes()->end());
   if (absl::StatusOr<int64_t> count = countElements(op.shape()); !count.ok())
     return count.status();
-  if (isCollective(op.opcode()) == axes.empty())
+  if ((kind() == InstructionKind::Collective) == axes.empty())
     return invalid(axes.empty() ? "expected axes to communicate over"
                                 : "expected no axes, found some");
   absl::StatusOr<int> layout = plan.verifyLayout(op.striped());
@@ -257,6 +261,8 @@ InstructionVerifier::verifyBucket(const VerifiedValue &bucket,
 }
 
 absl::Status InstructionVerifier::verifySlice() {
+  if (absl::Status status = expectCounts(1, 1); !status.ok())
+    return status;
   Layout layout = plan.layoutOf(outputs[0]);
   if (isOnServers(layout))
     return invalid("a slice onto servers is not supported: push");
@@ -304,54 +310,54 @@ absl::Status InstructionVerifier::verifyAfter() {
   return absl::OkStatus();
 }
 
-absl::Status InstructionVerifier::verifyCollective() {
-  using fb::Opcode;
-  if (op.opcode() == Opcode::Exchange)
-    return verifyExchange();
-  if (absl::Status status = expectCounts(1, 1); !status.ok())
-    return status;
-  bool reduces = op.opcode() == Opcode::AllReduce ||
-                 op.opcode() == Opcode::ReduceScatter ||
-                 op.opcode() == Opcode::Reduce || op.opcode() == Opcode::Push;
-  if (reduces && op.kind() == fb::ReduceKind::Mean && isInteger(inputs[0].type))
+absl::Status InstructionVerifier::verifyCollective(Collective collective) {
+  bool isExchange = collective == Collective::ExchangeRing ||
+                    collective == Collective::ExchangeShiftOne;
+  if (!isExchange)
+    if (absl::Status status = expectCounts(1, 1); !status.ok())
+      return status;
+  if (isReduction(collective) && op.kind() == fb::ReduceKind::Mean &&
+      isInteger(inputs[0].type))
     return invalid("a mean of integers is not defined");
-  switch (op.opcode()) {
-  case Opcode::AllReduce:
+  switch (collective) {
+  case Collective::AllReduce:
     return verifyAllReduce();
-  case Opcode::ReduceScatter:
+  case Collective::ReduceScatter:
     return expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Shard);
-  case Opcode::AllGather:
+  case Collective::AllGather:
     return expectPushed(outputs[0], inputs[0], LayoutPart::Kind::Shard);
-  case Opcode::Reduce:
+  case Collective::Reduce:
     return expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Root);
-  case Opcode::Broadcast:
+  case Collective::Broadcast:
     return expectPushed(outputs[0], inputs[0], LayoutPart::Kind::Root);
-  case Opcode::AllToAll:
+  case Collective::AllToAll:
     return verifyAllToAll();
-  case Opcode::Push:
+  case Collective::ExchangeRing:
+  case Collective::ExchangeShiftOne:
+    return verifyExchange();
+  case Collective::Push:
     return verifyServers(inputs[0], outputs[0]);
-  default:
+  case Collective::Pull:
     return verifyServers(outputs[0], inputs[0]);
   }
+  return invalid("unknown collective");
 }
 
-/// concat, split, slice, cast.
-absl::Status InstructionVerifier::verifyRearrangement() {
-  using fb::Opcode;
-  if (op.opcode() == Opcode::Concat) {
-    if (inputs.empty() || outputs.size() != 1)
-      return invalid("expected inputs and one output");
-    return verifyBucket(outputs[0], inputs);
-  }
-  if (op.opcode() == Opcode::Split) {
-    if (outputs.empty() || inputs.size() != 1)
-      return invalid("expected one input and outputs");
-    return verifyBucket(inputs[0], outputs);
-  }
+absl::Status InstructionVerifier::verifyConcat() {
+  if (inputs.empty() || outputs.size() != 1)
+    return invalid("expected inputs and one output");
+  return verifyBucket(outputs[0], inputs);
+}
+
+absl::Status InstructionVerifier::verifySplit() {
+  if (outputs.empty() || inputs.size() != 1)
+    return invalid("expected one input and outputs");
+  return verifyBucket(inputs[0], outputs);
+}
+
+absl::Status InstructionVerifier::verifyCast() {
   if (absl::Status status = expectCounts(1, 1); !status.ok())
     return status;
-  if (op.opcode() == Opcode::Slice)
-    return verifySlice();
   if (inputs[0].count != outputs[0].count ||
       inputs[0].layout != outputs[0].layout)
     return invalid("expected a change of element type alone");
@@ -359,67 +365,93 @@ absl::Status InstructionVerifier::verifyRearrangement() {
 }
 
 absl::Status InstructionVerifier::verifyArithmetic() {
-  switch (op.opcode()) {
-  case fb::Opcode::Linear:
-    if (inputs.empty() || outputs.size() != 1 ||
-        constantCount() != inputs.size() || isInteger(inputs[0].type))
-      return invalid("expected a coefficient for each floating-point input, "
-                     "and one output");
-    return expectOneType();
-  case fb::Opcode::Sgd: {
-    size_t states = outputs.size() == 2 ? 2 : 1;
-    if (constantCount() > 1 || (states == 2 && constantCount() != 1) ||
-        (states == 1 && constantCount() == 1 && op.constants()->Get(0) != 0))
-      return invalid("expected a momentum with two states, and only there");
-    return verifyUpdate(states, 1);
-  }
-  case fb::Opcode::Adam:
-    if (constantCount() != 4)
-      return invalid("expected beta1, beta2, eps and decay");
-    return verifyUpdate(3, 1);
-  default: {
-    bool corrects = op.bias_correction() != fb::BiasCorrection::None;
-    if (constantCount() != (corrects ? 3 : 1))
-      return invalid("expected eps, and for a bias correction both betas");
-    return verifyUpdate(1, 2);
-  }
-  }
+  ArithmeticRule rule = *arithmeticRuleOf(op.opcode());
+  if (inputs.empty() || outputs.empty())
+    return invalid("expected inputs and outputs, found none");
+  if (std::string refusal = rule.refusal(op); !refusal.empty())
+    return invalid(refusal);
+  if (kind() == InstructionKind::Update)
+    return verifyUpdate(outputs.size() == rule.maxStates ? rule.maxStates
+                                                         : rule.minStates,
+                        *rule.inputs);
+  if (absl::Status status =
+          expectCounts(rule.inputs.value_or(inputs.size()), 1);
+      !status.ok())
+    return status;
+  if (isInteger(inputs[0].type))
+    return invalid("expected floating-point elements");
+  return expectOneType();
 }
 
 absl::Status InstructionVerifier::verifyOpcode() {
-  if (op.opcode() == fb::Opcode::After)
-    return verifyAfter();
-  if (op.opcode() >= fb::Opcode::Linear)
-    return verifyArithmetic();
-  if (constantCount() > 0)
+  bool isArithmetic = kind() == InstructionKind::Arithmetic ||
+                      kind() == InstructionKind::Update;
+  // An instruction that only waits may say what it likes.
+  if (!isArithmetic && kind() != InstructionKind::After && constantCount() > 0)
     return invalid("expected no constants");
-  return isCollective(op.opcode()) ? verifyCollective() : verifyRearrangement();
+  switch (kind()) {
+  case InstructionKind::Collective:
+    return verifyCollective(*collectiveOf(op));
+  case InstructionKind::Concat:
+    return verifyConcat();
+  case InstructionKind::Split:
+    return verifySplit();
+  case InstructionKind::Slice:
+    return verifySlice();
+  case InstructionKind::Cast:
+    return verifyCast();
+  case InstructionKind::Arithmetic:
+  case InstructionKind::Update:
+    return verifyArithmetic();
+  case InstructionKind::After:
+    return verifyAfter();
+  }
+  return invalid("unknown kind of instruction");
 }
 
-/// Whether an overlap of two values keeps the op's meaning.
-bool InstructionVerifier::mayOverlap(const VerifiedValue &input,
+/// Whether an overlap of a collective's two values keeps its meaning.
+bool InstructionVerifier::mayOverlap(Collective collective,
+                                     const VerifiedValue &input,
                                      const VerifiedValue &output) {
-  using fb::Opcode;
-  switch (op.opcode()) {
-  case Opcode::After:
-    return true; // it moves nothing
-  case Opcode::ReduceScatter:
-  case Opcode::AllGather:
-  case Opcode::AllToAll:
-  case Opcode::Exchange:
+  switch (collective) {
+  case Collective::AllReduce:
+  case Collective::Reduce:
+  case Collective::Broadcast:
+    return input.hasPlaceOf(output);
+  case Collective::ReduceScatter:
+  case Collective::AllGather:
+  case Collective::AllToAll:
+  case Collective::ExchangeRing:
+  case Collective::ExchangeShiftOne:
     return false;
-  case Opcode::Push:
-  case Opcode::Pull: {
+  case Collective::Push:
+  case Collective::Pull: {
     const Layout &layout =
-        plan.layoutOf(op.opcode() == Opcode::Push ? output : input);
+        plan.layoutOf(collective == Collective::Push ? output : input);
     return input.hasPlaceOf(output) && layout.size() == 1 &&
            layout[0].server >= 0;
   }
-  case Opcode::Cast:
-    return input.hasPlaceOf(output) && input.maxBytes == output.maxBytes;
-  default:
-    return input.hasPlaceOf(output);
   }
+  return false;
+}
+
+bool InstructionVerifier::mayOverlap(const VerifiedValue &input,
+                                     const VerifiedValue &output) {
+  switch (kind()) {
+  case InstructionKind::Collective:
+    return mayOverlap(*collectiveOf(op), input, output);
+  case InstructionKind::Cast:
+    return input.hasPlaceOf(output) && input.maxBytes == output.maxBytes;
+  case InstructionKind::Slice:
+  case InstructionKind::Arithmetic:
+  case InstructionKind::Update:
+    return input.hasPlaceOf(output);
+  case InstructionKind::Concat:
+  case InstructionKind::Split:
+  case InstructionKind::After:
+    return true; // verified by themselves
+  }
+  return false;
 }
 
 /// Results overlap no other result, and an operand only in place. Of concat and
@@ -434,8 +466,8 @@ absl::Status InstructionVerifier::verifyOverlaps() {
   for (size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i - 1].overlaps(sorted[i]))
       return invalid("two outputs overlap");
-  bool isConcat = op.opcode() == fb::Opcode::Concat;
-  if (isConcat || op.opcode() == fb::Opcode::Split) {
+  bool isConcat = kind() == InstructionKind::Concat;
+  if (isConcat || kind() == InstructionKind::Split) {
     const VerifiedValue &bucket = isConcat ? outputs[0] : inputs[0];
     // Of a striped bucket that is whole, a tensor's elements are not together.
     bool isScattered =
@@ -452,8 +484,8 @@ absl::Status InstructionVerifier::verifyOverlaps() {
     }
     return absl::OkStatus();
   }
-  if (inputs.size() > 5 && outputs.size() > 1)
-    return absl::OkStatus(); // only `after`, which moves nothing
+  if (kind() == InstructionKind::After)
+    return absl::OkStatus(); // moves nothing, and may have many inputs
   for (const VerifiedValue &input : inputs)
     for (const VerifiedValue &output : outputs)
       if (input.overlaps(output) && !mayOverlap(input, output))

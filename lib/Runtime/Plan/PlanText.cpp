@@ -4,6 +4,7 @@
 // For reading and for FileCheck; JSON is for programs.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/DataType.h"
@@ -229,11 +230,8 @@ void PlanPrinter::printInstructions() {
   for (uint32_t i = 0; i < root.instructions()->size(); ++i) {
     const fb::Instruction &op = *root.instructions()->Get(i);
     std::string name = snakeCase(fb::EnumNameOpcode(op.opcode()));
-    bool hasKind = op.opcode() == fb::Opcode::AllReduce ||
-                   op.opcode() == fb::Opcode::ReduceScatter ||
-                   op.opcode() == fb::Opcode::Reduce ||
-                   op.opcode() == fb::Opcode::Push;
-    if (hasKind)
+    if (auto collective = collectiveOf(op);
+        collective && isReduction(*collective))
       absl::StrAppend(&name, " ",
                       view(reduceKindName(static_cast<ReduceKind>(op.kind()))));
     int64_t bytes = 0;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Session/Operation.h"
 
+#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Support/Peers.h"
 
 #include <cstring>
@@ -218,7 +219,8 @@ public:
       : source(source), op(op), groups(source.communicators.groupsOf(op)),
         input(source.memory.value(op.inputs()->Get(0))),
         output(source.memory.value(op.outputs()->Get(0))),
-        kind(static_cast<ReduceKind>(op.kind())) {}
+        kind(static_cast<ReduceKind>(op.kind())),
+        collective(*collectiveOf(op)) {}
 
   std::unique_ptr<Operation> build();
 
@@ -235,6 +237,7 @@ private:
   LocalValue input;
   LocalValue output;
   ReduceKind kind;
+  Collective collective;
 };
 
 /// A group of one: every result is the operand.
@@ -251,7 +254,7 @@ std::unique_ptr<Operation> CollectiveBuilder::withOwners(bool isReduction) {
   const PlanGroup &group = groups[0];
   const LocalValue &whole = isReduction ? input : output;
   bool isRooted =
-      op.opcode() == fb::Opcode::Reduce || op.opcode() == fb::Opcode::Broadcast;
+      collective == Collective::Reduce || collective == Collective::Broadcast;
   OwnerCall call = {group.communicator.get(),
                     input.data,
                     output.data,
@@ -357,31 +360,35 @@ std::unique_ptr<Operation> CollectiveBuilder::exchange() {
 }
 
 std::unique_ptr<Operation> CollectiveBuilder::build() {
-  using fb::Opcode;
   if (groups.empty())
     return nullptr;
-  if (op.opcode() == Opcode::Push || op.opcode() == Opcode::Pull)
-    return withServers(op.opcode() == Opcode::Push);
   // All members of a group store equally much of the larger value.
-  if (source.memory.value(wholeValueOf(op)).count == 0)
+  bool isAlone = !usesServers(collective) && !groups[0].communicator;
+  if (!usesServers(collective) &&
+      source.memory.value(wholeValueOf(op)).count == 0)
     return nullptr;
-  if (!groups[0].communicator)
+  if (isAlone)
     return copyInput();
-  switch (op.opcode()) {
-  case Opcode::AllReduce:
+  switch (collective) {
+  case Collective::AllReduce:
     return std::make_unique<AllReduceOperation>(*groups[0].communicator, input,
                                                 output, kind);
-  case Opcode::ReduceScatter:
-  case Opcode::Reduce:
+  case Collective::ReduceScatter:
+  case Collective::Reduce:
     return withOwners(/*isReduction=*/true);
-  case Opcode::AllGather:
-  case Opcode::Broadcast:
+  case Collective::AllGather:
+  case Collective::Broadcast:
     return withOwners(/*isReduction=*/false);
-  case Opcode::AllToAll:
+  case Collective::AllToAll:
     return allToAll();
-  default:
+  case Collective::ExchangeRing:
+  case Collective::ExchangeShiftOne:
     return exchange();
+  case Collective::Push:
+  case Collective::Pull:
+    return withServers(collective == Collective::Push);
   }
+  return nullptr;
 }
 
 } // namespace

@@ -1,14 +1,16 @@
 //===- LocalOperations.cpp - Instructions that stay on a rank -------------===//
 //
 // concat, split and slice become lists of copies, from which those drop out
-// whose ends are one place; cast and the updates become calls of kernels.
+// whose ends are one place; cast and arithmetic become calls of kernels.
 //
 //===----------------------------------------------------------------------===//
+#include "Kernels/Arithmetic.h"
 #include "Kernels/UpdateKernels.h"
 #include "Session/Operation.h"
 
+#include "bagua/Runtime/Opcodes.h"
+
 #include <cstring>
-#include <functional>
 #include <utility>
 
 namespace bagua::runtime {
@@ -35,8 +37,7 @@ private:
 /// Runs a kernel whose arguments were bound when it was made.
 class KernelOperation final : public Operation {
 public:
-  explicit KernelOperation(std::function<void(int64_t step)> kernel)
-      : kernel(std::move(kernel)) {}
+  explicit KernelOperation(BoundKernel bound) : kernel(std::move(bound)) {}
 
   absl::Status run(int64_t step) override {
     kernel(step);
@@ -44,7 +45,7 @@ public:
   }
 
 private:
-  std::function<void(int64_t)> kernel;
+  BoundKernel kernel;
 };
 
 class LocalBuilder {
@@ -68,13 +69,7 @@ private:
                    bool isConcat, std::vector<CopyStep> &copies);
   std::unique_ptr<Operation> slice();
   std::unique_ptr<Operation> cast();
-  std::unique_ptr<Operation> linear();
-  std::unique_ptr<Operation> sgd();
-  std::unique_ptr<Operation> adam(bool appliesAlone);
-
-  /// Reads the learning rate of a step.
-  std::function<double()> learningRate() const;
-  float constant(int index) const { return op.constants()->Get(index); }
+  std::unique_ptr<Operation> arithmetic();
 
   const OperationSource &source;
   const fb::Instruction &op;
@@ -173,93 +168,31 @@ std::unique_ptr<Operation> LocalBuilder::cast() {
       });
 }
 
-std::unique_ptr<Operation> LocalBuilder::linear() {
-  std::vector<float> coefficients(op.constants()->begin(),
-                                  op.constants()->end());
-  std::vector<const std::byte *> terms;
-  terms.reserve(inputs.size());
-  for (const LocalValue &input : inputs)
-    terms.push_back(input.data);
-  return std::make_unique<KernelOperation>(
-      [coefficients, terms, to = outputs[0]](int64_t) {
-        linearKernel(to.type, coefficients, terms, to.data, to.count);
-      });
-}
-
-std::function<double()> LocalBuilder::learningRate() const {
-  if (op.has_learning_rate())
-    return [value = op.learning_rate()] { return double(value); };
-  return [type = inputs.back().type, data = inputs.back().data] {
-    return readScalar(type, data);
-  };
-}
-
-std::unique_ptr<Operation> LocalBuilder::sgd() {
-  bool hasMomentum = outputs.size() == 2;
-  SgdArguments a = {};
-  a.weight = inputs[0].data;
-  a.moment = hasMomentum ? inputs[1].data : nullptr;
-  a.gradient = inputs[hasMomentum ? 2 : 1].data;
-  a.newWeight = outputs[0].data;
-  a.newMoment = hasMomentum ? outputs[1].data : nullptr;
-  a.momentum = hasMomentum ? constant(0) : 0.0f;
-  return std::make_unique<KernelOperation>(
-      [a, rate = learningRate(), type = outputs[0].type,
-       count = outputs[0].count](int64_t) mutable {
-        a.learningRate = rate();
-        sgdKernel(type, a, count);
-      });
-}
-
-std::unique_ptr<Operation> LocalBuilder::adam(bool appliesAlone) {
-  AdamArguments a = {};
-  a.weight = inputs[0].data;
-  a.moment = inputs[1].data;
-  a.variance = inputs[2].data;
-  a.newWeight = outputs[0].data;
-  a.correction = static_cast<AdamCorrection>(op.bias_correction());
-  if (appliesAlone) {
-    a.eps = constant(0);
-    if (a.correction != AdamCorrection::None) {
-      a.beta1 = constant(1);
-      a.beta2 = constant(2);
-    }
-  } else {
-    a.gradient = inputs[3].data;
-    a.newMoment = outputs[1].data;
-    a.newVariance = outputs[2].data;
-    a.beta1 = constant(0);
-    a.beta2 = constant(1);
-    a.eps = constant(2);
-    a.decay = constant(3);
-  }
-  return std::make_unique<KernelOperation>(
-      [a, rate = learningRate(), type = outputs[0].type,
-       count = outputs[0].count](int64_t step) mutable {
-        a.learningRate = rate();
-        a.update = step + 1;
-        adamKernel(type, a, count);
-      });
+std::unique_ptr<Operation> LocalBuilder::arithmetic() {
+  return std::make_unique<KernelOperation>(bindArithmetic(op, inputs, outputs));
 }
 
 std::unique_ptr<Operation> LocalBuilder::build() {
-  using fb::Opcode;
-  if (op.opcode() == Opcode::Concat || op.opcode() == Opcode::Split)
-    return bucket(op.opcode() == Opcode::Concat);
-  if (op.opcode() == Opcode::After || outputs[0].count == 0)
+  InstructionKind kind = kindOf(op.opcode());
+  if (kind == InstructionKind::Concat || kind == InstructionKind::Split)
+    return bucket(kind == InstructionKind::Concat);
+  if (kind == InstructionKind::After || outputs[0].count == 0)
     return nullptr;
-  switch (op.opcode()) {
-  case Opcode::Slice:
+  switch (kind) {
+  case InstructionKind::Slice:
     return slice();
-  case Opcode::Cast:
+  case InstructionKind::Cast:
     return cast();
-  case Opcode::Linear:
-    return linear();
-  case Opcode::Sgd:
-    return sgd();
-  default:
-    return adam(/*appliesAlone=*/op.opcode() == Opcode::AdamApply);
+  case InstructionKind::Arithmetic:
+  case InstructionKind::Update:
+    return arithmetic();
+  case InstructionKind::Collective:
+  case InstructionKind::Concat:
+  case InstructionKind::Split:
+  case InstructionKind::After:
+    break; // above, or CollectiveOperations.cpp's
   }
+  return nullptr;
 }
 
 } // namespace
@@ -284,7 +217,7 @@ std::unique_ptr<Operation> makeOperation(const OperationSource &source,
                                          uint32_t number) {
   const fb::Instruction &instruction =
       *source.plan.root().instructions()->Get(number);
-  return instruction.opcode() <= fb::Opcode::Pull
+  return kindOf(instruction.opcode()) == InstructionKind::Collective
              ? makeCollective(source, instruction)
              : makeLocalOperation(source, instruction);
   // The analyser loses the pointer in the conversion of unique_ptr.

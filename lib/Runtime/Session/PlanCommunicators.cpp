@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Session/PlanCommunicators.h"
 
+#include "bagua/Runtime/Opcodes.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -35,17 +37,6 @@ int64_t rankOfSlot(const Layout &layout, const PlanCluster &cluster,
 
 } // namespace
 
-uint32_t wholeValueOf(const fb::Instruction &instruction) {
-  switch (instruction.opcode()) {
-  case fb::Opcode::AllGather:
-  case fb::Opcode::Broadcast:
-  case fb::Opcode::Pull:
-    return instruction.outputs()->Get(0);
-  default:
-    return instruction.inputs()->Get(0);
-  }
-}
-
 bool PlanCommunicators::Key::operator<(const Key &other) const {
   return std::tie(stream, axes, layout, server) <
          std::tie(other.stream, other.axes, other.layout, other.server);
@@ -57,9 +48,10 @@ PlanCommunicators::keyOf(const Plan &plan, const fb::Instruction &instruction) {
   key.stream = instruction.stream();
   key.axes.assign(instruction.axes()->begin(), instruction.axes()->end());
   key.server = kNoServer;
-  bool isPush = instruction.opcode() == fb::Opcode::Push;
-  if (!isPush && instruction.opcode() != fb::Opcode::Pull)
+  Collective collective = *collectiveOf(instruction);
+  if (!usesServers(collective))
     return key;
+  bool isPush = collective == Collective::Push;
   uint32_t served =
       isPush ? instruction.outputs()->Get(0) : instruction.inputs()->Get(0);
   Layout layout = readLayout(plan.root().values()->Get(served)->layout());

@@ -71,10 +71,6 @@ private:
   std::map<Key, std::vector<PlanGroup>> groups;
 };
 
-/// The operand or result of a collective that the other one is a part of: its
-/// value number.
-uint32_t wholeValueOf(const fb::Instruction &instruction);
-
 } // namespace bagua::runtime
 
 #endif // BAGUA_LIB_RUNTIME_SESSION_PLANCOMMUNICATORS_H

@@ -8,10 +8,10 @@
 #define BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 
 #include "Device/Host/Pages.h"
+#include "Kernels/LocalValue.h"
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
-#include "bagua/Support/DataType.h"
 
 #include "absl/status/status.h"
 
@@ -20,18 +20,6 @@
 #include <vector>
 
 namespace bagua::runtime {
-
-/// What this rank stores of a value.
-struct LocalValue {
-  std::byte *data = nullptr;
-  DataType type = DataType::Float32;
-  /// Elements here, and of the logical tensor.
-  int64_t count = 0;
-  int64_t wholeCount = 0;
-  Layout layout;
-
-  int64_t bytes() const { return count * dataTypeBytes(type); }
-};
 
 class SessionMemory {
 public:

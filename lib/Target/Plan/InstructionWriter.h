@@ -1,6 +1,6 @@
 //===- InstructionWriter.h - Instructions in the file's form --------------===//
 //
-// One function for each kind of op; layouts and axes for all of them.
+// Instructions, layouts and axes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_PLAN_INSTRUCTIONWRITER_H
@@ -16,6 +16,10 @@ namespace fb = runtime::fb;
 
 template <typename T>
 using VectorOffset = flatbuffers::Offset<flatbuffers::Vector<T>>;
+
+/// The opcode of an op's name: `reduce_scatter` is ReduceScatter. Nothing where
+/// there is none.
+std::optional<fb::Opcode> opcodeOf(llvm::StringRef snakeCase);
 
 /// Indices of the axes in the cluster.
 std::vector<uint32_t> axisNumbers(ClusterOp cluster, AxesAttr axes);

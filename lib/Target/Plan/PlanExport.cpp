@@ -120,9 +120,8 @@ PlanWriter::writeUpdate(UpdateAttr update) {
   ArrayRef<float> constants = update.getConstants();
   auto stateNumbers = builder.CreateVector(states);
   auto written = fb::CreateUpdate(
-      builder,
-      update.getRule() == UpdateRule::Sgd ? fb::Opcode::Sgd : fb::Opcode::Adam,
-      stateNumbers, builder.CreateVector(constants.data(), constants.size()),
+      builder, *opcodeOf(stringifyUpdateRule(update.getRule())), stateNumbers,
+      builder.CreateVector(constants.data(), constants.size()),
       static_cast<fb::BiasCorrection>(update.getBiasCorrection()), rateTensor,
       rate ? rate.getValue().convertToFloat() : 0);
   auto axes =
@@ -232,5 +231,13 @@ llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
   PlanModel model(steps.front());
   if (failed(model.read()))
     return failure();
-  return PlanWriter(model).write();
+  llvm::FailureOr<std::string> bytes = PlanWriter(model).write();
+  if (failed(bytes))
+    return failure();
+  // What export accepts, the loader accepts.
+  if (auto loaded = runtime::Plan::fromBytes(*bytes); !loaded.ok())
+    return model.step.emitError()
+           << "makes a plan that the runtime would refuse: "
+           << std::string(loaded.status().message());
+  return bytes;
 }

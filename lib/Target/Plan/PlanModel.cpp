@@ -174,15 +174,18 @@ std::string PlanModel::labelOf(Operation *op) const {
   std::string label = op->getName().stripDialect().str();
   Value subject = op->getOperand(0);
   size_t more = 0;
+  auto countOthers = [&more](Operation *op) {
+    auto bucket = cast<StepOpInterface>(op).getBucket();
+    if (bucket && bucket->whole.getDefiningOp() == op)
+      more += bucket->tensors.size() - 1;
+  };
   while (Operation *maker = subject.getDefiningOp()) {
     if (nameOf(step, subject) || isa<ComputeOp>(maker))
       break;
-    if (auto concat = dyn_cast<ConcatOp>(maker))
-      more += concat.getInputs().size() - 1;
+    countOthers(maker);
     subject = maker->getOperand(0);
   }
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    more += concat.getInputs().size() - 1;
+  countOthers(op);
   if (StringAttr name = nameOf(step, subject))
     label += (" " + name.getValue()).str();
   if (more)

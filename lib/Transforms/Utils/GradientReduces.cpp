@@ -13,8 +13,8 @@ using namespace bagua;
 bool bagua::isOfGradients(Value value) {
   if (getGradientParam(value))
     return true;
-  Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<ConcatOp, SplitOp, CastOp, ReduceScatterOp>(op) &&
+  auto op = dyn_cast_or_null<StepOpInterface>(value.getDefiningOp());
+  return op && op.carriesGradients() &&
          llvm::all_of(op->getOperands(), isOfGradients);
 }
 

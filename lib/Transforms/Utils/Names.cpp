@@ -36,18 +36,11 @@ StringAttr StepNames::nameValue(Value value) {
   if (StringAttr name = nameOf(step, value))
     return name;
   auto result = cast<OpResult>(value);
-  MLIRContext *context = step.getContext();
-  if (auto compute = dyn_cast<ComputeOp>(result.getOwner())) {
-    StringAttr name = claim(
-        (compute.getName() + "." + Twine(result.getResultNumber())).str());
-    compute.setResultInfo(result.getResultNumber(),
-                          ResultAttr::get(context, nullptr, name, false));
-    return name;
-  }
   auto op = cast<StepOpInterface>(result.getOwner());
-  if (!op.getGroupAxes() || op->getNumResults() != 1)
-    return nullptr;
-  StringAttr name = claim(op->getName().stripDialect());
-  op->setAttr("names", ArrayAttr::get(context, {name}));
-  return name;
+  unsigned index = result.getResultNumber();
+  StringAttr name = claim(op.getNameStem(index));
+  if (op.setResultName(index, name))
+    return name;
+  taken.erase(name.getValue());
+  return nullptr;
 }

@@ -11,7 +11,6 @@
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -25,9 +24,9 @@ public:
   FailureOr<OpGraph> read();
 
 private:
-  FailureOr<GraphOp> readOp(Operation *op);
-  FailureOr<CollectiveCall> readCall(Operation *op);
-  int64_t movedBytes(Operation *op);
+  FailureOr<GraphOp> readOp(StepOpInterface op);
+  FailureOr<CollectiveCall> readCall(StepOpInterface op);
+  int64_t movedBytes(StepOpInterface op);
   int64_t bytesOf(Value value) {
     return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
   }
@@ -39,87 +38,43 @@ private:
 };
 } // namespace
 
-FailureOr<CollectiveCall> GraphReader::readCall(Operation *op) {
-  using Kind = std::pair<Collective, Value>;
-  // The collective, and the value that is whole over its axes.
-  auto [collective, whole] =
-      llvm::TypeSwitch<Operation *, Kind>(op)
-          .Case([](AllReduceOp op) {
-            return Kind(Collective::AllReduce, op.getInput());
-          })
-          .Case([](ReduceScatterOp op) {
-            return Kind(Collective::ReduceScatter, op.getInput());
-          })
-          .Case([](AllGatherOp op) {
-            return Kind(Collective::AllGather, op.getOutput());
-          })
-          .Case([](ReduceOp op) {
-            return Kind(Collective::Reduce, op.getInput());
-          })
-          .Case([](BroadcastOp op) {
-            return Kind(Collective::Broadcast, op.getOutput());
-          })
-          .Case([](AllToAllOp op) {
-            return Kind(Collective::AllToAll, op.getInput());
-          })
-          .Case([](ExchangeOp op) {
-            return Kind(op.getPattern() == ExchangePattern::Ring
-                            ? Collective::ExchangeRing
-                            : Collective::ExchangeShiftOne,
-                        op.getInput());
-          })
-          .Case([](PushOp op) { return Kind(Collective::Push, op.getInput()); })
-          .Case(
-              [](PullOp op) { return Kind(Collective::Pull, op.getOutput()); })
-          .Default(
-              [](Operation *) { return Kind(Collective::AllReduce, Value()); });
-  auto type =
-      dyn_cast_or_null<RankedTensorType>(whole ? whole.getType() : Type());
+FailureOr<CollectiveCall> GraphReader::readCall(StepOpInterface op) {
+  auto type = dyn_cast<RankedTensorType>(op.getWholeValue().getType());
   if (!type)
     return op->emitOpError("can't be priced yet: encoded values have no cost "
                            "so far");
-  CollectiveCall call{
-      collective, readAxes(cluster, cast<StepOpInterface>(op).getGroupAxes()),
-      maxLocalBytes(type, cluster)};
+  CollectiveCall call{*op.getCollective(), readAxes(cluster, op.getGroupAxes()),
+                      maxLocalBytes(type, cluster)};
   if (LayoutAttr layout = getLayout(type))
     for (const LayoutEntry &entry : layout.getEntries())
       if (entry.kind == LayoutEntry::Kind::Root)
         call.roots |= readAxes(cluster, entry.getAxes());
-  // The other side of a push or pull says which server.
-  Value other = isa<PushOp>(op)   ? op->getResult(0)
-                : isa<PullOp>(op) ? op->getOperand(0)
-                                  : Value();
-  if (other)
-    call.server = getLayout(cast<RankedTensorType>(other.getType()))
-                      .getEntries()
-                      .back()
-                      .server;
+  if (usesServers(call.collective))
+    call.server =
+        getLayout(cast<RankedTensorType>(op.getPartialValue().getType()))
+            .getEntries()
+            .back()
+            .server;
   return call;
 }
 
 /// Bytes that a local op reads and writes. A bucket whose tensors lie in it
 /// already moves nothing; before there are places, all do.
-int64_t GraphReader::movedBytes(Operation *op) {
-  if (isa<AfterOp>(op))
-    return 0;
+int64_t GraphReader::movedBytes(StepOpInterface op) {
   int64_t bytes = 0;
-  bool gathers = isa<ConcatOp>(op);
-  if (gathers || isa<SplitOp>(op)) {
-    Value whole = gathers ? op->getResult(0) : op->getOperand(0);
-    PlaceAttr base = getPlace(whole);
+  if (std::optional<BucketView> bucket = op.getBucket()) {
+    PlaceAttr base = getPlace(bucket->whole);
     int64_t offset = 0;
-    bool isStriped = op->hasAttr("striped");
-    for (Value part : gathers ? ValueRange(op->getOperands())
-                              : ValueRange(op->getResults())) {
-      PlaceAttr place = getPlace(part);
-      bool isThere =
-          !isStriped && (!base || !place ||
-                         (place.getKind() == base.getKind() &&
-                          place.getName() == base.getName() &&
-                          place.getOffset() == base.getOffset() + offset));
+    for (Value tensor : bucket->tensors) {
+      PlaceAttr place = getPlace(tensor);
+      bool isThere = !bucket->striped &&
+                     (!base || !place ||
+                      (place.getKind() == base.getKind() &&
+                       place.getName() == base.getName() &&
+                       place.getOffset() == base.getOffset() + offset));
       if (!isThere)
-        bytes += 2 * bytesOf(part);
-      offset += bytesOf(part);
+        bytes += 2 * bytesOf(tensor);
+      offset += bytesOf(tensor);
     }
     return bytes;
   }
@@ -130,15 +85,14 @@ int64_t GraphReader::movedBytes(Operation *op) {
   return bytes;
 }
 
-FailureOr<GraphOp> GraphReader::readOp(Operation *op) {
-  auto stepOp = cast<StepOpInterface>(op);
+FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
   GraphOp result;
   result.makesGradient = llvm::any_of(op->getResults(), getGradientParam);
-  if (auto compute = dyn_cast<ComputeOp>(op)) {
+  if (auto compute = dyn_cast<ComputeOp>(*op)) {
     result.ns = static_cast<double>(compute.getCostNs().value_or(0));
     return result;
   }
-  if (stepOp.getGroupAxes()) {
+  if (op.getCollective()) {
     result.kind = GraphOpKind::Collective;
     FailureOr<CollectiveCall> call = readCall(op);
     if (failed(call))
@@ -147,9 +101,9 @@ FailureOr<GraphOp> GraphReader::readOp(Operation *op) {
     return result;
   }
   result.kind = GraphOpKind::Local;
-  if (isa<SgdOp, AdamOp, AdamApplyOp>(op)) {
+  if (op.isUpdate()) {
     result.kind = GraphOpKind::Update;
-    result.writtenOperand = static_cast<int32_t>(op->getNumResults());
+    result.writtenOperand = static_cast<int32_t>(op.getStateCount());
   }
   for (Type type : op->getResultTypes())
     if (!isa<RankedTensorType>(type))
@@ -164,7 +118,7 @@ FailureOr<OpGraph> GraphReader::read() {
     return step.emitError("expected a step with ops, found none");
   OpGraph graph;
   for (Operation *op : block) {
-    FailureOr<GraphOp> entry = readOp(op);
+    FailureOr<GraphOp> entry = readOp(cast<StepOpInterface>(op));
     if (failed(entry))
       return failure();
     std::vector<int32_t> operands;

@@ -41,15 +41,19 @@ static void setRoofline(ComputeOp op, DeviceAttr device) {
       CostSourceAttr::get(op.getContext(), CostSource::Roofline));
 }
 
-/// Whether a cast undoes one that was made for the wire: on the way between
-/// them the value was only sent.
+/// Whether an op undoes a conversion that was made for the wire: on the way
+/// between them the value was only sent.
 static bool isBackFromWire(Operation *op) {
-  if (!isa<CastOp>(op))
+  auto isConversion = [](Operation *op) {
+    auto stepOp = cast<StepOpInterface>(op);
+    return stepOp.isTransit() && !stepOp.getGroupAxes();
+  };
+  if (!isConversion(op))
     return false;
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   for (Operation *maker = op->getOperand(0).getDefiningOp(); maker;
        maker = maker->getOperand(0).getDefiningOp()) {
-    if (isa<CastOp>(maker))
+    if (isConversion(maker))
       return getElementTypeOrSelf(maker->getOperand(0).getType()) == element;
     if (!cast<StepOpInterface>(maker).getGroupAxes())
       return false;
@@ -66,13 +70,14 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
     return !getLayout(cast<RankedTensorType>(type));
   };
   auto isProgram = [](Operation *user) {
-    return isa<ComputeOp, YieldOp>(user);
+    auto stepOp = dyn_cast<StepOpInterface>(user); // null for the yield
+    return !stepOp || stepOp.isRunByProgram();
   };
   BlockOrder block(step);
   for (size_t index = block.size(); index-- > 0;) {
     Operation *op = block[index];
-    if (isa<SgdOp, AdamOp, AdamApplyOp, CastOp, LinearOp>(op) &&
-        !isBackFromWire(op) && llvm::all_of(op->getResultTypes(), isWhole) &&
+    if (cast<StepOpInterface>(op).isArithmetic() && !isBackFromWire(op) &&
+        llvm::all_of(op->getResultTypes(), isWhole) &&
         llvm::all_of(op->getUsers(), isProgram)) {
       ComputeOp compute = giveToProgram(step, op);
       if (device)

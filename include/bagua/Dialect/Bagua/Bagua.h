@@ -7,6 +7,7 @@
 #define BAGUA_DIALECT_BAGUA_BAGUA_H
 
 #include "bagua/Dialect/Bagua/Facts.h"
+#include "bagua/Support/Collective.h"
 #include "bagua/Support/ReduceKind.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -27,6 +28,8 @@
 namespace bagua {
 
 class AxesAttr;
+class ClusterOp;
+class MeaningAnalysis;
 
 /// One entry of a layout.
 struct LayoutEntry {
@@ -73,6 +76,35 @@ struct ProgramResource
 
 #define GET_TYPEDEF_CLASSES
 #include "bagua/Dialect/Bagua/BaguaTypes.h.inc"
+
+namespace bagua {
+
+/// A bucket and the tensors that lie in it one after the other, or by parts.
+struct BucketView {
+  mlir::Value whole;
+  mlir::ValueRange tensors;
+  /// Null where each tensor's elements are together.
+  LayoutAttr striped;
+};
+
+/// What an instruction of a plan has beside values, axes and reduction; fields
+/// that an opcode does not use keep their defaults (docs/PlanFormat.md).
+struct InstructionFields {
+  ExchangePattern pattern = ExchangePattern::Ring;
+  llvm::SmallVector<int64_t> shape = {};
+  int64_t splitDim = 0, concatDim = 0;
+  LayoutAttr striped = {};
+  llvm::SmallVector<float> constants = {};
+  BiasCorrection biasCorrection = BiasCorrection::None;
+  /// A literal; else the last operand is the rate.
+  std::optional<float> learningRate = {};
+};
+
+/// The meaning of results whose elements `i` are a function of the operands'
+/// elements `i` and of the op's attributes.
+void defineElementwise(mlir::Operation *op, MeaningAnalysis &meanings);
+
+} // namespace bagua
 
 #include "bagua/Dialect/Bagua/BaguaInterfaces.h.inc"
 

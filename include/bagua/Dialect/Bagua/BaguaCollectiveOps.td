@@ -9,8 +9,10 @@
 
 include "bagua/Dialect/Bagua/BaguaOpBase.td"
 
-/// `reduces`: has a kind. All results can be named with `as`.
-class Bagua_Collective<string mnemonic, dag args, bit reduces, list<Trait> traits = []>
+/// `reduces`: has a kind. All results can be named with `as`. `collective`: what
+/// Support/Collective.h calls it.
+class Bagua_Collective<string mnemonic, dag args, bit reduces, string collective, list<Trait> traits = [],
+                       code declarations = "">
     : Bagua_InStep<mnemonic,
         !con(!if(reduces, (ins Bagua_ReduceKindAttr:$kind), (ins)), args,
              (ins Bagua_AxesAttr:$over, OptionalAttr<Bagua_NameArray>:$names)),
@@ -20,13 +22,31 @@ class Bagua_Collective<string mnemonic, dag args, bit reduces, list<Trait> trait
             ::mlir::ArrayAttr names = getNamesAttr();
             return names ? ::llvm::cast<::mlir::StringAttr>(names[index]) : nullptr;
           }
-        }] # !if(reduces, "::bagua::ReduceKindAttr getReduction() { return getKind(); }\n", "")> {
+          bool setResultName(unsigned index, ::mlir::StringAttr name) {
+            if ((*this)->getNumResults() != 1)
+              return false;
+            setNamesAttr(::mlir::ArrayAttr::get(getContext(), {name}));
+            return true;
+          }
+        }] # "std::optional<::bagua::Collective> getCollective() { return " # collective # "; }\n"
+           # !if(reduces, "::bagua::ReduceKindAttr getReduction() { return getKind(); }\n", "") # declarations> {
   let hasVerifier = 1;
 }
 
+defvar Bagua_Transit = "bool isTransit() { return true; }\n";
+/// Of a collective after which every rank has the operand's elements where they
+/// were.
+defvar Bagua_InPlace = [{
+  bool isElementwise() { return true; }
+  std::optional<unsigned> getInPlaceOperand(unsigned) { return 0; }
+}];
+
 def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
     (ins Bagua_Value:$input, OptionalAttr<Bagua_CodecAttrInterface>:$codec, UnitAttr:$feedback), 1,
-    [SameOperandsAndResultType]> {
+    "::bagua::Collective::AllReduce", [SameOperandsAndResultType], !strconcat(Bagua_Transit, Bagua_InPlace, [{
+      std::optional<::bagua::RelationKind> getRelation() { return ::bagua::RelationKind::Reduced; }
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }])> {
   let summary = "every rank of the group gets the combination of all ranks' values";
   let description = [{
     ```
@@ -50,7 +70,8 @@ def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
   }];
 }
 
-def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter", (ins Bagua_Tensor:$input), 1> {
+def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter", (ins Bagua_Tensor:$input), 1,
+    "::bagua::Collective::ReduceScatter", [], Bagua_Transit # "bool carriesGradients() { return true; }\n"> {
   let summary = "each rank of the group gets its part of the combination";
   let description = [{
     ```
@@ -70,7 +91,8 @@ def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter", (ins Bagua_Tensor
   }];
 }
 
-def Bagua_AllGatherOp : Bagua_Collective<"all_gather", (ins Bagua_Value:$input), 0> {
+def Bagua_AllGatherOp : Bagua_Collective<"all_gather", (ins Bagua_Value:$input), 0,
+    "::bagua::Collective::AllGather", [], Bagua_Transit> {
   let summary = "every rank of the group gets all parts";
   let description = [{
     ```
@@ -93,7 +115,8 @@ def Bagua_AllGatherOp : Bagua_Collective<"all_gather", (ins Bagua_Value:$input),
   }];
 }
 
-def Bagua_ReduceOp : Bagua_Collective<"reduce", (ins Bagua_Tensor:$input), 1> {
+def Bagua_ReduceOp : Bagua_Collective<"reduce", (ins Bagua_Tensor:$input), 1, "::bagua::Collective::Reduce", [],
+                                      !strconcat(Bagua_Transit, Bagua_InPlace)> {
   let summary = "coordinate 0 of the group gets the combination";
   let description = [{
     ```
@@ -107,7 +130,8 @@ def Bagua_ReduceOp : Bagua_Collective<"reduce", (ins Bagua_Tensor:$input), 1> {
   }];
 }
 
-def Bagua_BroadcastOp : Bagua_Collective<"broadcast", (ins Bagua_Tensor:$input), 0> {
+def Bagua_BroadcastOp : Bagua_Collective<"broadcast", (ins Bagua_Tensor:$input), 0, "::bagua::Collective::Broadcast", [],
+                                         !strconcat(Bagua_Transit, Bagua_InPlace)> {
   let summary = "every rank of the group gets what coordinate 0 has";
   let description = [{
     ```
@@ -124,7 +148,11 @@ def Bagua_BroadcastOp : Bagua_Collective<"broadcast", (ins Bagua_Tensor:$input),
 
 def Bagua_AllToAllOp : Bagua_Collective<"all_to_all",
     (ins Bagua_Value:$input, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$split_dim,
-         OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$concat_dim), 0> {
+         OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$concat_dim), 0, "::bagua::Collective::AllToAll", [], [{
+      ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
+      std::optional<::bagua::RelationKind> getRelation() { return ::bagua::RelationKind::AllToAll; }
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }]> {
   let summary = "each rank sends a different piece to each";
   let description = [{
     ```
@@ -148,7 +176,12 @@ def Bagua_AllToAllOp : Bagua_Collective<"all_to_all",
 }
 
 def Bagua_ExchangeOp : Bagua_Collective<"exchange",
-    (ins Bagua_ExchangePatternAttr:$pattern, Bagua_Value:$input), 0> {
+    (ins Bagua_ExchangePatternAttr:$pattern, Bagua_Value:$input), 0,
+    "getPattern() == ::bagua::ExchangePattern::Ring ? ::bagua::Collective::ExchangeRing : "
+    "::bagua::Collective::ExchangeShiftOne", [], [{
+      ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }]> {
   let summary = "swaps values with neighbours";
   let description = [{
     `ring`: results are what the left and the right neighbour have. `shift_one`:
@@ -167,7 +200,10 @@ def Bagua_ExchangeOp : Bagua_Collective<"exchange",
   }];
 }
 
-def Bagua_PushOp : Bagua_Collective<"push", (ins Bagua_Value:$input), 1> {
+def Bagua_PushOp : Bagua_Collective<"push", (ins Bagua_Value:$input), 1, "::bagua::Collective::Push", [],
+                                    Bagua_Transit # [{
+      ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
+    }]> {
   let summary = "servers get the combination of the group's values";
   let description = [{
     Spread over all servers (`server`) or whole on one (`server 3`). Under `asp`
@@ -184,7 +220,8 @@ def Bagua_PushOp : Bagua_Collective<"push", (ins Bagua_Value:$input), 1> {
   }];
 }
 
-def Bagua_PullOp : Bagua_Collective<"pull", (ins Bagua_Value:$input), 0> {
+def Bagua_PullOp : Bagua_Collective<"pull", (ins Bagua_Value:$input), 0, "::bagua::Collective::Pull", [],
+                                    Bagua_Transit> {
   let summary = "every rank of the group gets what the servers have";
   let description = [{
     ```
@@ -200,7 +237,7 @@ def Bagua_PullOp : Bagua_Collective<"pull", (ins Bagua_Value:$input), 0> {
 }
 
 def Bagua_EncodeOp : Bagua_InStep<"encode",
-    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual), [Pure]> {
+    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual), [Pure], Bagua_NotInPlansYet> {
   let summary = "a tensor in a codec's form";
   let description = [{
     With `feedback` the residual is added first and what the codec lost is the
@@ -221,7 +258,7 @@ def Bagua_EncodeOp : Bagua_InStep<"encode",
 
 def Bagua_DecodeOp : Bagua_InStep<"decode",
     (ins OptionalAttr<Bagua_ReduceKindAttr>:$kind, Bagua_EncodedType:$input), [Pure],
-    "::bagua::ReduceKindAttr getReduction() { return getKindAttr(); }\n"> {
+    !strconcat(Bagua_NotInPlansYet, "::bagua::ReduceKindAttr getReduction() { return getKindAttr(); }\n")> {
   let summary = "the tensor back from a codec's form";
   let description = [{
     Parts concatenate; terms are combined in rank order, by `sum` or `mean`.

@@ -18,6 +18,9 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
     [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], [{
       bool isRunByProgram() { return true; }
       ::mlir::StringAttr getResultName(unsigned index);
+      bool setResultName(unsigned index, ::mlir::StringAttr name);
+      std::string getNameStem(unsigned index);
+      std::optional<::bagua::InstructionFields> getInstruction() { return std::nullopt; }
       /// What result `index` is to the runtime; null if nothing.
       ::bagua::ResultAttr getResultInfo(unsigned index);
       void setResultInfo(unsigned index, ::bagua::ResultAttr info);
@@ -45,8 +48,16 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
 class Bagua_Rearrange<string mnemonic, dag args, list<Trait> traits = [], code declarations = "">
     : Bagua_InStep<mnemonic, args, traits # [Pure], declarations>;
 
+/// Of concat and split.
+defvar Bagua_Bucket = [{
+      bool carriesGradients() { return true; }
+      std::optional<::bagua::BucketView> getBucket();
+      ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }];
+
 def Bagua_ConcatOp : Bagua_Rearrange<"concat",
-    (ins Variadic<Bagua_Tensor>:$inputs, OptionalAttr<Bagua_LayoutAttr>:$striped)> {
+    (ins Variadic<Bagua_Tensor>:$inputs, OptionalAttr<Bagua_LayoutAttr>:$striped), [], Bagua_Bucket> {
   let summary = "tensors, flattened, one after the other: a bucket";
   let description = [{
     With `striped` each operand is padded to a multiple of the layout's parts and
@@ -68,7 +79,7 @@ def Bagua_ConcatOp : Bagua_Rearrange<"concat",
 }
 
 def Bagua_SplitOp : Bagua_Rearrange<"split",
-    (ins Bagua_Tensor:$input, OptionalAttr<Bagua_LayoutAttr>:$striped)> {
+    (ins Bagua_Tensor:$input, OptionalAttr<Bagua_LayoutAttr>:$striped), [], Bagua_Bucket> {
   let summary = "a flattened tensor cut into tensors: the inverse of concat";
   let description = [{
     ```
@@ -84,7 +95,8 @@ def Bagua_SplitOp : Bagua_Rearrange<"split",
   let hasCanonicalizeMethod = 1;
 }
 
-def Bagua_SliceOp : Bagua_Rearrange<"slice", (ins Bagua_Tensor:$input)> {
+def Bagua_SliceOp : Bagua_Rearrange<"slice", (ins Bagua_Tensor:$input), [],
+                                    "bool isElementwise() { return true; }\n"> {
   let summary = "keeps what the result's layout gives this rank; no communication";
   let description = [{
     ```
@@ -99,7 +111,11 @@ def Bagua_SliceOp : Bagua_Rearrange<"slice", (ins Bagua_Tensor:$input)> {
 }
 
 def Bagua_AfterOp : Bagua_Rearrange<"after",
-    (ins Bagua_Tensor:$input, Variadic<Bagua_Value>:$dependencies), [AllTypesMatch<["input", "output"]>]> {
+    (ins Bagua_Tensor:$input, Variadic<Bagua_Value>:$dependencies), [AllTypesMatch<["input", "output"]>], [{
+      std::optional<::bagua::BucketView> getBucket();
+      unsigned getReadCount() { return 1; }
+      bool isFree() { return true; }
+    }]> {
   let summary = "the operand, available when other values are too";
   let description = [{
     Written by placement where reuse of memory needs an order that values do not
@@ -117,7 +133,12 @@ def Bagua_AfterOp : Bagua_Rearrange<"after",
   let hasFolder = 1;
 }
 
-def Bagua_CastOp : Bagua_Rearrange<"cast", (ins Bagua_Tensor:$input)> {
+def Bagua_CastOp : Bagua_Rearrange<"cast", (ins Bagua_Tensor:$input), [], [{
+      bool carriesGradients() { return true; }
+      bool isTransit() { return true; }
+      bool isElementwise() { return true; }
+      bool isArithmetic() { return true; }
+    }]> {
   let summary = "another element type, rounded to nearest even";
   let description = [{
     float16 and bfloat16 on the wire are casts: the sum stays an all_reduce.

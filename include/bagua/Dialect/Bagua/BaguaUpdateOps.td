@@ -9,11 +9,34 @@
 
 include "bagua/Dialect/Bagua/BaguaOpBase.td"
 
-class Bagua_Arithmetic<string mnemonic, dag args, list<Trait> traits = []>
-    : Bagua_InStep<mnemonic, args, traits # [Pure]>;
+class Bagua_Arithmetic<string mnemonic, dag args, list<Trait> traits = [], code declarations = "",
+                       code rules = Bagua_OwnRules>
+    : Bagua_InStep<mnemonic, args, traits # [Pure], declarations, rules>;
 
-def Bagua_LinearOp : Bagua_Arithmetic<"linear",
-    (ins DenseF32ArrayAttr:$coefficients, Variadic<Bagua_Tensor>:$inputs)> {
+/// Element `i` of the one result is a function of the operands' elements `i`
+/// and of constants.
+class Bagua_ElementwiseArithmetic<string mnemonic, dag args, list<Trait> traits = [], code declarations = "",
+                                  code rules = Bagua_ElementwiseRules>
+    : Bagua_Arithmetic<mnemonic, args, traits, [{
+        bool isElementwise() { return true; }
+        bool isArithmetic() { return true; }
+        std::optional<unsigned> getInPlaceOperand(unsigned) { return 0; }
+      }] # declarations, rules>;
+
+/// An optimizer's: the states first, one a result, then the gradient.
+class Bagua_Update<string mnemonic, dag args, list<Trait> traits = [], code declarations = "">
+    : Bagua_Arithmetic<mnemonic, args, traits, [{
+        bool isElementwise() { return true; }
+        bool isArithmetic() { return true; }
+        std::optional<unsigned> getInPlaceOperand(unsigned index) { return index; }
+        unsigned getStateCount() { return (*this)->getNumResults(); }
+        std::optional<::bagua::InstructionFields> getInstruction();
+      }] # declarations>;
+
+def Bagua_LinearOp : Bagua_ElementwiseArithmetic<"linear",
+    (ins DenseF32ArrayAttr:$coefficients, Variadic<Bagua_Tensor>:$inputs), [], [{
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }], Bagua_OwnRules> {
   let summary = "a linear combination of tensors";
   let description = [{
     `((c0*x0) + c1*x1) + ...` in float32, each operation rounded, no contraction.
@@ -28,9 +51,11 @@ def Bagua_LinearOp : Bagua_Arithmetic<"linear",
   let hasFolder = 1;
 }
 
-def Bagua_SgdOp : Bagua_Arithmetic<"sgd",
+def Bagua_SgdOp : Bagua_Update<"sgd",
     (ins Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Optional<Bagua_Scalar>:$lr,
-         OptionalAttr<F32Attr>:$lr_value, OptionalAttr<F32Attr>:$momentum), [AttrSizedOperandSegments]> {
+         OptionalAttr<F32Attr>:$lr_value, OptionalAttr<F32Attr>:$momentum), [AttrSizedOperandSegments], [{
+      std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::Sgd; }
+    }]> {
   let summary = "stochastic gradient descent, with momentum or without";
   let description = [{
     States are `(w)`, or `(w, m)` with `momentum mu`: `m' = mu m + g; w' = w - lr
@@ -47,13 +72,15 @@ def Bagua_SgdOp : Bagua_Arithmetic<"sgd",
   let hasVerifier = 1;
 }
 
-def Bagua_AdamOp : Bagua_Arithmetic<"adam",
+def Bagua_AdamOp : Bagua_Update<"adam",
     (ins Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Optional<Bagua_Scalar>:$lr,
          OptionalAttr<F32Attr>:$lr_value,
          DefaultValuedAttr<F32Attr, "0.9f">:$beta1, DefaultValuedAttr<F32Attr, "0.999f">:$beta2,
          DefaultValuedAttr<F32Attr, "1e-8f">:$eps, DefaultValuedAttr<F32Attr, "0.0f">:$decay,
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::Moments">:$bias_correction),
-    [AttrSizedOperandSegments]> {
+    [AttrSizedOperandSegments], [{
+      std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::Adam; }
+    }]> {
   let summary = "Adam, with decoupled weight decay";
   let description = [{
     States `(w, m, v)`: `m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g^2`, with `t`
@@ -77,7 +104,7 @@ def Bagua_AdamOp : Bagua_Arithmetic<"adam",
   let hasVerifier = 1;
 }
 
-def Bagua_AdamApplyOp : Bagua_Arithmetic<"adam_apply",
+def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
     (ins Bagua_Tensor:$param, Bagua_Tensor:$moment, Bagua_Tensor:$variance, Bagua_Scalar:$lr,
          DefaultValuedAttr<F32Attr, "1e-8f">:$eps,
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction),
@@ -98,7 +125,8 @@ def Bagua_AdamApplyOp : Bagua_Arithmetic<"adam_apply",
 }
 
 def Bagua_MatmulOp : Bagua_Arithmetic<"matmul",
-    (ins UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, Bagua_Tensor:$lhs, Bagua_Tensor:$rhs)> {
+    (ins UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, Bagua_Tensor:$lhs, Bagua_Tensor:$rhs),
+    [], Bagua_NotInPlansYet> {
   let summary = "a matrix product (PowerSGD)";
   let description = [{
     ```
@@ -113,7 +141,8 @@ def Bagua_MatmulOp : Bagua_Arithmetic<"matmul",
   let hasVerifier = 1;
 }
 
-def Bagua_OrthonormalizeOp : Bagua_Arithmetic<"orthonormalize", (ins Bagua_Tensor:$input), [SameOperandsAndResultType]> {
+def Bagua_OrthonormalizeOp : Bagua_Arithmetic<"orthonormalize", (ins Bagua_Tensor:$input), [SameOperandsAndResultType],
+                                              Bagua_NotInPlansYet> {
   let summary = "orthonormal columns by Gram-Schmidt, eps 1e-8 (PowerSGD)";
   let description = [{
     ```

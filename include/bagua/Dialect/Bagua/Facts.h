@@ -9,10 +9,17 @@
 #ifndef BAGUA_DIALECT_BAGUA_FACTS_H
 #define BAGUA_DIALECT_BAGUA_FACTS_H
 
+#include "bagua/Support/ReduceKind.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/LogicalResult.h"
 
 #include <cstdint>
+
+namespace mlir {
+class Operation;
+}
 
 namespace bagua {
 
@@ -55,6 +62,33 @@ struct FactContext {
   /// Pushes are applied one by one as they arrive (asp, ssp).
   bool asynchronous;
 };
+
+//===----------------------------------------------------------------------===//
+// Rules that ops share
+//===----------------------------------------------------------------------===//
+
+/// The worst fact of all operands on every axis: what a linear function of
+/// them, the same on all ranks, keeps.
+Facts joinAll(const FactContext &context, llvm::ArrayRef<Facts> operands);
+
+/// Replicated where all operands are, else varying: any function of them.
+Facts varyUnlessReplicated(const FactContext &context,
+                           llvm::ArrayRef<Facts> operands);
+
+/// Linear in each operand by itself: pending stays pending while only one
+/// operand is and none varies.
+Facts inferMultilinear(const FactContext &context,
+                       llvm::ArrayRef<Facts> operands);
+
+/// A reduction over `over` makes the value replicated there. Reducing twice, or
+/// by another kind than the mean that is wanted, is an error, which is emitted.
+llvm::LogicalResult reduceFacts(mlir::Operation *op, const FactContext &context,
+                                AxesAttr over, ReduceKind kind,
+                                bool allowsPendingSum, Facts &facts);
+
+/// Every rank gets values of its own from the others.
+Facts inferExchanged(const FactContext &context, AxesAttr over,
+                     const Facts &operand);
 
 } // namespace bagua
 

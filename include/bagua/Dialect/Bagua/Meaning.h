@@ -80,18 +80,37 @@ public:
   /// A number that values of equal meaning share.
   uint64_t fingerprintOf(mlir::Value value) const;
 
+  // By these an op says what its results mean (StepOpInterface).
+
+  /// Any function of all elements of all operands.
+  void defineOpaque(mlir::Operation *op);
+  /// The result is the first operand.
+  void defineSame(mlir::Operation *op);
+  /// Elements `i` of results are a function of elements `i` of operands.
+  void defineElementwise(mlir::Operation *op);
+  /// The operand, reduced over `over`; opaque where that cuts it.
+  void defineReduction(mlir::Operation *op, AxesAttr over, ReduceKind kind);
+  /// The sum over ranks of what the terms of an encoded operand are.
+  void defineTermSum(mlir::Operation *op, AxesAttr terms, ReduceKind kind);
+  /// Whole values that come from other ranks of the group.
+  void defineMoved(mlir::Operation *op, AxesAttr over);
+  /// As StepOpInterface::getStateCount has it.
+  void defineUpdate(mlir::Operation *op);
+  void defineConcat(ConcatOp op);
+  void defineSplit(SplitOp op);
+  void defineSlice(SliceOp op);
+  void defineEncode(EncodeOp op);
+  void defineLinear(LinearOp op);
+
+  /// Pushes are applied one by one.
+  bool isAsynchronous() const { return facts.getContext().asynchronous; }
+  /// Whether ranks along `over` have the same of the value.
+  bool isReplicated(mlir::Value value, AxesAttr over) const;
+
 private:
   using Words = llvm::SmallVector<uint64_t, 8>;
 
-  void define(mlir::Operation *op);
-  void defineUpdate(mlir::Operation *op);
-  void defineSlice(SliceOp op);
-  void defineMoved(mlir::Operation *op, AxesAttr over);
-  void defineOpaque(mlir::Operation *op);
   Segments concatenate(mlir::ValueRange inputs, LayoutAttr striped);
-  void defineSplit(SplitOp op);
-  void defineEncode(EncodeOp op);
-  Segments linear(LinearOp op);
   Segments reduce(mlir::Operation *op, AxesAttr over, ReduceKind kind);
   Segments elementwise(MeaningTerm::Kind kind, const Words &words,
                        mlir::Value result, mlir::ValueRange operands,
@@ -103,7 +122,6 @@ private:
   int32_t addTerm(MeaningTerm::Kind kind, mlir::Value value, uint64_t hash);
   uint64_t hashOf(mlir::Type type);
   Words wordsOf(mlir::Operation *op);
-  bool isReplicated(mlir::Value value, AxesAttr over) const;
   bool isCutOver(mlir::Value value, AxesAttr over) const;
   llvm::SmallVector<std::pair<int64_t, int64_t>> partsOf(int64_t count,
                                                          LayoutAttr layout);

@@ -1,0 +1,65 @@
+//===- Opcodes.h - What a plan's opcodes are ------------------------------===//
+//
+// The one list of opcodes that loader, printers, executor and checks go by: the
+// kind of each, which collective it is, and what arithmetic asks of its
+// operands and constants.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_OPCODES_H
+#define BAGUA_RUNTIME_OPCODES_H
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/Collective.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace bagua::runtime {
+
+enum class InstructionKind {
+  /// One input and one output (exchange: more), among ranks.
+  Collective,
+  /// Copies between a bucket and its tensors.
+  Concat,
+  Split,
+  /// Keeps a rank's part.
+  Slice,
+  /// Another element type.
+  Cast,
+  /// Element `i` of the output from elements `i` of the inputs and constants.
+  Arithmetic,
+  /// An optimizer's: new states from the old ones, a gradient and a rate.
+  Update,
+  /// Nothing but the waits.
+  After,
+};
+
+/// The opcode is one of the schema's.
+InstructionKind kindOf(fb::Opcode opcode);
+
+/// Nothing for what does not communicate.
+std::optional<Collective> collectiveOf(const fb::Instruction &instruction);
+
+/// The operand or result of a collective that the other one is a part of: its
+/// value number.
+uint32_t wholeValueOf(const fb::Instruction &instruction);
+
+/// What Arithmetic and Update have besides the rule of their kind: all inputs
+/// and outputs are of one floating-point type, count and layout.
+struct ArithmeticRule {
+  /// Of Update: that many inputs come first, and as many outputs; the smaller
+  /// number unless there are as many outputs as the larger. Else 0 and 0.
+  size_t minStates = 0, maxStates = 0;
+  /// Further inputs, besides a rate; nothing: any number but 0.
+  std::optional<size_t> inputs;
+  /// What is wrong with the constants; empty if nothing.
+  std::string (*refusal)(const fb::Instruction &instruction) = nullptr;
+};
+
+/// Nothing for other kinds.
+std::optional<ArithmeticRule> arithmeticRuleOf(fb::Opcode opcode);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_OPCODES_H

@@ -1,0 +1,31 @@
+//===- LocalValue.h - What a rank stores of a value -----------------------===//
+//
+// What operations are made for: an address, and how many of which elements.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
+#define BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
+
+#include "bagua/Runtime/PlanLayout.h"
+#include "bagua/Support/DataType.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bagua::runtime {
+
+/// What this rank stores of a value.
+struct LocalValue {
+  std::byte *data = nullptr;
+  DataType type = DataType::Float32;
+  /// Elements here, and of the logical tensor.
+  int64_t count = 0;
+  int64_t wholeCount = 0;
+  Layout layout;
+
+  int64_t bytes() const { return count * dataTypeBytes(type); }
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
