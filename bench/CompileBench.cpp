@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"

@@ -81,12 +81,79 @@ std::vector<size_t> makeSizes(int round) {
   return sizes;
 }
 
-/// A step of messages of these sizes, which take about so long. The program
-/// computes and gives each one, then takes each one back and updates.
-absl::StatusOr<std::shared_ptr<const Plan>>
-makePlan(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
-         const Times &estimates) {
+/// Makes a step of messages of these sizes, which take about so long. The
+/// program computes and gives each one, then takes each one back and updates.
+class PlanMaker {
+public:
+  PlanMaker(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
+            const Times &estimates)
+      : kind(kind), ranks(ranks), sizes(sizes), estimates(estimates) {}
+
+  absl::StatusOr<std::shared_ptr<const Plan>> make();
+
+private:
+  uint32_t addValue(int64_t tensor, int64_t count);
+  void addMessage(uint32_t number);
+  void addProgramOp(const char *name, int64_t costNs);
+  int64_t shareOf(double share, uint32_t message) const {
+    return std::llround(share * static_cast<double>(estimates[sizes[message]]));
+  }
+
+  const Kind &kind;
+  const int ranks;
+  const std::vector<size_t> &sizes;
+  const Times &estimates;
   fb::PlanT plan;
+};
+
+/// `tensor` -1: a part, in the arena.
+uint32_t PlanMaker::addValue(int64_t tensor, int64_t count) {
+  plan.values.push_back(std::make_unique<fb::ValueT>());
+  fb::ValueT &value = *plan.values.back();
+  value.count = count;
+  value.tensor = static_cast<int32_t>(tensor);
+  if (tensor < 0) {
+    fb::ArenaT &arena = *plan.arenas[0];
+    value.arena = 0;
+    value.offset = arena.bytes;
+    int64_t part =
+        kind.layout == fb::LayoutKind::Root ? count : partSize(count, ranks);
+    arena.bytes += (part * int64_t{sizeof(float)} + 63) / 64 * 64;
+    value.layout.push_back(std::make_unique<fb::LayoutEntryT>());
+    value.layout[0]->kind = kind.layout;
+    value.layout[0]->axes = {0};
+  }
+  return static_cast<uint32_t>(plan.values.size() - 1);
+}
+
+void PlanMaker::addMessage(uint32_t number) {
+  int64_t count = bytesOf(sizes[number]) / int64_t{sizeof(float)};
+  plan.tensors.push_back(std::make_unique<fb::TensorT>());
+  fb::TensorT &tensor = *plan.tensors.back();
+  tensor.role = fb::Role::Value;
+  tensor.name = absl::StrCat("message", number);
+  tensor.shape = {count};
+  tensor.given_by_program = true;
+  tensor.users = {number};
+  uint32_t whole = addValue(number, count);
+  uint32_t part = kind.hasPart ? addValue(-1, count) : whole;
+  plan.instructions.push_back(std::make_unique<fb::InstructionT>());
+  fb::InstructionT &op = *plan.instructions.back();
+  op.name = absl::StrCat(kind.name, number);
+  op.opcode = kind.opcode;
+  op.inputs = {kind.isPartTheResult ? whole : part};
+  op.outputs = {kind.isPartTheResult ? part : whole};
+  op.axes = {0};
+  op.ready = {number};
+}
+
+void PlanMaker::addProgramOp(const char *name, int64_t costNs) {
+  plan.program.push_back(std::make_unique<fb::ProgramOpT>());
+  plan.program.back()->name = name;
+  plan.program.back()->cost_ns = costNs;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   plan.name = "calibrate";
   plan.streams = {"comm"};
   plan.cluster = std::make_unique<fb::ClusterT>();
@@ -94,62 +161,18 @@ makePlan(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
   plan.cluster->axes[0]->name = "rank";
   plan.cluster->axes[0]->size = ranks;
   plan.arenas.push_back(std::make_unique<fb::ArenaT>());
-  fb::ArenaT &arena = *plan.arenas[0];
-  arena.name = "parts";
-  auto addValue = [&](int64_t tensor, int64_t count) {
-    plan.values.push_back(std::make_unique<fb::ValueT>());
-    fb::ValueT &value = *plan.values.back();
-    value.count = count;
-    value.tensor = static_cast<int32_t>(tensor);
-    if (tensor < 0) {
-      value.arena = 0;
-      value.offset = arena.bytes;
-      int64_t part =
-          kind.layout == fb::LayoutKind::Root ? count : partSize(count, ranks);
-      arena.bytes += (part * int64_t{sizeof(float)} + 63) / 64 * 64;
-      value.layout.push_back(std::make_unique<fb::LayoutEntryT>());
-      value.layout[0]->kind = kind.layout;
-      value.layout[0]->axes = {0};
-    }
-    return static_cast<uint32_t>(plan.values.size() - 1);
-  };
+  plan.arenas[0]->name = "parts";
+  for (uint32_t i = 0; i < sizes.size(); ++i)
+    addMessage(i);
   for (uint32_t i = 0; i < sizes.size(); ++i) {
-    int64_t count = bytesOf(sizes[i]) / int64_t{sizeof(float)};
-    plan.tensors.push_back(std::make_unique<fb::TensorT>());
-    fb::TensorT &tensor = *plan.tensors.back();
-    tensor.role = fb::Role::Value;
-    tensor.name = absl::StrCat("message", i);
-    tensor.shape = {count};
-    tensor.given_by_program = true;
-    tensor.users = {i};
-    uint32_t whole = addValue(i, count);
-    uint32_t part = kind.hasPart ? addValue(-1, count) : whole;
-    plan.instructions.push_back(std::make_unique<fb::InstructionT>());
-    fb::InstructionT &op = *plan.instructions.back();
-    op.name = absl::StrCat(kind.name, i);
-    op.opcode = kind.opcode;
-    op.inputs = {kind.isPartTheResult ? whole : part};
-    op.outputs = {kind.isPartTheResult ? part : whole};
-    op.axes = {0};
-    op.ready = {i};
-  }
-  auto addProgramOp = [&](const char *name, int64_t costNs) {
-    plan.program.push_back(std::make_unique<fb::ProgramOpT>());
-    plan.program.back()->name = name;
-    plan.program.back()->cost_ns = costNs;
-  };
-  auto share = [&](double share, uint32_t i) {
-    return std::llround(share * static_cast<double>(estimates[sizes[i]]));
-  };
-  for (uint32_t i = 0; i < sizes.size(); ++i) {
-    int64_t leftNs = share(kGradientShare, i);
+    int64_t leftNs = shareOf(kGradientShare, i);
     for (; leftNs > kOpNs; leftNs -= kOpNs)
       addProgramOp("compute", kOpNs);
     addProgramOp("compute", leftNs);
     plan.program.back()->gives = {i};
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
-    addProgramOp("update", share(kUpdateShare, i));
+    addProgramOp("update", shareOf(kUpdateShare, i));
     plan.program.back()->waits = {i};
   }
   flatbuffers::FlatBufferBuilder builder;
@@ -198,7 +221,7 @@ absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
                               const Times &estimates,
                               std::chrono::nanoseconds timeout) {
   std::vector<size_t> sizes = makeSizes(round);
-  auto plan = makePlan(kind, ranks, sizes, estimates);
+  auto plan = PlanMaker(kind, ranks, sizes, estimates).make();
   if (!plan.ok())
     return plan.status();
   TraceWriter trace;

@@ -172,66 +172,98 @@ void expectUpdated(const Plan &plan, const fb::Relation &relation,
   expect(plan, relation, group, updates, state, begin, count, output);
 }
 
+namespace {
+/// The largest that values may be, the smallest that a variance may, and how
+/// far values may be off, from update to update.
+class ErrorBound {
+public:
+  ErrorBound(const fb::Update &rule, double unit, double gradient,
+             double gradientError)
+      : rule(rule), unit(unit), gradient(gradient),
+        gradientError(gradientError) {}
+
+  /// One update at a rate; `number` from 1.
+  void update(double rate, int64_t number);
+  /// How far state `state` may be off; not finite where any value is explained.
+  double of(size_t state) const;
+
+private:
+  struct Bounded {
+    double largest = kLargestValue;
+    double error = 0;
+  };
+  Bounded updateSgd(double rate);
+  Bounded updateAdam(double rate, double number);
+  double constant(size_t i) const { return rule.constants()->Get(i); }
+
+  const fb::Update &rule;
+  const double unit, gradient, gradientError;
+  Bounded weight, moment, variance;
+  double smallest = kSmallestValue;
+};
+} // namespace
+
+/// The change of the weight.
+ErrorBound::Bounded ErrorBound::updateSgd(double rate) {
+  double momentum = rule.states()->size() == 2 ? constant(0) : 0;
+  moment.largest = momentum * moment.largest + gradient;
+  moment.error =
+      momentum * moment.error + gradientError + 3 * unit * moment.largest;
+  return {rate * moment.largest, rate * moment.error};
+}
+
+ErrorBound::Bounded ErrorBound::updateAdam(double rate, double number) {
+  double beta1 = constant(0), beta2 = constant(1), decay = constant(3);
+  weight.largest += rate * decay * weight.largest;
+  weight.error += rate * decay * weight.error + 3 * unit * weight.largest;
+  moment.largest = beta1 * moment.largest + (1 - beta1) * gradient;
+  moment.error = beta1 * moment.error + (1 - beta1) * gradientError +
+                 3 * unit * moment.largest;
+  variance.largest =
+      beta2 * variance.largest + (1 - beta2) * gradient * gradient;
+  variance.error = beta2 * variance.error +
+                   (1 - beta2) * 2 * gradient * gradientError +
+                   4 * unit * variance.largest;
+  smallest *= beta2;
+  bool corrects = rule.bias_correction() != fb::BiasCorrection::None;
+  double c1 = corrects ? 1 - std::pow(beta1, number) : 1;
+  double c2 = corrects ? 1 - std::pow(beta2, number) : 1;
+  double scale = rate * std::sqrt(c2) / c1;
+  double change = scale * moment.largest / std::sqrt(smallest);
+  return {change, scale * (moment.error / std::sqrt(smallest) +
+                           moment.largest * variance.error /
+                               (2 * smallest * std::sqrt(smallest))) +
+                      6 * unit * change};
+}
+
+void ErrorBound::update(double rate, int64_t number) {
+  Bounded change = rule.opcode() == fb::Opcode::Sgd
+                       ? updateSgd(rate)
+                       : updateAdam(rate, static_cast<double>(number));
+  weight.largest += change.largest;
+  weight.error += change.error + 3 * unit * weight.largest;
+}
+
+double ErrorBound::of(size_t state) const {
+  const Bounded &bound = state == 0 ? weight : state == 1 ? moment : variance;
+  return bound.error < bound.largest ? bound.error
+                                     : std::numeric_limits<double>::infinity();
+}
+
 double updatedTolerance(const Plan &plan, const fb::Relation &relation,
                         int64_t updates, size_t state,
                         double gradientTolerance) {
   if (gradientTolerance == 0)
     return 0;
+  bool isSum = static_cast<ReduceKind>(relation.reduce()) == ReduceKind::Sum;
+  double gradient = kLargestValue *
+                    (isSum ? static_cast<double>(plan.topology().ranks()) : 1);
   const fb::Update &rule = *relation.update();
-  const double unit = roundoffOf(typeOf(plan, relation.tensor()));
-  // The largest that values may be, the smallest that a variance may, and how
-  // far they may be off.
-  const double gradient =
-      kLargestValue *
-      (static_cast<ReduceKind>(relation.reduce()) == ReduceKind::Sum
-           ? static_cast<double>(plan.topology().ranks())
-           : 1);
-  double weight = kLargestValue, weightError = 0;
-  double moment = kLargestValue, momentError = 0;
-  double variance = kLargestValue, varianceError = 0;
-  double smallest = kSmallestValue;
-  auto constant = [&](size_t i) -> double { return rule.constants()->Get(i); };
-  for (int64_t step = 0; step < updates; ++step) {
-    double rate = std::fabs(learningRate(plan, rule, step));
-    double change = 0, changeError = 0;
-    if (rule.opcode() == fb::Opcode::Sgd) {
-      double momentum = rule.states()->size() == 2 ? constant(0) : 0;
-      moment = momentum * moment + gradient;
-      momentError =
-          momentum * momentError + gradientTolerance + 3 * unit * moment;
-      change = rate * moment;
-      changeError = rate * momentError;
-    } else {
-      double beta1 = constant(0), beta2 = constant(1), decay = constant(3);
-      weight += rate * decay * weight;
-      weightError += rate * decay * weightError + 3 * unit * weight;
-      moment = beta1 * moment + (1 - beta1) * gradient;
-      momentError = beta1 * momentError + (1 - beta1) * gradientTolerance +
-                    3 * unit * moment;
-      variance = beta2 * variance + (1 - beta2) * gradient * gradient;
-      varianceError = beta2 * varianceError +
-                      (1 - beta2) * 2 * gradient * gradientTolerance +
-                      4 * unit * variance;
-      smallest *= beta2;
-      auto exponent = static_cast<double>(step + 1);
-      bool corrects = rule.bias_correction() != fb::BiasCorrection::None;
-      double c1 = corrects ? 1 - std::pow(beta1, exponent) : 1;
-      double c2 = corrects ? 1 - std::pow(beta2, exponent) : 1;
-      double scale = rate * std::sqrt(c2) / c1;
-      change = scale * moment / std::sqrt(smallest);
-      changeError = scale * (momentError / std::sqrt(smallest) +
-                             moment * varianceError /
-                                 (2 * smallest * std::sqrt(smallest))) +
-                    6 * unit * change;
-    }
-    weight += change;
-    weightError += changeError + 3 * unit * weight;
-  }
-  const double values[] = {weight, moment, variance};
-  const double errors[] = {weightError, momentError, varianceError};
-  return errors[state] < values[state]
-             ? errors[state]
-             : std::numeric_limits<double>::infinity();
+  ErrorBound bound(rule, roundoffOf(typeOf(plan, relation.tensor())), gradient,
+                   gradientTolerance);
+  for (int64_t step = 0; step < updates; ++step)
+    bound.update(std::fabs(learningRate(plan, rule, step)), step + 1);
+  return bound.of(state);
 }
 
 } // namespace bagua::replay

@@ -15,35 +15,9 @@ using namespace bagua;
 
 static constexpr std::array<std::string_view, 5> kAlgorithmNames = {
     "ring", "tree", "halving_doubling", "direct", "measured"};
-static constexpr std::array<std::string_view, kFormKindCount> kFormNames = {
-    "flat",   "leader",  "rail",        "multilevel",
-    "halves", "servers", "rail-servers"};
 
 std::string_view bagua::algorithmName(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<size_t>(algorithm)];
-}
-
-std::string_view bagua::formName(FormKind form) {
-  return kFormNames[static_cast<size_t>(form)];
-}
-
-std::optional<FormKind> bagua::parseForm(std::string_view name) {
-  auto *found = std::find(kFormNames.begin(), kFormNames.end(), name);
-  if (found == kFormNames.end())
-    return std::nullopt;
-  return static_cast<FormKind>(found - kFormNames.begin());
-}
-
-std::optional<FormSet> bagua::parseForms(std::string_view word) {
-  if (word == "cheapest")
-    return kHierarchyForms;
-  std::optional<FormKind> form = parseForm(word);
-  return form ? std::optional(formBit(*form)) : std::nullopt;
-}
-
-std::string_view bagua::formNames() {
-  return "flat, leader, rail, multilevel, halves, servers, rail-servers or "
-         "cheapest";
 }
 
 double CollectiveCost::ns() const {
@@ -401,103 +375,6 @@ CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
       continue;
     if (cost && (!best || cost->ns() < best->ns()))
       best = cost;
-  }
-  return *best;
-}
-
-//===----------------------------------------------------------------------===//
-// Forms of an all_reduce
-//===----------------------------------------------------------------------===//
-
-/// What a rank has of `bytes` after they are cut over some axes.
-static int64_t partOf(const ClusterModel &cluster, int64_t bytes, AxisSet axes,
-                      int64_t elementBytes) {
-  return partSize(bytes / elementBytes, cluster.groupSize(axes)) * elementBytes;
-}
-
-std::vector<CollectiveCall> bagua::expandForm(const ClusterModel &cluster,
-                                              const AllReduceForm &form,
-                                              AxisSet over, int64_t bytes,
-                                              int64_t elementBytes) {
-  AxisSet inner = form.inner, outer = over & ~form.inner;
-  switch (form.kind) {
-  case FormKind::Flat:
-    return {{Collective::AllReduce, over, bytes}};
-  case FormKind::Leader:
-    return {{Collective::Reduce, inner, bytes},
-            {Collective::AllReduce, outer, bytes, /*roots=*/inner},
-            {Collective::Broadcast, inner, bytes}};
-  case FormKind::Rail:
-    return {{Collective::ReduceScatter, inner, bytes},
-            {Collective::AllReduce, outer,
-             partOf(cluster, bytes, inner, elementBytes)},
-            {Collective::AllGather, inner, bytes}};
-  case FormKind::Multilevel: {
-    std::vector<CollectiveCall> scatters;
-    for (int axis = cluster.axisCount() - 1; axis >= 0; --axis)
-      if (has(over, axis)) {
-        AxisSet set = AxisSet(1) << axis;
-        scatters.push_back({Collective::ReduceScatter, set, bytes});
-        bytes = partOf(cluster, bytes, set, elementBytes);
-      }
-    std::vector<CollectiveCall> calls = scatters;
-    for (size_t i = scatters.size(); i-- > 0;) {
-      calls.push_back(scatters[i]);
-      calls.back().collective = Collective::AllGather;
-    }
-    return calls;
-  }
-  case FormKind::Halves:
-    return {{Collective::ReduceScatter, over, bytes},
-            {Collective::AllGather, over, bytes}};
-  case FormKind::Servers:
-    return {{Collective::Push, over, bytes}, {Collective::Pull, over, bytes}};
-  case FormKind::RailServers: {
-    int64_t part = partOf(cluster, bytes, inner, elementBytes);
-    return {{Collective::ReduceScatter, inner, bytes},
-            {Collective::Push, outer, part},
-            {Collective::Pull, outer, part},
-            {Collective::AllGather, inner, bytes}};
-  }
-  }
-  return {};
-}
-
-PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
-                               AxisSet over, FormSet allowed) {
-  assert(allowed != 0 && over != 0);
-  std::vector<AllReduceForm> forms;
-  if (allowed & formBit(FormKind::Flat))
-    forms.push_back({FormKind::Flat, 0});
-  bool hasServers = cluster.servers() > 0;
-  for (FormKind kind :
-       {FormKind::Leader, FormKind::Rail, FormKind::RailServers})
-    if (allowed & formBit(kind) &&
-        (kind != FormKind::RailServers || hasServers))
-      // The inner axes are a suffix of those in the group.
-      for (int cut = cluster.axisCount() - 1; cut > 0; --cut) {
-        AxisSet inner = over >> cut << cut;
-        if (inner != 0 && inner != over && has(over, cut))
-          forms.push_back({kind, inner});
-      }
-  if (allowed & formBit(FormKind::Multilevel) && (over & (over - 1)) != 0)
-    forms.push_back({FormKind::Multilevel, 0});
-  if (allowed & formBit(FormKind::Halves))
-    forms.push_back({FormKind::Halves, 0});
-  // Behind a reduce_scatter over nothing there are just servers.
-  if (hasServers &&
-      (allowed & formBit(FormKind::Servers) ||
-       (allowed & formBit(FormKind::RailServers) && (over & (over - 1)) == 0)))
-    forms.push_back({FormKind::Servers, 0});
-  if (forms.empty())
-    forms.push_back({FormKind::Flat, 0});
-  std::optional<PricedForm> best;
-  for (const AllReduceForm &form : forms) {
-    double ns = 0;
-    for (const CollectiveCall &call : expandForm(cluster, form, over, bytes))
-      ns += cheapestCost(cluster, call).ns();
-    if (!best || ns < best->ns)
-      best = PricedForm{form, ns};
   }
   return *best;
 }

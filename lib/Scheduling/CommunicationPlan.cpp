@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/CommunicationPlan.h"
 
-#include "bagua/Support/Parts.h"
-
 #include <algorithm>
 #include <cassert>
 #include <charconv>
@@ -47,10 +45,60 @@ std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
 }
 
 //===----------------------------------------------------------------------===//
+// Buckets by rule
+//===----------------------------------------------------------------------===//
+
+MessageCost bagua::messageCost(const ClusterModel &cluster,
+                               std::map<int32_t, AxisSet> axesOfClass,
+                               Wire wire, FormSet forms) {
+  return [&cluster, axes = std::move(axesOfClass), wire,
+          forms](int64_t bytes, int32_t shareClass) {
+    return messageNs(cluster, bytes, axes.at(shareClass), wire, forms);
+  };
+}
+
+static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
+  int64_t bytes = 0;
+  for (int32_t member : bucket)
+    bytes += problem.tensors[member].bytes;
+  return bytes;
+}
+
+std::vector<PlannedBucket>
+bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
+                   FormKind form, Wire wire) {
+  std::map<int32_t, AxisSet> axes;
+  for (size_t i = 0; i < problem.gradients.size(); ++i)
+    axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
+  MessageCost cost = messageCost(problem.cluster, axes, wire, formBit(form));
+  std::vector<Bucket> buckets = bucketize(problem.bucketing, rule, cost);
+  std::vector<int32_t> order = planOrder(problem.bucketing),
+                       place(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    place[order[i]] = static_cast<int32_t>(i);
+  std::sort(buckets.begin(), buckets.end(),
+            [&](const Bucket &a, const Bucket &b) {
+              return place[a.front()] < place[b.front()];
+            });
+  std::vector<PlannedBucket> planned;
+  planned.reserve(buckets.size());
+  for (const Bucket &bucket : buckets) {
+    int64_t count = 0;
+    for (int32_t member : bucket)
+      count += problem.gradients[member].count;
+    planned.push_back({static_cast<int32_t>(bucket.size()),
+                       partsOf(rule, bytesOf(problem.bucketing, bucket), count),
+                       form, wire});
+  }
+  return planned;
+}
+
+//===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
 
-std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets) {
+std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
+                                Wire common) {
   std::string text;
   for (size_t i = 0; i < buckets.size();) {
     size_t end = i + 1;
@@ -65,6 +113,8 @@ std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets) {
       text += "/" + std::to_string(bucket.parts);
     if (bucket.form != FormKind::Flat)
       text += ":" + std::string(formName(bucket.form));
+    if (bucket.wire != common)
+      text += ":" + std::string(wireTypeName(bucket.wire.type));
     i = end;
   }
   return text;
@@ -88,8 +138,28 @@ static bool take(std::string_view &text, char c) {
   return true;
 }
 
+/// `:form` and `:wire`, in this order, as far as they are there.
+static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
+  bool hasForm = false;
+  while (take(text, ':')) {
+    std::string_view name = text.substr(0, text.find_first_of(":,"));
+    std::optional<FormKind> form = parseForm(name);
+    std::optional<WireType> wire = parseWireType(name);
+    text.remove_prefix(name.size());
+    if (wire) {
+      bucket.wire = {*wire};
+      return true;
+    }
+    if (!form || hasForm)
+      return false;
+    bucket.form = *form;
+    hasForm = true;
+  }
+  return true;
+}
+
 std::optional<std::vector<PlannedBucket>>
-bagua::parseBuckets(std::string_view text) {
+bagua::parseBuckets(std::string_view text, Wire common) {
   constexpr int64_t kMost = 1 << 24;
   std::vector<PlannedBucket> buckets;
   while (!text.empty()) {
@@ -102,15 +172,10 @@ bagua::parseBuckets(std::string_view text) {
       parts = takeNumber(text);
     if (!first || !repeat || !parts || *first > kMost || *repeat > kMost)
       return std::nullopt;
-    PlannedBucket bucket{static_cast<int32_t>(*first), *parts, FormKind::Flat};
-    if (take(text, ':')) {
-      std::string_view name = text.substr(0, text.find(','));
-      std::optional<FormKind> form = parseForm(name);
-      if (!form)
-        return std::nullopt;
-      bucket.form = *form;
-      text.remove_prefix(name.size());
-    }
+    PlannedBucket bucket{static_cast<int32_t>(*first), *parts, FormKind::Flat,
+                         common};
+    if (!takeWords(text, bucket))
+      return std::nullopt;
     buckets.insert(buckets.end(), *repeat, bucket);
     if (!text.empty() && (!take(text, ',') || text.empty()))
       return std::nullopt;
@@ -158,12 +223,28 @@ ResolvedBuckets bagua::resolveBuckets(const std::vector<PlannedBucket> &buckets,
 // The step that a plan makes
 //===----------------------------------------------------------------------===//
 
+/// A part of a bucket, as it is sent.
+static Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
+                         int64_t count) {
+  return {like.over, count, like.elementBytes,
+          like.isNarrowable ? bucket.wire : Wire()};
+}
+
+static AllReduceForm formOf(const ClusterModel &cluster,
+                            const PlannedBucket &bucket,
+                            const Message &message) {
+  return cheapestForm(cluster, message.bytesOnWire(), message.over,
+                      formBit(bucket.form))
+      .form;
+}
+
 namespace {
 /// A new graph under construction: the base's ops but for the all_reduces, and
 /// more, each with a place in the base's order.
-class PlanWriter {
+class PlanApplier {
 public:
-  PlanWriter(const CommunicationProblem &problem, const CommunicationPlan &plan)
+  PlanApplier(const CommunicationProblem &problem,
+              const CommunicationPlan &plan)
       : problem(problem), plan(plan),
         base(plan.isUpdatedByRuntime ? problem.byRuntime : problem.byProgram),
         replacedBy(base.size(), -1) {}
@@ -195,43 +276,43 @@ private:
 };
 } // namespace
 
-int32_t PlanWriter::add(GraphOp op, std::vector<int32_t> operands) {
+int32_t PlanApplier::add(GraphOp op, std::vector<int32_t> operands) {
   added.push_back({op, std::move(operands), place});
   return base.size() + static_cast<int32_t>(added.size()) - 1;
 }
 
-int32_t PlanWriter::addLocal(int64_t movedBytes,
-                             std::vector<int32_t> operands) {
+int32_t PlanApplier::addLocal(int64_t movedBytes,
+                              std::vector<int32_t> operands) {
   GraphOp op;
   op.kind = GraphOpKind::Local;
   op.ns = problem.cluster.memoryNs(movedBytes);
   return add(op, std::move(operands));
 }
 
-/// One message, cast for the wire or not.
-int32_t PlanWriter::addPart(const PlannedBucket &bucket,
-                            const StepGradient &like, int64_t count,
-                            int32_t from) {
-  int64_t narrowing = like.isNarrowable ? plan.narrowing : 1;
-  int64_t bytes = count * like.elementBytes, sent = bytes / narrowing;
-  if (narrowing > 1)
-    from = addLocal(bytes + sent, {from});
-  AllReduceForm form =
-      cheapestForm(problem.cluster, sent, like.over, formBit(bucket.form)).form;
-  for (const CollectiveCall &call :
-       expandForm(problem.cluster, form, like.over, sent,
-                  like.elementBytes / narrowing)) {
+/// One message.
+int32_t PlanApplier::addPart(const PlannedBucket &bucket,
+                             const StepGradient &like, int64_t count,
+                             int32_t from) {
+  Message message = messageOf(bucket, like, count);
+  AllReduceForm form = formOf(problem.cluster, bucket, message);
+  for (const MessageStep &step :
+       expandMessage(problem.cluster, message, form)) {
+    if (step.kind != MessageStep::Kind::Collective) {
+      from = addLocal(step.movedBytes, {from});
+      continue;
+    }
     GraphOp op;
     op.kind = GraphOpKind::Collective;
-    op.call = call;
+    op.call = step.call;
     from = add(op, {from});
   }
-  return narrowing > 1 ? addLocal(bytes + sent, {from}) : from;
+  return from;
 }
 
 /// What lies in a bucket lies there from the start, so concat and split move
 /// nothing.
-void PlanWriter::addBucket(const PlannedBucket &bucket, const Bucket &members) {
+void PlanApplier::addBucket(const PlannedBucket &bucket,
+                            const Bucket &members) {
   const StepGradient &like = problem.gradients[members.front()];
   std::vector<int32_t> from;
   int64_t count = 0;
@@ -251,10 +332,8 @@ void PlanWriter::addBucket(const PlannedBucket &bucket, const Bucket &members) {
     std::vector<int32_t> parts;
     parts.reserve(bucket.parts);
     for (int64_t part = 0; part < bucket.parts; ++part)
-      parts.push_back(addPart(bucket, like,
-                              count * (part + 1) / bucket.parts -
-                                  count * part / bucket.parts,
-                              whole));
+      parts.push_back(
+          addPart(bucket, like, countOfPart(count, bucket.parts, part), whole));
     value = addLocal(0, parts);
   }
   if (members.size() > 1)
@@ -264,7 +343,7 @@ void PlanWriter::addBucket(const PlannedBucket &bucket, const Bucket &members) {
 }
 
 /// Numbers all ops anew: of those whose operands are there, the first in place.
-OpGraph PlanWriter::sort() {
+OpGraph PlanApplier::sort() {
   int32_t baseSize = base.size();
   int32_t size = baseSize + static_cast<int32_t>(added.size());
   std::vector<std::vector<int32_t>> operands(size);
@@ -324,7 +403,7 @@ OpGraph PlanWriter::sort() {
   return result;
 }
 
-OpGraph PlanWriter::write() {
+OpGraph PlanApplier::write() {
   std::vector<int64_t> counts;
   counts.reserve(problem.gradients.size());
   for (const StepGradient &gradient : problem.gradients)
@@ -341,34 +420,13 @@ OpGraph PlanWriter::write() {
 
 OpGraph bagua::applyPlan(const CommunicationProblem &problem,
                          const CommunicationPlan &plan) {
-  return PlanWriter(problem, plan).write();
+  return PlanApplier(problem, plan).write();
 }
 
 /// As bagua-place lays values out.
 static int64_t aligned(int64_t bytes) {
   constexpr int64_t kAlignment = 64;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-/// What a collective leaves where no tensor of the program's is.
-static int64_t resultBytes(const ClusterModel &cluster,
-                           const CollectiveCall &call, int64_t elementBytes) {
-  auto partOf = [&](int64_t ranks) {
-    return partSize(call.bytes / elementBytes, ranks) * elementBytes;
-  };
-  switch (call.collective) {
-  case Collective::ReduceScatter:
-    return aligned(partOf(cluster.groupSize(call.over)));
-  case Collective::Reduce:
-    return aligned(call.bytes);
-  case Collective::Push: {
-    // A server has a slot for each group that pushes to it.
-    int64_t groups = cluster.workers() / cluster.groupSize(call.over);
-    return aligned(partOf(cluster.servers()) * groups);
-  }
-  default:
-    return 0;
-  }
 }
 
 int64_t bagua::arenaBytes(const CommunicationProblem &problem,
@@ -383,20 +441,13 @@ int64_t bagua::arenaBytes(const CommunicationProblem &problem,
       count += problem.gradients[*next++].count;
     if (bucket.gradients > 1 || bucket.parts > 1)
       total += aligned(count * like.elementBytes);
-    int64_t narrowing = like.isNarrowable ? plan.narrowing : 1;
-    int64_t elementBytes = like.elementBytes / narrowing;
     for (int64_t part = 0; part < bucket.parts; ++part) {
-      int64_t sent =
-          (count * (part + 1) / bucket.parts - count * part / bucket.parts) *
-          elementBytes;
-      if (narrowing > 1)
-        total += aligned(sent);
-      AllReduceForm form =
-          cheapestForm(problem.cluster, sent, like.over, formBit(bucket.form))
-              .form;
-      for (const CollectiveCall &call :
-           expandForm(problem.cluster, form, like.over, sent, elementBytes))
-        total += resultBytes(problem.cluster, call, elementBytes);
+      Message message =
+          messageOf(bucket, like, countOfPart(count, bucket.parts, part));
+      AllReduceForm form = formOf(problem.cluster, bucket, message);
+      for (const MessageStep &step :
+           expandMessage(problem.cluster, message, form))
+        total += aligned(step.keptBytes);
     }
   }
   return total;

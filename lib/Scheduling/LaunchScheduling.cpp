@@ -80,6 +80,12 @@ private:
   void delayWrite(int32_t writer);
   void delayFirst(int32_t comm);
   void orderByPriority(int64_t creditBytes);
+  /// A stream on which one message at a time is in flight.
+  struct Lane {
+    int32_t stream;
+    double freeNs;
+  };
+  Lane &laneFor(int32_t stream, double startNs, std::vector<Lane> &lanes);
 
   struct Range {
     const int32_t *first, *last;
@@ -470,40 +476,42 @@ void LaunchScheduler::orderByPriority(int64_t creditBytes) {
            std::tie(second.startNs, second.endNs);
   });
   std::vector<int32_t> order;
-  struct Lane {
-    int32_t stream;
-    double freeNs;
-  };
   std::vector<std::vector<Lane>> lanesOf(graph.streams.size());
   for (int32_t task : byStart) {
     int32_t op = result.order[task], stream = result.streamOf[op];
     order.push_back(op);
     if (!isQueue[stream])
       continue;
-    std::vector<Lane> &lanes = lanesOf[stream];
     const TaskTimes &times = played.tasks[task];
-    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane &one) {
-      return one.freeNs <= times.startNs;
-    });
-    if (lane == lanes.end() && lanes.size() == kMaxLanes)
-      lane = std::min_element(
-          lanes.begin(), lanes.end(),
-          [](const Lane &a, const Lane &b) { return a.freeNs < b.freeNs; });
-    if (lane == lanes.end()) {
-      if (!lanes.empty())
-        result.streams.push_back(
-            {result.streams[stream].name + "." + std::to_string(lanes.size()),
-             /*isProgram=*/false});
-      lanes.push_back({lanes.empty()
-                           ? stream
-                           : static_cast<int32_t>(result.streams.size()) - 1,
-                       0});
-      lane = lanes.end() - 1;
-    }
-    lane->freeNs = times.endNs;
-    result.streamOf[op] = lane->stream;
+    Lane &lane = laneFor(stream, times.startNs, lanesOf[stream]);
+    lane.freeNs = times.endNs;
+    result.streamOf[op] = lane.stream;
   }
   result.order = std::move(order);
+}
+
+/// The first lane of a queue that is free; a new one where none is, as long as
+/// there may be more; else the one that is free first.
+LaunchScheduler::Lane &LaunchScheduler::laneFor(int32_t stream, double startNs,
+                                                std::vector<Lane> &lanes) {
+  auto free = std::find_if(lanes.begin(), lanes.end(), [&](const Lane &lane) {
+    return lane.freeNs <= startNs;
+  });
+  if (free != lanes.end())
+    return *free;
+  if (lanes.size() == kMaxLanes)
+    return *std::min_element(
+        lanes.begin(), lanes.end(),
+        [](const Lane &a, const Lane &b) { return a.freeNs < b.freeNs; });
+  if (lanes.empty()) {
+    lanes.push_back({stream, 0});
+    return lanes.back();
+  }
+  result.streams.push_back(
+      {result.streams[stream].name + "." + std::to_string(lanes.size()),
+       /*isProgram=*/false});
+  lanes.push_back({static_cast<int32_t>(result.streams.size()) - 1, 0});
+  return lanes.back();
 }
 
 LaunchSchedule LaunchScheduler::run(const SchedulingOptions &options) {

@@ -7,7 +7,6 @@
 #include "bagua/Scheduling/LowerBound.h"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <numeric>
 
@@ -94,95 +93,146 @@ static double latencyOf(const ClusterModel &cluster, AxisSet over) {
   return static_cast<double>(cluster.servers() > 0 ? least : most);
 }
 
-LowerBound bagua::lowerBound(const BoundProblem &problem) {
-  assert(!problem.check());
-  const auto &gradients = problem.gradients;
-  std::vector<AxisSet> overs;
+namespace {
+/// The traffic of some gradients over each cut.
+class Traffic {
+public:
+  explicit Traffic(const BoundProblem &problem);
+
+  void clear() { std::fill(ns.begin(), ns.end(), 0.0); }
+  void add(size_t gradient);
+  /// Of the fullest cut; its innermost axis.
+  double largestNs() const { return *std::max_element(ns.begin(), ns.end()); }
+  int32_t levelOfLargest() const;
+
+private:
+  const BoundProblem &problem;
+  /// By gradient: the number of its group of axes.
   std::vector<size_t> overOf;
-  for (const BoundGradient &gradient : gradients) {
+  std::vector<Cut> cuts;
+  std::vector<double> ns;
+};
+
+/// What a cycle through the parameters takes at least.
+struct CycleBound {
+  double ns = 0;
+  /// The gradient that is needed last; -1 for none.
+  int32_t gradient = -1;
+};
+} // namespace
+
+Traffic::Traffic(const BoundProblem &of) : problem(of) {
+  std::vector<AxisSet> overs;
+  for (const BoundGradient &gradient : problem.gradients) {
     auto found = std::find(overs.begin(), overs.end(), gradient.over);
     overOf.push_back(static_cast<size_t>(found - overs.begin()));
     if (found == overs.end())
       overs.push_back(gradient.over);
   }
-  std::vector<Cut> cuts = cutsOf(problem.cluster, overs);
+  cuts = cutsOf(problem.cluster, overs);
+  ns.assign(cuts.size(), 0);
+}
 
-  LowerBound bound;
-  for (int64_t ns : problem.computeNs)
-    bound.computeNs += static_cast<double>(ns);
+void Traffic::add(size_t gradient) {
+  for (size_t cut = 0; cut < cuts.size(); ++cut)
+    ns[cut] += static_cast<double>(problem.gradients[gradient].bytes) *
+               cuts[cut].nsPerByte[overOf[gradient]];
+}
+
+int32_t Traffic::levelOfLargest() const {
+  double largest = 0;
+  int32_t level = -1;
+  for (size_t cut = 0; cut < cuts.size(); ++cut)
+    if (ns[cut] > largest) {
+      largest = ns[cut];
+      level = cuts[cut].innermost;
+    }
+  return level;
+}
+
+/// Gradients by readiness, the last first.
+static std::vector<size_t> byReadiness(const BoundProblem &problem) {
+  std::vector<size_t> order(problem.gradients.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return problem.gradients[a].readyAfter > problem.gradients[b].readyAfter;
+  });
+  return order;
+}
+
+/// Ops that use params, in their order.
+static std::vector<int32_t> usersOf(const BoundProblem &problem) {
+  std::vector<int32_t> users;
+  for (const BoundGradient &gradient : problem.gradients)
+    if (gradient.neededBy >= 0)
+      users.push_back(gradient.neededBy);
+  std::sort(users.begin(), users.end());
+  users.erase(std::unique(users.begin(), users.end()), users.end());
+  return users;
+}
+
+/// From an op's use of params to its next one: the compute up to a gradient's
+/// readiness, then all gradients that are ready no sooner and needed no later.
+static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic) {
+  const auto &gradients = problem.gradients;
   // Updates may be sharded, or done by servers.
   auto updaters = static_cast<double>(problem.cluster.workers() +
                                       problem.cluster.servers());
-  std::vector<double> traffic(cuts.size(), 0);
-  auto add = [&](size_t gradient) {
-    for (size_t cut = 0; cut < cuts.size(); ++cut)
-      traffic[cut] += static_cast<double>(gradients[gradient].bytes) *
-                      cuts[cut].nsPerByte[overOf[gradient]];
-  };
-  for (size_t i = 0; i < gradients.size(); ++i)
-    add(i);
-  int32_t linksLevel = -1;
-  for (size_t cut = 0; cut < cuts.size(); ++cut)
-    if (traffic[cut] > bound.linksNs) {
-      bound.linksNs = traffic[cut];
-      linksLevel = cuts[cut].innermost;
-    }
-
   // The start of each op, and the end of the last.
   std::vector<double> start(problem.computeNs.size() + 1, 0);
   for (size_t op = 0; op < problem.computeNs.size(); ++op)
     start[op + 1] = start[op] + static_cast<double>(problem.computeNs[op]);
-  std::vector<size_t> byReadiness(gradients.size());
-  std::iota(byReadiness.begin(), byReadiness.end(), 0);
-  std::stable_sort(byReadiness.begin(), byReadiness.end(),
-                   [&](size_t a, size_t b) {
-                     return gradients[a].readyAfter > gradients[b].readyAfter;
-                   });
-  std::vector<int32_t> users;
-  users.reserve(gradients.size());
-  for (const BoundGradient &gradient : gradients)
-    users.push_back(gradient.neededBy);
-  std::sort(users.begin(), users.end());
-  users.erase(std::unique(users.begin(), users.end()), users.end());
+  std::vector<size_t> order = byReadiness(problem);
 
-  int32_t neededLast = -1;
-  for (int32_t user : users) {
-    if (user < 0)
-      continue;
-    std::fill(traffic.begin(), traffic.end(), 0.0);
+  CycleBound bound;
+  for (int32_t user : usersOf(problem)) {
+    traffic.clear();
     double latency = std::numeric_limits<double>::infinity();
     int64_t updateNs = INT64_MAX;
     int32_t needed = -1;
-    for (size_t index : byReadiness) {
+    for (size_t index : order) {
       const BoundGradient &gradient = gradients[index];
       if (gradient.readyAfter < user)
         break;
       if (gradient.neededBy < 0 || gradient.neededBy > user)
         continue;
-      add(index);
+      traffic.add(index);
       latency = std::min(latency, latencyOf(problem.cluster, gradient.over));
       updateNs = std::min(updateNs, gradient.updateNs);
       if (gradient.neededBy == user)
         needed = static_cast<int32_t>(index);
       double ns = start[gradient.readyAfter + 1] - start[user] + latency +
                   static_cast<double>(updateNs) / updaters +
-                  *std::max_element(traffic.begin(), traffic.end());
-      if (ns > bound.cycleNs) {
-        bound.cycleNs = ns;
-        neededLast = needed;
-      }
+                  traffic.largestNs();
+      if (ns > bound.ns)
+        bound = {ns, needed};
     }
   }
+  return bound;
+}
+
+LowerBound bagua::lowerBound(const BoundProblem &problem) {
+  LowerBound bound;
+  for (int64_t ns : problem.computeNs)
+    bound.computeNs += static_cast<double>(ns);
+  Traffic traffic(problem);
+  for (size_t i = 0; i < problem.gradients.size(); ++i)
+    traffic.add(i);
+  int32_t level = traffic.levelOfLargest();
+  if (level >= 0)
+    bound.linksNs = traffic.largestNs();
+  CycleBound cycle = boundCycles(problem, traffic);
+  bound.cycleNs = cycle.ns;
 
   bound.ns = std::max({bound.computeNs, bound.linksNs, bound.cycleNs});
   if (bound.ns == bound.computeNs) {
     bound.binding = LowerBound::Binding::Compute;
   } else if (bound.ns == bound.linksNs) {
     bound.binding = LowerBound::Binding::Links;
-    bound.index = linksLevel;
+    bound.index = level;
   } else {
     bound.binding = LowerBound::Binding::Cycle;
-    bound.index = neededLast;
+    bound.index = cycle.gradient;
   }
   return bound;
 }

@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/OpGraph.h"
 
-#include <cassert>
-
 using namespace bagua;
 
 int32_t OpGraph::add(const GraphOp &op,
@@ -78,6 +76,44 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
         dependencies.push_back({taskOf[after], 0});
     graph.add(task, *uses, dependencies);
   }
-  assert(!graph.check());
   return result;
+}
+
+std::optional<std::string> LaunchSchedule::verify(const OpGraph &graph) const {
+  auto count = static_cast<size_t>(graph.size());
+  if (order.size() != count || streamOf.size() != count)
+    return "expected a place and a stream for each of " +
+           std::to_string(count) + " ops, found " +
+           std::to_string(order.size()) + " and " +
+           std::to_string(streamOf.size());
+  std::vector<int32_t> placeOf(count, -1);
+  for (size_t i = 0; i < count; ++i) {
+    if (order[i] < 0 || order[i] >= graph.size() || placeOf[order[i]] >= 0)
+      return "expected every op once, found op " + std::to_string(order[i]) +
+             " at place " + std::to_string(i);
+    placeOf[order[i]] = static_cast<int32_t>(i);
+  }
+  for (int32_t op = 0; op < graph.size(); ++op) {
+    std::string name = "op " + std::to_string(op) + ": ";
+    if (streamOf[op] < 0 ||
+        streamOf[op] >= static_cast<int32_t>(streams.size()))
+      return name + "expected one of " + std::to_string(streams.size()) +
+             " streams, found " + std::to_string(streamOf[op]);
+    bool isProgram = graph[op].kind == GraphOpKind::Compute;
+    if (streams[streamOf[op]].isProgram != isProgram)
+      return name + "expected a stream of the " +
+             (isProgram ? "program's" : "runtime's") + ", found '" +
+             streams[streamOf[op]].name + "'";
+    for (const int32_t *operand = graph.operandsBegin(op);
+         operand != graph.operandsEnd(op); ++operand)
+      if (!OpGraph::isState(*operand) && placeOf[*operand] > placeOf[op])
+        return name + "expected it after op " + std::to_string(*operand) +
+               ", which it uses, found it before";
+  }
+  for (const Delay &delay : delays)
+    for (int32_t after : delay.after)
+      if (placeOf[after] > placeOf[delay.op])
+        return "op " + std::to_string(delay.op) + ": expected it after op " +
+               std::to_string(after) + ", which it waits for, found it before";
+  return std::nullopt;
 }

@@ -5,10 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
 
-#include "bagua/Scheduling/Merging.h"
+#include "bagua/Scheduling/Strategy.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 using namespace bagua;
@@ -20,58 +19,6 @@ constexpr double kLeastGain = 1e-5;
 constexpr double kNearBound = 1.001;
 constexpr int64_t kMiB = 1 << 20;
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Buckets of the published rules
-//===----------------------------------------------------------------------===//
-
-static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
-  int64_t bytes = 0;
-  for (int32_t member : bucket)
-    bytes += problem.tensors[member].bytes;
-  return bytes;
-}
-
-/// The buckets as a plan has them. Every rule puts gradients of one class
-/// together that follow each other.
-static std::vector<PlannedBucket>
-planBuckets(const CommunicationProblem &problem, std::vector<Bucket> buckets,
-            int64_t partitionBytes, FormKind form) {
-  std::vector<int32_t> order = planOrder(problem.bucketing),
-                       place(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    place[order[i]] = static_cast<int32_t>(i);
-  std::sort(buckets.begin(), buckets.end(),
-            [&](const Bucket &a, const Bucket &b) {
-              return place[a.front()] < place[b.front()];
-            });
-  std::vector<PlannedBucket> planned;
-  for (const Bucket &bucket : buckets) {
-    int64_t count = 0, bytes = bytesOf(problem.bucketing, bucket);
-    for (int32_t member : bucket)
-      count += problem.gradients[member].count;
-    PlannedBucket &entry = planned.emplace_back();
-    entry.gradients = static_cast<int32_t>(bucket.size());
-    entry.form = form;
-    if (partitionBytes > 0 && bytes > partitionBytes)
-      entry.parts =
-          std::min((bytes + partitionBytes - 1) / partitionBytes, count);
-  }
-  return planned;
-}
-
-static MessageCost costOf(const CommunicationProblem &problem, FormSet forms,
-                          int64_t narrowing) {
-  std::map<int32_t, AxisSet> axes;
-  for (size_t i = 0; i < problem.gradients.size(); ++i)
-    axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
-  return [&problem, forms, narrowing, axes](int64_t bytes, int32_t shareClass) {
-    return static_cast<double>(problem.cluster.launchNs) +
-           cheapestForm(problem.cluster, (bytes + narrowing - 1) / narrowing,
-                        axes.at(shareClass), forms)
-               .ns;
-  };
-}
 
 /// The bytes of each of a plan's buckets.
 static std::vector<int64_t>
@@ -89,54 +36,23 @@ bytesOfBuckets(const CommunicationProblem &problem,
 }
 
 CommunicationPlan bagua::leanestPlan(const CommunicationProblem &problem,
-                                     int64_t narrowing) {
+                                     Wire wire) {
   CommunicationPlan plan;
-  plan.buckets = planBuckets(problem, bucketizeAlone(problem.bucketing),
-                             /*partitionBytes=*/0, FormKind::Flat);
-  plan.narrowing = narrowing;
+  plan.buckets =
+      planBuckets(problem, {BucketPolicy::None}, FormKind::Flat, wire);
   return plan;
 }
 
-std::vector<NamedPlan> bagua::presetPlans(const CommunicationProblem &problem,
-                                          int64_t narrowing) {
-  const BucketingProblem &bucketing = problem.bucketing;
-  std::vector<NamedPlan> plans;
-  auto add = [&](const char *name, const std::vector<Bucket> &buckets,
-                 int64_t partitionBytes, FormKind form, SchedulePolicy policy,
-                 int64_t creditBytes, bool isUpdatedByRuntime) {
-    if ((formBit(form) & kServerForms) && problem.cluster.servers() == 0)
-      return;
-    CommunicationPlan plan;
-    plan.buckets = planBuckets(problem, buckets, partitionBytes, form);
-    plan.scheduling = {policy, creditBytes};
-    plan.isUpdatedByRuntime = isUpdatedByRuntime;
-    plan.narrowing = narrowing;
-    plans.push_back({name, std::move(plan)});
-  };
-  using Policy = SchedulePolicy;
-  std::vector<Bucket> alone = bucketizeAlone(bucketing);
-  MessageCost flat = costOf(problem, formBit(FormKind::Flat), narrowing);
-  double startup = flat(0, bucketing.tensors.front().shareClass);
-  add("bagua-allreduce", bucketizeBySize(bucketing, 10485760, 10485760), 0,
-      FormKind::Leader, Policy::Wfbp, 0, false);
-  add("blueconnect", alone, 0, FormKind::Multilevel, Policy::Wfbp, 0, false);
-  add("byteps", alone, 4096000, FormKind::RailServers, Policy::Priority,
-      8192000, false);
-  add("bytescheduler-a2a", alone, 4096000, FormKind::Flat, Policy::Priority,
-      8192000, true);
-  add("bytescheduler-ps", alone, 4096000, FormKind::Servers, Policy::Priority,
-      8192000, true);
-  add("ddp", bucketizeBySize(bucketing, 1048576, 26214400), 0, FormKind::Flat,
-      Policy::Wfbp, 0, false);
-  add("dear", bucketizeBySize(bucketing, 25000000, 25000000), 0,
-      FormKind::Halves, Policy::Decoupled, 0, true);
-  add("horovod", bucketizeByCycle(bucketing, 134217728, 1000000), 0,
-      FormKind::Flat, Policy::Wfbp, 0, false);
-  add("mg-wfbp", mergeGreedily(bucketing, flat, startup), 0, FormKind::Flat,
-      Policy::Wfbp, 0, false);
-  add("p3", alone, 200000, FormKind::Servers, Policy::Priority, 0, true);
-  add("wfbp-a2a", alone, 0, FormKind::Flat, Policy::Wfbp, 0, false);
-  add("wfbp-ps", alone, 0, FormKind::Servers, Policy::Wfbp, 0, false);
+std::vector<StartingPlan>
+bagua::startingPlans(const CommunicationProblem &problem, Wire wire) {
+  std::vector<StartingPlan> plans;
+  for (const Strategy &strategy : getStrategies()) {
+    // What waits for the end of backward is never ahead of what does not.
+    if (strategy.schedule.policy == SchedulePolicy::Bsp)
+      continue;
+    if (auto plan = planOf(strategy, problem, wire))
+      plans.push_back({&strategy, std::move(*plan)});
+  }
   return plans;
 }
 
@@ -189,6 +105,8 @@ private:
   bool improveForms(SizeRule &rule, Candidate &best);
   bool improveSchedule(Candidate &best);
   bool improveShares(Candidate &best);
+  bool improveMessages(size_t index, int64_t count, Candidate &best);
+  bool improveMembers(size_t index, size_t first, Candidate &best);
   bool improveBuckets(Candidate &best);
   void explain();
 
@@ -283,13 +201,12 @@ CommunicationPlan PlanSearch::planOf(const SizeRule &rule) const {
   CommunicationPlan plan;
   plan.scheduling = rule.scheduling;
   plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;
-  plan.narrowing = options.narrowing;
-  plan.buckets = planBuckets(
-      problem,
-      rule.mergeBytes == 0 ? bucketizeAlone(problem.bucketing)
-                           : bucketizeBySize(problem.bucketing, rule.mergeBytes,
-                                             rule.mergeBytes),
-      rule.partitionBytes, rule.otherForm);
+  BucketRule buckets;
+  buckets.policy =
+      rule.mergeBytes == 0 ? BucketPolicy::None : BucketPolicy::Size;
+  buckets.capBytes = rule.mergeBytes;
+  buckets.partitionBytes = rule.partitionBytes;
+  plan.buckets = planBuckets(problem, buckets, rule.otherForm, options.wire);
   std::vector<int64_t> bytes = bytesOfBuckets(problem, plan.buckets);
   for (size_t i = 0; i < bytes.size(); ++i) {
     auto form = rule.forms.find(sizeClassOf(plan.buckets[i], bytes[i]));
@@ -401,80 +318,97 @@ bool PlanSearch::improveShares(Candidate &best) {
   return isBetter;
 }
 
-/// Of one bucket at a time, the largest first: its form, its parts, a merge
-/// with the next, a cut in two.
-bool PlanSearch::improveBuckets(Candidate &best) {
-  std::vector<int32_t> order = planOrder(problem.bucketing);
-  const auto &tensors = problem.bucketing.tensors;
-  auto firstOf = [&](size_t bucket) {
-    size_t first = 0;
-    for (size_t i = 0; i < bucket; ++i)
-      first += best.plan.buckets[i].gradients;
-    return first;
-  };
-  // By the first gradient, which stays when buckets are merged or cut.
+/// The bucket that begins with a gradient; nothing where that is inside one.
+static std::optional<size_t> bucketAt(const std::vector<PlannedBucket> &buckets,
+                                      size_t gradient) {
+  size_t first = 0;
+  for (size_t index = 0; index < buckets.size() && first <= gradient; ++index) {
+    if (first == gradient)
+      return index;
+    first += buckets[index].gradients;
+  }
+  return std::nullopt;
+}
+
+/// The buckets' first gradients, those of the largest buckets first.
+static std::vector<size_t>
+firstsBySize(const CommunicationProblem &problem,
+             const std::vector<PlannedBucket> &buckets) {
   std::vector<std::pair<int64_t, size_t>> bySize;
-  std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
-  size_t at = 0;
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, buckets);
+  size_t first = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    bySize.emplace_back(-bytes[i], at);
-    at += best.plan.buckets[i].gradients;
+    bySize.emplace_back(-bytes[i], first);
+    first += buckets[i].gradients;
   }
   std::sort(bySize.begin(), bySize.end());
+  std::vector<size_t> firsts;
+  firsts.reserve(bySize.size());
+  for (const auto &entry : bySize)
+    firsts.push_back(entry.second);
+  return firsts;
+}
+
+/// Another form, or twice or half as many parts.
+bool PlanSearch::improveMessages(size_t index, int64_t count, Candidate &best) {
   bool isBetter = false;
-  for (const auto &entry : bySize) {
-    size_t first = entry.second, index = 0;
-    while (index < best.plan.buckets.size() && firstOf(index) < first)
-      ++index;
-    if (index == best.plan.buckets.size() || firstOf(index) != first)
+  auto attempt = [&](auto &&change) {
+    CommunicationPlan changed = best.plan;
+    change(changed.buckets[index]);
+    int64_t parts = changed.buckets[index].parts;
+    if (parts > 0 && parts <= std::max<int64_t>(count, 1))
+      isBetter |= improves(changed, best);
+  };
+  for (FormKind form : usefulForms())
+    attempt([&](PlannedBucket &bucket) { bucket.form = form; });
+  attempt([&](PlannedBucket &bucket) { bucket.parts *= 2; });
+  attempt([&](PlannedBucket &bucket) { bucket.parts /= 2; });
+  return isBetter;
+}
+
+/// A merge with the next bucket, or a cut in two between gradients.
+bool PlanSearch::improveMembers(size_t index, size_t first, Candidate &best) {
+  const auto &tensors = problem.bucketing.tensors;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  bool isBetter = false;
+  auto at = [index](std::vector<PlannedBucket> &buckets, size_t ahead = 0) {
+    return buckets.begin() + static_cast<ptrdiff_t>(index + ahead);
+  };
+  CommunicationPlan merged = best.plan;
+  size_t next = first + merged.buckets[index].gradients;
+  if (index + 1 < merged.buckets.size() &&
+      tensors[order[next]].shareClass == tensors[order[first]].shareClass) {
+    merged.buckets[index].gradients += merged.buckets[index + 1].gradients;
+    merged.buckets.erase(at(merged.buckets, 1));
+    isBetter |= improves(merged, best);
+  }
+  CommunicationPlan cut = best.plan;
+  PlannedBucket half = cut.buckets[index];
+  half.gradients /= 2;
+  half.parts = (half.parts + 1) / 2;
+  // A part needs an element.
+  if (half.gradients == 0 || half.parts > 1)
+    return isBetter;
+  cut.buckets[index].gradients -= half.gradients;
+  cut.buckets[index].parts = half.parts;
+  cut.buckets.insert(at(cut.buckets), half);
+  return improves(cut, best) || isBetter;
+}
+
+/// Of one bucket at a time, the largest first. They are known by their first
+/// gradients, which stay when buckets are merged or cut.
+bool PlanSearch::improveBuckets(Candidate &best) {
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  bool isBetter = false;
+  for (size_t first : firstsBySize(problem, best.plan.buckets)) {
+    std::optional<size_t> index = bucketAt(best.plan.buckets, first);
+    if (!index)
       continue; // merged into the one before
-    auto attempt = [&](auto &&change) {
-      if (isDone())
-        return;
-      CommunicationPlan changed = best.plan;
-      if (change(changed.buckets))
-        isBetter |= improves(changed, best);
-    };
-    for (FormKind form : usefulForms())
-      attempt([&](std::vector<PlannedBucket> &buckets) {
-        buckets[index].form = form;
-        return true;
-      });
     int64_t count = 0;
-    for (int32_t i = 0; i < best.plan.buckets[index].gradients; ++i)
+    for (int32_t i = 0; i < best.plan.buckets[*index].gradients; ++i)
       count += problem.gradients[order[first + i]].count;
-    attempt([&](std::vector<PlannedBucket> &buckets) {
-      buckets[index].parts *= 2;
-      return buckets[index].parts <= count;
-    });
-    attempt([&](std::vector<PlannedBucket> &buckets) {
-      buckets[index].parts /= 2;
-      return buckets[index].parts > 0;
-    });
-    attempt([&](std::vector<PlannedBucket> &buckets) {
-      if (index + 1 == buckets.size())
-        return false;
-      size_t next = first + buckets[index].gradients;
-      if (tensors[order[next]].shareClass != tensors[order[first]].shareClass)
-        return false;
-      buckets[index].gradients += buckets[index + 1].gradients;
-      buckets.erase(buckets.begin() + static_cast<ptrdiff_t>(index) + 1);
-      return true;
-    });
-    attempt([&](std::vector<PlannedBucket> &buckets) {
-      PlannedBucket half = buckets[index];
-      half.gradients /= 2;
-      if (half.gradients == 0)
-        return false;
-      half.parts = (half.parts + 1) / 2;
-      buckets[index].gradients -= half.gradients;
-      buckets[index].parts = half.parts;
-      // A part needs an element.
-      if (half.parts > 1)
-        return false;
-      buckets.insert(buckets.begin() + static_cast<ptrdiff_t>(index), half);
-      return true;
-    });
+    isBetter |= improveMessages(*index, count, best);
+    isBetter |= improveMembers(*index, first, best);
   }
   return isBetter;
 }
@@ -514,7 +448,7 @@ void PlanSearch::explain() {
         alone.push_back(bucket);
       else
         alone.insert(alone.end(), bucket.gradients,
-                     {1, /*parts=*/1, bucket.form});
+                     {1, /*parts=*/1, bucket.form, bucket.wire});
     plan.buckets = alone;
   });
   add("order", [](CommunicationPlan &plan) {
@@ -525,12 +459,11 @@ void PlanSearch::explain() {
 }
 
 PlanSearchResult PlanSearch::run() {
-  assert(!problem.check() && !problem.gradients.empty());
   std::vector<Candidate> starts;
-  for (NamedPlan &preset : presetPlans(problem, options.narrowing)) {
-    double ns = rate(preset.plan);
-    result.presets.push_back({preset.name, ns});
-    starts.push_back({std::move(preset.plan), ns});
+  for (StartingPlan &start : startingPlans(problem, options.wire)) {
+    double ns = rate(start.plan);
+    result.presets.push_back({std::string(start.strategy->name), ns});
+    starts.push_back({std::move(start.plan), ns});
   }
   SizeRule rule;
   Candidate bySize{planOf(rule), 0};

@@ -93,6 +93,9 @@ private:
   void beginFlow(ActiveTask &active);
   void finish(size_t index);
   void shareLinks();
+  void paceCompute(ActiveTask &task);
+  void findGrowing();
+  double growFlows(double speed);
   bool fits(const StreamState &stream, const StreamModel &model,
             int32_t task) const;
   void compare(int64_t step);
@@ -333,19 +336,38 @@ void Simulator::beginFlow(ActiveTask &flow) {
 /// it stay, the others go on. Of FIFO links a flow needs, it must be the first.
 void Simulator::shareLinks() {
   flowsChanged = false;
+  findGrowing();
+  std::fill(used.begin(), used.end(), 0.0);
+  for (size_t link = 0; hasOverlappedRates && link < links.size(); ++link)
+    capacities[link] = computing > 0 ? links[link].overlappedRate : 1;
+  double speed = 0;
+  while (!growing.empty())
+    speed = growFlows(speed);
+  for (ActiveTask &task : active)
+    if (task.flows)
+      task.finishNs = task.speed > 0 ? now + task.remainingNs / task.speed
+                                     : std::numeric_limits<double>::infinity();
+}
+
+/// The speed of what computes beside flows.
+void Simulator::paceCompute(ActiveTask &task) {
+  bool isSlowed = graph.communicationSlowdown > 1 &&
+                  graph.streams[graph[task.task].stream].isCompute;
+  double speed = isSlowed && flowCount ? 1 / graph.communicationSlowdown : 1;
+  if (speed == task.speed)
+    return;
+  task.speed = speed;
+  task.finishNs = now + task.remainingNs / speed;
+}
+
+/// The flows that may have a share: active tasks stand in the order in which
+/// they came.
+void Simulator::findGrowing() {
   growing.clear();
   std::fill(used.begin(), used.end(), 0.0);
-  // Active tasks stand in the order in which they came.
   for (ActiveTask &task : active) {
     if (!task.flows) {
-      bool isSlowed = graph.communicationSlowdown > 1 &&
-                      graph.streams[graph[task.task].stream].isCompute;
-      double speed =
-          isSlowed && flowCount ? 1 / graph.communicationSlowdown : 1;
-      if (speed != task.speed) {
-        task.speed = speed;
-        task.finishNs = now + task.remainingNs / speed;
-      }
+      paceCompute(task);
       continue;
     }
     task.speed = 0;
@@ -358,43 +380,39 @@ void Simulator::shareLinks() {
     if (isFirst)
       growing.push_back(&task);
   }
-  std::fill(used.begin(), used.end(), 0.0);
-  for (size_t link = 0; hasOverlappedRates && link < links.size(); ++link)
-    capacities[link] = computing > 0 ? links[link].overlappedRate : 1;
-  double speed = 0;
-  while (!growing.empty()) {
-    std::fill(load.begin(), load.end(), 0.0);
-    for (const ActiveTask *flow : growing)
-      for (auto *use = usesBegin(flow->task); use != usesEnd(flow->task); ++use)
-        load[use->link] += use->ns;
-    double step = std::numeric_limits<double>::infinity();
-    for (size_t link = 0; link < load.size(); ++link)
-      if (load[link] > 0)
-        step = std::min(step, (capacities[link] - used[link]) / load[link]);
-    speed += step;
-    // No link has too much: each flow is as fast as alone.
-    bool areAllAlone = speed == 1;
-    for (size_t link = 0; link < load.size(); ++link)
-      used[link] =
-          load[link] > 0 && (capacities[link] - used[link]) / load[link] <= step
-              ? capacities[link]
-              : used[link] + step * load[link];
-    auto isDone = [&](ActiveTask *flow) {
-      bool isFull = areAllAlone;
-      for (auto *use = usesBegin(flow->task);
-           !isFull && use != usesEnd(flow->task); ++use)
-        isFull = used[use->link] == capacities[use->link];
-      if (isFull)
-        flow->speed = speed;
-      return isFull;
-    };
-    growing.erase(std::remove_if(growing.begin(), growing.end(), isDone),
-                  growing.end());
-  }
-  for (ActiveTask &task : active)
-    if (task.flows)
-      task.finishNs = task.speed > 0 ? now + task.remainingNs / task.speed
-                                     : std::numeric_limits<double>::infinity();
+}
+
+/// Speeds the growing flows up from `speed` until a link is full; those on it
+/// stop growing. Returns their speed.
+double Simulator::growFlows(double speed) {
+  std::fill(load.begin(), load.end(), 0.0);
+  for (const ActiveTask *flow : growing)
+    for (auto *use = usesBegin(flow->task); use != usesEnd(flow->task); ++use)
+      load[use->link] += use->ns;
+  double step = std::numeric_limits<double>::infinity();
+  for (size_t link = 0; link < load.size(); ++link)
+    if (load[link] > 0)
+      step = std::min(step, (capacities[link] - used[link]) / load[link]);
+  speed += step;
+  // No link has too much: each flow is as fast as alone.
+  bool areAllAlone = speed == 1;
+  for (size_t link = 0; link < load.size(); ++link)
+    used[link] =
+        load[link] > 0 && (capacities[link] - used[link]) / load[link] <= step
+            ? capacities[link]
+            : used[link] + step * load[link];
+  auto isDone = [&](ActiveTask *flow) {
+    bool isFull = areAllAlone;
+    for (auto *use = usesBegin(flow->task);
+         !isFull && use != usesEnd(flow->task); ++use)
+      isFull = used[use->link] == capacities[use->link];
+    if (isFull)
+      flow->speed = speed;
+    return isFull;
+  };
+  growing.erase(std::remove_if(growing.begin(), growing.end(), isDone),
+                growing.end());
+  return speed;
 }
 
 void Simulator::finish(size_t index) {

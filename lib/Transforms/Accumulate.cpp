@@ -7,6 +7,7 @@
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/MicroBatches.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
@@ -234,7 +235,7 @@ struct AccumulatePass : public bagua::impl::AccumulatePassBase<AccumulatePass> {
                        << microBatches.getValue();
       return signalPassFailure();
     }
-    if (step->hasAttr("bagua.contract")) {
+    if (step->hasAttr(kContractAttr)) {
       step.emitError("expected a step before bagua-relax, found one with a "
                      "contract");
       return signalPassFailure();

@@ -10,7 +10,7 @@
 #include "bagua/Transforms/Utils/Predict.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -26,34 +26,6 @@ namespace bagua {
 
 using namespace mlir;
 using namespace bagua;
-
-/// The strategy that is the plan.
-static std::string textOf(const CommunicationPlan &plan, StringRef wire,
-                          int64_t memoryBytes) {
-  std::string text = "custom{buckets=" + printBuckets(plan.buckets);
-  if (plan.scheduling.policy != SchedulePolicy::Wfbp)
-    text += " policy=" + policyName(plan.scheduling.policy);
-  if (plan.scheduling.policy == SchedulePolicy::Priority)
-    text += " credit-bytes=" + std::to_string(plan.scheduling.creditBytes);
-  if (plan.isUpdatedByRuntime)
-    text += " updates=runtime";
-  if (wire != "none")
-    text += (" wire=" + wire).str();
-  if (memoryBytes > 0)
-    text += " memory=" + std::to_string(memoryBytes);
-  return text + "}";
-}
-
-static std::string textOf(const PlanSearchResult::Rated &preset, StringRef wire,
-                          int64_t memoryBytes) {
-  std::string options;
-  if (wire != "none")
-    options += (" wire=" + wire).str();
-  if (memoryBytes > 0)
-    options += " memory=" + std::to_string(memoryBytes);
-  return options.empty() ? preset.name
-                         : preset.name + "{" + options.substr(1) + "}";
-}
 
 /// Once a second, a line for those who wait.
 static auto makeProgress(int64_t limit) {
@@ -84,21 +56,22 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (wire != "none" && wire != "f16" && wire != "bf16") {
-      module.emitError() << "expected wire none, f16 or bf16, found '" << wire
-                         << "'";
+    std::optional<WireType> type = parseWireType(wire.getValue());
+    if (!type) {
+      module.emitError() << "expected wire " << std::string(wireTypeNames())
+                         << ", found '" << wire << "'";
       return signalPassFailure();
     }
     FailureOr<CommunicationProblem> problem = readCommunication(module);
     if (failed(problem))
       return signalPassFailure();
-    std::string chosen = "custom";
+    // Of no gradient there is nothing to decide.
+    std::string chosen = textOf(CommunicationPlan(), /*memoryBytes=*/0);
     if (!problem->gradients.empty()) {
       FailureOr<NamedBoundProblem> bounded = readBound(*getOnlyStep(module));
       if (failed(bounded))
         return signalPassFailure();
-      int64_t least =
-          arenaBytes(*problem, leanestPlan(*problem, wire == "none" ? 1 : 2));
+      int64_t least = arenaBytes(*problem, leanestPlan(*problem, {*type}));
       if (memory > 0 && least > memory) {
         module.emitError() << "expected at most " << memory.getValue()
                            << " bytes of runtime memory, found " << least
@@ -106,7 +79,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
                            << least - memory << " too many";
         return signalPassFailure();
       }
-      chosen = search(*problem, lowerBound(bounded->problem).ns);
+      chosen = search(*problem, {*type}, lowerBound(bounded->problem).ns);
     }
     OpPassManager manager(ModuleOp::getOperationName());
     if (failed(parsePassPipeline(llvm::cantFail(expandStrategy(chosen)),
@@ -117,13 +90,14 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
   }
 
 private:
-  std::string search(const CommunicationProblem &problem, double boundNs) {
+  std::string search(const CommunicationProblem &problem, Wire sent,
+                     double boundNs) {
     PlanSearchOptions options;
     options.evaluations = evaluations;
-    // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
-    options.narrowing = wire == "none" ? 1 : 2;
+    options.wire = sent;
     options.memoryBytes = memory;
-    options.boundNs = wire == "none" ? boundNs : 0;
+    // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
+    options.boundNs = sent.type == WireType::AsIs ? boundNs : 0;
     options.progress = makeProgress(evaluations);
     PlanSearchResult found = searchPlan(problem, options);
     const PlanSearchResult::Rated &best =
@@ -132,9 +106,9 @@ private:
         });
     // A preset is known by its name. What the passes make of the plan is what
     // counts in the end.
-    std::string chosen = textOf(best, wire, memory);
+    std::string chosen = textOf(*findStrategy(best.name), sent, memory);
     if (found.stepNs < best.stepNs) {
-      std::string text = textOf(found.plan, wire, memory);
+      std::string text = textOf(found.plan, memory);
       if (predict(getOperation(), text).stepNs <=
           predict(getOperation(), chosen).stepNs)
         chosen = text;

@@ -11,9 +11,10 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/Forms.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -27,20 +28,16 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// Parts of at most `partitionBytes` and equal but for one element; 1 for no
-/// limit.
-static int64_t partCountOf(RankedTensorType type, int64_t partitionBytes) {
-  int64_t bytes =
-      getElementCount(type) * getElementBytes(type.getElementType());
-  if (partitionBytes == 0 || bytes <= partitionBytes)
-    return 1;
-  return std::min((bytes + partitionBytes - 1) / partitionBytes,
-                  getElementCount(type));
-}
+/// What becomes of a bucket: its parts, and what later passes obey.
+struct BucketForm {
+  int64_t parts = 1;
+  /// Null: those passes' own choice.
+  StringAttr form, wire;
+};
 
-/// An all_reduce of a value, in parts, each of the form given.
+/// An all_reduce of a value, in parts.
 static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
-                           int64_t parts, StringAttr form) {
+                           const BucketForm &form) {
   Location location = like.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   auto reduce = [&](Value part) -> Value {
@@ -48,18 +45,19 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
         location, part.getType(), like.getKindAttr(), part,
         CodecAttrInterface(), UnitAttr(), like.getOverAttr(), ArrayAttr(),
         StringAttr(), ArrayAttr());
-    if (form)
-      op->setAttr(kFormAttr, form);
+    if (form.form)
+      op->setAttr(kFormAttr, form.form);
+    if (form.wire)
+      op->setAttr(kWireAttr, form.wire);
     return op.getOutput();
   };
-  if (parts == 1)
+  if (form.parts == 1)
     return reduce(value);
   int64_t count = getElementCount(type);
   SmallVector<Type> types;
-  for (int64_t part = 0; part < parts; ++part)
+  for (int64_t part = 0; part < form.parts; ++part)
     types.push_back(RankedTensorType::get(
-        {count * (part + 1) / parts - count * part / parts},
-        type.getElementType()));
+        {countOfPart(count, form.parts, part)}, type.getElementType()));
   auto split = builder.create<SplitOp>(location, types, value, LayoutAttr(),
                                        StringAttr(), ArrayAttr());
   SmallVector<Value> reduced;
@@ -71,19 +69,15 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
       .getOutput();
 }
 
-/// `parts` says how many a bucket of some type is cut into.
 static void writeBucket(ArrayRef<GradientReduce> candidates,
-                        const Bucket &bucket,
-                        function_ref<int64_t(RankedTensorType)> partsOf,
-                        StringAttr form) {
+                        const Bucket &bucket, const BucketForm &form) {
   AllReduceOp last = candidates[bucket.back()].op;
   if (bucket.size() == 1) {
-    int64_t parts = partsOf(cast<RankedTensorType>(last.getInput().getType()));
-    if (parts == 1 && !form)
+    if (form.parts == 1 && !form.form && !form.wire)
       return;
     OpBuilder builder(last);
     last.getOutput().replaceAllUsesWith(
-        reduceInParts(builder, last, last.getInput(), parts, form));
+        reduceInParts(builder, last, last.getInput(), form));
     last.erase();
     return;
   }
@@ -103,8 +97,7 @@ static void writeBucket(ArrayRef<GradientReduce> candidates,
       {count}, cast<RankedTensorType>(types.front()).getElementType());
   auto concat = builder.create<ConcatOp>(
       location, bucketType, inputs, LayoutAttr(), StringAttr(), ArrayAttr());
-  Value reduced = reduceInParts(builder, last, concat.getOutput(),
-                                partsOf(bucketType), form);
+  Value reduced = reduceInParts(builder, last, concat.getOutput(), form);
   auto split = builder.create<SplitOp>(location, types, reduced, LayoutAttr(),
                                        StringAttr(), ArrayAttr());
   for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
@@ -126,57 +119,92 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
           "least 0 and cycle-ns of at least 1");
       return signalPassFailure();
     }
+    std::optional<BucketPolicy> chosen = parseBucketPolicy(policy.getValue());
+    if (!chosen) {
+      step.emitError() << "expected policy " << std::string(bucketPolicyNames())
+                       << ", found '" << policy << "'";
+      return signalPassFailure();
+    }
     FactAnalysis analysis(step);
     if (failed(analysis.run()))
       return signalPassFailure();
     SmallVector<GradientReduce> candidates = collectGradientReduces(step);
     BucketingProblem problem = readBucketing(candidates, analysis);
-    assert(!problem.check());
-    std::optional<FormSet> forms = parseForms(form.getValue());
-    if (!forms) {
-      step.emitError() << "expected form " << std::string(formNames())
-                       << ", found '" << form << "'";
+    if (failed(expectSound(step, problem.check())))
       return signalPassFailure();
-    }
-    FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
-    if (failed(cluster))
+    if (failed(*chosen == BucketPolicy::List
+                   ? writeList(candidates, problem)
+                   : writeByRule(candidates, problem, *chosen)))
       return signalPassFailure();
-    std::map<int32_t, AxisSet> axes;
-    for (auto [candidate, tensor] :
-         llvm::zip_equal(candidates, problem.tensors))
-      axes[tensor.shareClass] =
-          readAxes(step.lookupCluster(), candidate.op.getOver());
-    int64_t narrowing = wire == "f16" || wire == "bf16" ? 2 : 1;
-    MessageCost cost = [&](int64_t bytes, int32_t shareClass) {
-      bytes = (bytes + narrowing - 1) / narrowing;
-      return static_cast<double>(cluster->launchNs) +
-             cheapestForm(*cluster, bytes, axes[shareClass], *forms).ns;
-    };
-    if (policy == "list") {
-      if (failed(writeList(candidates, problem)))
-        return signalPassFailure();
-      return sortTopologically(step);
-    }
-    std::optional<std::vector<Bucket>> buckets = decide(problem, cost);
-    if (!buckets) {
-      step.emitError() << "expected policy none, size, ddp, cycle, mg-wfbp, "
-                          "optimal or list, found '"
-                       << policy << "'";
-      return signalPassFailure();
-    }
-    assert(!problem.verify(*buckets));
-    if (Report *report = getReport(&getContext()))
-      report->add(step, getArgument(), describe(candidates, problem, *buckets));
-    auto partsOf = [&](RankedTensorType type) {
-      return partCountOf(type, partitionBytes);
-    };
-    for (const Bucket &bucket : *buckets)
-      writeBucket(candidates, bucket, partsOf, nullptr);
     sortTopologically(step);
   }
 
 private:
-  /// Buckets, parts and forms as the option says, one by one.
+  /// The price of a message; nothing, with an error, for wrong words.
+  std::optional<MessageCost> readCost(ArrayRef<GradientReduce> candidates,
+                                      const BucketingProblem &problem,
+                                      const ClusterModel &cluster) {
+    StepOp step = getOperation();
+    std::optional<FormSet> forms = parseForms(form.getValue());
+    std::optional<WireType> type = parseWireType(wire.getValue());
+    if (!forms)
+      step.emitError() << "expected form " << std::string(formNames())
+                       << ", found '" << form << "'";
+    else if (!type)
+      step.emitError() << "expected wire " << std::string(wireTypeNames())
+                       << ", found '" << wire << "'";
+    if (!forms || !type)
+      return std::nullopt;
+    std::map<int32_t, AxisSet> axes;
+    for (auto [candidate, tensor] :
+         llvm::zip_equal(candidates, problem.tensors)) {
+      AllReduceOp reduce = candidate.op;
+      axes[tensor.shareClass] =
+          readAxes(step.lookupCluster(), reduce.getOver());
+    }
+    return messageCost(cluster, axes, {*type}, *forms);
+  }
+
+  /// Elements of a bucket.
+  static int64_t countOf(ArrayRef<GradientReduce> candidates,
+                         const Bucket &bucket) {
+    int64_t count = 0;
+    for (int32_t index : bucket) {
+      AllReduceOp reduce = candidates[index].op;
+      count +=
+          getElementCount(cast<RankedTensorType>(reduce.getInput().getType()));
+    }
+    return count;
+  }
+
+  LogicalResult writeByRule(ArrayRef<GradientReduce> candidates,
+                            const BucketingProblem &problem,
+                            BucketPolicy chosen) {
+    StepOp step = getOperation();
+    FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
+    if (failed(cluster))
+      return failure();
+    auto cost = readCost(candidates, problem, *cluster);
+    if (!cost)
+      return failure();
+    BucketRule rule{chosen, firstBytes, capBytes, cycleNs, partitionBytes};
+    std::vector<Bucket> buckets = bucketize(problem, rule, *cost);
+    if (failed(expectSound(step, problem.verify(buckets))))
+      return failure();
+    if (Report *report = getReport(&getContext()))
+      report->add(step, getArgument(), describe(candidates, problem, buckets));
+    for (const Bucket &bucket : buckets) {
+      int64_t bytes = 0;
+      for (int32_t index : bucket)
+        bytes += problem.tensors[index].bytes;
+      BucketForm form;
+      form.parts = partsOf(rule, bytes, countOf(candidates, bucket));
+      writeBucket(candidates, bucket, form);
+    }
+    return success();
+  }
+
+  /// Buckets, parts, forms and wires as the option says, one by one.
   LogicalResult writeList(ArrayRef<GradientReduce> candidates,
                           const BucketingProblem &problem) {
     StepOp step = getOperation();
@@ -186,20 +214,26 @@ private:
                                  "found '"
                               << bucketList << "'";
     std::vector<int64_t> counts;
-    for (GradientReduce candidate : candidates)
-      counts.push_back(getElementCount(
-          cast<RankedTensorType>(candidate.op.getInput().getType())));
+    for (int32_t index = 0; index < static_cast<int32_t>(candidates.size());
+         ++index)
+      counts.push_back(countOf(candidates, {index}));
     ResolvedBuckets resolved = resolveBuckets(*planned, problem, counts);
     if (!resolved.error.empty())
       return step.emitError() << resolved.error;
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   describe(candidates, problem, resolved.members));
-    for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members))
-      writeBucket(
-          candidates, members,
-          [&, parts = bucket.parts](RankedTensorType) { return parts; },
-          StringAttr::get(&getContext(), std::string(formName(bucket.form))));
+    auto attributeOf = [&](std::string_view name) {
+      return StringAttr::get(&getContext(), std::string(name));
+    };
+    for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members)) {
+      BucketForm form;
+      form.parts = bucket.parts;
+      form.form = attributeOf(formName(bucket.form));
+      if (bucket.wire.type != WireType::AsIs)
+        form.wire = attributeOf(wireTypeName(bucket.wire.type));
+      writeBucket(candidates, members, form);
+    }
     return success();
   }
 
@@ -222,26 +256,6 @@ private:
     }
     return llvm::json::Object{{"policy", policy.getValue()},
                               {"buckets", std::move(list)}};
-  }
-
-  std::optional<std::vector<Bucket>> decide(const BucketingProblem &problem,
-                                            const MessageCost &cost) {
-    if (policy == "none")
-      return bucketizeAlone(problem);
-    if (policy == "size")
-      return bucketizeBySize(problem, capBytes, capBytes);
-    if (policy == "ddp")
-      return bucketizeBySize(problem, firstBytes, capBytes);
-    if (policy == "cycle")
-      return bucketizeByCycle(problem, capBytes, cycleNs);
-    if (policy == "mg-wfbp")
-      return problem.tensors.empty()
-                 ? std::vector<Bucket>()
-                 : mergeGreedily(problem, cost,
-                                 cost(0, problem.tensors[0].shareClass));
-    if (policy == "optimal")
-      return mergeOptimally(problem, cost);
-    return std::nullopt;
   }
 };
 } // namespace

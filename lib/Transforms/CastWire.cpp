@@ -5,11 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/Forms.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
-
-#include "llvm/ADT/StringSwitch.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_CASTWIREPASS
@@ -19,21 +18,36 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-static void castAround(AllReduceOp reduce, Type wire) {
+/// What a pass before this one has chosen for the all_reduce, else `wire`.
+static FailureOr<Wire> wireOf(AllReduceOp reduce, Wire wire) {
+  auto chosen = reduce->getAttrOfType<StringAttr>(kWireAttr);
+  if (!chosen)
+    return wire;
+  if (std::optional<WireType> parsed = parseWireType(chosen.getValue()))
+    return Wire{*parsed};
+  return reduce.emitOpError() << "expected a wire in '" << kWireAttr
+                              << "', found '" << chosen.getValue() << "'";
+}
+
+/// Gradients of float32 that nobody but the runtime sees on their way.
+static bool canNarrow(AllReduceOp reduce) {
+  auto tensor = dyn_cast<RankedTensorType>(reduce.getInput().getType());
+  return tensor && tensor.getElementType().isF32() && !reduce.getCodecAttr() &&
+         !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
+}
+
+static void castAround(AllReduceOp reduce, const ClusterModel &cluster,
+                       Wire wire) {
   OpBuilder builder(reduce);
-  Location location = reduce.getLoc();
-  auto type = cast<RankedTensorType>(reduce.getInput().getType());
-  auto narrow = RankedTensorType::get(type.getShape(), wire);
-  auto sent = builder.create<CastOp>(location, narrow, reduce.getInput(),
-                                     StringAttr(), ArrayAttr());
-  auto reduced = builder.create<AllReduceOp>(
-      location, narrow, reduce.getKindAttr(), sent, CodecAttrInterface(),
-      UnitAttr(), reduce.getOverAttr(), ArrayAttr(), StringAttr(), ArrayAttr());
+  Message message = messageOf(reduce);
+  message.wire = wire;
+  Value result =
+      writeMessage(builder, reduce,
+                   expandMessage(cluster, message, {FormKind::Flat, 0}), wire);
   if (Attribute form = reduce->getAttr(kFormAttr))
-    reduced->setAttr(kFormAttr, form);
-  auto back = builder.create<CastOp>(location, type, reduced.getOutput(),
-                                     StringAttr(), ArrayAttr());
-  reduce.getOutput().replaceAllUsesWith(back.getOutput());
+    result.getDefiningOp()->getOperand(0).getDefiningOp()->setAttr(kFormAttr,
+                                                                   form);
+  reduce.getOutput().replaceAllUsesWith(result);
   reduce.erase();
 }
 
@@ -43,24 +57,25 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    Type wire = llvm::StringSwitch<Type>(type.getValue())
-                    .Case("f16", Float16Type::get(&getContext()))
-                    .Case("bf16", BFloat16Type::get(&getContext()))
-                    .Default(nullptr);
-    if (!wire && type != "none") {
-      step.emitError() << "expected type none, f16 or bf16, found '" << type
-                       << "'";
+    std::optional<WireType> common = parseWireType(type.getValue());
+    if (!common) {
+      step.emitError() << "expected type " << std::string(wireTypeNames())
+                       << ", found '" << type << "'";
       return signalPassFailure();
     }
+    FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
+    if (failed(cluster))
+      return signalPassFailure();
     int64_t casts = 0;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
-      auto tensor = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-      if (!wire || !tensor || !tensor.getElementType().isF32() ||
-          reduce.getCodecAttr() || reduce.getNamesAttr() ||
-          !isOfGradients(reduce.getInput()))
+      FailureOr<Wire> wire = wireOf(reduce, {*common});
+      if (failed(wire))
+        return signalPassFailure();
+      reduce->removeAttr(kWireAttr);
+      if (wire->type == WireType::AsIs || !canNarrow(reduce))
         continue;
-      castAround(reduce, wire);
+      castAround(reduce, *cluster, *wire);
       ++casts;
     }
     // What the step computes has changed on purpose.

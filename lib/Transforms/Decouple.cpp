@@ -7,8 +7,8 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/Forms.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {
@@ -55,7 +55,7 @@ public:
   int64_t halved = 0, sharded = 0;
 
 private:
-  std::vector<CollectiveCall> callsOf(AllReduceOp reduce);
+  std::vector<MessageStep> stepsOf(AllReduceOp reduce);
   Phases phasesOf(AllReduceOp reduce);
   LayoutAttr layoutOf(ArrayRef<AxesAttr> phases);
   Value scatter(OpBuilder &builder, AllReduceOp like, Value value,
@@ -80,19 +80,20 @@ private:
 };
 } // namespace
 
-std::vector<CollectiveCall> Decoupler::callsOf(AllReduceOp reduce) {
-  CollectiveCall whole = callOf(reduce);
-  AllReduceForm form = cheapestForm(model, whole.bytes, whole.over, forms).form;
+std::vector<MessageStep> Decoupler::stepsOf(AllReduceOp reduce) {
+  Message message = messageOf(reduce);
+  AllReduceForm form =
+      cheapestForm(model, message.bytes(), message.over, forms).form;
   if (form.kind == FormKind::Flat) // of one axis there is no hierarchy
     form.kind = FormKind::Halves;
-  return expandForm(model, form, whole.over, whole.bytes);
+  return expandMessage(model, message, form);
 }
 
 Phases Decoupler::phasesOf(AllReduceOp reduce) {
   Phases phases;
-  for (const CollectiveCall &call : callsOf(reduce))
-    if (call.collective == Collective::ReduceScatter)
-      phases.push_back(writeAxes(cluster, call.over));
+  for (const MessageStep &step : stepsOf(reduce))
+    if (step.call.collective == Collective::ReduceScatter)
+      phases.push_back(writeAxes(cluster, step.call.over));
   return phases;
 }
 
@@ -126,7 +127,7 @@ Value Decoupler::gather(OpBuilder &builder, Location location, Value value,
 void Decoupler::halve(AllReduceOp reduce) {
   OpBuilder builder(reduce);
   reduce.getOutput().replaceAllUsesWith(
-      writeForm(builder, reduce, callsOf(reduce)));
+      writeMessage(builder, reduce, stepsOf(reduce)));
   reduce.erase();
   ++halved;
 }

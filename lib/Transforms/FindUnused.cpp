@@ -7,6 +7,7 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
@@ -227,7 +228,7 @@ struct FindUnusedPass : public bagua::impl::FindUnusedPassBase<FindUnusedPass> {
                        << params.getValue() << "': " << why;
       return signalPassFailure();
     }
-    if (step->hasAttr("bagua.contract")) {
+    if (step->hasAttr(kContractAttr)) {
       step.emitError("expected a step before bagua-relax, found one with a "
                      "contract");
       return signalPassFailure();

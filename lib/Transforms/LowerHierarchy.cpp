@@ -6,7 +6,7 @@
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/Forms.h"
+#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {
@@ -65,18 +65,18 @@ struct LowerHierarchyPass
         return signalPassFailure();
       }
       reduce->removeAttr(kFormAttr);
-      CollectiveCall whole = callOf(reduce);
-      PricedForm best = cheapestForm(*model, whole.bytes, whole.over, *allowed);
+      Message message = messageOf(reduce);
+      PricedForm best =
+          cheapestForm(*model, message.bytes(), message.over, *allowed);
       decided.push_back(
-          llvm::json::Object{{"bytes", whole.bytes},
+          llvm::json::Object{{"bytes", message.bytes()},
                              {"form", std::string(formName(best.form.kind))},
                              {"ns", best.ns}});
       if (best.form.kind == FormKind::Flat)
         continue;
       OpBuilder builder(reduce);
-      Value result =
-          writeForm(builder, reduce,
-                    expandForm(*model, best.form, whole.over, whole.bytes));
+      Value result = writeMessage(builder, reduce,
+                                  expandMessage(*model, message, best.form));
       reduce.getOutput().replaceAllUsesWith(result);
       reduce.erase();
     }

@@ -11,6 +11,7 @@
 #include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -111,8 +112,11 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     if (failed(graph))
       return signalPassFailure();
     CollectivePrices prices(*cluster);
-    applySchedule(step, *graph,
-                  scheduleStep(*graph, {*chosen, creditBytes}, prices));
+    LaunchSchedule schedule =
+        scheduleStep(*graph, {*chosen, creditBytes}, prices);
+    if (failed(expectSound(step, schedule.verify(*graph))))
+      return signalPassFailure();
+    applySchedule(step, *graph, schedule);
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"policy", policy.getValue()},

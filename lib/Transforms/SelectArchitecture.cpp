@@ -8,6 +8,7 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
@@ -43,17 +44,14 @@ static SmallVector<AllReduceOp> collectReduces(StepOp step) {
   return reduces;
 }
 
-static void pushAndPull(AllReduceOp reduce, int64_t server) {
+static void pushAndPull(AllReduceOp reduce, const ClusterModel &cluster,
+                        int64_t server) {
   OpBuilder builder(reduce);
-  auto type = cast<RankedTensorType>(reduce.getInput().getType());
-  auto push = builder.create<PushOp>(
-      reduce.getLoc(), pushEntry(type, LayoutEntry::onServer(server)),
-      reduce.getKindAttr(), reduce.getInput(), reduce.getOverAttr(),
-      ArrayAttr(), StringAttr(), ArrayAttr());
-  auto pull = builder.create<PullOp>(
-      reduce.getLoc(), type, push.getOutput(), reduce.getOverAttr(),
-      reduce.getNamesAttr(), StringAttr(), ArrayAttr());
-  reduce.getOutput().replaceAllUsesWith(pull.getOutput());
+  std::vector<MessageStep> steps =
+      expandMessage(cluster, messageOf(reduce), {FormKind::Servers, 0});
+  for (MessageStep &step : steps)
+    step.call.server = server;
+  reduce.getOutput().replaceAllUsesWith(writeMessage(builder, reduce, steps));
   reduce.erase();
 }
 
@@ -83,16 +81,15 @@ struct SelectArchitecturePass
       bytes.push_back(maxLocalBytes(
           cast<RankedTensorType>(reduce.getInput().getType()), cluster));
     std::vector<int64_t> assigned(reduces.size(), LayoutEntry::kAllServers);
-    if (servers == "balanced") {
-      FailureOr<ClusterModel> model = readClusterModel(cluster);
-      if (failed(model))
-        return signalPassFailure();
+    FailureOr<ClusterModel> model = readClusterModel(cluster);
+    if (failed(model))
+      return signalPassFailure();
+    if (servers == "balanced")
       assigned = balanceServers(bytes, serverCapacities(*model));
-    }
     llvm::json::Array decided;
     for (auto [reduce, server, size] :
          llvm::zip_equal(reduces, assigned, bytes)) {
-      pushAndPull(reduce, server);
+      pushAndPull(reduce, *model, server);
       decided.push_back(
           llvm::json::Object{{"bytes", size}, {"server", server}});
     }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"

@@ -11,7 +11,7 @@
 #include "bagua/Target/Clusters.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Retarget.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -44,6 +44,11 @@ llvm::cl::opt<std::string>
                   llvm::cl::value_desc("a,b,..."),
                   llvm::cl::desc("a table over strategies (default: all)"),
                   llvm::cl::cat(category));
+llvm::cl::list<std::string> allowOption(
+    "allow", llvm::cl::CommaSeparated, llvm::cl::value_desc("class,..."),
+    llvm::cl::desc("with --compare: classes of strategies, lossless, lossy, "
+                   "relaxed (default: lossless)"),
+    llvm::cl::cat(category));
 llvm::cl::opt<std::string> clusterOption(
     "cluster", llvm::cl::value_desc("name"),
     llvm::cl::desc("preset, file with a bagua.cluster, or sizes such as "
@@ -129,13 +134,24 @@ static LogicalResult runOne(ModuleOp module, const BoundReport &bounded) {
 
 /// Those of --compare; they exist.
 static FailureOr<SmallVector<std::string>> comparedStrategies() {
+  SmallVector<StrategyClass> allowed;
+  for (const std::string &word : allowOption) {
+    std::optional<StrategyClass> parsed = parseStrategyClass(word);
+    if (!parsed)
+      return fail("expected --allow of lossless, lossy and relaxed, found '" +
+                  word + "'");
+    allowed.push_back(*parsed);
+  }
+  if (allowed.empty())
+    allowed.push_back(StrategyClass::Lossless);
   SmallVector<std::string> names;
   if (!compareOption.empty())
     names = splitStrategies(compareOption);
   else
     for (const Strategy &strategy : getStrategies())
-      if (strategy.isPreset)
-        names.push_back(strategy.name.str());
+      if (strategy.use != Strategy::Use::Explicit &&
+          llvm::is_contained(allowed, strategy.strategyClass))
+        names.push_back(std::string(strategy.name));
   for (const std::string &name : names)
     if (auto pipeline = expandStrategy(name); !pipeline)
       return fail(llvm::toString(pipeline.takeError()));
@@ -192,6 +208,8 @@ static LogicalResult run() {
     return fail("expected --strategy=NAME or --compare");
   if (compares && !(traceOption.empty() && timelineOption.empty()))
     return fail("expected --trace and --timeline with --strategy only");
+  if (!compares && !allowOption.empty())
+    return fail("expected --allow with --compare only");
   bool sweeps = sweepOption.getNumOccurrences() > 0;
   if (sweeps && !compares)
     return fail("expected --sweep with --compare only");

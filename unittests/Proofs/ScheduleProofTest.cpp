@@ -13,7 +13,7 @@
 #include "ScheduleOracle.h"
 
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -49,7 +49,7 @@ protected:
   void addCompiled(StringRef text, StringRef strategy);
   void addCompiledByAll(StringRef text) {
     for (const Strategy &strategy : getStrategies())
-      if (strategy.isPreset)
+      if (strategy.use != Strategy::Use::Explicit)
         addCompiled(text, strategy.name);
   }
   void addByHand(size_t count);

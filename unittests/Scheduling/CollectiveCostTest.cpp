@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/Message.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -120,9 +121,9 @@ TEST(CollectiveCostTest, MultilevelIsBlueConnects) {
     rest /= p;
   }
   double ns = 0;
-  for (const CollectiveCall &call : expandForm(
-           cluster, {FormKind::Multilevel, 0}, 7, static_cast<int64_t>(kS)))
-    ns += costBy(cluster, call, Algorithm::Ring)->ns();
+  for (const MessageStep &step : expandMessage(
+           cluster, {7, static_cast<int64_t>(kS)}, {FormKind::Multilevel, 0}))
+    ns += costBy(cluster, step.call, Algorithm::Ring)->ns();
   EXPECT_DOUBLE_EQ(ns, sum);
 }
 
@@ -133,9 +134,9 @@ TEST(CollectiveCostTest, RailUsesAllCards) {
   cluster.axes[0].sharers = 1;
   cluster.axes[0].latencyNs = cluster.axes[1].latencyNs = 0;
   double ns = 0;
-  for (const CollectiveCall &call :
-       expandForm(cluster, {FormKind::Rail, 2}, 3, static_cast<int64_t>(kS)))
-    ns += cheapestCost(cluster, call).ns();
+  for (const MessageStep &step : expandMessage(
+           cluster, {3, static_cast<int64_t>(kS)}, {FormKind::Rail, 2}))
+    ns += cheapestCost(cluster, step.call).ns();
   EXPECT_DOUBLE_EQ(ns, 2 * 7.0 / 8 * kS / 10 + 2 * 3.0 / 4 * kS / 8);
 }
 

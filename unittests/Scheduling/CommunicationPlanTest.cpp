@@ -31,7 +31,8 @@ TEST(CommunicationPlanTest, Text) {
   EXPECT_EQ(parseBuckets(""), std::vector<PlannedBucket>());
   for (const char *wrong :
        {"x", "1,", ",1", "0", "-1", "1/0", "1/", "2*", "*2", "1:", "1:round",
-        "1 ,2", "1:flat:rail", "99999999999999999999", "99999999"})
+        "1 ,2", "1:flat:rail", "1:f16:rail", "1:rail:", "99999999999999999999",
+        "99999999"})
     EXPECT_EQ(parseBuckets(wrong), std::nullopt) << wrong;
 }
 
@@ -40,9 +41,13 @@ TEST(CommunicationPlanTest, TextThereAndBack) {
   for (int trial = 0; trial < 10000; ++trial) {
     std::vector<PlannedBucket> buckets(random.below(8));
     for (PlannedBucket &bucket : buckets)
-      bucket = {static_cast<int32_t>(1 + random.below(3)), 1 + random.below(3),
-                static_cast<FormKind>(random.below(kFormKindCount))};
+      bucket = {static_cast<int32_t>(1 + random.below(3)),
+                1 + random.below(3),
+                static_cast<FormKind>(random.below(kFormKindCount)),
+                {static_cast<WireType>(random.below(kWireTypeCount))}};
     ASSERT_EQ(parseBuckets(printBuckets(buckets)), buckets);
+    Wire common{static_cast<WireType>(random.below(kWireTypeCount))};
+    ASSERT_EQ(parseBuckets(printBuckets(buckets, common), common), buckets);
   }
 }
 
@@ -86,7 +91,8 @@ CommunicationPlan randomPlan(RandomPlanning &random,
   plan.scheduling = {static_cast<SchedulePolicy>(random.below(4)),
                      random.below(3) * 1000000};
   plan.isUpdatedByRuntime = random.below(2);
-  plan.narrowing = 1 + random.below(2);
+  for (PlannedBucket &bucket : plan.buckets)
+    bucket.wire = {random.below(2) ? WireType::Float16 : WireType::AsIs};
   return plan;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/LowerBound.h"
 #include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/Message.h"
 #include "bagua/Scheduling/Simulator.h"
 
 #include "gmock/gmock.h"
@@ -201,7 +202,11 @@ private:
     auto kind = static_cast<FormKind>(below(kFormKindCount));
     PricedForm form =
         cheapestForm(cluster, bytes, cluster.allAxes(), formBit(kind));
-    return expandForm(cluster, form.form, cluster.allAxes(), bytes);
+    std::vector<CollectiveCall> calls;
+    for (const MessageStep &step :
+         expandMessage(cluster, {cluster.allAxes(), bytes}, form.form))
+      calls.push_back(step.call);
+    return calls;
   }
 
   std::mt19937 random;

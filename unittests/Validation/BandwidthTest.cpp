@@ -61,16 +61,17 @@ TEST(BandwidthTest, LosslessSystemsAsPublished) {
     problem.cluster.axes[0].bytesPerS =
         static_cast<int64_t>(line.gbps * 1e9 / 8);
     CollectivePrices prices(problem.cluster);
-    for (const NamedPlan &preset : presetPlans(problem, /*narrowing=*/1)) {
-      bool isDdp = preset.name == "ddp";
-      if (!isDdp && preset.name != "byteps")
+    for (const StartingPlan &preset : startingPlans(problem, Wire())) {
+      std::string name(preset.strategy->name);
+      bool isDdp = name == "ddp";
+      if (!isDdp && name != "byteps")
         continue;
       double seconds = simulatePlan(problem, preset.plan, prices).stepNs *
                        1e-9 * kStepsOfEpoch;
       double published = isDdp ? line.ddp : line.byteps;
       std::printf("%-7s %3.0f Gbit/s: %6.0f s an epoch, published %6.0f s, "
                   "%+.0f %%\n",
-                  preset.name.c_str(), line.gbps, seconds, published,
+                  name.c_str(), line.gbps, seconds, published,
                   100 * (seconds / published - 1));
       // At 100 Gbit/s no network rate explains the published times.
       if (line.gbps <= 8) {

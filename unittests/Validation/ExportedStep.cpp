@@ -10,7 +10,7 @@
 #include "bagua/Transforms/Utils/CommunicationReader.h"
 #include "bagua/Transforms/Utils/Retarget.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

@@ -105,10 +105,7 @@ static CommunicationPlan planAlone(const CommunicationProblem &problem,
 }
 
 static CommunicationPlan planMerged(const CommunicationProblem &problem) {
-  for (NamedPlan &preset : presetPlans(problem, /*narrowing=*/1))
-    if (preset.name == "mg-wfbp")
-      return std::move(preset.plan);
-  llvm_unreachable("a published strategy");
+  return *planOf(*findStrategy("mg-wfbp"), problem, Wire());
 }
 
 static void adapt(ClusterModel &cluster, const Constants &constants, bool isTcp,

@@ -1,8 +1,8 @@
 //===- CollectiveCost.h - What a collective costs -------------------------===//
 //
-// Published algorithms' closed forms on a cluster's links, the choice among
-// them, and the forms that an all_reduce over several axes may take. This is
-// the only place that prices communication; passes and the simulator ask it.
+// Published algorithms' closed forms on a cluster's links, and the choice among
+// them. This is the only place that prices a collective; what an all_reduce is
+// made of is in Message.h.
 //
 // S bytes, n ranks, a ns a message, B bytes/s a link. On one axis:
 //
@@ -27,7 +27,9 @@
 #include "bagua/Scheduling/TaskGraph.h"
 #include "bagua/Support/Collective.h"
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace bagua {
 
@@ -70,82 +72,6 @@ std::optional<CollectiveCost> costBy(const ClusterModel &cluster,
 /// one rank costs nothing.
 CollectiveCost cheapestCost(const ClusterModel &cluster,
                             const CollectiveCall &call);
-
-//===----------------------------------------------------------------------===//
-// Forms of an all_reduce
-//===----------------------------------------------------------------------===//
-
-/// How an all_reduce is made of collectives (docs/Semantics.md, "Hierarchical
-/// forms").
-enum class FormKind {
-  /// One collective over all axes.
-  Flat,
-  /// reduce over the inner axes, all_reduce of the roots over the outer ones,
-  /// broadcast (BAGUA).
-  Leader,
-  /// reduce_scatter over the inner axes, all_reduce of the parts over the outer
-  /// ones, all_gather (Horovod's hierarchical all_reduce).
-  Rail,
-  /// reduce_scatter axis by axis from the innermost, all_gather back
-  /// (BlueConnect, Cho et al., MLSys 2019).
-  Multilevel,
-  /// reduce_scatter and all_gather over all axes (DeAR, Zhang et al., ICDCS
-  /// 2023).
-  Halves,
-  /// push to all servers and pull (Li et al., Parameter Server, OSDI 2014).
-  Servers,
-  /// reduce_scatter over the inner axes, push and pull of the parts, all_gather
-  /// (BytePS, Jiang et al., OSDI 2020).
-  RailServers,
-};
-
-inline constexpr int kFormKindCount = 7;
-
-std::string_view formName(FormKind form);
-std::optional<FormKind> parseForm(std::string_view name);
-
-/// A set of forms, bit by bit.
-using FormSet = uint32_t;
-constexpr FormSet formBit(FormKind form) {
-  return FormSet(1) << static_cast<int>(form);
-}
-/// One collective or a hierarchy of them, among the ranks.
-inline constexpr FormSet kHierarchyForms =
-    formBit(FormKind::Flat) | formBit(FormKind::Leader) |
-    formBit(FormKind::Rail) | formBit(FormKind::Multilevel);
-inline constexpr FormSet kServerForms =
-    formBit(FormKind::Servers) | formBit(FormKind::RailServers);
-
-/// `cheapest` is the hierarchies; else one by its name. Nothing for other
-/// words.
-std::optional<FormSet> parseForms(std::string_view word);
-/// `flat, leader, ... or cheapest`: for messages.
-std::string_view formNames();
-
-struct AllReduceForm {
-  FormKind kind = FormKind::Flat;
-  /// For leader and rails: the inner axes.
-  AxisSet inner = 0;
-};
-
-/// The collectives that a form is made of, in order. Parts are of whole
-/// elements.
-std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
-                                       const AllReduceForm &form, AxisSet over,
-                                       int64_t bytes, int64_t elementBytes = 1);
-
-struct PricedForm {
-  AllReduceForm form;
-  /// One phase after the other, nothing else being on the links.
-  double ns = 0;
-};
-
-/// The form among those allowed that takes least time for `bytes`; ties go to
-/// the simpler one. What no form applies to (a single axis, no servers) is
-/// flat. Every pass that prices a bucket prices this, so all of them mean the
-/// same future. `allowed` must not be empty.
-PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
-                        AxisSet over, FormSet allowed);
 
 } // namespace bagua
 

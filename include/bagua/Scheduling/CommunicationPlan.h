@@ -9,8 +9,9 @@
 #ifndef BAGUA_SCHEDULING_COMMUNICATIONPLAN_H
 #define BAGUA_SCHEDULING_COMMUNICATIONPLAN_H
 
-#include "bagua/Scheduling/Bucketing.h"
+#include "bagua/Scheduling/BucketRules.h"
 #include "bagua/Scheduling/LaunchScheduling.h"
+#include "bagua/Scheduling/Message.h"
 #include "bagua/Scheduling/Simulator.h"
 
 namespace bagua {
@@ -45,10 +46,12 @@ struct PlannedBucket {
   /// As many messages, equal but for one element.
   int64_t parts = 1;
   FormKind form = FormKind::Flat;
+  /// Of float32 gradients; others travel as they are.
+  Wire wire = {};
 
   bool operator==(const PlannedBucket &other) const {
     return gradients == other.gradients && parts == other.parts &&
-           form == other.form;
+           form == other.form && wire == other.wire;
   }
 };
 
@@ -58,20 +61,32 @@ struct CommunicationPlan {
   SchedulingOptions scheduling;
   /// Who runs the updates.
   bool isUpdatedByRuntime = false;
-  /// Float32 gradients take so many times fewer bytes on the wire: 1 or 2.
-  int64_t narrowing = 1;
 };
 
 /// Gradients in the order in which a plan names them: by class, then by
 /// readiness.
 std::vector<int32_t> planOrder(const BucketingProblem &problem);
 
-/// `3*1,12:rail,1/8:servers`: three gradients alone, twelve in a bucket on
-/// rails, one in eight parts by way of servers. Repetitions, `/1` and `:flat`
-/// may be left out.
-std::string printBuckets(const std::vector<PlannedBucket> &buckets);
+/// Prices of the messages of each class of gradients, by the axes that they are
+/// reduced over. `cluster` outlives the prices.
+MessageCost messageCost(const ClusterModel &cluster,
+                        std::map<int32_t, AxisSet> axesOfClass, Wire wire,
+                        FormSet forms);
+
+/// Buckets by a rule, all of one form and wire, in the order of a plan: every
+/// rule puts gradients of one class together that follow each other.
+std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
+                                       const BucketRule &rule, FormKind form,
+                                       Wire wire);
+
+/// `3*1,12:rail,1/8:servers:bf16`: three gradients alone, twelve in a bucket on
+/// rails, one in eight parts by way of servers in 16 bits. Repetitions, `/1`,
+/// `:flat` and the wire that is common may be left out.
+std::string printBuckets(const std::vector<PlannedBucket> &buckets,
+                         Wire common = {});
 /// Nothing for another text.
-std::optional<std::vector<PlannedBucket>> parseBuckets(std::string_view text);
+std::optional<std::vector<PlannedBucket>> parseBuckets(std::string_view text,
+                                                       Wire common = {});
 
 /// The buckets' members; or what is wrong with them: other gradients than there
 /// are, a bucket of two classes, more parts than elements.

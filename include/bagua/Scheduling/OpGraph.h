@@ -104,6 +104,10 @@ struct LaunchSchedule {
     std::vector<int32_t> after;
   };
   std::vector<Delay> delays;
+
+  /// What is wrong with it for the graph: an op that is missing or stands
+  /// before what it uses or waits for, or is on a stream of the other side's.
+  std::optional<std::string> verify(const OpGraph &graph) const;
 };
 
 /// What the simulator plays: tasks in launch order, so task `i` is op

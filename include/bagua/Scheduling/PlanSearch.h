@@ -8,33 +8,33 @@
 #ifndef BAGUA_SCHEDULING_PLANSEARCH_H
 #define BAGUA_SCHEDULING_PLANSEARCH_H
 
-#include "bagua/Scheduling/CommunicationPlan.h"
+#include "bagua/Scheduling/Strategy.h"
 
 #include <functional>
 
 namespace bagua {
 
-struct NamedPlan {
-  std::string name;
+struct StartingPlan {
+  const Strategy *strategy;
   CommunicationPlan plan;
 };
 
-/// The published strategies, as far as the cluster has what they need. Their
-/// names are those of the strategies' table, which means the same by them.
-std::vector<NamedPlan> presetPlans(const CommunicationProblem &problem,
-                                   int64_t narrowing);
+/// The published strategies with that wire, as far as the cluster has what they
+/// need.
+std::vector<StartingPlan> startingPlans(const CommunicationProblem &problem,
+                                        Wire wire);
 
 /// Every gradient by itself, as a whole, by one all_reduce: no plan needs less
 /// memory.
-CommunicationPlan leanestPlan(const CommunicationProblem &problem,
-                              int64_t narrowing);
+CommunicationPlan leanestPlan(const CommunicationProblem &problem, Wire wire);
 
 struct PlanSearchOptions {
   /// Simulations at most, and tasks played in them, which is some seconds: the
   /// result doesn't depend on the machine's speed.
-  int64_t evaluations = 500;
+  int64_t evaluations = kDefaultEvaluations;
   int64_t simulatedTasks = 12000000;
-  int64_t narrowing = 1;
+  /// Of all float32 gradients.
+  Wire wire = {};
   /// No plan that needs more of the runtime's arenas; 0: any. Every gradient by
   /// itself, which needs least, must fit.
   int64_t memoryBytes = 0;

@@ -242,13 +242,13 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"none\"", "none, size, ddp, cycle, mg-wfbp, optimal or list">,
-    Option<"firstBytes", "first-bytes", "int64_t", "1048576", "cap of the first bucket (ddp)">,
-    Option<"capBytes", "cap-bytes", "int64_t", "26214400", "cap of a bucket">,
-    Option<"cycleNs", "cycle-ns", "int64_t", "1000000", "time between ticks (cycle)">,
+    Option<"firstBytes", "first-bytes", "int64_t", "::bagua::kDdpFirstBytes", "cap of the first bucket (ddp)">,
+    Option<"capBytes", "cap-bytes", "int64_t", "::bagua::kDdpCapBytes", "cap of a bucket">,
+    Option<"cycleNs", "cycle-ns", "int64_t", "::bagua::kHorovodCycleNs", "time between ticks (cycle)">,
     Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
     Option<"form", "form", "std::string", "\"flat\"", "what prices are of: a form of bagua-lower-hierarchy">,
     Option<"wire", "wire", "std::string", "\"none\"", "what prices are of: none, f16 or bf16, as in bagua-cast-wire">,
-    Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers">,
+    Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers:bf16">,
   ];
 }
 
@@ -528,7 +528,7 @@ def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
     step would without each kind of decision.
   }];
   let options = [
-    Option<"evaluations", "evaluations", "int64_t", "500", "limit of simulations">,
+    Option<"evaluations", "evaluations", "int64_t", "::bagua::kDefaultEvaluations", "limit of simulations">,
     Option<"wire", "wire", "std::string", "\"none\"", "none, f16 or bf16">,
     Option<"memory", "memory", "int64_t", "0",
            "limit of the runtime's memory, in bytes; 0: none">,

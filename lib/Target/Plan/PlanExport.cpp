@@ -10,6 +10,7 @@
 #include "PlanModel.h"
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -134,7 +135,7 @@ PlanWriter::writeUpdate(UpdateAttr update) {
 llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
 PlanWriter::writeContract() {
   std::vector<flatbuffers::Offset<fb::Relation>> relations;
-  auto contract = model.step->getAttrOfType<ArrayAttr>("bagua.contract");
+  auto contract = model.step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
     return model.step.emitError("has no contract: expected a step that "
                                 "bagua-relax has seen");

@@ -8,6 +8,7 @@
 
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include <algorithm>
@@ -119,7 +120,7 @@ bool PlanModel::isExpected(UpdateAttr update) const {
 /// What the contract names must be in the plan even if no instruction touches
 /// it: so a check finds that it was lost.
 void PlanModel::addLostTensors() {
-  auto contract = step->getAttrOfType<ArrayAttr>("bagua.contract");
+  auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
     return;
   llvm::StringSet<> wanted;

@@ -5,104 +5,51 @@
 //===----------------------------------------------------------------------===//
 #include "OpTable.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace bagua::importer;
 
+/// Names with blanks between them.
+constexpr llvm::StringLiteral kElementwise =
+    "abs add and atan2 cbrt ceil clamp compare complex convert cosine "
+    "count_leading_zeros divide exponential exponential_minus_one "
+    "floor imag is_finite log log_plus_one logistic maximum minimum "
+    "multiply negate not or popcnt power real reduce_precision "
+    "remainder round_nearest_afz round_nearest_even rsqrt select "
+    "shift_left shift_right_arithmetic shift_right_logical sign sine "
+    "sqrt subtract tan tanh xor";
+constexpr llvm::StringLiteral kPure =
+    "batch_norm_grad batch_norm_inference batch_norm_training "
+    "bitcast_convert case cholesky concatenate convolution dot "
+    "dot_general dynamic_slice dynamic_update_slice fft gather if map "
+    "pad reduce reduce_window reverse rng_bit_generator scatter "
+    "select_and_scatter slice sort transpose triangular_solve while";
+constexpr llvm::StringLiteral kOpaque =
+    "all_gather collective_broadcast collective_permute cross-replica-sum "
+    "infeed outfeed recv reduce_scatter send";
+
+static llvm::StringMap<OpTraits> makeTable() {
+  llvm::StringMap<OpTraits> map;
+  auto add = [&](OpTraits traits, StringRef names) {
+    for (StringRef name : llvm::split(names, ' '))
+      map[name] = traits;
+  };
+  add({OpKind::Elementwise}, kElementwise);
+  add({OpKind::Reshape, false, true}, "reshape");
+  add({OpKind::Broadcast, false, true}, "broadcast_in_dim broadcast");
+  add({OpKind::Constant, false, true}, "constant iota");
+  add({OpKind::Pure}, kPure);
+  add({OpKind::RankDependent}, "partition_id replica_id rng");
+  add({OpKind::AllReduce}, "all_reduce");
+  add({OpKind::AllToAll}, "all_to_all");
+  add({OpKind::Opaque, true}, kOpaque);
+  return map;
+}
+
 static const llvm::StringMap<OpTraits> &table() {
-  static const llvm::StringMap<OpTraits> entries = [] {
-    llvm::StringMap<OpTraits> map;
-    auto add = [&](OpTraits traits, std::initializer_list<StringRef> names) {
-      for (StringRef name : names)
-        map[name] = traits;
-    };
-    add({OpKind::Elementwise}, {"abs",
-                                "add",
-                                "and",
-                                "atan2",
-                                "cbrt",
-                                "ceil",
-                                "clamp",
-                                "compare",
-                                "complex",
-                                "convert",
-                                "cosine",
-                                "count_leading_zeros",
-                                "divide",
-                                "exponential",
-                                "exponential_minus_one",
-                                "floor",
-                                "imag",
-                                "is_finite",
-                                "log",
-                                "log_plus_one",
-                                "logistic",
-                                "maximum",
-                                "minimum",
-                                "multiply",
-                                "negate",
-                                "not",
-                                "or",
-                                "popcnt",
-                                "power",
-                                "real",
-                                "reduce_precision",
-                                "remainder",
-                                "round_nearest_afz",
-                                "round_nearest_even",
-                                "rsqrt",
-                                "select",
-                                "shift_left",
-                                "shift_right_arithmetic",
-                                "shift_right_logical",
-                                "sign",
-                                "sine",
-                                "sqrt",
-                                "subtract",
-                                "tan",
-                                "tanh",
-                                "xor"});
-    add({OpKind::Reshape, false, true}, {"reshape"});
-    add({OpKind::Broadcast, false, true}, {"broadcast_in_dim", "broadcast"});
-    add({OpKind::Constant, false, true}, {"constant", "iota"});
-    add({OpKind::Pure}, {"batch_norm_grad",
-                         "batch_norm_inference",
-                         "batch_norm_training",
-                         "bitcast_convert",
-                         "case",
-                         "cholesky",
-                         "concatenate",
-                         "convolution",
-                         "dot",
-                         "dot_general",
-                         "dynamic_slice",
-                         "dynamic_update_slice",
-                         "fft",
-                         "gather",
-                         "if",
-                         "map",
-                         "pad",
-                         "reduce",
-                         "reduce_window",
-                         "reverse",
-                         "rng_bit_generator",
-                         "scatter",
-                         "select_and_scatter",
-                         "slice",
-                         "sort",
-                         "transpose",
-                         "triangular_solve",
-                         "while"});
-    add({OpKind::RankDependent}, {"partition_id", "replica_id", "rng"});
-    add({OpKind::AllReduce}, {"all_reduce"});
-    add({OpKind::AllToAll}, {"all_to_all"});
-    add({OpKind::Opaque, true},
-        {"all_gather", "collective_broadcast", "collective_permute",
-         "cross-replica-sum", "infeed", "outfeed", "recv", "reduce_scatter",
-         "send"});
-    return map;
-  }();
+  static const llvm::StringMap<OpTraits> entries = makeTable();
   return entries;
 }
 

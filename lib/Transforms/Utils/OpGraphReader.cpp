@@ -192,8 +192,13 @@ FailureOr<ScheduledTasks> bagua::readTasks(StepOp step,
   FailureOr<OpGraph> graph = readGraph(step, model);
   if (failed(graph))
     return failure();
+  LaunchSchedule schedule = readSchedule(step);
+  if (std::optional<std::string> wrong = schedule.verify(*graph))
+    return step.emitError() << "can't be played: " << *wrong;
   CollectivePrices prices(model);
-  PricedTasks tasks = tasksOf(*graph, readSchedule(step), prices);
+  PricedTasks tasks = tasksOf(*graph, schedule, prices);
+  if (failed(expectSound(step, tasks.graph.check())))
+    return failure();
   ScheduledTasks result;
   result.graph = std::move(tasks.graph);
   result.bytesSent = tasks.bytesSent;

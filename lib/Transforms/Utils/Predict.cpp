@@ -8,7 +8,7 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
-#include "bagua/Transforms/Utils/Strategies.h"
+#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"

@@ -8,6 +8,13 @@
 using namespace mlir;
 using namespace bagua;
 
+LogicalResult bagua::expectSound(Operation *op,
+                                 const std::optional<std::string> &wrong) {
+  if (!wrong)
+    return success();
+  return op->emitError() << "is a fault of the compiler: " << *wrong;
+}
+
 FailureOr<StepOp> bagua::getOnlyStep(ModuleOp module) {
   auto steps = llvm::to_vector(module.getOps<StepOp>());
   if (steps.size() != 1)

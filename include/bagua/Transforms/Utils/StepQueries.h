@@ -10,7 +10,15 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
+#include <string>
+
 namespace bagua {
+
+/// What Scheduling's `check` and `verify` have found is a fault of the
+/// compiler: says so and fails. In every build type.
+llvm::LogicalResult expectSound(mlir::Operation *op,
+                                const std::optional<std::string> &wrong);
 
 /// Emits an error where there is none or another.
 llvm::FailureOr<StepOp> getOnlyStep(mlir::ModuleOp module);

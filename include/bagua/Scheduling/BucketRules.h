@@ -1,0 +1,67 @@
+//===- BucketRules.h - By which rule gradients share buckets --------------===//
+//
+// The rules of Bucketing.h and Merging.h with their numbers, by name.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_BUCKETRULES_H
+#define BAGUA_SCHEDULING_BUCKETRULES_H
+
+#include "bagua/Scheduling/Merging.h"
+
+#include <string_view>
+
+namespace bagua {
+
+// PyTorch's numbers and Horovod's, which the pass's options begin with, too.
+inline constexpr int64_t kDdpFirstBytes = 1048576;
+inline constexpr int64_t kDdpCapBytes = 26214400;
+inline constexpr int64_t kHorovodCycleNs = 1000000;
+
+enum class BucketPolicy {
+  /// Every gradient alone.
+  None,
+  /// Up to `capBytes`.
+  Size,
+  /// Up to `firstBytes`, then up to `capBytes`.
+  Ddp,
+  /// What is ready at a tick, up to `capBytes`.
+  Cycle,
+  /// By prices, greedily.
+  MgWfbp,
+  /// By prices, exactly.
+  Optimal,
+  /// One by one, as a list says.
+  List,
+};
+
+inline constexpr int kBucketPolicyCount = 7;
+
+std::string_view bucketPolicyName(BucketPolicy policy);
+std::optional<BucketPolicy> parseBucketPolicy(std::string_view name);
+/// `none, size, ...`: for messages.
+std::string_view bucketPolicyNames();
+
+struct BucketRule {
+  BucketPolicy policy = BucketPolicy::None;
+  int64_t firstBytes = 0;
+  int64_t capBytes = 0;
+  int64_t cycleNs = 0;
+  /// What is larger is cut into equal parts of at most so many bytes; 0: never.
+  int64_t partitionBytes = 0;
+};
+
+/// Buckets by any policy but List.
+std::vector<Bucket> bucketize(const BucketingProblem &problem,
+                              const BucketRule &rule, const MessageCost &cost);
+
+/// Parts into which a rule cuts a bucket: never more than elements.
+int64_t partsOf(const BucketRule &rule, int64_t bytes, int64_t elements);
+
+/// Elements of part `part`: equal parts but for one element.
+inline int64_t countOfPart(int64_t elements, int64_t parts, int64_t part) {
+  return elements * (part + 1) / parts - elements * part / parts;
+}
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_BUCKETRULES_H

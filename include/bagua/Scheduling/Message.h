@@ -1,0 +1,162 @@
+//===- Message.h - What an all_reduce is made of --------------------------===//
+//
+// The element type on the wire, the hierarchy of collectives, and the one list
+// of steps that both come to. Prices, simulated plans, sizes of arenas and the
+// passes that write ops all read that list.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_MESSAGE_H
+#define BAGUA_SCHEDULING_MESSAGE_H
+
+#include "bagua/Scheduling/CollectiveCost.h"
+
+namespace bagua {
+
+//===----------------------------------------------------------------------===//
+// On the wire
+//===----------------------------------------------------------------------===//
+
+/// As what float32 gradients are sent.
+enum class WireType { AsIs, Float16, BFloat16 };
+
+inline constexpr int kWireTypeCount = 3;
+
+/// none, f16, bf16.
+std::string_view wireTypeName(WireType type);
+std::optional<WireType> parseWireType(std::string_view name);
+/// `none, f16 or bf16`: for messages.
+std::string_view wireTypeNames();
+
+/// How the elements of a bucket travel.
+struct Wire {
+  WireType type = WireType::AsIs;
+
+  /// Bytes of an element that takes `elementBytes` where it is at home.
+  int64_t elementBytes(int64_t elementBytes) const {
+    return type == WireType::AsIs ? elementBytes : 2;
+  }
+  friend bool operator==(const Wire &a, const Wire &b) {
+    return a.type == b.type;
+  }
+  friend bool operator!=(const Wire &a, const Wire &b) { return !(a == b); }
+};
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+/// How an all_reduce is made of collectives (docs/Semantics.md, "Hierarchical
+/// forms").
+enum class FormKind {
+  /// One collective over all axes.
+  Flat,
+  /// reduce over the inner axes, all_reduce of the roots over the outer ones,
+  /// broadcast (BAGUA).
+  Leader,
+  /// reduce_scatter over the inner axes, all_reduce of the parts over the outer
+  /// ones, all_gather (Horovod's hierarchical all_reduce).
+  Rail,
+  /// reduce_scatter axis by axis from the innermost, all_gather back
+  /// (BlueConnect, Cho et al., MLSys 2019).
+  Multilevel,
+  /// reduce_scatter and all_gather over all axes (DeAR, Zhang et al., ICDCS
+  /// 2023).
+  Halves,
+  /// push to all servers and pull (Li et al., Parameter Server, OSDI 2014).
+  Servers,
+  /// reduce_scatter over the inner axes, push and pull of the parts, all_gather
+  /// (BytePS, Jiang et al., OSDI 2020).
+  RailServers,
+};
+
+inline constexpr int kFormKindCount = 7;
+
+std::string_view formName(FormKind form);
+std::optional<FormKind> parseForm(std::string_view name);
+
+/// A set of forms, bit by bit.
+using FormSet = uint32_t;
+constexpr FormSet formBit(FormKind form) {
+  return FormSet(1) << static_cast<int>(form);
+}
+/// One collective or a hierarchy of them, among the ranks.
+inline constexpr FormSet kHierarchyForms =
+    formBit(FormKind::Flat) | formBit(FormKind::Leader) |
+    formBit(FormKind::Rail) | formBit(FormKind::Multilevel);
+inline constexpr FormSet kServerForms =
+    formBit(FormKind::Servers) | formBit(FormKind::RailServers);
+
+/// `cheapest` is the hierarchies; else one by its name. Nothing for other
+/// words.
+std::optional<FormSet> parseForms(std::string_view word);
+/// `flat, leader, ... or cheapest`: for messages.
+std::string_view formNames();
+
+struct AllReduceForm {
+  FormKind kind = FormKind::Flat;
+  /// For leader and rails: the inner axes.
+  AxisSet inner = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// Elements that every rank of a group has and that are to be reduced there.
+struct Message {
+  AxisSet over = 0;
+  int64_t count = 0;
+  int64_t elementBytes = 1;
+  /// AsIs but for float32.
+  Wire wire = {};
+
+  int64_t bytes() const { return count * elementBytes; }
+  int64_t bytesOnWire() const {
+    return count * wire.elementBytes(elementBytes);
+  }
+};
+
+struct MessageStep {
+  enum class Kind {
+    /// To the type on the wire.
+    Narrow,
+    Collective,
+    /// Back to the elements' own type.
+    Widen,
+  };
+  Kind kind;
+  /// Of Collective.
+  CollectiveCall call = {};
+  /// Of Narrow and Widen: what a rank reads and writes.
+  int64_t movedBytes = 0;
+  /// Memory of the runtime's that the result takes on the rank or server that
+  /// stores most: parts and narrowed copies lie nowhere else.
+  int64_t keptBytes = 0;
+};
+
+/// The steps of a message, in order. Parts are of whole elements.
+std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
+                                       const Message &message,
+                                       const AllReduceForm &form);
+
+struct PricedForm {
+  AllReduceForm form;
+  /// One collective after the other, nothing else being on the links.
+  double ns = 0;
+};
+
+/// The form among those allowed that takes least time for `bytes`; ties go to
+/// the simpler one. What no form applies to (a single axis, no servers) is
+/// flat. Every pass that prices a bucket prices this, so all of them mean the
+/// same future. `allowed` must not be empty.
+PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
+                        AxisSet over, FormSet allowed);
+
+/// What a message of `bytes` costs whoever merges and cuts, its launch
+/// included; narrowed gradients are float32.
+double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
+                 Wire wire, FormSet allowed);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_MESSAGE_H

@@ -1,0 +1,129 @@
+//===- Strategy.h - Published systems as rows of decisions ----------------===//
+//
+// One table: what each system decides about buckets, the wire, the hierarchy
+// and the schedule, and which of that its user may change. The pipeline of
+// passes and the plan from which a search starts are both made from the row.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_STRATEGY_H
+#define BAGUA_SCHEDULING_STRATEGY_H
+
+#include "bagua/Scheduling/BucketRules.h"
+#include "bagua/Scheduling/CommunicationPlan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace bagua {
+
+/// Simulations that a search takes at most.
+inline constexpr int64_t kDefaultEvaluations = 500;
+
+/// What a strategy may do to the numbers.
+enum class StrategyClass {
+  /// The step's own, up to the order of sums.
+  Lossless,
+  /// Gradients are rounded on their way.
+  Lossy,
+  /// Another algorithm than synchronous data parallelism.
+  Relaxed,
+};
+
+/// lossless, lossy, relaxed.
+std::string_view strategyClassName(StrategyClass kind);
+std::optional<StrategyClass> parseStrategyClass(std::string_view name);
+
+/// A decision that users may change, by whatever name the system has for it.
+enum class Setting {
+  BucketPolicy,
+  FirstBytes,
+  CapBytes,
+  CycleNs,
+  PartitionBytes,
+  Buckets,
+  WireType,
+  Form,
+  Servers,
+  ShardedUpdate,
+  Schedule,
+  CreditBytes,
+  UpdatesBy,
+  MemoryBytes,
+  Evaluations,
+};
+
+struct StrategyOption {
+  std::string_view name;
+  Setting setting;
+};
+
+/// Up to six options, in the order in which messages list them.
+struct StrategyOptions {
+  std::array<StrategyOption, 6> list;
+
+  const StrategyOption *begin() const { return list.data(); }
+  /// Behind the last with a name.
+  const StrategyOption *end() const {
+    return std::find_if(
+        list.data(), list.data() + list.size(),
+        [](const StrategyOption &option) { return option.name.empty(); });
+  }
+};
+
+struct Strategy {
+  /// What a row is good for.
+  enum class Use {
+    /// Means something as it is: compared, and where a search starts.
+    Published,
+    /// Finds its decisions by itself.
+    Search,
+    /// Has them all from its options: what a search has found.
+    Explicit,
+  };
+
+  std::string_view name;
+  std::string_view paper;
+  StrategyClass strategyClass;
+  /// Of bagua-relax: the algorithm.
+  std::string_view relaxation;
+  BucketRule buckets;
+  Wire wire;
+  FormKind form;
+  SchedulingOptions schedule;
+  /// Updates that the runtime can run are its own.
+  bool isUpdatedByRuntime;
+  StrategyOptions options;
+  Use use = Use::Published;
+
+  /// The option by which a setting is changed; null where none does.
+  const StrategyOption *findOption(Setting setting) const;
+  /// What a setting is, in the words of the passes.
+  std::string defaultOf(Setting setting) const;
+};
+
+/// The table, in alphabetical order.
+struct StrategyList {
+  const Strategy *first, *last;
+  const Strategy *begin() const { return first; }
+  const Strategy *end() const { return last; }
+};
+StrategyList getStrategies();
+/// Null where there is none of this name.
+const Strategy *findStrategy(std::string_view name);
+
+/// The strategy's decisions about a step, with another wire than its own. No
+/// plan where the cluster lacks what it needs, the wire is not to be changed,
+/// or it is not Published.
+std::optional<CommunicationPlan> planOf(const Strategy &strategy,
+                                        const CommunicationProblem &problem,
+                                        Wire wire);
+
+/// The strategy as text, `NAME{option=value ...}`, with that wire and limit of
+/// the runtime's memory (0: none); what the row says anyway is left out.
+std::string textOf(const Strategy &strategy, Wire wire, int64_t memoryBytes);
+/// The same of a plan, by the row that takes a plan.
+std::string textOf(const CommunicationPlan &plan, int64_t memoryBytes);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_STRATEGY_H

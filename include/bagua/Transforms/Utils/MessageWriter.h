@@ -1,0 +1,33 @@
+//===- MessageWriter.h - Writing what an all_reduce is made of ------------===//
+//
+// The way from the steps that Scheduling expands a message into to ops.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_MESSAGEWRITER_H
+#define BAGUA_TRANSFORMS_UTILS_MESSAGEWRITER_H
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Scheduling/Message.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace bagua {
+
+/// The name of the form that a pass has chosen for an all_reduce: a StringAttr
+/// on it, which bagua-lower-hierarchy obeys.
+inline constexpr llvm::StringLiteral kFormAttr = "bagua.form";
+/// The same of the wire and bagua-cast-wire.
+inline constexpr llvm::StringLiteral kWireAttr = "bagua.wire";
+
+/// An all_reduce of a tensor as Scheduling has it, with its own elements on the
+/// wire.
+Message messageOf(AllReduceOp reduce);
+
+/// Writes the steps before the all_reduce, in order; the last has its name, if
+/// any. Returns the result; the all_reduce stays.
+mlir::Value writeMessage(mlir::OpBuilder &builder, AllReduceOp reduce,
+                         llvm::ArrayRef<MessageStep> steps, Wire wire = {});
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_MESSAGEWRITER_H

@@ -1,0 +1,33 @@
+//===- StrategyPipeline.h - Rows of decisions as passes -------------------===//
+//
+// The pipeline of a strategy's row (Scheduling/Strategy.h), with the options
+// that its user has given.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_UTILS_STRATEGYPIPELINE_H
+#define BAGUA_TRANSFORMS_UTILS_STRATEGYPIPELINE_H
+
+#include "bagua/Scheduling/Strategy.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace bagua {
+
+/// The pipeline, on a module, of `NAME` or `NAME{option=value ...}`. An unknown
+/// name or option is an error that lists those there are.
+llvm::Expected<std::string> expandStrategy(llvm::StringRef text);
+
+/// What every strategy begins with: from an imported step to one whose
+/// gradients are reduced.
+std::string preparationPipeline();
+
+/// Registers `--bagua-strategy`.
+void registerStrategyPipeline();
+
+} // namespace bagua
+
+#endif // BAGUA_TRANSFORMS_UTILS_STRATEGYPIPELINE_H

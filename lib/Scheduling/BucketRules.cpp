@@ -1,0 +1,61 @@
+//===- BucketRules.cpp - By which rule gradients share buckets ------------===//
+//
+// Names, and one call for each rule.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/BucketRules.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace bagua;
+
+static constexpr std::array<std::string_view, kBucketPolicyCount> kNames = {
+    "none", "size", "ddp", "cycle", "mg-wfbp", "optimal", "list"};
+
+std::string_view bagua::bucketPolicyName(BucketPolicy policy) {
+  return kNames[static_cast<size_t>(policy)];
+}
+
+std::optional<BucketPolicy> bagua::parseBucketPolicy(std::string_view name) {
+  auto *found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end())
+    return std::nullopt;
+  return static_cast<BucketPolicy>(found - kNames.begin());
+}
+
+std::string_view bagua::bucketPolicyNames() {
+  return "none, size, ddp, cycle, mg-wfbp, optimal or list";
+}
+
+std::vector<Bucket> bagua::bucketize(const BucketingProblem &problem,
+                                     const BucketRule &rule,
+                                     const MessageCost &cost) {
+  switch (rule.policy) {
+  case BucketPolicy::None:
+    return bucketizeAlone(problem);
+  case BucketPolicy::Size:
+    return bucketizeBySize(problem, rule.capBytes, rule.capBytes);
+  case BucketPolicy::Ddp:
+    return bucketizeBySize(problem, rule.firstBytes, rule.capBytes);
+  case BucketPolicy::Cycle:
+    return bucketizeByCycle(problem, rule.capBytes, rule.cycleNs);
+  case BucketPolicy::MgWfbp:
+    if (problem.tensors.empty())
+      return {};
+    return mergeGreedily(problem, cost, cost(0, problem.tensors[0].shareClass));
+  case BucketPolicy::Optimal:
+    return mergeOptimally(problem, cost);
+  case BucketPolicy::List:
+    break; // has buckets already
+  }
+  return {};
+}
+
+int64_t bagua::partsOf(const BucketRule &rule, int64_t bytes,
+                       int64_t elements) {
+  if (rule.partitionBytes == 0 || bytes <= rule.partitionBytes)
+    return 1;
+  return std::min((bytes + rule.partitionBytes - 1) / rule.partitionBytes,
+                  elements);
+}

@@ -1,0 +1,372 @@
+//===- Strategy.cpp - Published systems as rows of decisions --------------===//
+//
+// The table, and what is made from a row but for passes.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/Strategy.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace bagua;
+
+static constexpr std::array<std::string_view, 3> kClassNames = {
+    "lossless", "lossy", "relaxed"};
+
+std::string_view bagua::strategyClassName(StrategyClass kind) {
+  return kClassNames[static_cast<size_t>(kind)];
+}
+
+std::optional<StrategyClass> bagua::parseStrategyClass(std::string_view name) {
+  auto *found = std::find(kClassNames.begin(), kClassNames.end(), name);
+  if (found == kClassNames.end())
+    return std::nullopt;
+  return static_cast<StrategyClass>(found - kClassNames.begin());
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+using Bucketing = BucketPolicy;
+using Policy = SchedulePolicy;
+
+static constexpr auto kLossless = StrategyClass::Lossless;
+static constexpr std::string_view kAllReduce = "all-reduce";
+static constexpr Wire kAsIs;
+
+// Options, under the names that the systems have for them.
+static constexpr StrategyOption kBuckets{"buckets", Setting::Buckets};
+static constexpr StrategyOption kBuffer{"buffer-bytes", Setting::CapBytes};
+static constexpr StrategyOption kCap{"cap-bytes", Setting::CapBytes};
+static constexpr StrategyOption kCredit{"credit-bytes", Setting::CreditBytes};
+static constexpr StrategyOption kCycle{"cycle-ns", Setting::CycleNs};
+static constexpr StrategyOption kEvaluations{"evaluations",
+                                             Setting::Evaluations};
+static constexpr StrategyOption kFirst{"first-bytes", Setting::FirstBytes};
+static constexpr StrategyOption kForm{"form", Setting::Form};
+static constexpr StrategyOption kFusion{"fusion", Setting::BucketPolicy};
+static constexpr StrategyOption kMemory{"memory", Setting::MemoryBytes};
+static constexpr StrategyOption kOverlap{"overlap", Setting::Schedule};
+static constexpr StrategyOption kPartition{"partition-bytes",
+                                           Setting::PartitionBytes};
+static constexpr StrategyOption kPolicy{"policy", Setting::Schedule};
+static constexpr StrategyOption kServers{"servers", Setting::Servers};
+static constexpr StrategyOption kUpdate{"update", Setting::ShardedUpdate};
+static constexpr StrategyOption kUpdates{"updates", Setting::UpdatesBy};
+static constexpr StrategyOption kWire{"wire", Setting::WireType};
+
+static constexpr Strategy kStrategies[] = {
+    {"auto",
+     "the best of all others and of their options, by simulation",
+     kLossless,
+     kAllReduce,
+     {},
+     kAsIs,
+     FormKind::Flat,
+     {},
+     /*isUpdatedByRuntime=*/false,
+     {kEvaluations, kWire, kMemory},
+     Strategy::Use::Search},
+    {"bagua-allreduce",
+     "Gan et al., BAGUA, VLDB 2021",
+     kLossless,
+     kAllReduce,
+     {Bucketing::Size, 0, 10485760},
+     kAsIs,
+     FormKind::Leader,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kFusion, kCap, kWire, kForm, kOverlap, kMemory}},
+    {"blueconnect",
+     "Cho et al., BlueConnect, MLSys 2019",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None},
+     kAsIs,
+     FormKind::Multilevel,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kWire, kForm, kMemory}},
+    {"bsp-a2a",
+     "Valiant, CACM 1990: one all_reduce a gradient, after backward",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Bsp},
+     /*isUpdatedByRuntime=*/false,
+     {kWire, kForm, kMemory}},
+    {"bsp-ps",
+     "Li et al., Parameter Server, OSDI 2014, without overlap",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None},
+     kAsIs,
+     FormKind::Servers,
+     {Policy::Bsp},
+     /*isUpdatedByRuntime=*/false,
+     {kWire, kServers, kMemory}},
+    {"byteps",
+     "Jiang et al., BytePS, OSDI 2020",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None, 0, 0, 0, 4096000},
+     kAsIs,
+     FormKind::RailServers,
+     {Policy::Priority, 8192000},
+     /*isUpdatedByRuntime=*/false,
+     {kPartition, kWire, kForm, kServers, kCredit, kMemory}},
+    {"bytescheduler-a2a",
+     "Peng et al., ByteScheduler, SOSP 2019",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None, 0, 0, 0, 4096000},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Priority, 8192000},
+     /*isUpdatedByRuntime=*/true,
+     {kPartition, kWire, kForm, kCredit, kMemory}},
+    {"bytescheduler-ps",
+     "Peng et al., ByteScheduler, SOSP 2019, with a parameter server",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None, 0, 0, 0, 4096000},
+     kAsIs,
+     FormKind::Servers,
+     {Policy::Priority, 8192000},
+     /*isUpdatedByRuntime=*/true,
+     {kPartition, kWire, kServers, kCredit, kMemory}},
+    {"custom",
+     "every bucket by itself: what auto finds",
+     kLossless,
+     kAllReduce,
+     {Bucketing::List},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kBuckets, kWire, kPolicy, kCredit, kUpdates, kMemory},
+     Strategy::Use::Explicit},
+    {"ddp",
+     "Li et al., PyTorch Distributed, VLDB 2020",
+     kLossless,
+     kAllReduce,
+     {Bucketing::Ddp, kDdpFirstBytes, kDdpCapBytes},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kFirst, kCap, kWire, kForm, kMemory}},
+    {"dear",
+     "Zhang et al., DeAR, ICDCS 2023",
+     kLossless,
+     kAllReduce,
+     {Bucketing::Size, 0, 25000000},
+     kAsIs,
+     FormKind::Halves,
+     {Policy::Decoupled, 0},
+     /*isUpdatedByRuntime=*/true,
+     {kCap, kWire, kUpdate, kForm, kMemory}},
+    {"horovod",
+     "Sergeev and Del Balso, Horovod, 2018",
+     kLossless,
+     kAllReduce,
+     {Bucketing::Cycle, 0, 134217728, kHorovodCycleNs},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kBuffer, kCycle, kWire, kForm, kMemory}},
+    {"mg-wfbp",
+     "Shi et al., MG-WFBP, INFOCOM 2019",
+     kLossless,
+     kAllReduce,
+     {Bucketing::MgWfbp},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kForm, kWire, kMemory}},
+    {"p3",
+     "Jayarajan et al., Priority-based Parameter Propagation, SysML 2019",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None, 0, 0, 0, 200000},
+     kAsIs,
+     FormKind::Servers,
+     {Policy::Priority, 0},
+     /*isUpdatedByRuntime=*/true,
+     {kPartition, kWire, kServers, kCredit, kMemory}},
+    {"wfbp-a2a",
+     "Zhang et al., Poseidon, ATC 2017",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None},
+     kAsIs,
+     FormKind::Flat,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kWire, kForm, kMemory}},
+    {"wfbp-ps",
+     "Zhang et al., Poseidon, ATC 2017, with a parameter server",
+     kLossless,
+     kAllReduce,
+     {Bucketing::None},
+     kAsIs,
+     FormKind::Servers,
+     {Policy::Wfbp},
+     /*isUpdatedByRuntime=*/false,
+     {kWire, kServers, kMemory}},
+};
+
+StrategyList bagua::getStrategies() {
+  return {std::begin(kStrategies), std::end(kStrategies)};
+}
+
+const Strategy *bagua::findStrategy(std::string_view name) {
+  for (const Strategy &strategy : kStrategies)
+    if (strategy.name == name)
+      return &strategy;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+const StrategyOption *Strategy::findOption(Setting setting) const {
+  for (const StrategyOption &option : options)
+    if (option.setting == setting)
+      return &option;
+  return nullptr;
+}
+
+/// Of the form: what is left of it where servers, or halves, are a stage of
+/// their own.
+static FormKind formOfStage(FormKind form) {
+  switch (form) {
+  case FormKind::RailServers:
+    return FormKind::Rail;
+  case FormKind::Halves:
+  case FormKind::Servers:
+    return FormKind::Flat;
+  case FormKind::Flat:
+  case FormKind::Leader:
+  case FormKind::Rail:
+  case FormKind::Multilevel:
+    return form;
+  }
+  return form;
+}
+
+std::string Strategy::defaultOf(Setting setting) const {
+  switch (setting) {
+  case Setting::BucketPolicy:
+    return std::string(bucketPolicyName(buckets.policy));
+  case Setting::FirstBytes:
+    return std::to_string(buckets.firstBytes);
+  case Setting::CapBytes:
+    return std::to_string(buckets.capBytes);
+  case Setting::CycleNs:
+    return std::to_string(buckets.cycleNs);
+  case Setting::PartitionBytes:
+    return std::to_string(buckets.partitionBytes);
+  case Setting::Buckets:
+    return "";
+  case Setting::WireType:
+    return std::string(wireTypeName(wire.type));
+  case Setting::Form:
+    return std::string(formName(formOfStage(form)));
+  case Setting::Servers:
+    return formBit(form) & kServerForms ? "spread" : "none";
+  case Setting::ShardedUpdate:
+    return "whole";
+  case Setting::Schedule:
+    return policyName(schedule.policy);
+  case Setting::CreditBytes:
+    return std::to_string(schedule.creditBytes);
+  case Setting::UpdatesBy:
+    return isUpdatedByRuntime ? "runtime" : "program";
+  case Setting::MemoryBytes:
+    return "0";
+  case Setting::Evaluations:
+    return std::to_string(kDefaultEvaluations);
+  }
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Plans and texts
+//===----------------------------------------------------------------------===//
+
+std::optional<CommunicationPlan>
+bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
+              Wire wire) {
+  bool isOwnWire = wire == strategy.wire;
+  bool needsServers = (formBit(strategy.form) & kServerForms) != 0;
+  if (strategy.use != Strategy::Use::Published ||
+      (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
+      (needsServers && problem.cluster.servers() == 0))
+    return std::nullopt;
+  CommunicationPlan plan;
+  plan.buckets = planBuckets(problem, strategy.buckets, strategy.form, wire);
+  plan.scheduling = strategy.schedule;
+  plan.isUpdatedByRuntime = strategy.isUpdatedByRuntime;
+  return plan;
+}
+
+/// ` option=value` where the value is not what the row says anyway.
+static std::string changeOf(const Strategy &strategy, Setting setting,
+                            const std::string &value) {
+  const StrategyOption *option = strategy.findOption(setting);
+  if (!option || value == strategy.defaultOf(setting))
+    return "";
+  return " " + std::string(option->name) + "=" + value;
+}
+
+static std::string textOf(const Strategy &strategy,
+                          const std::string &changes) {
+  std::string name(strategy.name);
+  return changes.empty() ? name : name + "{" + changes.substr(1) + "}";
+}
+
+std::string bagua::textOf(const Strategy &strategy, Wire wire,
+                          int64_t memoryBytes) {
+  return ::textOf(strategy, changeOf(strategy, Setting::WireType,
+                                     std::string(wireTypeName(wire.type))) +
+                                changeOf(strategy, Setting::MemoryBytes,
+                                         std::to_string(memoryBytes)));
+}
+
+/// The wire of all buckets, if they have one; else none.
+static Wire commonWire(const std::vector<PlannedBucket> &buckets) {
+  bool isCommon = std::all_of(buckets.begin(), buckets.end(),
+                              [&](const PlannedBucket &bucket) {
+                                return bucket.wire == buckets.front().wire;
+                              });
+  return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
+}
+
+std::string bagua::textOf(const CommunicationPlan &plan, int64_t memoryBytes) {
+  const Strategy &row =
+      *std::find_if(std::begin(kStrategies), std::end(kStrategies),
+                    [](const Strategy &entry) {
+                      return entry.use == Strategy::Use::Explicit;
+                    });
+  Wire wire = commonWire(plan.buckets);
+  std::string changes;
+  auto change = [&](Setting setting, const std::string &value) {
+    changes += changeOf(row, setting, value);
+  };
+  change(Setting::Buckets, printBuckets(plan.buckets, wire));
+  change(Setting::Schedule, policyName(plan.scheduling.policy));
+  if (plan.scheduling.policy == SchedulePolicy::Priority)
+    changes += " " + std::string(row.findOption(Setting::CreditBytes)->name) +
+               "=" + std::to_string(plan.scheduling.creditBytes);
+  change(Setting::UpdatesBy, plan.isUpdatedByRuntime ? "runtime" : "program");
+  change(Setting::WireType, std::string(wireTypeName(wire.type)));
+  change(Setting::MemoryBytes, std::to_string(memoryBytes));
+  return ::textOf(row, changes);
+}

@@ -1,0 +1,131 @@
+//===- MessageWriter.cpp - Writing what an all_reduce is made of ----------===//
+//
+// One op for each step of a message.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/MessageWriter.h"
+
+#include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+
+using namespace mlir;
+using namespace bagua;
+
+Message bagua::messageOf(AllReduceOp reduce) {
+  ClusterOp cluster = cast<StepOp>(reduce->getParentOp()).lookupCluster();
+  auto type = cast<RankedTensorType>(reduce.getInput().getType());
+  int64_t elementBytes = getElementBytes(type.getElementType());
+  return {readAxes(cluster, reduce.getOver()),
+          maxLocalBytes(type, cluster) / elementBytes, elementBytes, Wire()};
+}
+
+static Type elementTypeOf(MLIRContext *context, WireType type, Type own) {
+  switch (type) {
+  case WireType::AsIs:
+    return own;
+  case WireType::Float16:
+    return Float16Type::get(context);
+  case WireType::BFloat16:
+    return BFloat16Type::get(context);
+  }
+  llvm_unreachable("all types are handled");
+}
+
+namespace {
+/// Writes one step after the other.
+class MessageWriter {
+public:
+  MessageWriter(OpBuilder &builder, AllReduceOp reduce)
+      : builder(builder), reduce(reduce),
+        cluster(cast<StepOp>(reduce->getParentOp()).lookupCluster()),
+        value(reduce.getInput()) {}
+
+  void convert(Type element);
+  void write(const CollectiveCall &call, ArrayAttr names);
+  Value result() const { return value; }
+
+private:
+  OpBuilder &builder;
+  AllReduceOp reduce;
+  ClusterOp cluster;
+  Value value;
+};
+} // namespace
+
+void MessageWriter::convert(Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  value = builder.create<CastOp>(
+      reduce.getLoc(),
+      RankedTensorType::get(type.getShape(), element, type.getEncoding()),
+      value, StringAttr(), ArrayAttr());
+}
+
+void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
+  Location location = reduce.getLoc();
+  AxesAttr over = writeAxes(cluster, call.over);
+  auto type = cast<RankedTensorType>(value.getType());
+  switch (call.collective) {
+  case Collective::ReduceScatter:
+    value = builder.create<ReduceScatterOp>(
+        location, pushEntry(type, LayoutEntry::shard(over)),
+        reduce.getKindAttr(), value, over, names, StringAttr(), ArrayAttr());
+    return;
+  case Collective::Reduce:
+    value = builder.create<ReduceOp>(
+        location, pushEntry(type, LayoutEntry::root(over)),
+        reduce.getKindAttr(), value, over, names, StringAttr(), ArrayAttr());
+    return;
+  case Collective::AllReduce:
+    value = builder.create<AllReduceOp>(location, type, reduce.getKindAttr(),
+                                        value, CodecAttrInterface(), UnitAttr(),
+                                        over, names, StringAttr(), ArrayAttr());
+    return;
+  case Collective::AllGather:
+    value = builder.create<AllGatherOp>(
+        location, popEntry(type, LayoutEntry::shard(over)), value, over, names,
+        StringAttr(), ArrayAttr());
+    return;
+  case Collective::Broadcast:
+    value = builder.create<BroadcastOp>(
+        location, popEntry(type, LayoutEntry::root(over)), value, over, names,
+        StringAttr(), ArrayAttr());
+    return;
+  case Collective::Push:
+    value = builder.create<PushOp>(
+        location, pushEntry(type, LayoutEntry::onServer(call.server)),
+        reduce.getKindAttr(), value, over, names, StringAttr(), ArrayAttr());
+    return;
+  case Collective::Pull:
+    value = builder.create<PullOp>(
+        location, popEntry(type, LayoutEntry::onServer(call.server)), value,
+        over, names, StringAttr(), ArrayAttr());
+    return;
+  case Collective::AllToAll:
+  case Collective::ExchangeRing:
+  case Collective::ExchangeShiftOne:
+    break;
+  }
+  llvm_unreachable("not a step of any message");
+}
+
+Value bagua::writeMessage(OpBuilder &builder, AllReduceOp reduce,
+                          ArrayRef<MessageStep> steps, Wire wire) {
+  MessageWriter writer(builder, reduce);
+  Type own =
+      cast<RankedTensorType>(reduce.getInput().getType()).getElementType();
+  for (auto [index, step] : llvm::enumerate(steps)) {
+    switch (step.kind) {
+    case MessageStep::Kind::Narrow:
+      writer.convert(elementTypeOf(reduce.getContext(), wire.type, own));
+      break;
+    case MessageStep::Kind::Collective:
+      writer.write(step.call, index + 1 == steps.size() ? reduce.getNamesAttr()
+                                                        : ArrayAttr());
+      break;
+    case MessageStep::Kind::Widen:
+      writer.convert(own);
+      break;
+    }
+  }
+  return writer.result();
+}

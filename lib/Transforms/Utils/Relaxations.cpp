@@ -1,0 +1,213 @@
+//===- Relaxations.cpp - Algorithms of distributed training as rows -------===//
+//
+// The table; so far, exact data parallelism.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/Relaxations.h"
+
+#include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace bagua;
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// The axes over which a value is pending, in cluster order; null for none.
+static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
+  SmallVector<StringAttr> names;
+  const Facts &facts = analysis.factsOf(value);
+  for (auto [axis, name] : llvm::enumerate(analysis.getContext().axisNames))
+    if (facts[axis] == Fact::Pending)
+      names.push_back(StringAttr::get(value.getContext(), name));
+  return names.empty() ? nullptr : AxesAttr::get(value.getContext(), names);
+}
+
+/// Whether the step reduces the gradient over some of the axes by itself, maybe
+/// in a bucket or as another element type: then it is left alone.
+static bool isReduced(Value gradient, AxesAttr axes) {
+  return llvm::any_of(gradient.getUsers(), [&](Operation *user) {
+    auto stepOp = dyn_cast<StepOpInterface>(user);
+    if (!stepOp || stepOp.isRunByProgram())
+      return false;
+    AxesAttr over = stepOp.getGroupAxes(); // null for decode
+    bool isOver = !over || llvm::any_of(over.getNames(), [&](StringAttr name) {
+      return axes.contains(name.getValue());
+    });
+    return (stepOp.getReduction() && isOver) ||
+           llvm::any_of(user->getResults(),
+                        [&](Value result) { return isReduced(result, axes); });
+  });
+}
+
+/// Whether the program gets the reduced gradient where it gave its own: nobody
+/// else needs that, and the step doesn't give the result a name of its own.
+static bool isReducedInPlace(Value gradient) {
+  if (!gradient.hasOneUse())
+    return false;
+  auto reduction = dyn_cast<AllReduceOp>(*gradient.getUsers().begin());
+  return !reduction || !reduction.getNamesAttr();
+}
+
+/// The results that are marked as gradients, in block order.
+static SmallVector<OpResult> markedGradients(StepOp step) {
+  SmallVector<OpResult> gradients;
+  for (auto compute : step.getBody().front().getOps<ComputeOp>())
+    for (OpResult result : compute->getResults())
+      if (getGradientParam(result))
+        gradients.push_back(result);
+  return gradients;
+}
+
+//===----------------------------------------------------------------------===//
+// Contracts
+//===----------------------------------------------------------------------===//
+
+/// What the step's own communication promises, for values that have names by
+/// now; null where no check would know.
+static RelationAttr relationOf(StepOpInterface op, StringAttr of,
+                               StringAttr tensor) {
+  std::optional<RelationKind> relation = op.getRelation();
+  if (!relation)
+    return nullptr;
+  InstructionFields fields = op.getInstruction().value_or(InstructionFields());
+  ReduceKindAttr kind = op.getReduction();
+  return RelationAttr::get(op.getContext(), tensor, of, *relation,
+                           kind ? kind.getValue() : ReduceKind::Sum,
+                           op.getGroupAxes(), fields.splitDim,
+                           fields.concatDim);
+}
+
+/// The rate of an update, a number or an input's name; null for others.
+static Attribute rateOf(StepOp step, StepOpInterface op,
+                        const InstructionFields &fields) {
+  if (fields.learningRate)
+    return Builder(op.getContext()).getF32FloatAttr(*fields.learningRate);
+  auto argument = dyn_cast<BlockArgument>(op->getOperands().back());
+  if (!argument || step.getArgument(argument.getArgNumber()).isState())
+    return nullptr;
+  return step.getArgument(argument.getArgNumber()).getName();
+}
+
+/// What an update of state arguments by a gradient that one all_reduce makes
+/// promises, where the runtime runs it; null for others.
+static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
+  std::optional<UpdateRule> rule = op.getUpdateRule();
+  if (!rule)
+    return nullptr;
+  MLIRContext *context = step.getContext();
+  Value gradient = op->getOperand(op.getStateCount());
+  if (auto cast = gradient.getDefiningOp<CastOp>())
+    gradient = cast.getInput();
+  auto reduction = gradient.getDefiningOp<AllReduceOp>();
+  StringAttr of = reduction ? nameOf(step, reduction.getInput()) : nullptr;
+  if (!of)
+    return nullptr;
+  SmallVector<Attribute> states;
+  for (OpResult next : op->getResults()) {
+    auto argument =
+        dyn_cast<BlockArgument>(op->getOperand(next.getResultNumber()));
+    if (!argument || nextValueOf(step, argument) != next)
+      return nullptr;
+    states.push_back(step.getArgument(argument.getArgNumber()).getName());
+  }
+  InstructionFields fields = *op.getInstruction();
+  Attribute rate = rateOf(step, op, fields);
+  if (!rate)
+    return nullptr;
+  return UpdateAttr::get(
+      context, ArrayAttr::get(context, states), *rule,
+      DenseF32ArrayAttr::get(context, fields.constants), fields.biasCorrection,
+      rate, of, reduction.getKind().getValue(), reduction.getGroupAxes());
+}
+
+/// Names what the step itself communicates, in and out.
+static void promiseExchanged(StepOp step,
+                             SmallVectorImpl<Attribute> &contract) {
+  StepNames names(step);
+  for (Operation &op : step.getBody().front()) {
+    auto stepOp = dyn_cast<StepOpInterface>(op);
+    if (!stepOp || !stepOp.getGroupAxes() || op.getNumResults() != 1)
+      continue;
+    if (getGradientParam(op.getOperand(0)) &&
+        isReducedInPlace(op.getOperand(0)))
+      continue; // the gradient's own relation says it
+    StringAttr of = names.nameValue(op.getOperand(0));
+    StringAttr tensor = of ? names.nameValue(op.getResult(0)) : nullptr;
+    if (!tensor)
+      continue;
+    if (RelationAttr relation = relationOf(stepOp, of, tensor))
+      contract.push_back(relation);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// all-reduce
+//===----------------------------------------------------------------------===//
+
+static SmallVector<OpResult> findUnreduced(StepOp step,
+                                           const FactAnalysis &facts) {
+  SmallVector<OpResult> gradients;
+  for (OpResult gradient : markedGradients(step))
+    if (AxesAttr axes = pendingAxes(facts, gradient);
+        axes && !isReduced(gradient, axes))
+      gradients.push_back(gradient);
+  return gradients;
+}
+
+static void reduceByMean(StepOp step, const FactAnalysis &facts,
+                         ArrayRef<OpResult> gradients) {
+  auto mean = ReduceKindAttr::get(step.getContext(), ReduceKind::Mean);
+  OpBuilder builder(step.getContext());
+  for (OpResult gradient : gradients) {
+    builder.setInsertionPointAfter(gradient.getOwner());
+    auto reduction = builder.create<AllReduceOp>(
+        gradient.getLoc(), gradient.getType(), mean, gradient,
+        CodecAttrInterface(), UnitAttr(), pendingAxes(facts, gradient),
+        ArrayAttr(), StringAttr(), ArrayAttr());
+    gradient.replaceAllUsesExcept(reduction.getResult(), reduction);
+  }
+}
+
+static SmallVector<Attribute> promiseMeans(StepOp step,
+                                           const FactAnalysis &facts) {
+  SmallVector<Attribute> contract;
+  promiseExchanged(step, contract);
+  for (OpResult gradient : markedGradients(step)) {
+    AxesAttr axes = pendingAxes(facts, gradient);
+    if (!axes || !isReducedInPlace(gradient))
+      continue;
+    StringAttr name = nameOf(step, gradient);
+    contract.push_back(RelationAttr::get(step.getContext(), name, name,
+                                         RelationKind::Reduced,
+                                         ReduceKind::Mean, axes, 0, 0));
+  }
+  for (Operation &op : step.getBody().front())
+    if (auto stepOp = dyn_cast<StepOpInterface>(op))
+      if (UpdateAttr update = updateOf(step, stepOp))
+        contract.push_back(update);
+  return contract;
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+static constexpr Relaxation kRelaxations[] = {
+    {"all-reduce", "synchronous data parallelism: the mean of all ranks",
+     StrategyClass::Lossless, findUnreduced, reduceByMean, promiseMeans},
+};
+
+ArrayRef<Relaxation> bagua::getRelaxations() { return kRelaxations; }
+
+const Relaxation *bagua::findRelaxation(StringRef name) {
+  const Relaxation *found =
+      llvm::find_if(kRelaxations, [&](const Relaxation &relaxation) {
+        return relaxation.name == name;
+      });
+  return found == std::end(kRelaxations) ? nullptr : found;
+}
