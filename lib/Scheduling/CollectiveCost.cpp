@@ -112,9 +112,16 @@ static int halvesOf(Collective collective) {
   case Collective::ReduceScatter:
   case Collective::AllGather:
     return 1;
-  default:
+  case Collective::Reduce:
+  case Collective::Broadcast:
+  case Collective::AllToAll:
+  case Collective::ExchangeRing:
+  case Collective::ExchangeShiftOne:
+  case Collective::Push:
+  case Collective::Pull:
     return 0;
   }
+  return 0;
 }
 
 //===----------------------------------------------------------------------===//

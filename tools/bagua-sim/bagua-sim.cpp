@@ -15,6 +15,7 @@
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -74,6 +75,10 @@ llvm::cl::opt<SweepKind> sweepOption(
 llvm::cl::opt<std::string>
     plotOption("plot", llvm::cl::value_desc("file.html"),
                llvm::cl::desc("write a page that shows the sweep"),
+               llvm::cl::cat(category));
+llvm::cl::opt<bool>
+    listOption("list-strategies",
+               llvm::cl::desc("print the table of strategies, in Markdown"),
                llvm::cl::cat(category));
 llvm::cl::opt<bool> jsonOption("json", llvm::cl::desc("print JSON"),
                                llvm::cl::cat(category));
@@ -202,7 +207,30 @@ static LogicalResult runAll(ModuleOp module, const BoundReport &bounded,
   });
 }
 
+/// A row for each strategy: its class, its source, its options with defaults.
+static LogicalResult listStrategies() {
+  return writeTo(output, [](llvm::raw_ostream &os) {
+    auto view = [](std::string_view text) {
+      return StringRef(text.data(), text.size());
+    };
+    os << "| strategy | class | what it is | options |\n|---|---|---|---|\n";
+    for (const Strategy &strategy : getStrategies()) {
+      SmallVector<std::string> options;
+      for (const StrategyOption &option : strategy.options)
+        options.push_back(("`" + view(option.name) + "=" +
+                           strategy.defaultOf(option.setting) + "`")
+                              .str());
+      os << "| `" << view(strategy.name) << "` | "
+         << view(strategyClassName(strategy.strategyClass)) << " | "
+         << view(strategy.paper) << " | " << llvm::join(options, ", ")
+         << " |\n";
+    }
+  });
+}
+
 static LogicalResult run() {
+  if (listOption)
+    return listStrategies();
   bool compares = compareOption.getNumOccurrences() > 0;
   if (strategyOption.empty() != compares)
     return fail("expected --strategy=NAME or --compare");

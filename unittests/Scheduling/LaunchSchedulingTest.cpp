@@ -74,6 +74,37 @@ protected:
   OpGraph graph;
   int32_t forward, backward, reduced, update;
 };
+/// Every fault of a schedule that `verify` is to find is made in a sound one.
+TEST_F(LaunchSchedulingTest, FaultsAreFound) {
+  ClusterModel cluster = makeCluster();
+  CollectivePrices prices(cluster);
+  LaunchSchedule sound = scheduleStep(graph, {SchedulePolicy::Wfbp, 0}, prices);
+  ASSERT_EQ(sound.verify(graph), std::nullopt);
+  auto expect = [&](const char *message, auto &&change) {
+    LaunchSchedule changed = sound;
+    change(changed);
+    std::optional<std::string> wrong = changed.verify(graph);
+    ASSERT_TRUE(wrong) << message;
+    EXPECT_NE(wrong->find(message), std::string::npos) << *wrong;
+  };
+  expect("expected a place and a stream for each",
+         [](LaunchSchedule &s) { s.order.pop_back(); });
+  expect("expected a place and a stream for each",
+         [](LaunchSchedule &s) { s.streamOf.pop_back(); });
+  expect("expected every op once",
+         [](LaunchSchedule &s) { s.order[1] = s.order[0]; });
+  expect("expected every op once", [](LaunchSchedule &s) { s.order[0] = -1; });
+  expect("streams, found 99", [](LaunchSchedule &s) { s.streamOf[0] = 99; });
+  expect("expected a stream of the runtime's", [&](LaunchSchedule &s) {
+    s.streamOf[reduced] = s.streamOf[backward];
+  });
+  expect("which it uses, found it before",
+         [](LaunchSchedule &s) { std::swap(s.order[0], s.order[1]); });
+  expect("which it waits for, found it before", [&](LaunchSchedule &s) {
+    s.delays.push_back({s.order.front(), {s.order.back()}});
+  });
+}
+
 } // namespace
 
 TEST_F(LaunchSchedulingTest, AnUpdateOverwritesItsStatesAlone) {

@@ -42,6 +42,12 @@ LogicalResult FactAnalysis::run() {
       operands.push_back(factsOf(operand));
     if (failed(stepOp.inferFacts(context, operands, results)))
       return failure();
+    // A rule that an op's author forgot.
+    if (results.size() != op.getNumResults())
+      return op.emitOpError()
+             << "has no rule about agreement between ranks for "
+                "each of its "
+             << op.getNumResults() << " results";
     for (auto [result, fact] : llvm::zip_equal(op.getResults(), results))
       facts[result] = fact;
   }

@@ -446,7 +446,7 @@ void bagua::defineElementwise(Operation *op, MeaningAnalysis &meanings) {
   meanings.defineElementwise(op);
 }
 
-void MeaningAnalysis::run() {
+LogicalResult MeaningAnalysis::run() {
   uint64_t axes = hashPrinted(cluster.getAllAxes().str());
   for (BlockArgument argument : step.getBody().getArguments()) {
     ArgumentAttr info = step.getArgument(argument.getArgNumber());
@@ -455,6 +455,13 @@ void MeaningAnalysis::run() {
         hashWords({llvm::xxh3_64bits(info.getName().getValue()), axes}));
     append(meanings[argument], {term, 0, getElementCount(tensorOf(argument))});
   }
-  for (Operation &op : step.getBody().front().without_terminator())
+  for (Operation &op : step.getBody().front().without_terminator()) {
     cast<StepOpInterface>(op).defineMeaning(*this);
+    // A rule that an op's author forgot.
+    for (Value result : op.getResults())
+      if (!meanings.contains(result))
+        return op.emitOpError("has no rule about the meaning of each of its "
+                              "results");
+  }
+  return success();
 }

@@ -424,7 +424,8 @@ LogicalResult bagua::recordMeaning(StepOp step) {
   if (failed(facts.run()))
     return failure();
   MeaningAnalysis meanings(step, facts);
-  meanings.run();
+  if (failed(meanings.run()))
+    return failure();
   step->setAttr(kMeaningAttr,
                 DenseI64ArrayAttr::get(step.getContext(),
                                        fingerprintsOf(step, meanings)));
@@ -461,7 +462,8 @@ static LogicalResult verifyMeaning(StepOp step,
 
 LogicalResult bagua::verifyProvenance(StepOp step, const FactAnalysis &facts) {
   MeaningAnalysis meanings(step, facts);
-  meanings.run();
+  if (failed(meanings.run()))
+    return failure();
   if (failed(ProvenanceVerifier(step, facts.getContext(), meanings).run()))
     return failure();
   return verifyMeaning(step, meanings);

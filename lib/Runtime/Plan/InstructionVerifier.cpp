@@ -365,7 +365,10 @@ absl::Status InstructionVerifier::verifyCast() {
 }
 
 absl::Status InstructionVerifier::verifyArithmetic() {
-  ArithmeticRule rule = *arithmeticRuleOf(op.opcode());
+  std::optional<ArithmeticRule> found = arithmeticRuleOf(op.opcode());
+  if (!found)
+    return invalid("expected an opcode with a rule, found one without");
+  const ArithmeticRule &rule = *found;
   if (inputs.empty() || outputs.empty())
     return invalid("expected inputs and outputs, found none");
   if (std::string refusal = rule.refusal(op); !refusal.empty())

@@ -40,6 +40,8 @@ public:
   explicit KernelOperation(BoundKernel bound) : kernel(std::move(bound)) {}
 
   absl::Status run(int64_t step) override {
+    if (!kernel)
+      return absl::InternalError("the opcode has no kernel");
     kernel(step);
     return absl::OkStatus();
   }

@@ -69,7 +69,8 @@ public:
   /// `facts` must have run on the step, without an error.
   MeaningAnalysis(StepOp step, const FactAnalysis &facts);
 
-  void run();
+  /// Emits an error and fails at an op that says nothing of a result.
+  llvm::LogicalResult run();
 
   /// The elements of the logical tensor, in order.
   llvm::ArrayRef<MeaningSegment> of(mlir::Value value) const {

@@ -20,7 +20,7 @@ namespace bagua {
 /// purpose writes it anew. Holds at graph level.
 inline constexpr llvm::StringLiteral kMeaningAttr = "bagua.meaning";
 
-/// Writes the attribute. Fails where a reduction is wrong (FactAnalysis::run).
+/// Writes the attribute. Fails where the analyses do.
 llvm::LogicalResult recordMeaning(StepOp step);
 
 /// Checks params' and optimizer states' next values, and the attribute if there

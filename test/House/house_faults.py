@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Makes each fault that house_rules.py is to find in a copy of the sources: house_faults.py SOURCE WORK"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+FAULTS = [
+    ("Scheduling includes a pass's header", "lib/Scheduling/Merging.cpp",
+     '#include "bagua/Transforms/Utils/Names.h"\n', "may not include"),
+    ("Kernels include the session", "lib/Runtime/Kernels/UpdateKernels.cpp",
+     '#include "Session/Executor.h"\n', "may not include"),
+    ("the runtime includes LLVM", "lib/Runtime/Session/Session.cpp", '#include "llvm/ADT/StringRef.h"\n', "without LLVM"),
+    ("a pass lists op kinds", "lib/Transforms/Place.cpp",
+     "bool f(Operation *op) { return isa<SgdOp, AdamOp>(op); }\n", "lists op kinds"),
+    ("a pass switches over op kinds", "lib/Transforms/Place.cpp",
+     "void f(Operation *op) { llvm::TypeSwitch<Operation *>(op); }\n", "lists op kinds"),
+    ("opcodes in order", "lib/Runtime/Plan/PlanText.cpp",
+     "bool f(const fb::Instruction &op) { return op.opcode() <= fb::Opcode::Pull; }\n", "by their order"),
+    ("a default among opcodes", "lib/Runtime/Plan/PlanText.cpp",
+     "int f(fb::Opcode opcode) {\n  switch (opcode) {\n  default:\n    return 0;\n  }\n}\n", "has a default"),
+    ("a long function", "lib/Scheduling/Merging.cpp", "void f() {\n" + "  f();\n" * 60 + "}\n", "at most 60 lines"),
+    ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
+]
+
+
+def main(source, work):
+    shutil.rmtree(work, ignore_errors=True)
+    for folder in ("lib", "include", "tools"):
+        shutil.copytree(f"{source}/{folder}", f"{work}/{folder}")
+    rules = pathlib.Path(__file__).with_name("house_rules.py")
+    for what, path, text, message in FAULTS:
+        file = pathlib.Path(work, path)
+        before = file.read_text() if file.exists() else None
+        file.write_text((before or "") + text)
+        found = subprocess.run([sys.executable, rules, work], capture_output=True, text=True).stdout
+        if message not in found:
+            sys.exit(f"{what}: expected '{message}', found {found}")
+        if before is None:
+            os.remove(file)
+        else:
+            file.write_text(before)
+    print(f"{len(FAULTS)} faults, all found")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

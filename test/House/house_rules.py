@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
+
+Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most; a
+bagua-run that only reads its command line and prints.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+# Room of a file (by the longest prefix), and the rooms that it may include. Every room may include itself.
+ROOMS = {
+    "Support": ["lib/Support/", "include/bagua/Support/"],
+    "Dialect": ["lib/Dialect/", "include/bagua/Dialect/"],
+    "Scheduling": ["lib/Scheduling/", "include/bagua/Scheduling/"],
+    "Transforms": ["lib/Transforms/", "include/bagua/Transforms/"],
+    "TransformsUtils": ["lib/Transforms/Utils/", "include/bagua/Transforms/Utils/"],
+    "Target": ["lib/Target/", "include/bagua/Target/"],
+    "Replay": ["lib/Replay/", "include/bagua/Replay/"],
+    "RuntimeApi": ["include/bagua/Runtime/"],
+    "Plan": ["lib/Runtime/Plan/"],
+    "Kernels": ["lib/Runtime/Kernels/"],
+    "Device": ["lib/Runtime/Device/"],
+    "Communication": ["lib/Runtime/Communication/"],
+    "Session": ["lib/Runtime/Session/"],
+}
+MAY_INCLUDE = {
+    "Support": [],
+    "Dialect": ["Support"],
+    "Scheduling": ["Support"],
+    # Its reader of clusters; passes are created by name.
+    "TransformsUtils": ["Dialect", "Scheduling", "Support", "Passes.h"],
+    "Transforms": ["TransformsUtils", "Dialect", "Scheduling", "Support"],
+    "Target": ["TransformsUtils", "Dialect", "Scheduling", "Support", "RuntimeApi"],
+    "Replay": ["RuntimeApi", "Support"],
+    "RuntimeApi": ["Support"],
+    "Plan": ["RuntimeApi", "Support"],
+    "Kernels": ["RuntimeApi", "Support"],
+    "Device": ["Support"],
+    "Communication": ["Kernels", "Device", "RuntimeApi", "Support"],
+    "Session": ["Plan", "Kernels", "Device", "Communication", "RuntimeApi", "Support"],
+}
+NO_LLVM = {"Support", "Scheduling", "Replay", "RuntimeApi", "Plan", "Kernels", "Device", "Communication", "Session"}
+# Where ops are asked, not told apart; verifiers, folders and syntax of ops are their own.
+ASKS_OPS = ["lib/Transforms/", "lib/Target/Plan/", "lib/Target/StepSummary.cpp", "lib/Dialect/Bagua/FactAnalysis.cpp",
+            "lib/Dialect/Bagua/FactRules.cpp", "lib/Dialect/Bagua/GraphProof.cpp", "lib/Dialect/Bagua/Meaning.cpp",
+            "lib/Dialect/Bagua/Provenance.cpp", "lib/Dialect/Bagua/StepVerifier.cpp"]
+LISTS_OPS = re.compile(r"(?:isa|isa_and_nonnull|isa_and_present|cast|dyn_cast|Case)\s*<\s*\w+Op\s*,|TypeSwitch|\.Case\(\[")
+MOST_LINES = 60
+MOST_LINES_OF_BAGUA_RUN = 350
+
+
+def room_of(path):
+    found = [(len(prefix), room) for room, prefixes in ROOMS.items() for prefix in prefixes if path.startswith(prefix)]
+    return max(found)[1] if found else None
+
+
+def check_includes(path, text, source):
+    room = room_of(path)
+    if not room:
+        return
+    for included in re.findall(r'#include [<"]([^">]+)[">]', text):
+        if room in NO_LLVM and included.startswith(("llvm/", "mlir/")):
+            yield f"{path}: a room without LLVM includes {included}"
+        beside = pathlib.Path(path).parent / included
+        candidates = [f"include/{included}", f"lib/Runtime/{included}", str(beside)]
+        target = next((c for c in candidates if (source / c).exists()), None)
+        if included.endswith("PlanGenerated.h"):
+            target = "include/bagua/Runtime/PlanGenerated.h"
+        other = room_of(target) if target else None
+        if other and other != room and other not in MAY_INCLUDE[room] and \
+                pathlib.Path(included).name not in MAY_INCLUDE[room]:
+            yield f"{path}: {room} may not include {other}, found {included}"
+
+
+def blocks(text):
+    """(header, line, lines, body) of each function: braces that open outside of any other function."""
+    code = re.sub(r'R"\w*\(.*?\)\w*"', lambda m: '""' + "\n" * m[0].count("\n"), text, flags=re.S)
+    code = re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'|//[^\n]*', "", code)
+    stack = []
+    for match in re.finditer(r"[{}]", code):
+        if match[0] == "{":
+            header = re.split(r"[;{}]", code[:match.start()])[-1]
+            isScope = re.search(r"\b(?:namespace|class|struct|enum|union)\b", header) and ")" not in header
+            stack.append((bool(isScope) or "(" not in header, header.strip(), match.start()))
+        elif stack:
+            isScope, header, start = stack.pop()
+            if not isScope and all(outer[0] for outer in stack):
+                body = code[start:match.end()]
+                yield header, body.count("\n") + header.count("\n") + 1, body
+
+
+def check_functions(path, text):
+    for header, lines, body in blocks(text):
+        if lines > MOST_LINES:
+            yield f"{path}: expected functions of at most {MOST_LINES} lines, found {lines} of '{header.splitlines()[0]}'"
+        for switch in re.finditer(r"switch \(([^{]*)\) \{", body):
+            if not re.search(r"[oO]pcode|\bkind\(\)|\bkindOf|[cC]ollective|InstructionKind", switch[1]):
+                continue
+            depth, end = 1, switch.end()
+            while depth:
+                depth += {"{": 1, "}": -1}.get(body[end], 0)
+                end += 1
+            if re.search(r"\bdefault:", body[switch.end():end]):
+                yield f"{path}: a switch over {switch[1]} has a default: what is forgotten would go there"
+
+
+def check_text(path, text):
+    if any(path.startswith(prefix) for prefix in ASKS_OPS):
+        for match in LISTS_OPS.finditer(text):
+            line = text[:match.start()].count("\n") + 1
+            yield f"{path}:{line}: lists op kinds: ask the op ({match[0]})"
+    if re.search(r"opcode\(\)\s*(?:<|>|<=|>=)\s*(?!fb::Opcode::MAX)fb::Opcode", text):
+        yield f"{path}: compares opcodes by their order"
+
+
+def main(source):
+    source = pathlib.Path(source)
+    wrong, names = [], collections.defaultdict(list)
+    files = sorted(p for folder in ("lib", "include", "tools") for p in (source / folder).rglob("*") if p.is_file())
+    lines_of_run = 0
+    for file in files:
+        path = file.relative_to(source).as_posix()
+        if path.startswith("lib/") and file.name != "CMakeLists.txt":
+            names[file.name].append(path)
+        if file.suffix == ".h" and path.startswith("include/"):
+            names[file.name].append(path)
+        if file.suffix not in (".h", ".cpp"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        wrong += [*check_includes(path, text, source), *check_functions(path, text), *check_text(path, text)]
+        if path.startswith("tools/bagua-run/"):
+            lines_of_run += text.count("\n")
+    wrong += [f"one name for {' and '.join(paths)}" for paths in names.values() if len(paths) > 1]
+    if lines_of_run > MOST_LINES_OF_BAGUA_RUN:
+        wrong.append(f"tools/bagua-run: expected at most {MOST_LINES_OF_BAGUA_RUN} lines, found {lines_of_run}")
+    print("\n".join(wrong))
+    print(f"{len(files)} files, {len(wrong)} wrong")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
