@@ -6,9 +6,9 @@
 #include "bagua/Replay/Replay.h"
 
 #include "Checker.h"
+#include "Plan/Opcodes.h"
 
 #include "bagua/Runtime/Communicator.h"
-#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Runtime/Session.h"
 
 #include "absl/strings/str_cat.h"

@@ -6,8 +6,7 @@
 #include "Tolerance.h"
 
 #include "CheckValues.h"
-
-#include "bagua/Runtime/Opcodes.h"
+#include "Plan/Opcodes.h"
 
 #include <algorithm>
 #include <cmath>

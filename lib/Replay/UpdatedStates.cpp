@@ -7,6 +7,7 @@
 
 #include "CheckValues.h"
 #include "Gifts.h"
+#include "Plan/Opcodes.h"
 #include "Tolerance.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace bagua::replay {
 
 namespace fb = runtime::fb;
 using runtime::Plan;
+using runtime::PromisedUpdate;
 
 namespace {
 
@@ -39,6 +41,11 @@ double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
   return valueAt(type, value, 0);
 }
 
+/// The loader lets no other update into a contract.
+PromisedUpdate ruleOf(const fb::Update &update) {
+  return *runtime::promisedUpdateOf(update.opcode());
+}
+
 /// sgd and adam of docs/Semantics.md, "Arithmetic", computed in `T`.
 template <typename T> class Rule {
 public:
@@ -48,13 +55,13 @@ public:
 
   void apply(const std::vector<T> &gradient,
              std::vector<std::vector<T>> &states) const {
-    if (update.opcode() == fb::Opcode::Adam)
-      adam(gradient, states);
-    else if (states.size() == 2)
-      momentum(gradient, states);
-    else
-      for (size_t i = 0; i < gradient.size(); ++i)
-        states[0][i] = states[0][i] - rate * gradient[i];
+    switch (ruleOf(update)) {
+    case PromisedUpdate::Sgd:
+      return states.size() == 2 ? momentum(gradient, states)
+                                : sgd(gradient, states);
+    case PromisedUpdate::Adam:
+      return adam(gradient, states);
+    }
   }
 
 private:
@@ -64,6 +71,12 @@ private:
   /// 1 - beta^t, in float64.
   T correction(T beta) const {
     return static_cast<T>(1 - std::pow(static_cast<double>(beta), exponent));
+  }
+
+  void sgd(const std::vector<T> &gradient,
+           std::vector<std::vector<T>> &states) const {
+    for (size_t i = 0; i < gradient.size(); ++i)
+      states[0][i] = states[0][i] - rate * gradient[i];
   }
 
   void momentum(const std::vector<T> &gradient,
@@ -237,9 +250,15 @@ ErrorBound::Bounded ErrorBound::updateAdam(double rate, double number) {
 }
 
 void ErrorBound::update(double rate, int64_t number) {
-  Bounded change = rule.opcode() == fb::Opcode::Sgd
-                       ? updateSgd(rate)
-                       : updateAdam(rate, static_cast<double>(number));
+  Bounded change;
+  switch (ruleOf(rule)) {
+  case PromisedUpdate::Sgd:
+    change = updateSgd(rate);
+    break;
+  case PromisedUpdate::Adam:
+    change = updateAdam(rate, static_cast<double>(number));
+    break;
+  }
   weight.largest += change.largest;
   weight.error += change.error + 3 * unit * weight.largest;
 }

@@ -5,8 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/BucketRules.h"
 
+#include "bagua/Support/Words.h"
+
 #include <algorithm>
-#include <array>
 
 using namespace bagua;
 
@@ -18,15 +19,10 @@ std::string_view bagua::bucketPolicyName(BucketPolicy policy) {
 }
 
 std::optional<BucketPolicy> bagua::parseBucketPolicy(std::string_view name) {
-  auto *found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end())
-    return std::nullopt;
-  return static_cast<BucketPolicy>(found - kNames.begin());
+  return parseWord<BucketPolicy>(kNames, name);
 }
 
-std::string_view bagua::bucketPolicyNames() {
-  return "none, size, ddp, cycle, mg-wfbp, optimal or list";
-}
+std::string bagua::bucketPolicyNames() { return alternatives(kNames); }
 
 std::vector<Bucket> bagua::bucketize(const BucketingProblem &problem,
                                      const BucketRule &rule,

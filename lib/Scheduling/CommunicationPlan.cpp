@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/CommunicationPlan.h"
 
+#include "bagua/Support/Parts.h"
+
 #include <algorithm>
 #include <cassert>
 #include <charconv>
@@ -423,12 +425,6 @@ OpGraph bagua::applyPlan(const CommunicationProblem &problem,
   return PlanApplier(problem, plan).write();
 }
 
-/// As bagua-place lays values out.
-static int64_t aligned(int64_t bytes) {
-  constexpr int64_t kAlignment = 64;
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 int64_t bagua::arenaBytes(const CommunicationProblem &problem,
                           const CommunicationPlan &plan) {
   int64_t total = 0;
@@ -440,14 +436,14 @@ int64_t bagua::arenaBytes(const CommunicationProblem &problem,
     for (int32_t i = 0; i < bucket.gradients; ++i)
       count += problem.gradients[*next++].count;
     if (bucket.gradients > 1 || bucket.parts > 1)
-      total += aligned(count * like.elementBytes);
+      total += arenaAligned(count * like.elementBytes);
     for (int64_t part = 0; part < bucket.parts; ++part) {
       Message message =
           messageOf(bucket, like, countOfPart(count, bucket.parts, part));
       AllReduceForm form = formOf(problem.cluster, bucket, message);
       for (const MessageStep &step :
            expandMessage(problem.cluster, message, form))
-        total += aligned(step.keptBytes);
+        total += arenaAligned(step.keptBytes);
     }
   }
   return total;

@@ -6,9 +6,8 @@
 #include "bagua/Scheduling/Message.h"
 
 #include "bagua/Support/Parts.h"
+#include "bagua/Support/Words.h"
 
-#include <algorithm>
-#include <array>
 #include <cassert>
 
 using namespace bagua;
@@ -19,32 +18,22 @@ static constexpr std::array<std::string_view, kFormKindCount> kFormNames = {
     "flat",   "leader",  "rail",        "multilevel",
     "halves", "servers", "rail-servers"};
 
-template <typename Enum, size_t count>
-static std::optional<Enum>
-parseName(const std::array<std::string_view, count> &names,
-          std::string_view name) {
-  auto *found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
 std::string_view bagua::wireTypeName(WireType type) {
   return kWireTypeNames[static_cast<size_t>(type)];
 }
 
 std::optional<WireType> bagua::parseWireType(std::string_view name) {
-  return parseName<WireType>(kWireTypeNames, name);
+  return parseWord<WireType>(kWireTypeNames, name);
 }
 
-std::string_view bagua::wireTypeNames() { return "none, f16 or bf16"; }
+std::string bagua::wireTypeNames() { return alternatives(kWireTypeNames); }
 
 std::string_view bagua::formName(FormKind form) {
   return kFormNames[static_cast<size_t>(form)];
 }
 
 std::optional<FormKind> bagua::parseForm(std::string_view name) {
-  return parseName<FormKind>(kFormNames, name);
+  return parseWord<FormKind>(kFormNames, name);
 }
 
 std::optional<FormSet> bagua::parseForms(std::string_view word) {
@@ -54,10 +43,7 @@ std::optional<FormSet> bagua::parseForms(std::string_view word) {
   return form ? std::optional(formBit(*form)) : std::nullopt;
 }
 
-std::string_view bagua::formNames() {
-  return "flat, leader, rail, multilevel, halves, servers, rail-servers or "
-         "cheapest";
-}
+std::string bagua::formNames() { return alternatives(kFormNames, "cheapest"); }
 
 //===----------------------------------------------------------------------===//
 // Steps
@@ -157,6 +143,7 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
   auto cast = [&](MessageStep::Kind kind, int64_t keptBytes) {
     MessageStep &step = steps.emplace_back();
     step.kind = kind;
+    step.wire = message.wire;
     step.movedBytes = message.bytes() + sent;
     step.keptBytes = keptBytes;
   };

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/OpGraph.h"
 
+#include <algorithm>
+
 using namespace bagua;
 
 int32_t OpGraph::add(const GraphOp &op,
@@ -110,10 +112,19 @@ std::optional<std::string> LaunchSchedule::verify(const OpGraph &graph) const {
         return name + "expected it after op " + std::to_string(*operand) +
                ", which it uses, found it before";
   }
-  for (const Delay &delay : delays)
+  std::vector<bool> isDelayed(count, false);
+  auto isOp = [&](int32_t op) { return op >= 0 && op < graph.size(); };
+  for (const Delay &delay : delays) {
+    if (!isOp(delay.op) || isDelayed[delay.op] ||
+        !std::all_of(delay.after.begin(), delay.after.end(), isOp))
+      return "expected delays of an op there is by others, once each, found "
+             "op " +
+             std::to_string(delay.op);
+    isDelayed[delay.op] = true;
     for (int32_t after : delay.after)
       if (placeOf[after] > placeOf[delay.op])
         return "op " + std::to_string(delay.op) + ": expected it after op " +
                std::to_string(after) + ", which it waits for, found it before";
+  }
   return std::nullopt;
 }

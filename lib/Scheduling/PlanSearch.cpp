@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
 
-#include "bagua/Scheduling/Strategy.h"
-
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 using namespace bagua;
 
@@ -98,7 +98,7 @@ private:
   std::vector<FormKind> usefulForms() const;
   std::vector<SchedulingOptions> schedulings() const;
 
-  CommunicationPlan planOf(const SizeRule &rule) const;
+  CommunicationPlan planBySize(const SizeRule &rule) const;
   int sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const;
   bool tryRule(const SizeRule &changed, SizeRule &rule, Candidate &best);
   bool improveRule(SizeRule &rule, Candidate &best);
@@ -197,7 +197,7 @@ int PlanSearch::sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const {
   return std::ilogb(static_cast<double>(partBytes + 1));
 }
 
-CommunicationPlan PlanSearch::planOf(const SizeRule &rule) const {
+CommunicationPlan PlanSearch::planBySize(const SizeRule &rule) const {
   CommunicationPlan plan;
   plan.scheduling = rule.scheduling;
   plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;
@@ -218,7 +218,7 @@ CommunicationPlan PlanSearch::planOf(const SizeRule &rule) const {
 
 bool PlanSearch::tryRule(const SizeRule &changed, SizeRule &rule,
                          Candidate &best) {
-  if (!improves(planOf(changed), best))
+  if (!improves(planBySize(changed), best))
     return false;
   rule = changed;
   return true;
@@ -466,7 +466,7 @@ PlanSearchResult PlanSearch::run() {
     starts.push_back({std::move(start.plan), ns});
   }
   SizeRule rule;
-  Candidate bySize{planOf(rule), 0};
+  Candidate bySize{planBySize(rule), 0};
   if (!isDone()) {
     bySize.stepNs = rate(bySize.plan);
     // Sizes and orders depend on each other: round by round.

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Strategy.h"
 
+#include "bagua/Support/Words.h"
+
 #include <algorithm>
 #include <array>
 
@@ -18,10 +20,7 @@ std::string_view bagua::strategyClassName(StrategyClass kind) {
 }
 
 std::optional<StrategyClass> bagua::parseStrategyClass(std::string_view name) {
-  auto *found = std::find(kClassNames.begin(), kClassNames.end(), name);
-  if (found == kClassNames.end())
-    return std::nullopt;
-  return static_cast<StrategyClass>(found - kClassNames.begin());
+  return parseWord<StrategyClass>(kClassNames, name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -32,7 +31,6 @@ using Bucketing = BucketPolicy;
 using Policy = SchedulePolicy;
 
 static constexpr auto kLossless = StrategyClass::Lossless;
-static constexpr std::string_view kAllReduce = "all-reduce";
 static constexpr Wire kAsIs;
 
 // Options, under the names that the systems have for them.
@@ -60,7 +58,7 @@ static constexpr Strategy kStrategies[] = {
     {"auto",
      "the best of all others and of their options, by simulation",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {},
      kAsIs,
      FormKind::Flat,
@@ -71,7 +69,7 @@ static constexpr Strategy kStrategies[] = {
     {"bagua-allreduce",
      "Gan et al., BAGUA, VLDB 2021",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::Size, 0, 10485760},
      kAsIs,
      FormKind::Leader,
@@ -81,7 +79,7 @@ static constexpr Strategy kStrategies[] = {
     {"blueconnect",
      "Cho et al., BlueConnect, MLSys 2019",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None},
      kAsIs,
      FormKind::Multilevel,
@@ -91,7 +89,7 @@ static constexpr Strategy kStrategies[] = {
     {"bsp-a2a",
      "Valiant, CACM 1990: one all_reduce a gradient, after backward",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None},
      kAsIs,
      FormKind::Flat,
@@ -101,7 +99,7 @@ static constexpr Strategy kStrategies[] = {
     {"bsp-ps",
      "Li et al., Parameter Server, OSDI 2014, without overlap",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None},
      kAsIs,
      FormKind::Servers,
@@ -111,7 +109,7 @@ static constexpr Strategy kStrategies[] = {
     {"byteps",
      "Jiang et al., BytePS, OSDI 2020",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None, 0, 0, 0, 4096000},
      kAsIs,
      FormKind::RailServers,
@@ -121,7 +119,7 @@ static constexpr Strategy kStrategies[] = {
     {"bytescheduler-a2a",
      "Peng et al., ByteScheduler, SOSP 2019",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None, 0, 0, 0, 4096000},
      kAsIs,
      FormKind::Flat,
@@ -131,7 +129,7 @@ static constexpr Strategy kStrategies[] = {
     {"bytescheduler-ps",
      "Peng et al., ByteScheduler, SOSP 2019, with a parameter server",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None, 0, 0, 0, 4096000},
      kAsIs,
      FormKind::Servers,
@@ -141,7 +139,7 @@ static constexpr Strategy kStrategies[] = {
     {"custom",
      "every bucket by itself: what auto finds",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::List},
      kAsIs,
      FormKind::Flat,
@@ -152,7 +150,7 @@ static constexpr Strategy kStrategies[] = {
     {"ddp",
      "Li et al., PyTorch Distributed, VLDB 2020",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::Ddp, kDdpFirstBytes, kDdpCapBytes},
      kAsIs,
      FormKind::Flat,
@@ -162,7 +160,7 @@ static constexpr Strategy kStrategies[] = {
     {"dear",
      "Zhang et al., DeAR, ICDCS 2023",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::Size, 0, 25000000},
      kAsIs,
      FormKind::Halves,
@@ -172,7 +170,7 @@ static constexpr Strategy kStrategies[] = {
     {"horovod",
      "Sergeev and Del Balso, Horovod, 2018",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::Cycle, 0, 134217728, kHorovodCycleNs},
      kAsIs,
      FormKind::Flat,
@@ -182,7 +180,7 @@ static constexpr Strategy kStrategies[] = {
     {"mg-wfbp",
      "Shi et al., MG-WFBP, INFOCOM 2019",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::MgWfbp},
      kAsIs,
      FormKind::Flat,
@@ -192,7 +190,7 @@ static constexpr Strategy kStrategies[] = {
     {"p3",
      "Jayarajan et al., Priority-based Parameter Propagation, SysML 2019",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None, 0, 0, 0, 200000},
      kAsIs,
      FormKind::Servers,
@@ -202,7 +200,7 @@ static constexpr Strategy kStrategies[] = {
     {"wfbp-a2a",
      "Zhang et al., Poseidon, ATC 2017",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None},
      kAsIs,
      FormKind::Flat,
@@ -212,7 +210,7 @@ static constexpr Strategy kStrategies[] = {
     {"wfbp-ps",
      "Zhang et al., Poseidon, ATC 2017, with a parameter server",
      kLossless,
-     kAllReduce,
+     kDataParallel,
      {Bucketing::None},
      kAsIs,
      FormKind::Servers,
@@ -307,6 +305,7 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
   bool isOwnWire = wire == strategy.wire;
   bool needsServers = (formBit(strategy.form) & kServerForms) != 0;
   if (strategy.use != Strategy::Use::Published ||
+      strategy.relaxation != kDataParallel ||
       (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
       (needsServers && problem.cluster.servers() == 0))
     return std::nullopt;

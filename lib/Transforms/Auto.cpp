@@ -58,8 +58,8 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
     ModuleOp module = getOperation();
     std::optional<WireType> type = parseWireType(wire.getValue());
     if (!type) {
-      module.emitError() << "expected wire " << std::string(wireTypeNames())
-                         << ", found '" << wire << "'";
+      module.emitError() << "expected wire " << wireTypeNames() << ", found '"
+                         << wire << "'";
       return signalPassFailure();
     }
     FailureOr<CommunicationProblem> problem = readCommunication(module);

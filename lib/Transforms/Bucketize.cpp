@@ -28,12 +28,14 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
+namespace {
 /// What becomes of a bucket: its parts, and what later passes obey.
 struct BucketForm {
   int64_t parts = 1;
   /// Null: those passes' own choice.
   StringAttr form, wire;
 };
+} // namespace
 
 /// An all_reduce of a value, in parts.
 static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
@@ -121,7 +123,7 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
     }
     std::optional<BucketPolicy> chosen = parseBucketPolicy(policy.getValue());
     if (!chosen) {
-      step.emitError() << "expected policy " << std::string(bucketPolicyNames())
+      step.emitError() << "expected policy " << bucketPolicyNames()
                        << ", found '" << policy << "'";
       return signalPassFailure();
     }
@@ -148,11 +150,11 @@ private:
     std::optional<FormSet> forms = parseForms(form.getValue());
     std::optional<WireType> type = parseWireType(wire.getValue());
     if (!forms)
-      step.emitError() << "expected form " << std::string(formNames())
-                       << ", found '" << form << "'";
+      step.emitError() << "expected form " << formNames() << ", found '" << form
+                       << "'";
     else if (!type)
-      step.emitError() << "expected wire " << std::string(wireTypeNames())
-                       << ", found '" << wire << "'";
+      step.emitError() << "expected wire " << wireTypeNames() << ", found '"
+                       << wire << "'";
     if (!forms || !type)
       return std::nullopt;
     std::map<int32_t, AxisSet> axes;
@@ -208,7 +210,13 @@ private:
   LogicalResult writeList(ArrayRef<GradientReduce> candidates,
                           const BucketingProblem &problem) {
     StepOp step = getOperation();
-    auto planned = parseBuckets(bucketList.getValue());
+    std::optional<WireType> type = parseWireType(wire.getValue());
+    if (!type)
+      return step.emitError() << "expected wire " << wireTypeNames()
+                              << ", found '" << wire << "'";
+    // What a bucket doesn't say is left to bagua-cast-wire.
+    Wire common{*type};
+    auto planned = parseBuckets(bucketList.getValue(), common);
     if (!planned)
       return step.emitError() << "expected buckets such as 3*1,12:rail,1/8, "
                                  "found '"
@@ -230,7 +238,7 @@ private:
       BucketForm form;
       form.parts = bucket.parts;
       form.form = attributeOf(formName(bucket.form));
-      if (bucket.wire.type != WireType::AsIs)
+      if (bucket.wire != common)
         form.wire = attributeOf(wireTypeName(bucket.wire.type));
       writeBucket(candidates, members, form);
     }

@@ -20,13 +20,15 @@ using namespace bagua;
 
 /// What a pass before this one has chosen for the all_reduce, else `wire`.
 static FailureOr<Wire> wireOf(AllReduceOp reduce, Wire wire) {
-  auto chosen = reduce->getAttrOfType<StringAttr>(kWireAttr);
+  Attribute chosen = reduce->getAttr(kWireAttr);
+  auto word = dyn_cast_or_null<StringAttr>(chosen);
   if (!chosen)
     return wire;
-  if (std::optional<WireType> parsed = parseWireType(chosen.getValue()))
+  if (std::optional<WireType> parsed =
+          word ? parseWireType(word.getValue()) : std::nullopt)
     return Wire{*parsed};
-  return reduce.emitOpError() << "expected a wire in '" << kWireAttr
-                              << "', found '" << chosen.getValue() << "'";
+  return reduce.emitOpError()
+         << "expected a wire in '" << kWireAttr << "', found " << chosen;
 }
 
 /// Gradients of float32 that nobody but the runtime sees on their way.
@@ -41,9 +43,8 @@ static void castAround(AllReduceOp reduce, const ClusterModel &cluster,
   OpBuilder builder(reduce);
   Message message = messageOf(reduce);
   message.wire = wire;
-  Value result =
-      writeMessage(builder, reduce,
-                   expandMessage(cluster, message, {FormKind::Flat, 0}), wire);
+  Value result = writeMessage(
+      builder, reduce, expandMessage(cluster, message, {FormKind::Flat, 0}));
   if (Attribute form = reduce->getAttr(kFormAttr))
     result.getDefiningOp()->getOperand(0).getDefiningOp()->setAttr(kFormAttr,
                                                                    form);
@@ -59,8 +60,8 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     StepOp step = getOperation();
     std::optional<WireType> common = parseWireType(type.getValue());
     if (!common) {
-      step.emitError() << "expected type " << std::string(wireTypeNames())
-                       << ", found '" << type << "'";
+      step.emitError() << "expected type " << wireTypeNames() << ", found '"
+                       << type << "'";
       return signalPassFailure();
     }
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());

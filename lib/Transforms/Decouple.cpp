@@ -144,10 +144,9 @@ bool Decoupler::canShard(Operation *update, Value gradient) {
   if (states == 0 || !stepOp.isElementwise() ||
       update->getOperand(states) != gradient)
     return false;
-  // What is cut is the states and the gradient; a rate is for all elements.
-  for (Value other : update->getOperands().drop_front(states + 1))
-    if (tensorTypeOf(other).getRank() != 0)
-      return false;
+  // What is cut is the states and the gradient; behind them stands the rate.
+  if (update->getNumOperands() > states + 2)
+    return false;
   for (unsigned i = 0; i < update->getNumResults(); ++i) {
     auto state = dyn_cast<BlockArgument>(update->getOperand(i));
     if (!state || getLayout(tensorTypeOf(state)))

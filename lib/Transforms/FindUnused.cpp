@@ -180,9 +180,10 @@ LogicalResult UnusedFinder::showToUpdates(const Group &group, Value flags) {
     if (!isOwn && !usesGradient)
       continue;
     auto stepOp = cast<StepOpInterface>(update);
-    if (!stepOp.isUpdate() && !stepOp.isRunByProgram())
+    // An update of a param and its moments; one by moments leaves them behind.
+    if (!stepOp.getUpdateRule() && !stepOp.isRunByProgram())
       return update->emitError()
-             << "expected an update or compute to update '" << nameOf(index)
+             << "expected sgd, adam or compute to update '" << nameOf(index)
              << "', which may be unused, found " << update->getName();
     updates.insert(update);
   }

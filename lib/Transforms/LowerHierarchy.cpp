@@ -25,13 +25,15 @@ static bool canLower(AllReduceOp reduce) {
 
 /// What a pass before this one has chosen for the all_reduce, else `forms`.
 static FailureOr<FormSet> formsOf(AllReduceOp reduce, FormSet forms) {
-  auto chosen = reduce->getAttrOfType<StringAttr>(kFormAttr);
+  Attribute chosen = reduce->getAttr(kFormAttr);
+  auto word = dyn_cast_or_null<StringAttr>(chosen);
   if (!chosen)
     return forms;
-  if (std::optional<FormSet> parsed = parseForms(chosen.getValue()))
+  if (std::optional<FormSet> parsed =
+          word ? parseForms(word.getValue()) : std::nullopt)
     return *parsed;
-  return reduce.emitOpError() << "expected a form in '" << kFormAttr
-                              << "', found '" << chosen.getValue() << "'";
+  return reduce.emitOpError()
+         << "expected a form in '" << kFormAttr << "', found " << chosen;
 }
 
 namespace {
@@ -43,8 +45,8 @@ struct LowerHierarchyPass
     StepOp step = getOperation();
     std::optional<FormSet> forms = parseForms(form.getValue());
     if (!forms) {
-      step.emitError() << "expected form " << std::string(formNames())
-                       << ", found '" << form << "'";
+      step.emitError() << "expected form " << formNames() << ", found '" << form
+                       << "'";
       return signalPassFailure();
     }
     FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/Aliasing.h"
+#include "bagua/Support/Parts.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/Names.h"
@@ -22,9 +23,6 @@ namespace bagua {
 
 using namespace mlir;
 using namespace bagua;
-
-/// Of what lies in an arena: a cache line, and any vector register.
-static constexpr int64_t kArenaAlignment = 64;
 
 namespace {
 /// Values that lie in one piece of memory.
@@ -302,8 +300,7 @@ LogicalResult Placer::assign(int64_t maxBytes) {
       places[member] = PlaceAttr::get(context, PlaceKind::Arena, arena, offset);
     }
     int64_t bytes = shared.end - shared.begin;
-    arenaBytes +=
-        (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    arenaBytes += arenaAligned(bytes);
     ++classesInArena;
   }
   if (maxBytes > 0 && arenaBytes > maxBytes)

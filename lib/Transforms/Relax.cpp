@@ -22,7 +22,7 @@ using namespace bagua;
 static std::string relaxationNames() {
   return llvm::join(llvm::map_range(getRelaxations(),
                                     [](const Relaxation &relaxation) {
-                                      return relaxation.name.str();
+                                      return std::string(relaxation.name);
                                     }),
                     ", ");
 }
@@ -44,10 +44,15 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
       return signalPassFailure();
     SmallVector<OpResult> gradients = relaxation->findGradients(step, facts);
     if (step->hasAttr(kContractAttr))
-      return keepContract(step, gradients);
+      return keepContract(step, *relaxation, gradients);
+    SmallVector<Attribute> contract =
+        relaxation->promise(step, facts, gradients);
     relaxation->rewrite(step, facts, gradients);
-    SmallVector<Attribute> contract = relaxation->promise(step, facts);
+    contract.append(promiseUpdates(step));
     step->setAttr(kContractAttr, ArrayAttr::get(&getContext(), contract));
+    if (relaxation->name != kDataParallel)
+      step->setAttr(kRelaxationAttr,
+                    StringAttr::get(&getContext(), relaxation->name));
     // To this, bagua-verify-graph holds the passes that follow.
     if (failed(recordMeaning(step)))
       return signalPassFailure();
@@ -57,9 +62,22 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
 private:
   /// A contract says what the step meant when its communication was decided. To
   /// write another over it would hide what has been lost since.
-  void keepContract(StepOp step, ArrayRef<OpResult> gradients) {
-    if (gradients.empty())
+  void keepContract(StepOp step, const Relaxation &relaxation,
+                    ArrayRef<OpResult> gradients) {
+    auto written = step->getAttrOfType<StringAttr>(kRelaxationAttr);
+    std::string found = written ? written.str() : std::string(kDataParallel);
+    if (found != relaxation.name) {
+      step.emitError() << "expected a contract of algorithm '"
+                       << StringRef(relaxation.name) << "', found one of '"
+                       << found << "'";
+      return signalPassFailure();
+    }
+    if (gradients.empty()) {
+      // What the step means now, where nobody has said it yet.
+      if (!step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
+        return signalPassFailure();
       return report({}, step->getAttrOfType<ArrayAttr>(kContractAttr).size());
+    }
     InFlightDiagnostic diagnostic =
         step.emitError() << "expected a step without a contract, or with all "
                             "gradients reduced, found a contract and the "

@@ -1,6 +1,7 @@
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1/2:leader,2:rail,2*1}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=LIST
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1/2:leader,2:rail,2*1},bagua-lower-hierarchy{form=flat}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=LOWER
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=2:bf16,1:rail:f16,2},bagua-cast-wire),bagua-verify-graph)' %s | FileCheck %s --check-prefix=WIRE
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1:none,4 wire=bf16},bagua-cast-wire{type=bf16}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=NONE
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=2,2}))' %s 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1/9,4}))' %s 2>&1 | FileCheck %s --check-prefix=CUT
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=5:round}))' %s 2>&1 | FileCheck %s --check-prefix=TEXT
@@ -33,6 +34,10 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // WIRE: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "rail"} : tensor<8xf16>
 // WIRE: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "flat"} : tensor<16xf32>
 // WIRE-NOT: bagua.wire
+// Where the others are narrow, a bucket may stay as it is.
+// NONE-LABEL: bagua.step @train
+// NONE: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "flat"} : tensor<8xf32>
+// NONE: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "flat"} : tensor<32xbf16>
 bagua.step @train on @pod data [node, gpu] (batch %x "x" : !t, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t, param %w4 "w4" : !t, param %w5 "w5" : !t) {
   %d5, %g5 = bagua.compute backward "l5"(%x, %w5) cost_ns 60 measured : (!t, !t) -> (!t, !t grad "w5")
   %d4, %g4 = bagua.compute backward "l4"(%d5, %w4) cost_ns 60 measured : (!t, !t) -> (!t, !t grad "w4")

@@ -67,4 +67,4 @@ bagua.step @others on @row data [rack, node, gpu] (batch %x "x" : !s) {
 // BYTEPS-NEXT: bagua.push mean %{{.*}} over [node]
 // BYTEPS-NEXT: bagua.pull %{{.*}} over [node]
 // BYTEPS-NEXT: bagua.all_gather %{{.*}} over [gpu]
-// SQUARE: error: 'bagua.all_reduce' op expected a form in 'bagua.form', found 'square'
+// SQUARE: error: 'bagua.all_reduce' op expected a form in 'bagua.form', found "square"

@@ -18,6 +18,18 @@ bagua.step @lost on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !t, pa
 
 // -----
 
+// Of another algorithm's promise this one knows nothing.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+
+// CHECK: error: expected a contract of algorithm 'all-reduce', found one of 'gossip'
+bagua.step @other on @pod data [node] (batch %x "x" : !t, param %w "w" : !t)
+    attributes {bagua.contract = [], bagua.relaxation = "gossip"} {
+  bagua.yield %w : !t
+}
+
+// -----
+
 // Nothing is left to reduce, so the contract stays as it is, although another would say less: nobody uses w2's mean.
 !t = tensor<8xf32>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]

@@ -103,7 +103,9 @@ bagua.step @both on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // A reduction over another axis than data (the parts of a tensor-parallel layer) is
 // not the gradient's mean.
+// The mean is promised of what the program gave, and nothing of the sum, which has no name.
 // CHECK-LABEL: bagua.step @over_another_axis
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [node]>]
 // CHECK: %[[G:.*]] = bagua.compute backward
 // CHECK-NEXT: %[[R:.*]] = bagua.all_reduce mean %[[G]] over [node]
 // CHECK-NEXT: bagua.all_reduce sum %[[R]] over [tp]

@@ -157,6 +157,8 @@ static FailureOr<SmallVector<std::string>> comparedStrategies() {
       if (strategy.use != Strategy::Use::Explicit &&
           llvm::is_contained(allowed, strategy.strategyClass))
         names.push_back(std::string(strategy.name));
+  if (names.empty())
+    return fail("expected --allow of a class that a strategy has");
   for (const std::string &name : names)
     if (auto pipeline = expandStrategy(name); !pipeline)
       return fail(llvm::toString(pipeline.takeError()));
@@ -229,6 +231,9 @@ static LogicalResult listStrategies() {
 }
 
 static LogicalResult run() {
+  if (listOption && (!strategyOption.empty() ||
+                     compareOption.getNumOccurrences() > 0 || jsonOption))
+    return fail("expected --list-strategies by itself");
   if (listOption)
     return listStrategies();
   bool compares = compareOption.getNumOccurrences() > 0;
@@ -236,8 +241,8 @@ static LogicalResult run() {
     return fail("expected --strategy=NAME or --compare");
   if (compares && !(traceOption.empty() && timelineOption.empty()))
     return fail("expected --trace and --timeline with --strategy only");
-  if (!compares && !allowOption.empty())
-    return fail("expected --allow with --compare only");
+  if (!allowOption.empty() && (!compares || !compareOption.empty()))
+    return fail("expected --allow with --compare of no names only");
   bool sweeps = sweepOption.getNumOccurrences() > 0;
   if (sweeps && !compares)
     return fail("expected --sweep with --compare only");

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels/Arithmetic.h"
 #include "Manual.h"
+#include "Plan/Opcodes.h"
 
 #include "bagua/Dialect/Bagua/Bagua.h"
-#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Runtime/Plan.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -692,7 +692,7 @@ TEST_P(ExecutorTest, StreamsWaitForEachOther) {
   }
 }
 
-TEST(StepScheduleTest, LeavesOutWhatHasNothingToDo) {
+TEST(StreamProgramsTest, LeavesOutWhatHasNothingToDo) {
   auto plan = makeDdpPlan(4).load();
   StreamPrograms schedule = makeStreamPrograms(
       plan->root(), {true, false, true, false}, {true, true, true});
@@ -707,7 +707,7 @@ TEST(StepScheduleTest, LeavesOutWhatHasNothingToDo) {
   EXPECT_EQ(schedule.firstWaiter[1], 1);
 }
 
-TEST(StepScheduleTest, PassesWaitsOnAcrossStreams) {
+TEST(StreamProgramsTest, PassesWaitsOnAcrossStreams) {
   PlanBuilder plan({{"gpu", 1}});
   plan.addStream("b");
   plan.addTensor("x", {4});

@@ -307,6 +307,8 @@ const BrokenPlan kBrokenInstructions[] = {
      "two outputs overlap"},
     {"ReduceScatterOverlap", [](P &p) { p.value(6).offset = 4; },
      "an output overlaps an input"},
+    {"LinearOfNothing", [](P &p) { p.op(7).inputs = {}; },
+     "expected inputs and outputs, found none"},
     {"LinearCoefficients", [](P &p) { p.op(7).constants = {1.0f}; },
      "a coefficient for each"},
     {"LinearNotFinite", [](P &p) { p.op(7).constants = {1.0f, HUGE_VALF}; },

@@ -103,6 +103,14 @@ TEST_F(LaunchSchedulingTest, FaultsAreFound) {
   expect("which it waits for, found it before", [&](LaunchSchedule &s) {
     s.delays.push_back({s.order.front(), {s.order.back()}});
   });
+  int32_t last = sound.order.back(), first = sound.order.front();
+  for (const LaunchSchedule::Delay &wrong :
+       {LaunchSchedule::Delay{99, {first}}, LaunchSchedule::Delay{last, {-1}}})
+    expect("expected delays of an op there is",
+           [&](LaunchSchedule &s) { s.delays = {wrong}; });
+  expect("once each", [&](LaunchSchedule &s) {
+    s.delays = {{last, {first}}, {last, {first}}};
+  });
 }
 
 } // namespace

@@ -24,14 +24,21 @@ namespace bagua::replay {
 
 using runtime::Plan;
 
+/// Steps that a check goes by.
 inline constexpr int64_t kCheckedSteps = 3;
 
 struct ReplayOptions {
+  /// Of every wait of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  /// Whether kCheckedSteps come first, in which every number is looked at.
   bool check = false;
+  /// That are timed.
   int64_t steps = 10;
+  /// Of the durations that compute sleeps; 0: none.
   double timeScale = 1;
+  /// A rank that throws, for tests of how a run ends; -1: none.
   int64_t throwOnRank = -1;
+  /// Where instructions, waits and gifts are recorded; null: nowhere.
   TraceWriter *trace = nullptr;
 };
 

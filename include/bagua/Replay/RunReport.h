@@ -2,7 +2,7 @@
 //
 // The summary of a run, for people and as JSON.
 //
-//===-------------------------------------------------------------------===//
+//===----------------------------------------------------------------------===//
 #ifndef BAGUA_REPLAY_RUNREPORT_H
 #define BAGUA_REPLAY_RUNREPORT_H
 

@@ -12,7 +12,8 @@
 
 namespace bagua {
 
-// PyTorch's numbers and Horovod's, which the pass's options begin with, too.
+// PyTorch's numbers and Horovod's, also the defaults of bagua-bucketize's
+// options.
 inline constexpr int64_t kDdpFirstBytes = 1048576;
 inline constexpr int64_t kDdpCapBytes = 26214400;
 inline constexpr int64_t kHorovodCycleNs = 1000000;
@@ -39,7 +40,7 @@ inline constexpr int kBucketPolicyCount = 7;
 std::string_view bucketPolicyName(BucketPolicy policy);
 std::optional<BucketPolicy> parseBucketPolicy(std::string_view name);
 /// `none, size, ...`: for messages.
-std::string_view bucketPolicyNames();
+std::string bucketPolicyNames();
 
 struct BucketRule {
   BucketPolicy policy = BucketPolicy::None;
@@ -50,7 +51,7 @@ struct BucketRule {
   int64_t partitionBytes = 0;
 };
 
-/// Buckets by any policy but List.
+/// Buckets by any policy but List, by which there are none to make.
 std::vector<Bucket> bucketize(const BucketingProblem &problem,
                               const BucketRule &rule, const MessageCost &cost);
 

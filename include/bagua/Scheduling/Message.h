@@ -25,7 +25,7 @@ inline constexpr int kWireTypeCount = 3;
 std::string_view wireTypeName(WireType type);
 std::optional<WireType> parseWireType(std::string_view name);
 /// `none, f16 or bf16`: for messages.
-std::string_view wireTypeNames();
+std::string wireTypeNames();
 
 /// How the elements of a bucket travel.
 struct Wire {
@@ -90,7 +90,7 @@ inline constexpr FormSet kServerForms =
 /// words.
 std::optional<FormSet> parseForms(std::string_view word);
 /// `flat, leader, ... or cheapest`: for messages.
-std::string_view formNames();
+std::string formNames();
 
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;
@@ -127,6 +127,8 @@ struct MessageStep {
   Kind kind;
   /// Of Collective.
   CollectiveCall call = {};
+  /// Of Narrow: to this.
+  Wire wire = {};
   /// Of Narrow and Widen: what a rank reads and writes.
   int64_t movedBytes = 0;
   /// Memory of the runtime's that the result takes on the rank or server that
@@ -153,7 +155,8 @@ PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, FormSet allowed);
 
 /// What a message of `bytes` costs whoever merges and cuts, its launch
-/// included; narrowed gradients are float32.
+/// included, casts left out: they run beside other messages. Narrowed gradients
+/// are float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
                  Wire wire, FormSet allowed);
 

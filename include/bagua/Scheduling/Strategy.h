@@ -19,6 +19,10 @@ namespace bagua {
 /// Simulations that a search takes at most.
 inline constexpr int64_t kDefaultEvaluations = 500;
 
+/// The algorithm of all lossless and lossy strategies: synchronous data
+/// parallelism, every gradient the mean of all ranks'.
+inline constexpr std::string_view kDataParallel = "all-reduce";
+
 /// What a strategy may do to the numbers.
 enum class StrategyClass {
   /// The step's own, up to the order of sums.
@@ -111,15 +115,16 @@ StrategyList getStrategies();
 /// Null where there is none of this name.
 const Strategy *findStrategy(std::string_view name);
 
-/// The strategy's decisions about a step, with another wire than its own. No
-/// plan where the cluster lacks what it needs, the wire is not to be changed,
-/// or it is not Published.
+/// The strategy's decisions about a step that is data-parallel, with another
+/// wire than its own. No plan where the cluster lacks what it needs, the wire
+/// is not to be changed, the algorithm is another, or it is not Published.
 std::optional<CommunicationPlan> planOf(const Strategy &strategy,
                                         const CommunicationProblem &problem,
                                         Wire wire);
 
 /// The strategy as text, `NAME{option=value ...}`, with that wire and limit of
-/// the runtime's memory (0: none); what the row says anyway is left out.
+/// the runtime's memory (0: none); what the row says anyway is left out. The
+/// row has options for both, unless they are its own.
 std::string textOf(const Strategy &strategy, Wire wire, int64_t memoryBytes);
 /// The same of a plan, by the row that takes a plan.
 std::string textOf(const CommunicationPlan &plan, int64_t memoryBytes);

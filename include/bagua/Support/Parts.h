@@ -40,6 +40,14 @@ inline ElementRange partRange(int64_t count, int64_t parts, int64_t index) {
   return {std::min(count, index * size), std::min(count, (index + 1) * size)};
 }
 
+/// Of what lies in an arena: a cache line, and any vector register.
+inline constexpr int64_t kArenaAlignment = 64;
+
+/// Bytes that a value of `bytes` takes in an arena.
+inline int64_t arenaAligned(int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
 } // namespace bagua
 
 #endif // BAGUA_SUPPORT_PARTS_H

@@ -497,7 +497,7 @@ LogicalResult DecodeOp::inferFacts(const FactContext &context,
 void DecodeOp::defineMeaning(MeaningAnalysis &meanings) {
   AxesAttr terms = getInput().getType().getTerms();
   if (terms)
-    meanings.defineTermSum(*this, terms, getKind()->getValue());
+    meanings.defineTermReduction(*this, terms, getKind()->getValue());
   else
     meanings.defineSame(*this);
 }

@@ -395,8 +395,8 @@ void MeaningAnalysis::defineReduction(Operation *op, AxesAttr over,
   meanings[op->getResult(0)] = reduce(op, over, kind);
 }
 
-void MeaningAnalysis::defineTermSum(Operation *op, AxesAttr terms,
-                                    ReduceKind kind) {
+void MeaningAnalysis::defineTermReduction(Operation *op, AxesAttr terms,
+                                          ReduceKind kind) {
   meanings[op->getResult(0)] = reduce(op, terms, kind);
 }
 

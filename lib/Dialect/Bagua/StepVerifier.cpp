@@ -23,6 +23,7 @@ private:
   LogicalResult verifyAxes(Operation *op, AxesAttr axes);
   LogicalResult verifyType(Operation *op, Type type);
   LogicalResult verifyOp(Operation *op);
+  LogicalResult verifyRecords();
 
   StepOp step;
   ClusterOp cluster;
@@ -89,8 +90,36 @@ LogicalResult StepVerifier::verifyOp(Operation *op) {
   return stepOp ? stepOp.verifyOnCluster(cluster) : success();
 }
 
+/// What passes write beside the step's own attributes, and trust.
+LogicalResult StepVerifier::verifyRecords() {
+  Attribute contract = step->getAttr(kContractAttr);
+  if (contract && !isa<ArrayAttr>(contract))
+    return step.emitOpError() << "expected a list in '" << kContractAttr
+                              << "', found " << contract;
+  if (contract)
+    for (Attribute entry : cast<ArrayAttr>(contract)) {
+      auto relation = dyn_cast<RelationAttr>(entry);
+      auto update = dyn_cast<UpdateAttr>(entry);
+      if (!relation && !update)
+        return step.emitOpError() << "expected relations and updates in '"
+                                  << kContractAttr << "', found " << entry;
+      if (failed(verifyAxes(step,
+                            relation ? relation.getOver() : update.getOver())))
+        return failure();
+    }
+  if (Attribute meaning = step->getAttr(kMeaningAttr);
+      meaning && !isa<DenseI64ArrayAttr>(meaning))
+    return step.emitOpError()
+           << "expected numbers in '" << kMeaningAttr << "', found " << meaning;
+  if (Attribute algorithm = step->getAttr(kRelaxationAttr);
+      algorithm && !isa<StringAttr>(algorithm))
+    return step.emitOpError() << "expected a name in '" << kRelaxationAttr
+                              << "', found " << algorithm;
+  return success();
+}
+
 LogicalResult StepVerifier::verify() {
-  if (failed(verifyAxes(step, step.getDataAxes())))
+  if (failed(verifyAxes(step, step.getDataAxes())) || failed(verifyRecords()))
     return failure();
   for (BlockArgument argument : step.getBody().getArguments()) {
     ArgumentAttr info = step.getArgument(argument.getArgNumber());

@@ -5,9 +5,9 @@
 // verifiers, for plans that may come from anywhere.
 //
 //===----------------------------------------------------------------------===//
+#include "Opcodes.h"
 #include "PlanVerifier.h"
 
-#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Support/DataType.h"
 
 #include "absl/strings/str_cat.h"

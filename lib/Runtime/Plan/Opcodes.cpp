@@ -3,7 +3,7 @@
 // A row for each.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Runtime/Opcodes.h"
+#include "Opcodes.h"
 
 namespace bagua::runtime {
 namespace {
@@ -41,6 +41,7 @@ struct Row {
   InstructionKind kind;
   ArithmeticRule rule = {};
   std::optional<Collective> collective = std::nullopt;
+  std::optional<PromisedUpdate> promised = std::nullopt;
 };
 
 Row rowOf(fb::Opcode opcode) {
@@ -75,9 +76,13 @@ Row rowOf(fb::Opcode opcode) {
   case fb::Opcode::Linear:
     return {Kind::Arithmetic, {0, 0, std::nullopt, refuseLinear}};
   case fb::Opcode::Sgd:
-    return {Kind::Update, {1, 2, 1, refuseSgd}};
+    return {
+        Kind::Update, {1, 2, 1, refuseSgd}, std::nullopt, PromisedUpdate::Sgd};
   case fb::Opcode::Adam:
-    return {Kind::Update, {3, 3, 1, refuseAdam}};
+    return {Kind::Update,
+            {3, 3, 1, refuseAdam},
+            std::nullopt,
+            PromisedUpdate::Adam};
   case fb::Opcode::AdamApply:
     return {Kind::Update, {1, 1, 2, refuseAdamApply}};
   case fb::Opcode::After:
@@ -93,6 +98,10 @@ InstructionKind kindOf(fb::Opcode opcode) { return rowOf(opcode).kind; }
 std::optional<ArithmeticRule> arithmeticRuleOf(fb::Opcode opcode) {
   Row row = rowOf(opcode);
   return row.rule.refusal ? std::optional(row.rule) : std::nullopt;
+}
+
+std::optional<PromisedUpdate> promisedUpdateOf(fb::Opcode opcode) {
+  return rowOf(opcode).promised;
 }
 
 std::optional<Collective> collectiveOf(const fb::Instruction &instruction) {

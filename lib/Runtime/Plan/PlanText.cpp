@@ -4,7 +4,8 @@
 // For reading and for FileCheck; JSON is for programs.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Runtime/Opcodes.h"
+#include "Opcodes.h"
+
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/DataType.h"

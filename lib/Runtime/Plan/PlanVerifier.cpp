@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "PlanVerifier.h"
 
+#include "Opcodes.h"
+
 #include "bagua/Support/DataType.h"
 #include "bagua/Support/ReduceKind.h"
 
@@ -456,14 +458,23 @@ absl::Status PlanVerifier::promise(uint32_t tensor) {
 /// A gradient of another floating-point type is cast.
 absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
   const fb::Update *update = relation.update();
-  if (!update || (update->opcode() != fb::Opcode::Sgd &&
-                  update->opcode() != fb::Opcode::Adam))
+  std::optional<PromisedUpdate> rule =
+      update ? promisedUpdateOf(update->opcode()) : std::nullopt;
+  if (!rule)
     return invalid("expected an update by Sgd or Adam");
-  size_t constants = lengthOf(update->constants());
-  size_t states = update->opcode() == fb::Opcode::Adam ? 3 : 1 + constants;
-  if (update->opcode() == fb::Opcode::Adam ? constants != 4 : constants > 1)
-    return invalid("expected a momentum or none of Sgd, and beta1, beta2, eps "
-                   "and decay of Adam");
+  size_t states = 0, constants = lengthOf(update->constants());
+  switch (*rule) {
+  case PromisedUpdate::Sgd:
+    if (constants > 1)
+      return invalid("expected a momentum or none of Sgd");
+    states = 1 + constants;
+    break;
+  case PromisedUpdate::Adam:
+    if (constants != 4)
+      return invalid("expected beta1, beta2, eps and decay of Adam");
+    states = 3;
+    break;
+  }
   absl::Status status =
       verifyIndices(update->states(), tensorInfos.size(), "tensors");
   if (status.ok())

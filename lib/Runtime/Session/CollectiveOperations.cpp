@@ -5,9 +5,9 @@
 // does.
 //
 //===----------------------------------------------------------------------===//
+#include "Plan/Opcodes.h"
 #include "Session/Operation.h"
 
-#include "bagua/Runtime/Opcodes.h"
 #include "bagua/Support/Peers.h"
 
 #include <cstring>

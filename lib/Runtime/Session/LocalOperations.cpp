@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels/Arithmetic.h"
 #include "Kernels/UpdateKernels.h"
+#include "Plan/Opcodes.h"
 #include "Session/Operation.h"
-
-#include "bagua/Runtime/Opcodes.h"
 
 #include <cstring>
 #include <utility>

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanCommunicators.h"
-
-#include "bagua/Runtime/Opcodes.h"
+#include "Plan/Opcodes.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -11,6 +11,7 @@
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -224,12 +225,10 @@ llvm::FailureOr<std::string> PlanWriter::write() {
 }
 
 llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {
-  auto steps = llvm::to_vector(module.getOps<StepOp>());
-  if (steps.size() != 1)
-    return module.emitError() << "expected one bagua.step to make a plan of, "
-                                 "found "
-                              << steps.size();
-  PlanModel model(steps.front());
+  FailureOr<StepOp> step = getOnlyStep(module);
+  if (failed(step))
+    return failure();
+  PlanModel model(*step);
   if (failed(model.read()))
     return failure();
   llvm::FailureOr<std::string> bytes = PlanWriter(model).write();

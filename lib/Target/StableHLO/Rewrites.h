@@ -1,4 +1,4 @@
-//===- Divisors.h - Rewrites of the flat graph ----------------------------===//
+//===- Rewrites.h - Rewrites of the flat graph ----------------------------===//
 //
 // Replacing values, and the division after a sum: exporters write a mean as a
 // sum and a division by a constant, or a product with one.

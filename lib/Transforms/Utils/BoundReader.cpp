@@ -77,7 +77,7 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
     auto use = firstUse.find(argument);
     gradient.neededBy = use == firstUse.end() ? -1 : use->second;
   }
-  if (std::optional<std::string> wrong = problem.check())
-    return step.emitError() << *wrong;
+  if (failed(expectSound(step, problem.check())))
+    return failure();
   return result;
 }

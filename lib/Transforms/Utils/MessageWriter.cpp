@@ -109,14 +109,14 @@ void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
 }
 
 Value bagua::writeMessage(OpBuilder &builder, AllReduceOp reduce,
-                          ArrayRef<MessageStep> steps, Wire wire) {
+                          ArrayRef<MessageStep> steps) {
   MessageWriter writer(builder, reduce);
   Type own =
       cast<RankedTensorType>(reduce.getInput().getType()).getElementType();
   for (auto [index, step] : llvm::enumerate(steps)) {
     switch (step.kind) {
     case MessageStep::Kind::Narrow:
-      writer.convert(elementTypeOf(reduce.getContext(), wire.type, own));
+      writer.convert(elementTypeOf(reduce.getContext(), step.wire.type, own));
       break;
     case MessageStep::Kind::Collective:
       writer.write(step.call, index + 1 == steps.size() ? reduce.getNamesAttr()

@@ -193,8 +193,8 @@ FailureOr<ScheduledTasks> bagua::readTasks(StepOp step,
   if (failed(graph))
     return failure();
   LaunchSchedule schedule = readSchedule(step);
-  if (std::optional<std::string> wrong = schedule.verify(*graph))
-    return step.emitError() << "can't be played: " << *wrong;
+  if (failed(expectSound(step, schedule.verify(*graph))))
+    return failure();
   CollectivePrices prices(model);
   PricedTasks tasks = tasksOf(*graph, schedule, prices);
   if (failed(expectSound(step, tasks.graph.check())))

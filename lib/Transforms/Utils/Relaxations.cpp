@@ -125,6 +125,15 @@ static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
       rate, of, reduction.getKind().getValue(), reduction.getGroupAxes());
 }
 
+SmallVector<Attribute> bagua::promiseUpdates(StepOp step) {
+  SmallVector<Attribute> contract;
+  for (Operation &op : step.getBody().front())
+    if (auto stepOp = dyn_cast<StepOpInterface>(op))
+      if (UpdateAttr update = updateOf(step, stepOp))
+        contract.push_back(update);
+  return contract;
+}
+
 /// Names what the step itself communicates, in and out.
 static void promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
@@ -173,23 +182,22 @@ static void reduceByMean(StepOp step, const FactAnalysis &facts,
   }
 }
 
+/// The mean, where the program finds it in the place of its own gradient.
 static SmallVector<Attribute> promiseMeans(StepOp step,
-                                           const FactAnalysis &facts) {
+                                           const FactAnalysis &facts,
+                                           ArrayRef<OpResult> gradients) {
   SmallVector<Attribute> contract;
   promiseExchanged(step, contract);
   for (OpResult gradient : markedGradients(step)) {
     AxesAttr axes = pendingAxes(facts, gradient);
-    if (!axes || !isReducedInPlace(gradient))
+    if (!axes || !(llvm::is_contained(gradients, gradient) ||
+                   isReducedInPlace(gradient)))
       continue;
     StringAttr name = nameOf(step, gradient);
     contract.push_back(RelationAttr::get(step.getContext(), name, name,
                                          RelationKind::Reduced,
                                          ReduceKind::Mean, axes, 0, 0));
   }
-  for (Operation &op : step.getBody().front())
-    if (auto stepOp = dyn_cast<StepOpInterface>(op))
-      if (UpdateAttr update = updateOf(step, stepOp))
-        contract.push_back(update);
   return contract;
 }
 
@@ -198,8 +206,9 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
 //===----------------------------------------------------------------------===//
 
 static constexpr Relaxation kRelaxations[] = {
-    {"all-reduce", "synchronous data parallelism: the mean of all ranks",
-     StrategyClass::Lossless, findUnreduced, reduceByMean, promiseMeans},
+    // Synchronous data parallelism: the mean of all ranks.
+    {kDataParallel, StrategyClass::Lossless, findUnreduced, promiseMeans,
+     reduceByMean},
 };
 
 ArrayRef<Relaxation> bagua::getRelaxations() { return kRelaxations; }
@@ -207,7 +216,7 @@ ArrayRef<Relaxation> bagua::getRelaxations() { return kRelaxations; }
 const Relaxation *bagua::findRelaxation(StringRef name) {
   const Relaxation *found =
       llvm::find_if(kRelaxations, [&](const Relaxation &relaxation) {
-        return relaxation.name == name;
+        return name == StringRef(relaxation.name);
       });
   return found == std::end(kRelaxations) ? nullptr : found;
 }

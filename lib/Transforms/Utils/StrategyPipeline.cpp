@@ -87,7 +87,7 @@ void PipelineBuilder::addPreparation() {
          "})");
 }
 
-/// Only what the policy reads.
+/// Only what the row's policy reads; another begins with the pass's defaults.
 void PipelineBuilder::addBucketize() {
   SmallVector<PassOption> options{{"policy", Setting::BucketPolicy}};
   switch (row.buckets.policy) {
@@ -108,6 +108,7 @@ void PipelineBuilder::addBucketize() {
     break;
   case BucketPolicy::List:
     options.push_back({"buckets", Setting::Buckets});
+    options.push_back({"wire", Setting::WireType});
     break;
   case BucketPolicy::None:
     break;
@@ -220,9 +221,9 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
 }
 
 std::string bagua::preparationPipeline() {
-  // The bound, say, is of the step's own algorithm.
+  // A search and the bound are of what it chooses among: data parallelism.
   GivenOptions none;
-  PipelineBuilder builder(*getStrategies().begin(), none);
+  PipelineBuilder builder(*findStrategy("auto"), none);
   builder.addPreparation();
   return builder.take();
 }

@@ -303,3 +303,45 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
   %s = bagua.push mean %x over [node, gpu] : tensor<8xf32> -> tensor<8xf32, #bagua.layout<server 2>>
   bagua.yield %w : tensor<8xf32>
 }
+
+// -----
+
+// What passes write beside a step is trusted later, so it is verified here.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected a list in 'bagua.contract', found 5 : i64}}
+bagua.step @s on @pod data [node] () attributes {bagua.contract = 5 : i64} {
+  bagua.yield
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected relations and updates in 'bagua.contract', found "w"}}
+bagua.step @s on @pod data [node] () attributes {bagua.contract = ["w"]} {
+  bagua.yield
+}
+
+// -----
+
+// expected-note @+1 {{the cluster is here}}
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{names axis 'gpu', which cluster 'pod' doesn't have}}
+bagua.step @s on @pod data [node] () attributes {bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [gpu]>]} {
+  bagua.yield
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected numbers in 'bagua.meaning', found 5 : i64}}
+bagua.step @s on @pod data [node] () attributes {bagua.meaning = 5 : i64} {
+  bagua.yield
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected a name in 'bagua.relaxation', found 5 : i64}}
+bagua.step @s on @pod data [node] () attributes {bagua.relaxation = 5 : i64} {
+  bagua.yield
+}

@@ -110,6 +110,19 @@ void defineElementwise(mlir::Operation *op, MeaningAnalysis &meanings);
 
 namespace bagua {
 
+/// The attribute of a step: an ArrayAttr of RelationAttr and UpdateAttr, what
+/// must hold of what the runtime gives back. Written once, before any decision
+/// about communication.
+inline constexpr llvm::StringLiteral kContractAttr = "bagua.contract";
+/// The attribute of a step: a StringAttr, the algorithm whose contract it has;
+/// without it, data parallelism.
+inline constexpr llvm::StringLiteral kRelaxationAttr = "bagua.relaxation";
+/// The attribute of a step: a DenseI64ArrayAttr, one number a state argument,
+/// equal for next values of equal meaning (Meaning.h). Written by whatever
+/// decides what the step computes (import, relax); a pass that changes that on
+/// purpose writes it anew. Holds at graph level.
+inline constexpr llvm::StringLiteral kMeaningAttr = "bagua.meaning";
+
 /// The layout of a tensor type; null for one that is whole on every rank.
 LayoutAttr getLayout(mlir::RankedTensorType type);
 /// The same logical tensor with another layout; null for none.

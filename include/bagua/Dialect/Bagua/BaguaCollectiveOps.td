@@ -55,11 +55,14 @@ def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
     rank 1: x1 ─┘              └─ rank 1: x0 + x1
     ```
 
+    ```
+    %r = bagua.all_reduce mean %g over [node, gpu] : tensor<4096xf32>
+    ```
+
     `codec` is a request that `bagua-lower-compression` expands; `feedback` asks
     for residuals with it.
 
     ```
-    %r = bagua.all_reduce mean %g over [node, gpu] : tensor<4096xf32>
     %c = bagua.all_reduce mean %g over [node, gpu] codec (#bagua.onebit) feedback : tensor<4096xf32>
     ```
   }];

@@ -91,8 +91,9 @@ public:
   void defineElementwise(mlir::Operation *op);
   /// The operand, reduced over `over`; opaque where that cuts it.
   void defineReduction(mlir::Operation *op, AxesAttr over, ReduceKind kind);
-  /// The sum over ranks of what the terms of an encoded operand are.
-  void defineTermSum(mlir::Operation *op, AxesAttr terms, ReduceKind kind);
+  /// The reduction over ranks of what the terms of an encoded operand are.
+  void defineTermReduction(mlir::Operation *op, AxesAttr terms,
+                           ReduceKind kind);
   /// Whole values that come from other ranks of the group.
   void defineMoved(mlir::Operation *op, AxesAttr over);
   /// As StepOpInterface::getStateCount has it.

@@ -14,16 +14,10 @@
 
 namespace bagua {
 
-/// The attribute of a step: a DenseI64ArrayAttr, one number a state argument,
-/// equal for next values of equal meaning (Meaning.h). Written by whatever
-/// decides what the step computes (import, relax); a pass that changes that on
-/// purpose writes it anew. Holds at graph level.
-inline constexpr llvm::StringLiteral kMeaningAttr = "bagua.meaning";
-
-/// Writes the attribute. Fails where the analyses do.
+/// Writes kMeaningAttr. Fails where the analyses do.
 llvm::LogicalResult recordMeaning(StepOp step);
 
-/// Checks params' and optimizer states' next values, and the attribute if there
+/// Checks params' and optimizer states' next values, and kMeaningAttr if there
 /// is one. `facts` must have run, without an error.
 llvm::LogicalResult verifyProvenance(StepOp step, const FactAnalysis &facts);
 

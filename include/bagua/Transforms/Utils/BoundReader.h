@@ -18,6 +18,7 @@ struct NamedBoundProblem {
   /// The params of `problem.gradients`.
   std::vector<mlir::StringAttr> params;
 };
+/// Emits an error where the cluster doesn't hold together.
 llvm::FailureOr<NamedBoundProblem> readBound(StepOp step);
 
 } // namespace bagua

@@ -26,7 +26,7 @@ Message messageOf(AllReduceOp reduce);
 /// Writes the steps before the all_reduce, in order; the last has its name, if
 /// any. Returns the result; the all_reduce stays.
 mlir::Value writeMessage(mlir::OpBuilder &builder, AllReduceOp reduce,
-                         llvm::ArrayRef<MessageStep> steps, Wire wire = {});
+                         llvm::ArrayRef<MessageStep> steps);
 
 } // namespace bagua
 

@@ -15,31 +15,30 @@
 
 namespace bagua {
 
-/// The attribute of a step: an ArrayAttr of relations and updates, what must
-/// hold of what the runtime gives back. Written once, before any decision about
-/// communication.
-inline constexpr llvm::StringLiteral kContractAttr = "bagua.contract";
-
 struct Relaxation {
-  llvm::StringRef name;
-  llvm::StringRef paper;
+  std::string_view name;
   StrategyClass strategyClass;
   /// The gradients that the algorithm has still to communicate, in block order.
   llvm::SmallVector<mlir::OpResult> (*findGradients)(StepOp step,
                                                      const FactAnalysis &facts);
-  /// Puts its communication on them.
+  /// What it promises of a step that is still as it was, and gives names to
+  /// what it speaks of: to what the step itself communicates, too.
+  llvm::SmallVector<mlir::Attribute> (*promise)(
+      StepOp step, const FactAnalysis &facts,
+      llvm::ArrayRef<mlir::OpResult> gradients);
+  /// Puts its communication on the gradients.
   void (*rewrite)(StepOp step, const FactAnalysis &facts,
                   llvm::ArrayRef<mlir::OpResult> gradients);
-  /// The contract of the rewritten step; `facts` are those of before. Gives
-  /// names to what it speaks of.
-  llvm::SmallVector<mlir::Attribute> (*promise)(StepOp step,
-                                                const FactAnalysis &facts);
 };
 
 /// In alphabetical order.
 llvm::ArrayRef<Relaxation> getRelaxations();
 /// Null where there is none of this name.
 const Relaxation *findRelaxation(llvm::StringRef name);
+
+/// What the step's updates of states by reduced gradients promise, where the
+/// runtime runs them.
+llvm::SmallVector<mlir::Attribute> promiseUpdates(StepOp step);
 
 } // namespace bagua
 

@@ -5,8 +5,8 @@
 // operands and constants.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_RUNTIME_OPCODES_H
-#define BAGUA_RUNTIME_OPCODES_H
+#ifndef BAGUA_LIB_RUNTIME_PLAN_OPCODES_H
+#define BAGUA_LIB_RUNTIME_PLAN_OPCODES_H
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Collective.h"
@@ -60,6 +60,13 @@ struct ArithmeticRule {
 /// Nothing for other kinds.
 std::optional<ArithmeticRule> arithmeticRuleOf(fb::Opcode opcode);
 
+/// The updates of which a contract may speak, for a check repeats their
+/// arithmetic.
+enum class PromisedUpdate { Sgd, Adam };
+
+/// Nothing for other opcodes.
+std::optional<PromisedUpdate> promisedUpdateOf(fb::Opcode opcode);
+
 } // namespace bagua::runtime
 
-#endif // BAGUA_RUNTIME_OPCODES_H
+#endif // BAGUA_LIB_RUNTIME_PLAN_OPCODES_H
