@@ -170,6 +170,9 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     every tensor that the runtime gives back, and of states where the runtime
     updates them.
 
+    A step that has a contract keeps it. It is refused where a gradient is not
+    reduced, or the contract is another algorithm's.
+
     ```
     bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
       %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
