@@ -18,19 +18,6 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// What a pass before this one has chosen for the all_reduce, else `wire`.
-static FailureOr<Wire> wireOf(AllReduceOp reduce, Wire wire) {
-  Attribute chosen = reduce->getAttr(kWireAttr);
-  auto word = dyn_cast_or_null<StringAttr>(chosen);
-  if (!chosen)
-    return wire;
-  if (std::optional<WireType> parsed =
-          word ? parseWireType(word.getValue()) : std::nullopt)
-    return Wire{*parsed};
-  return reduce.emitOpError()
-         << "expected a wire in '" << kWireAttr << "', found " << chosen;
-}
-
 /// Gradients of float32 that nobody but the runtime sees on their way.
 static bool canNarrow(AllReduceOp reduce) {
   auto tensor = dyn_cast<RankedTensorType>(reduce.getInput().getType());
@@ -70,13 +57,14 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     int64_t casts = 0;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
-      FailureOr<Wire> wire = wireOf(reduce, {*common});
+      FailureOr<WireType> wire =
+          readChoice(reduce, kWireAttr, "wire", parseWireType, *common);
       if (failed(wire))
         return signalPassFailure();
       reduce->removeAttr(kWireAttr);
-      if (wire->type == WireType::AsIs || !canNarrow(reduce))
+      if (*wire == WireType::AsIs || !canNarrow(reduce))
         continue;
-      castAround(reduce, *cluster, *wire);
+      castAround(reduce, *cluster, {*wire});
       ++casts;
     }
     // What the step computes has changed on purpose.

@@ -23,19 +23,6 @@ static bool canLower(AllReduceOp reduce) {
   return type && !getLayout(type) && !reduce.getCodecAttr();
 }
 
-/// What a pass before this one has chosen for the all_reduce, else `forms`.
-static FailureOr<FormSet> formsOf(AllReduceOp reduce, FormSet forms) {
-  Attribute chosen = reduce->getAttr(kFormAttr);
-  auto word = dyn_cast_or_null<StringAttr>(chosen);
-  if (!chosen)
-    return forms;
-  if (std::optional<FormSet> parsed =
-          word ? parseForms(word.getValue()) : std::nullopt)
-    return *parsed;
-  return reduce.emitOpError()
-         << "expected a form in '" << kFormAttr << "', found " << chosen;
-}
-
 namespace {
 struct LowerHierarchyPass
     : public bagua::impl::LowerHierarchyPassBase<LowerHierarchyPass> {
@@ -57,7 +44,8 @@ struct LowerHierarchyPass
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
       if (!canLower(reduce))
         continue;
-      FailureOr<FormSet> allowed = formsOf(reduce, *forms);
+      FailureOr<FormSet> allowed =
+          readChoice(reduce, kFormAttr, "form", parseForms, *forms);
       if (failed(allowed))
         return signalPassFailure();
       if (*allowed & kServerForms && model->servers() == 0) {

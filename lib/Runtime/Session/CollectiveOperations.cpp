@@ -61,7 +61,22 @@ void copyAlone(const OwnerCall &call, DataType type) {
     std::memcpy(call.output, call.input, call.count * dataTypeBytes(type));
 }
 
-/// Several calls only on servers: one for each group, in the same order on all.
+/// Runs each group's call by `communicate`. Several calls only on servers: one
+/// for each group, in the same order on all.
+template <typename Communicate>
+absl::Status runCalls(const std::vector<OwnerCall> &calls, DataType type,
+                      Communicate communicate) {
+  for (const OwnerCall &call : calls) {
+    if (!call.communicator) {
+      copyAlone(call, type);
+      continue;
+    }
+    if (absl::Status status = communicate(call); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
 class ReduceToOwnersOperation final : public Operation {
 public:
   ReduceToOwnersOperation(std::vector<OwnerCall> calls, DataType type,
@@ -69,18 +84,11 @@ public:
       : calls(std::move(calls)), type(type), kind(kind) {}
 
   absl::Status run(int64_t) override {
-    for (OwnerCall &call : calls) {
-      if (!call.communicator) {
-        copyAlone(call, type);
-        continue;
-      }
-      if (absl::Status status = call.communicator->reduceToOwners(
-              call.input, call.output, call.count, type, kind, call.endpoints,
-              call.owners);
-          !status.ok())
-        return status;
-    }
-    return absl::OkStatus();
+    return runCalls(calls, type, [this](const OwnerCall &call) {
+      return call.communicator->reduceToOwners(call.input, call.output,
+                                               call.count, type, kind,
+                                               call.endpoints, call.owners);
+    });
   }
 
 private:
@@ -95,18 +103,11 @@ public:
       : calls(std::move(calls)), type(type) {}
 
   absl::Status run(int64_t) override {
-    for (OwnerCall &call : calls) {
-      if (!call.communicator) {
-        copyAlone(call, type);
-        continue;
-      }
-      if (absl::Status status = call.communicator->gatherFromOwners(
-              call.input, call.output, call.count, type, call.endpoints,
-              call.owners);
-          !status.ok())
-        return status;
-    }
-    return absl::OkStatus();
+    return runCalls(calls, type, [this](const OwnerCall &call) {
+      return call.communicator->gatherFromOwners(call.input, call.output,
+                                                 call.count, type,
+                                                 call.endpoints, call.owners);
+    });
   }
 
 private:

@@ -11,6 +11,9 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <optional>
+#include <string_view>
+
 namespace bagua {
 
 /// The name of the form that a pass has chosen for an all_reduce: a StringAttr
@@ -18,6 +21,22 @@ namespace bagua {
 inline constexpr llvm::StringLiteral kFormAttr = "bagua.form";
 /// The same of the wire and bagua-cast-wire.
 inline constexpr llvm::StringLiteral kWireAttr = "bagua.wire";
+
+/// What a pass before this one has chosen for the all_reduce in `attribute`,
+/// else `otherwise`. An error where it is no `what` that parses.
+template <typename T>
+mlir::FailureOr<T>
+readChoice(AllReduceOp reduce, llvm::StringRef attribute, llvm::StringRef what,
+           std::optional<T> (*parse)(std::string_view), T otherwise) {
+  mlir::Attribute chosen = reduce->getAttr(attribute);
+  if (!chosen)
+    return otherwise;
+  auto word = llvm::dyn_cast<mlir::StringAttr>(chosen);
+  if (std::optional<T> parsed = word ? parse(word.getValue()) : std::nullopt)
+    return *parsed;
+  return reduce.emitOpError() << "expected a " << what << " in '" << attribute
+                              << "', found " << chosen;
+}
 
 /// An all_reduce of a tensor as Scheduling has it, with its own elements on the
 /// wire.
