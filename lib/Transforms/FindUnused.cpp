@@ -138,7 +138,7 @@ SmallVector<Value> UnusedFinder::reduceFlags() {
       PhaseKindAttr::get(context, PhaseKind::Backward),
       builder.getStringAttr("find unused"), IntegerAttr(),
       builder.getI64IntegerAttr(bytes), IntegerAttr(), CostSourceAttr(),
-      ArrayAttr(), StringAttr(), ArrayAttr());
+      ArrayAttr(), UnitAttr(), StringAttr(), ArrayAttr());
   StepNames names(step);
   SmallVector<Value> reduced;
   for (auto [index, group] : llvm::enumerate(groups)) {

@@ -140,7 +140,7 @@ void OpTest::takeBack(StepOp step) {
                             PhaseKindAttr::get(&context, PhaseKind::Update),
                             builder.getStringAttr("end"), IntegerAttr(),
                             IntegerAttr(), IntegerAttr(), CostSourceAttr(),
-                            ArrayAttr(), StringAttr(), ArrayAttr());
+                            ArrayAttr(), UnitAttr(), StringAttr(), ArrayAttr());
 }
 
 bool OpTest::run(ModuleOp module, StringRef pipeline) {

@@ -127,7 +127,7 @@ std::optional<Verdict> ScheduleProofTest::tryMutant(ModuleOp original) {
   if (!mutation)
     return std::nullopt;
   Verdict verdict;
-  verdict.fault = stringifyScheduleMutation(*mutation).str();
+  verdict.kind = verdict.fault = stringifyScheduleMutation(*mutation).str();
   {
     ScopedDiagnosticHandler quiet(&context,
                                   [](Diagnostic &) { return success(); });

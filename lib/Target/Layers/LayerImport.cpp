@@ -73,7 +73,8 @@ ComputeOp LayerEmitter::emitCompute(Location loc, PhaseKind phase,
       loc, results, operands, phase, name.str(), nullptr, nullptr,
       builder.getI64IntegerAttr(ns),
       CostSourceAttr::get(builder.getContext(), CostSource::Measured),
-      infos.empty() ? nullptr : builder.getArrayAttr(infos), nullptr, nullptr);
+      infos.empty() ? nullptr : builder.getArrayAttr(infos), false, nullptr,
+      nullptr);
 }
 
 StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
@@ -173,7 +174,7 @@ OwningOpRef<ModuleOp> LayerEmitter::run() {
                              layer.loc, TypeRange(param.getType()),
                              ValueRange{param, gradients[index][i]},
                              PhaseKind::Update, "opt." + tensorName(layer, i),
-                             nullptr, nullptr, nullptr, nullptr, nullptr,
+                             nullptr, nullptr, nullptr, nullptr, nullptr, false,
                              nullptr, nullptr)
                          .getResult(0));
     }

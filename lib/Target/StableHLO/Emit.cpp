@@ -120,7 +120,7 @@ Value Emitter::valueOf(ValueId id) {
     return values[id];
   auto constant = builder.create<ComputeOp>(
       graph.loc, TypeRange(types[id]), ValueRange(), PhaseKind::Forward,
-      "constant", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+      "constant", nullptr, nullptr, nullptr, nullptr, nullptr, false, nullptr,
       nullptr);
   return values[id] = constant.getResult(0);
 }
@@ -165,7 +165,7 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
   auto compute = builder.create<ComputeOp>(
       op.loc, results, operands, phase, nameOf(op), countAttr(op.flops),
       countAttr(op.bytes), nullptr, nullptr,
-      hasInfo ? builder.getArrayAttr(infos) : nullptr, nullptr, nullptr);
+      hasInfo ? builder.getArrayAttr(infos) : nullptr, false, nullptr, nullptr);
   for (auto [id, result] : llvm::zip_equal(op.results, compute.getResults()))
     values[id] = result;
 }
@@ -260,7 +260,7 @@ void Emitter::emitOutputs() {
     builder.create<ComputeOp>(
         output.loc, TypeRange(), ValueRange(valueOf(output.value)),
         isLate ? PhaseKind::Update : PhaseKind::Forward, "output." + path,
-        nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+        nullptr, nullptr, nullptr, nullptr, nullptr, false, nullptr, nullptr);
   }
 }
 

@@ -26,7 +26,7 @@ ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
       PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
       builder.getStringAttr(name), IntegerAttr(),
       builder.getI64IntegerAttr(trafficOf(op)), IntegerAttr(), CostSourceAttr(),
-      ArrayAttr(), StringAttr(), ArrayAttr());
+      ArrayAttr(), UnitAttr(), StringAttr(), ArrayAttr());
   op->replaceAllUsesWith(compute);
   op->erase();
   return compute;
