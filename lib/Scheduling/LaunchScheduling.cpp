@@ -123,7 +123,8 @@ private:
   void delay(int32_t op, const std::vector<int32_t> &after);
   void delayWrite(int32_t writer);
   void delayGradients();
-  void delayGradientsOf(int32_t state, int32_t firstRead);
+  std::vector<int32_t> findAwaited() const;
+  void delayGradientsOf(int32_t state, int32_t awaited);
   void delayFirst(int32_t comm);
   void orderByPriority(int64_t creditBytes);
   /// A stream on which one message at a time is in flight.
@@ -447,17 +448,32 @@ void LaunchScheduler::delayWrite(int32_t writer) {
   delay(writer, {over});
 }
 
-/// The next step's gradient overwrites what the runtime reads of this one's.
-/// The program waits for the runtime when it reads the state that the gradient
-/// led to; where it computes the gradient before it reads that, or never reads
-/// it (the zeros of a frozen param, say), the gradient has to wait by itself.
-void LaunchScheduler::delayGradients() {
-  std::vector<int32_t> firstRead(step.yields.size(), size);
+/// By op of the runtime, the program's first op of the next step that waits for
+/// it, by reading a state that the op leads to; -1 where the program waits
+/// within the step, `size` where it never does.
+std::vector<int32_t> LaunchScheduler::findAwaited() const {
+  std::vector<int32_t> awaited(size, size), firstRead(step.yields.size(), size);
   for (int32_t op = size; op-- > 0;)
     if (is(op, GraphOpKind::Compute))
       for (int32_t operand : operandsOf(op))
         if (OpGraph::isState(operand))
           firstRead[OpGraph::stateOf(operand)] = op;
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (int32_t writer = step.yields[state]; writer >= 0)
+      awaited[writer] = std::min(awaited[writer], firstRead[state]);
+  for (int32_t op = size; op-- > 0;)
+    for (int32_t user : usersOf(op))
+      awaited[op] = std::min(
+          awaited[op], is(user, GraphOpKind::Compute) ? -1 : awaited[user]);
+  return awaited;
+}
+
+/// The next step's gradient overwrites what the runtime reads of this one's.
+/// The program waits for the runtime when it reads the state that the gradient
+/// led to; where it computes the gradient before it reads that, or never reads
+/// it (the zeros of a frozen param, say), the gradient has to wait by itself.
+void LaunchScheduler::delayGradients() {
+  std::vector<int32_t> awaited = findAwaited();
   // The first gradient that what the runtime makes depends on.
   std::vector<int32_t> firstGradient(size, size);
   for (int32_t op = 0; op < size; ++op) {
@@ -472,19 +488,19 @@ void LaunchScheduler::delayGradients() {
   for (size_t state = 0; state < step.yields.size(); ++state)
     if (int32_t writer = step.yields[state];
         writer >= 0 && !is(writer, GraphOpKind::Compute) &&
-        firstGradient[writer] < firstRead[state])
-      delayGradientsOf(static_cast<int32_t>(state), firstRead[state]);
+        firstGradient[writer] < awaited[writer])
+      delayGradientsOf(static_cast<int32_t>(state), awaited[writer]);
 }
 
 /// Of all gradients in a bucket, for it doesn't tell which led to the state.
-void LaunchScheduler::delayGradientsOf(int32_t state, int32_t firstRead) {
+void LaunchScheduler::delayGradientsOf(int32_t state, int32_t awaited) {
   std::vector<bool> seen(size, false);
   std::vector<int32_t> open{step.yields[state]};
   while (!open.empty()) {
     int32_t op = open.back();
     open.pop_back();
     if (step[op].makesGradient) {
-      if (op < firstRead)
+      if (op < awaited)
         delay(op, {OpGraph::state(state)});
       continue;
     }
