@@ -43,10 +43,8 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
   Location location = like.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   auto reduce = [&](Value part) -> Value {
-    auto op = builder.create<AllReduceOp>(
-        location, part.getType(), like.getKindAttr(), part,
-        CodecAttrInterface(), UnitAttr(), like.getOverAttr(), ArrayAttr(),
-        StringAttr(), ArrayAttr());
+    auto op = builder.create<AllReduceOp>(location, like.getKindAttr(), part,
+                                          like.getOverAttr());
     if (form.form)
       op->setAttr(kFormAttr, form.form);
     if (form.wire)
@@ -60,15 +58,11 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
   for (int64_t part = 0; part < form.parts; ++part)
     types.push_back(RankedTensorType::get(
         {countOfPart(count, form.parts, part)}, type.getElementType()));
-  auto split = builder.create<SplitOp>(location, types, value, LayoutAttr(),
-                                       StringAttr(), ArrayAttr());
+  auto split = builder.create<SplitOp>(location, types, value);
   SmallVector<Value> reduced;
   for (Value part : split.getOutputs())
     reduced.push_back(reduce(part));
-  return builder
-      .create<ConcatOp>(location, type, reduced, LayoutAttr(), StringAttr(),
-                        ArrayAttr())
-      .getOutput();
+  return builder.create<ConcatOp>(location, type, reduced).getOutput();
 }
 
 static void writeBucket(ArrayRef<GradientReduce> candidates,
@@ -97,11 +91,9 @@ static void writeBucket(ArrayRef<GradientReduce> candidates,
   Location location = last.getLoc();
   auto bucketType = RankedTensorType::get(
       {count}, cast<RankedTensorType>(types.front()).getElementType());
-  auto concat = builder.create<ConcatOp>(
-      location, bucketType, inputs, LayoutAttr(), StringAttr(), ArrayAttr());
+  auto concat = builder.create<ConcatOp>(location, bucketType, inputs);
   Value reduced = reduceInParts(builder, last, concat.getOutput(), form);
-  auto split = builder.create<SplitOp>(location, types, reduced, LayoutAttr(),
-                                       StringAttr(), ArrayAttr());
+  auto split = builder.create<SplitOp>(location, types, reduced);
   for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
     AllReduceOp old = candidates[index].op;
     old.getOutput().replaceAllUsesWith(output);

@@ -62,9 +62,9 @@ static void applySchedule(StepOp step, const OpGraph &graph,
     if (signs.empty())
       continue;
     OpBuilder builder(op);
-    delayed.set(builder.create<AfterOp>(
-        op->getLoc(), delayed.get().getType(), delayed.get(), signs,
-        cast<StepOpInterface>(op).getStreamAttr(), ArrayAttr()));
+    delayed.set(
+        builder.create<AfterOp>(op->getLoc(), delayed.get(), signs,
+                                cast<StepOpInterface>(op).getStreamAttr()));
   }
 }
 

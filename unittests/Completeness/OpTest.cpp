@@ -100,25 +100,22 @@ static Value gathered(OpBuilder &builder, Value value, ClusterOp cluster) {
     value = builder.create<SliceOp>(
         location,
         pushEntry(typeOf(value), LayoutEntry::shard(cluster.getAllAxes())),
-        value, StringAttr(), ArrayAttr());
+        value);
   while (LayoutAttr layout = getLayout(typeOf(value))) {
     LayoutEntry entry = layout.getEntries().back();
     RankedTensorType type = popEntry(typeOf(value), entry);
     switch (entry.kind) {
     case LayoutEntry::Kind::Shard:
       value =
-          builder.create<AllGatherOp>(location, type, value, entry.getAxes(),
-                                      ArrayAttr(), StringAttr(), ArrayAttr());
+          builder.create<AllGatherOp>(location, type, value, entry.getAxes());
       break;
     case LayoutEntry::Kind::Root:
       value =
-          builder.create<BroadcastOp>(location, type, value, entry.getAxes(),
-                                      ArrayAttr(), StringAttr(), ArrayAttr());
+          builder.create<BroadcastOp>(location, type, value, entry.getAxes());
       break;
     case LayoutEntry::Kind::Server:
       value =
-          builder.create<PullOp>(location, type, value, cluster.getAllAxes(),
-                                 ArrayAttr(), StringAttr(), ArrayAttr());
+          builder.create<PullOp>(location, type, value, cluster.getAllAxes());
       break;
     }
   }
@@ -137,10 +134,7 @@ void OpTest::takeBack(StepOp step) {
                          ? value
                          : gathered(builder, value, step.lookupCluster()));
   builder.create<ComputeOp>(step.getLoc(), TypeRange(), values,
-                            PhaseKindAttr::get(&context, PhaseKind::Update),
-                            builder.getStringAttr("end"), IntegerAttr(),
-                            IntegerAttr(), IntegerAttr(), CostSourceAttr(),
-                            ArrayAttr(), StringAttr(), ArrayAttr());
+                            PhaseKind::Update, "end");
 }
 
 bool OpTest::run(ModuleOp module, StringRef pipeline) {

@@ -175,9 +175,7 @@ static void reduceByMean(StepOp step, const FactAnalysis &facts,
   for (OpResult gradient : gradients) {
     builder.setInsertionPointAfter(gradient.getOwner());
     auto reduction = builder.create<AllReduceOp>(
-        gradient.getLoc(), gradient.getType(), mean, gradient,
-        CodecAttrInterface(), UnitAttr(), pendingAxes(facts, gradient),
-        ArrayAttr(), StringAttr(), ArrayAttr());
+        gradient.getLoc(), mean, gradient, pendingAxes(facts, gradient));
     gradient.replaceAllUsesExcept(reduction.getResult(), reduction);
   }
 }
