@@ -56,12 +56,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    std::optional<WireType> type = parseWireType(wire.getValue());
-    if (!type) {
-      module.emitError() << "expected wire " << wireTypeNames() << ", found '"
-                         << wire << "'";
-      return signalPassFailure();
-    }
+    Wire sent{wire};
     FailureOr<CommunicationProblem> problem = readCommunication(module);
     if (failed(problem))
       return signalPassFailure();
@@ -71,7 +66,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
       FailureOr<NamedBoundProblem> bounded = readBound(*getOnlyStep(module));
       if (failed(bounded))
         return signalPassFailure();
-      int64_t least = arenaBytes(*problem, leanestPlan(*problem, {*type}));
+      int64_t least = arenaBytes(*problem, leanestPlan(*problem, sent));
       if (memory > 0 && least > memory) {
         module.emitError() << "expected at most " << memory.getValue()
                            << " bytes of runtime memory, found " << least
@@ -79,7 +74,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
                            << least - memory << " too many";
         return signalPassFailure();
       }
-      chosen = search(*problem, {*type}, lowerBound(bounded->problem).ns);
+      chosen = search(*problem, sent, lowerBound(bounded->problem).ns);
     }
     OpPassManager manager(ModuleOp::getOperationName());
     if (failed(parsePassPipeline(llvm::cantFail(expandStrategy(chosen)),

@@ -320,33 +320,31 @@ void Decoupler::run(bool shardsUpdates) {
   sortTopologically(step);
 }
 
+static FormSet formsOf(HalvesChoice choice) {
+  FormSet atOnce = formBit(FormKind::Halves);
+  FormSet byAxis = formBit(FormKind::Multilevel);
+  switch (choice) {
+  case HalvesChoice::Flat:
+    return atOnce;
+  case HalvesChoice::Multilevel:
+    return byAxis;
+  case HalvesChoice::Cheapest:
+    return atOnce | byAxis;
+  }
+  llvm_unreachable("all choices are handled");
+}
+
 namespace {
 struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
   using DecouplePassBase::DecouplePassBase;
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    if (update != "whole" && update != "shard") {
-      step.emitError() << "expected update whole or shard, found '" << update
-                       << "'";
-      return signalPassFailure();
-    }
-    FormSet atOnce = formBit(FormKind::Halves);
-    FormSet byAxis = formBit(FormKind::Multilevel);
-    FormSet forms = form == "flat"         ? atOnce
-                    : form == "multilevel" ? byAxis
-                    : form == "cheapest"   ? atOnce | byAxis
-                                           : 0;
-    if (!forms) {
-      step.emitError() << "expected form flat, multilevel or cheapest, found '"
-                       << form << "'";
-      return signalPassFailure();
-    }
     FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
     if (failed(model))
       return signalPassFailure();
-    Decoupler decoupler(step, *model, forms);
-    decoupler.run(update == "shard");
+    Decoupler decoupler(step, *model, formsOf(form));
+    decoupler.run(update == UpdatedPart::Shard);
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"halved", decoupler.halved},

@@ -120,7 +120,7 @@ TEST_F(LaunchSchedulingTest, AnUpdateOverwritesItsStatesAlone) {
   int32_t late = addCompute({OpGraph::state(1), reduced});
   for (SchedulePolicy policy : kAll) {
     std::vector<int32_t> places = schedule(policy);
-    EXPECT_LT(places[update], places[late]) << policyName(policy);
+    EXPECT_LT(places[update], places[late]) << wordOf(policy);
   }
 }
 
@@ -129,7 +129,7 @@ TEST_F(LaunchSchedulingTest, AWriteWaitsForALateRead) {
   int32_t late = addCompute({OpGraph::state(0), reduced});
   for (SchedulePolicy policy : kAll)
     EXPECT_GT(schedule(policy)[update], schedule(policy)[late])
-        << policyName(policy);
+        << wordOf(policy);
 }
 
 TEST_F(LaunchSchedulingTest, AReadOfTheOldAfterTheNewHasAPlaceToo) {

@@ -9,9 +9,7 @@
 #define BAGUA_SCHEDULING_LAUNCHSCHEDULING_H
 
 #include "bagua/Scheduling/OpGraph.h"
-
-#include <optional>
-#include <string_view>
+#include "bagua/Support/Words.h"
 
 namespace bagua {
 
@@ -29,10 +27,9 @@ enum class SchedulePolicy {
   Decoupled,
 };
 
-std::optional<SchedulePolicy> parsePolicy(std::string_view name);
-std::string policyName(SchedulePolicy policy);
-/// `bsp, wfbp, ...`: for messages.
-std::string_view policyNames();
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<SchedulePolicy> = {
+    "bsp", "wfbp", "priority", "decoupled"};
 
 struct SchedulingOptions {
   SchedulePolicy policy = SchedulePolicy::Wfbp;

@@ -18,7 +18,7 @@
 namespace bagua {
 
 /// The pipeline, on a module, of `NAME` or `NAME{option=value ...}`. An unknown
-/// name or option is an error that lists those there are.
+/// name, option or word is an error that lists those there are.
 llvm::Expected<std::string> expandStrategy(llvm::StringRef text);
 
 /// What every strategy begins with: from an imported step to one whose
