@@ -244,6 +244,7 @@ static LogicalResult run() {
   DialectRegistry registry;
   registry.insert<BaguaDialect>();
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   std::string message;
   auto file = openInputFile(input, &message);
   if (!file)

@@ -101,6 +101,7 @@ print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
 static LogicalResult
 importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
                     llvm::raw_ostream &output, MLIRContext *context) {
+  context->printOpOnDiagnostic(false);
   auto cluster = readCluster(clusterOption, context);
   auto mapping = readText(mappingOption, context);
   if (failed(cluster) || failed(mapping))
@@ -118,6 +119,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
 static LogicalResult
 importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
                  llvm::raw_ostream &output, MLIRContext *context) {
+  context->printOpOnDiagnostic(false);
   auto cluster = readCluster(clusterOption, context);
   if (failed(cluster))
     return failure();

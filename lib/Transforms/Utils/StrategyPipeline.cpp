@@ -246,7 +246,9 @@ static llvm::Expected<GivenOptions> parseOptions(const Strategy &strategy,
   return given;
 }
 
-llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
+/// The row that a text names, and what it changes.
+static llvm::Expected<std::pair<const Strategy *, GivenOptions>>
+parseStrategy(StringRef text) {
   auto [name, options] = text.trim().split('{');
   name = name.trim();
   const Strategy *strategy = findStrategy(name);
@@ -265,8 +267,24 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
   llvm::Expected<GivenOptions> given = parseOptions(*strategy, options);
   if (!given)
     return given.takeError();
-  PipelineBuilder builder(*strategy, *given);
+  return std::make_pair(strategy, std::move(*given));
+}
+
+llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
+  auto parsed = parseStrategy(text);
+  if (!parsed)
+    return parsed.takeError();
+  PipelineBuilder builder(*parsed->first, parsed->second);
   builder.addPreparation();
+  builder.addDecisions();
+  return builder.take();
+}
+
+llvm::Expected<std::string> bagua::expandDecisions(StringRef text) {
+  auto parsed = parseStrategy(text);
+  if (!parsed)
+    return parsed.takeError();
+  PipelineBuilder builder(*parsed->first, parsed->second);
   builder.addDecisions();
   return builder.take();
 }
