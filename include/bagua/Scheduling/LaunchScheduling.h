@@ -37,8 +37,11 @@ struct SchedulingOptions {
   int64_t creditBytes = 0;
 };
 
-/// O(ops + operands) but for sorting; Priority plays the queue with the
-/// simulator. Streams are `compute`, `comm`, `push`, `pull`, `update`,
+/// Each op and its operands are looked at a few times and sorted once. At worst
+/// O(ops * (ops + operands)): the next message is looked at after every op
+/// until it can start, each write over state walks back to what it writes, and
+/// what a late read holds up is looked for one by one. Priority plays the queue
+/// with the simulator. Streams are `compute`, `comm`, `push`, `pull`, `update`,
 /// `activation` as far as they are used, and `comm.1`, ... for what a queue has
 /// in flight beside its first message.
 LaunchSchedule scheduleStep(const OpGraph &step,
