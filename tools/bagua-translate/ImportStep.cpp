@@ -81,6 +81,16 @@ static void printSummary(const StepSummary &summary,
          << llvm::format("%.2f", double(summary.flops) * 1e-9) << " GFLOP\n";
 }
 
+/// A step for one rank communicates with nobody, which is what was exported but
+/// hardly what is wanted.
+static void warnOfOneRank(ModuleOp module) {
+  for (auto step : module.getOps<StepOp>())
+    if (clusterOption.empty() && step.lookupCluster().getWorkerCount() == 1)
+      llvm::errs() << "bagua-translate: warning: step '" << step.getSymName()
+                   << "' is for one rank: --cluster says for which it is to be "
+                      "compiled\n";
+}
+
 /// Prints the step, or the summary that was asked for.
 static LogicalResult
 print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
@@ -92,6 +102,7 @@ print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
       printSummary(summarize(step, allReducesFound), output);
     return success();
   }
+  warnOfOneRank(*module);
   // Locations are what later messages point at.
   module->print(output, OpPrintingFlags().enableDebugInfo());
   output << '\n';
