@@ -1,5 +1,6 @@
 # lit.cfg.py - The lit suite: one file a behaviour, each readable as documentation.
 import os
+import shutil
 
 import lit.formats
 
@@ -17,6 +18,9 @@ config.substitutions.append(("%graphs", os.path.join(config.test_source_root, "g
 if os.environ.get("BAGUA_FULL_TESTS"):
     config.available_features.add("full")
     config.environment["BAGUA_FULL_TESTS"] = "1"
+# Pages can be played.
+if shutil.which("node"):
+    config.available_features.add("node")
 # Reads, prints, reads again, also through the generic form and with locations: nothing changes.
 round_trip = " && ".join([
     "bagua-opt %s -o %t.once", "bagua-opt %t.once -o %t.twice", "diff %t.once %t.twice",

@@ -14,7 +14,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/bagua/Support ${CMAKE_SOURCE_DIR}/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bagua)
 install(TARGETS bagua-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(BAGUA_BUILD_COMPILER)
-  install(TARGETS bagua-opt bagua-translate RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS bagua-opt bagua-sim bagua-translate RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BaguaConfig.cmake.in ${CMAKE_BINARY_DIR}/BaguaConfig.cmake

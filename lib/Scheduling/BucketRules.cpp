@@ -1,28 +1,13 @@
 //===- BucketRules.cpp - By which rule gradients share buckets ------------===//
 //
-// Names, and one call for each rule.
+// One call for each rule.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/BucketRules.h"
 
-#include "bagua/Support/Words.h"
-
 #include <algorithm>
 
 using namespace bagua;
-
-static constexpr std::array<std::string_view, kBucketPolicyCount> kNames = {
-    "none", "size", "ddp", "cycle", "mg-wfbp", "optimal", "list"};
-
-std::string_view bagua::bucketPolicyName(BucketPolicy policy) {
-  return kNames[static_cast<size_t>(policy)];
-}
-
-std::optional<BucketPolicy> bagua::parseBucketPolicy(std::string_view name) {
-  return parseWord<BucketPolicy>(kNames, name);
-}
-
-std::string bagua::bucketPolicyNames() { return alternatives(kNames); }
 
 std::vector<Bucket> bagua::bucketize(const BucketingProblem &problem,
                                      const BucketRule &rule,

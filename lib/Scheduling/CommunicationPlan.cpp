@@ -114,9 +114,9 @@ std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
     if (bucket.parts > 1)
       text += "/" + std::to_string(bucket.parts);
     if (bucket.form != FormKind::Flat)
-      text += ":" + std::string(formName(bucket.form));
+      text += ":" + std::string(wordOf(bucket.form));
     if (bucket.wire != common)
-      text += ":" + std::string(wireTypeName(bucket.wire.type));
+      text += ":" + std::string(wordOf(bucket.wire.type));
     i = end;
   }
   return text;
@@ -145,8 +145,8 @@ static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
   bool hasForm = false;
   while (take(text, ':')) {
     std::string_view name = text.substr(0, text.find_first_of(":,"));
-    std::optional<FormKind> form = parseForm(name);
-    std::optional<WireType> wire = parseWireType(name);
+    std::optional<FormKind> form = parseWord<FormKind>(name);
+    std::optional<WireType> wire = parseWord<WireType>(name);
     text.remove_prefix(name.size());
     if (wire) {
       bucket.wire = {*wire};

@@ -14,27 +14,6 @@
 
 using namespace bagua;
 
-static constexpr std::array<std::pair<std::string_view, SchedulePolicy>, 4>
-    kPolicies = {{{"bsp", SchedulePolicy::Bsp},
-                  {"wfbp", SchedulePolicy::Wfbp},
-                  {"priority", SchedulePolicy::Priority},
-                  {"decoupled", SchedulePolicy::Decoupled}}};
-
-std::optional<SchedulePolicy> bagua::parsePolicy(std::string_view name) {
-  for (auto [entry, policy] : kPolicies)
-    if (entry == name)
-      return policy;
-  return std::nullopt;
-}
-
-std::string bagua::policyName(SchedulePolicy policy) {
-  return std::string(kPolicies[static_cast<size_t>(policy)].first);
-}
-
-std::string_view bagua::policyNames() {
-  return "bsp, wfbp, priority or decoupled";
-}
-
 namespace {
 /// What an op is to the schedule.
 enum class Part : uint8_t {

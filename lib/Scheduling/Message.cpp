@@ -6,44 +6,10 @@
 #include "bagua/Scheduling/Message.h"
 
 #include "bagua/Support/Parts.h"
-#include "bagua/Support/Words.h"
 
 #include <cassert>
 
 using namespace bagua;
-
-static constexpr std::array<std::string_view, kWireTypeCount> kWireTypeNames = {
-    "none", "f16", "bf16"};
-static constexpr std::array<std::string_view, kFormKindCount> kFormNames = {
-    "flat",   "leader",  "rail",        "multilevel",
-    "halves", "servers", "rail-servers"};
-
-std::string_view bagua::wireTypeName(WireType type) {
-  return kWireTypeNames[static_cast<size_t>(type)];
-}
-
-std::optional<WireType> bagua::parseWireType(std::string_view name) {
-  return parseWord<WireType>(kWireTypeNames, name);
-}
-
-std::string bagua::wireTypeNames() { return alternatives(kWireTypeNames); }
-
-std::string_view bagua::formName(FormKind form) {
-  return kFormNames[static_cast<size_t>(form)];
-}
-
-std::optional<FormKind> bagua::parseForm(std::string_view name) {
-  return parseWord<FormKind>(kFormNames, name);
-}
-
-std::optional<FormSet> bagua::parseForms(std::string_view word) {
-  if (word == "cheapest")
-    return kHierarchyForms;
-  std::optional<FormKind> form = parseForm(word);
-  return form ? std::optional(formBit(*form)) : std::nullopt;
-}
-
-std::string bagua::formNames() { return alternatives(kFormNames, "cheapest"); }
 
 //===----------------------------------------------------------------------===//
 // Steps

@@ -5,23 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Strategy.h"
 
-#include "bagua/Support/Words.h"
-
 #include <algorithm>
 #include <array>
 
 using namespace bagua;
-
-static constexpr std::array<std::string_view, 3> kClassNames = {
-    "lossless", "lossy", "relaxed"};
-
-std::string_view bagua::strategyClassName(StrategyClass kind) {
-  return kClassNames[static_cast<size_t>(kind)];
-}
-
-std::optional<StrategyClass> bagua::parseStrategyClass(std::string_view name) {
-  return parseWord<StrategyClass>(kClassNames, name);
-}
 
 //===----------------------------------------------------------------------===//
 // The table
@@ -259,10 +246,14 @@ static FormKind formOfStage(FormKind form) {
   return form;
 }
 
+static std::string_view updatesWord(bool isUpdatedByRuntime) {
+  return wordOf(isUpdatedByRuntime ? UpdatesBy::Runtime : UpdatesBy::Program);
+}
+
 std::string Strategy::defaultOf(Setting setting) const {
   switch (setting) {
   case Setting::BucketPolicy:
-    return std::string(bucketPolicyName(buckets.policy));
+    return std::string(wordOf(buckets.policy));
   case Setting::FirstBytes:
     return std::to_string(buckets.firstBytes);
   case Setting::CapBytes:
@@ -274,19 +265,20 @@ std::string Strategy::defaultOf(Setting setting) const {
   case Setting::Buckets:
     return "";
   case Setting::WireType:
-    return std::string(wireTypeName(wire.type));
+    return std::string(wordOf(wire.type));
   case Setting::Form:
-    return std::string(formName(formOfStage(form)));
+    return std::string(wordOf(formOfStage(form)));
   case Setting::Servers:
-    return formBit(form) & kServerForms ? "spread" : "none";
+    return std::string(wordOf(formBit(form) & kServerForms ? ServerUse::Spread
+                                                           : ServerUse::None));
   case Setting::ShardedUpdate:
-    return "whole";
+    return std::string(wordOf(UpdatedPart::Whole));
   case Setting::Schedule:
-    return policyName(schedule.policy);
+    return std::string(wordOf(schedule.policy));
   case Setting::CreditBytes:
     return std::to_string(schedule.creditBytes);
   case Setting::UpdatesBy:
-    return isUpdatedByRuntime ? "runtime" : "program";
+    return std::string(updatesWord(isUpdatedByRuntime));
   case Setting::MemoryBytes:
     return "0";
   case Setting::Evaluations:
@@ -334,7 +326,7 @@ static std::string textOf(const Strategy &strategy,
 std::string bagua::textOf(const Strategy &strategy, Wire wire,
                           int64_t memoryBytes) {
   return ::textOf(strategy, changeOf(strategy, Setting::WireType,
-                                     std::string(wireTypeName(wire.type))) +
+                                     std::string(wordOf(wire.type))) +
                                 changeOf(strategy, Setting::MemoryBytes,
                                          std::to_string(memoryBytes)));
 }
@@ -360,12 +352,12 @@ std::string bagua::textOf(const CommunicationPlan &plan, int64_t memoryBytes) {
     changes += changeOf(row, setting, value);
   };
   change(Setting::Buckets, printBuckets(plan.buckets, wire));
-  change(Setting::Schedule, policyName(plan.scheduling.policy));
+  change(Setting::Schedule, std::string(wordOf(plan.scheduling.policy)));
   if (plan.scheduling.policy == SchedulePolicy::Priority)
     changes += " " + std::string(row.findOption(Setting::CreditBytes)->name) +
                "=" + std::to_string(plan.scheduling.creditBytes);
-  change(Setting::UpdatesBy, plan.isUpdatedByRuntime ? "runtime" : "program");
-  change(Setting::WireType, std::string(wireTypeName(wire.type)));
+  change(Setting::UpdatesBy, std::string(updatesWord(plan.isUpdatedByRuntime)));
+  change(Setting::WireType, std::string(wordOf(wire.type)));
   change(Setting::MemoryBytes, std::to_string(memoryBytes));
   return ::textOf(row, changes);
 }

@@ -27,18 +27,21 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// Once a second, a line for those who wait.
-static auto makeProgress(int64_t limit) {
+/// Once a second, a remark for those who wait.
+static auto makeProgress(ModuleOp module, int64_t limit) {
   using Clock = std::chrono::steady_clock;
-  return [limit, next = Clock::now() + std::chrono::seconds(1)](
-             int64_t evaluations, double bestNs) mutable {
-    if (Clock::now() < next)
-      return;
-    next = Clock::now() + std::chrono::seconds(1);
-    llvm::errs() << llvm::formatv(
-        "bagua-auto: {0} of at most {1} simulations, best {2:F3} ms\n",
-        evaluations, limit, bestNs * 1e-6);
-  };
+  return
+      [module, limit, next = Clock::now() + std::chrono::seconds(1)](
+          int64_t evaluations, double bestNs) mutable {
+        if (Clock::now() < next)
+          return;
+        next = Clock::now() + std::chrono::seconds(1);
+        module.emitRemark()
+            << llvm::formatv(
+                   "bagua-auto: {0} of at most {1} simulations, best {2:F3} ms",
+                   evaluations, limit, bestNs * 1e-6)
+                   .str();
+      };
 }
 
 static llvm::json::Array describe(ArrayRef<PlanSearchResult::Rated> plans) {
@@ -56,33 +59,29 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    std::optional<WireType> type = parseWireType(wire.getValue());
-    if (!type) {
-      module.emitError() << "expected wire " << wireTypeNames() << ", found '"
-                         << wire << "'";
-      return signalPassFailure();
-    }
+    Wire sent{wire};
     FailureOr<CommunicationProblem> problem = readCommunication(module);
     if (failed(problem))
       return signalPassFailure();
     // Of no gradient there is nothing to decide.
     std::string chosen = textOf(CommunicationPlan(), /*memoryBytes=*/0);
     if (!problem->gradients.empty()) {
-      FailureOr<NamedBoundProblem> bounded = readBound(*getOnlyStep(module));
+      StepOp step = *getOnlyStep(module);
+      FailureOr<NamedBoundProblem> bounded = readBound(step);
       if (failed(bounded))
         return signalPassFailure();
-      int64_t least = arenaBytes(*problem, leanestPlan(*problem, {*type}));
+      int64_t least = arenaBytes(*problem, leanestPlan(*problem, sent));
       if (memory > 0 && least > memory) {
-        module.emitError() << "expected at most " << memory.getValue()
-                           << " bytes of runtime memory, found " << least
-                           << " with every gradient by itself, "
-                           << least - memory << " too many";
+        step.emitError() << "expected at most " << memory.getValue()
+                         << " bytes of runtime memory, found " << least
+                         << " with every gradient by itself, " << least - memory
+                         << " too many";
         return signalPassFailure();
       }
-      chosen = search(*problem, {*type}, lowerBound(bounded->problem).ns);
+      chosen = search(*problem, sent, lowerBound(bounded->problem).ns);
     }
     OpPassManager manager(ModuleOp::getOperationName());
-    if (failed(parsePassPipeline(llvm::cantFail(expandStrategy(chosen)),
+    if (failed(parsePassPipeline(llvm::cantFail(expandDecisions(chosen)),
                                  manager)) ||
         failed(runPipeline(manager, module)))
       return signalPassFailure();
@@ -98,7 +97,7 @@ private:
     options.memoryBytes = memory;
     // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
     options.boundNs = sent.type == WireType::AsIs ? boundNs : 0;
-    options.progress = makeProgress(evaluations);
+    options.progress = makeProgress(getOperation(), evaluations);
     PlanSearchResult found = searchPlan(problem, options);
     const PlanSearchResult::Rated &best =
         *llvm::min_element(found.presets, [](const auto &a, const auto &b) {

@@ -43,10 +43,8 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
   Location location = like.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
   auto reduce = [&](Value part) -> Value {
-    auto op = builder.create<AllReduceOp>(
-        location, part.getType(), like.getKindAttr(), part,
-        CodecAttrInterface(), UnitAttr(), like.getOverAttr(), ArrayAttr(),
-        StringAttr(), ArrayAttr());
+    auto op = builder.create<AllReduceOp>(location, like.getKindAttr(), part,
+                                          like.getOverAttr());
     if (form.form)
       op->setAttr(kFormAttr, form.form);
     if (form.wire)
@@ -60,15 +58,11 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
   for (int64_t part = 0; part < form.parts; ++part)
     types.push_back(RankedTensorType::get(
         {countOfPart(count, form.parts, part)}, type.getElementType()));
-  auto split = builder.create<SplitOp>(location, types, value, LayoutAttr(),
-                                       StringAttr(), ArrayAttr());
+  auto split = builder.create<SplitOp>(location, types, value);
   SmallVector<Value> reduced;
   for (Value part : split.getOutputs())
     reduced.push_back(reduce(part));
-  return builder
-      .create<ConcatOp>(location, type, reduced, LayoutAttr(), StringAttr(),
-                        ArrayAttr())
-      .getOutput();
+  return builder.create<ConcatOp>(location, type, reduced).getOutput();
 }
 
 static void writeBucket(ArrayRef<GradientReduce> candidates,
@@ -97,11 +91,9 @@ static void writeBucket(ArrayRef<GradientReduce> candidates,
   Location location = last.getLoc();
   auto bucketType = RankedTensorType::get(
       {count}, cast<RankedTensorType>(types.front()).getElementType());
-  auto concat = builder.create<ConcatOp>(
-      location, bucketType, inputs, LayoutAttr(), StringAttr(), ArrayAttr());
+  auto concat = builder.create<ConcatOp>(location, bucketType, inputs);
   Value reduced = reduceInParts(builder, last, concat.getOutput(), form);
-  auto split = builder.create<SplitOp>(location, types, reduced, LayoutAttr(),
-                                       StringAttr(), ArrayAttr());
+  auto split = builder.create<SplitOp>(location, types, reduced);
   for (auto [index, output] : llvm::zip_equal(bucket, split.getOutputs())) {
     AllReduceOp old = candidates[index].op;
     old.getOutput().replaceAllUsesWith(output);
@@ -121,12 +113,6 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
           "least 0 and cycle-ns of at least 1");
       return signalPassFailure();
     }
-    std::optional<BucketPolicy> chosen = parseBucketPolicy(policy.getValue());
-    if (!chosen) {
-      step.emitError() << "expected policy " << bucketPolicyNames()
-                       << ", found '" << policy << "'";
-      return signalPassFailure();
-    }
     FactAnalysis analysis(step);
     if (failed(analysis.run()))
       return signalPassFailure();
@@ -134,29 +120,17 @@ struct BucketizePass : public bagua::impl::BucketizePassBase<BucketizePass> {
     BucketingProblem problem = readBucketing(candidates, analysis);
     if (failed(expectSound(step, problem.check())))
       return signalPassFailure();
-    if (failed(*chosen == BucketPolicy::List
-                   ? writeList(candidates, problem)
-                   : writeByRule(candidates, problem, *chosen)))
+    if (failed(policy == BucketPolicy::List ? writeList(candidates, problem)
+                                            : writeByRule(candidates, problem)))
       return signalPassFailure();
     sortTopologically(step);
   }
 
 private:
-  /// The price of a message; nothing, with an error, for wrong words.
-  std::optional<MessageCost> readCost(ArrayRef<GradientReduce> candidates,
-                                      const BucketingProblem &problem,
-                                      const ClusterModel &cluster) {
+  MessageCost readCost(ArrayRef<GradientReduce> candidates,
+                       const BucketingProblem &problem,
+                       const ClusterModel &cluster) {
     StepOp step = getOperation();
-    std::optional<FormSet> forms = parseForms(form.getValue());
-    std::optional<WireType> type = parseWireType(wire.getValue());
-    if (!forms)
-      step.emitError() << "expected form " << formNames() << ", found '" << form
-                       << "'";
-    else if (!type)
-      step.emitError() << "expected wire " << wireTypeNames() << ", found '"
-                       << wire << "'";
-    if (!forms || !type)
-      return std::nullopt;
     std::map<int32_t, AxisSet> axes;
     for (auto [candidate, tensor] :
          llvm::zip_equal(candidates, problem.tensors)) {
@@ -164,7 +138,7 @@ private:
       axes[tensor.shareClass] =
           readAxes(step.lookupCluster(), reduce.getOver());
     }
-    return messageCost(cluster, axes, {*type}, *forms);
+    return messageCost(cluster, axes, {wire}, formsOf(form));
   }
 
   /// Elements of a bucket.
@@ -180,17 +154,14 @@ private:
   }
 
   LogicalResult writeByRule(ArrayRef<GradientReduce> candidates,
-                            const BucketingProblem &problem,
-                            BucketPolicy chosen) {
+                            const BucketingProblem &problem) {
     StepOp step = getOperation();
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return failure();
-    auto cost = readCost(candidates, problem, *cluster);
-    if (!cost)
-      return failure();
-    BucketRule rule{chosen, firstBytes, capBytes, cycleNs, partitionBytes};
-    std::vector<Bucket> buckets = bucketize(problem, rule, *cost);
+    BucketRule rule{policy, firstBytes, capBytes, cycleNs, partitionBytes};
+    std::vector<Bucket> buckets =
+        bucketize(problem, rule, readCost(candidates, problem, *cluster));
     if (failed(expectSound(step, problem.verify(buckets))))
       return failure();
     if (Report *report = getReport(&getContext()))
@@ -210,12 +181,8 @@ private:
   LogicalResult writeList(ArrayRef<GradientReduce> candidates,
                           const BucketingProblem &problem) {
     StepOp step = getOperation();
-    std::optional<WireType> type = parseWireType(wire.getValue());
-    if (!type)
-      return step.emitError() << "expected wire " << wireTypeNames()
-                              << ", found '" << wire << "'";
     // What a bucket doesn't say is left to bagua-cast-wire.
-    Wire common{*type};
+    Wire common{wire};
     auto planned = parseBuckets(bucketList.getValue(), common);
     if (!planned)
       return step.emitError() << "expected buckets such as 3*1,12:rail,1/8, "
@@ -237,9 +204,9 @@ private:
     for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members)) {
       BucketForm form;
       form.parts = bucket.parts;
-      form.form = attributeOf(formName(bucket.form));
+      form.form = attributeOf(wordOf(bucket.form));
       if (bucket.wire != common)
-        form.wire = attributeOf(wireTypeName(bucket.wire.type));
+        form.wire = attributeOf(wordOf(bucket.wire.type));
       writeBucket(candidates, members, form);
     }
     return success();
@@ -262,8 +229,9 @@ private:
                                         {"ready_ns", readyNs},
                                         {"params", std::move(params)}});
     }
-    return llvm::json::Object{{"policy", policy.getValue()},
-                              {"buckets", std::move(list)}};
+    return llvm::json::Object{
+        {"policy", std::string(wordOf(policy.getValue()))},
+        {"buckets", std::move(list)}};
   }
 };
 } // namespace

@@ -45,12 +45,6 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    std::optional<WireType> common = parseWireType(type.getValue());
-    if (!common) {
-      step.emitError() << "expected type " << wireTypeNames() << ", found '"
-                       << type << "'";
-      return signalPassFailure();
-    }
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
@@ -58,7 +52,7 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
       FailureOr<WireType> wire =
-          readChoice(reduce, kWireAttr, "wire", parseWireType, *common);
+          readChoice(reduce, kWireAttr, "wire", type.getValue());
       if (failed(wire))
         return signalPassFailure();
       reduce->removeAttr(kWireAttr);
@@ -71,9 +65,10 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     if (casts > 0 && step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))
-      report->add(step, getArgument(),
-                  llvm::json::Object{{"type", type.getValue()},
-                                     {"all_reduces", casts}});
+      report->add(
+          step, getArgument(),
+          llvm::json::Object{{"type", std::string(wordOf(type.getValue()))},
+                             {"all_reduces", casts}});
   }
 };
 } // namespace

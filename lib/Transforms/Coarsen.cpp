@@ -111,14 +111,16 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   SmallVector<Type> types;
   for (OpResult output : outputs)
     types.push_back(output.getType());
-  auto merged = builder.create<ComputeOp>(
-      costliest.getLoc(), types, inputs.getArrayRef(), first.getPhaseAttr(),
-      costliest.getNameAttr(),
-      sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }),
-      sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }),
-      sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }),
-      timed.getCostSourceAttr(), ArrayAttr(), UnitAttr(), StringAttr(),
-      ArrayAttr());
+  auto merged =
+      builder.create<ComputeOp>(costliest.getLoc(), types, inputs.getArrayRef(),
+                                first.getPhase(), costliest.getName());
+  merged.setFlopsAttr(
+      sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }));
+  merged.setBytesAttr(
+      sumOf(cluster, [](ComputeOp op) { return op.getBytes(); }));
+  merged.setCostNsAttr(
+      sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }));
+  merged.setCostSourceAttr(timed.getCostSourceAttr());
   if (IntegerAttr microBatch = microBatchOf(first))
     merged->setAttr(kMicroBatchAttr, microBatch);
   for (auto [index, output] : llvm::enumerate(outputs)) {

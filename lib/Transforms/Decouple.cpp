@@ -110,8 +110,7 @@ Value Decoupler::scatter(OpBuilder &builder, AllReduceOp like, Value value,
   for (AxesAttr over : phases)
     value = builder.create<ReduceScatterOp>(
         like.getLoc(), pushEntry(tensorTypeOf(value), LayoutEntry::shard(over)),
-        like.getKindAttr(), value, over, ArrayAttr(), StringAttr(),
-        ArrayAttr());
+        like.getKindAttr(), value, over);
   return value;
 }
 
@@ -120,7 +119,7 @@ Value Decoupler::gather(OpBuilder &builder, Location location, Value value,
   for (AxesAttr over : llvm::reverse(phases))
     value = builder.create<AllGatherOp>(
         location, popEntry(tensorTypeOf(value), LayoutEntry::shard(over)),
-        value, over, ArrayAttr(), StringAttr(), ArrayAttr());
+        value, over);
   return value;
 }
 
@@ -205,11 +204,7 @@ SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
   Location location = bucket.reduce.getLoc();
   LayoutAttr layout = layoutOf(phases);
   auto castTo = [&](Value value, Type element) -> Value {
-    auto type = tensorTypeOf(value);
-    return builder.create<CastOp>(
-        location,
-        RankedTensorType::get(type.getShape(), element, type.getEncoding()),
-        value, StringAttr(), ArrayAttr());
+    return builder.create<CastOp>(location, value, element);
   };
   Value value =
       bucket.narrowed ? bucket.narrowed.getInput() : bucket.reduce.getInput();
@@ -218,9 +213,9 @@ SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
     int64_t count = 0;
     for (Value input : bucket.concat.getInputs())
       count += stripedCount(tensorTypeOf(input), layout, cluster);
-    value = builder.create<ConcatOp>(
-        location, RankedTensorType::get({count}, element),
-        bucket.concat.getInputs(), layout, StringAttr(), ArrayAttr());
+    value = builder.create<ConcatOp>(location,
+                                     RankedTensorType::get({count}, element),
+                                     bucket.concat.getInputs(), layout);
   }
   if (bucket.narrowed)
     value = castTo(
@@ -233,8 +228,7 @@ SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
   SmallVector<Type> parts;
   for (Type type : bucket.split->getResultTypes())
     parts.push_back(withLayout(cast<RankedTensorType>(type), layout));
-  auto split = builder.create<SplitOp>(location, parts, value, layout,
-                                       StringAttr(), ArrayAttr());
+  auto split = builder.create<SplitOp>(location, parts, value, layout);
   return SmallVector<Value>(split->result_begin(), split->result_end());
 }
 
@@ -247,8 +241,7 @@ Value Decoupler::shardUpdate(Operation *update, Value gradient,
   for (AxesAttr over : phases)
     param = builder.create<SliceOp>(
         update->getLoc(),
-        pushEntry(tensorTypeOf(param), LayoutEntry::shard(over)), param,
-        StringAttr(), ArrayAttr());
+        pushEntry(tensorTypeOf(param), LayoutEntry::shard(over)), param);
   Operation *sharded = builder.clone(*update);
   sharded->setOperand(0, param);
   sharded->setOperand(update->getNumResults(), gradient);
@@ -284,10 +277,9 @@ void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
     auto element = tensorTypeOf(shards.front()).getElementType();
     Value value = builder.create<ConcatOp>(
         location, RankedTensorType::get({count}, element, layout), shards,
-        layout, StringAttr(), ArrayAttr());
+        layout);
     value = gather(builder, location, value, phases);
-    auto split = builder.create<SplitOp>(location, types, value, layout,
-                                         StringAttr(), ArrayAttr());
+    auto split = builder.create<SplitOp>(location, types, value, layout);
     params.assign(split->result_begin(), split->result_end());
   }
   for (auto [update, param] : llvm::zip_equal(bucket.updates, params))
@@ -328,33 +320,31 @@ void Decoupler::run(bool shardsUpdates) {
   sortTopologically(step);
 }
 
+static FormSet formsOf(HalvesChoice choice) {
+  FormSet atOnce = formBit(FormKind::Halves);
+  FormSet byAxis = formBit(FormKind::Multilevel);
+  switch (choice) {
+  case HalvesChoice::Flat:
+    return atOnce;
+  case HalvesChoice::Multilevel:
+    return byAxis;
+  case HalvesChoice::Cheapest:
+    return atOnce | byAxis;
+  }
+  llvm_unreachable("all choices are handled");
+}
+
 namespace {
 struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
   using DecouplePassBase::DecouplePassBase;
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    if (update != "whole" && update != "shard") {
-      step.emitError() << "expected update whole or shard, found '" << update
-                       << "'";
-      return signalPassFailure();
-    }
-    FormSet atOnce = formBit(FormKind::Halves);
-    FormSet byAxis = formBit(FormKind::Multilevel);
-    FormSet forms = form == "flat"         ? atOnce
-                    : form == "multilevel" ? byAxis
-                    : form == "cheapest"   ? atOnce | byAxis
-                                           : 0;
-    if (!forms) {
-      step.emitError() << "expected form flat, multilevel or cheapest, found '"
-                       << form << "'";
-      return signalPassFailure();
-    }
     FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
     if (failed(model))
       return signalPassFailure();
-    Decoupler decoupler(step, *model, forms);
-    decoupler.run(update == "shard");
+    Decoupler decoupler(step, *model, formsOf(form));
+    decoupler.run(update == UpdatedPart::Shard);
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"halved", decoupler.halved},

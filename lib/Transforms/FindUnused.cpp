@@ -133,12 +133,9 @@ SmallVector<Value> UnusedFinder::reduceFlags() {
     types.push_back(RankedTensorType::get({count}, builder.getIntegerType(8)));
     bytes += count;
   }
-  auto used = builder.create<ComputeOp>(
-      first.getLoc(), types, operands,
-      PhaseKindAttr::get(context, PhaseKind::Backward),
-      builder.getStringAttr("find unused"), IntegerAttr(),
-      builder.getI64IntegerAttr(bytes), IntegerAttr(), CostSourceAttr(),
-      ArrayAttr(), UnitAttr(), StringAttr(), ArrayAttr());
+  auto used = builder.create<ComputeOp>(first.getLoc(), types, operands,
+                                        PhaseKind::Backward, "find unused");
+  used.setBytes(bytes);
   StepNames names(step);
   SmallVector<Value> reduced;
   for (auto [index, group] : llvm::enumerate(groups)) {
@@ -147,10 +144,8 @@ SmallVector<Value> UnusedFinder::reduceFlags() {
     Value flags = used->getResult(index);
     if (group.over)
       flags = builder.create<AllReduceOp>(
-          first.getLoc(), flags.getType(),
-          ReduceKindAttr::get(context, ReduceKind::Max), flags,
-          CodecAttrInterface(), UnitAttr(), group.over, ArrayAttr(),
-          StringAttr(), ArrayAttr());
+          first.getLoc(), ReduceKindAttr::get(context, ReduceKind::Max), flags,
+          group.over);
     reduced.push_back(flags);
   }
   return reduced;

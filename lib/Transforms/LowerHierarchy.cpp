@@ -30,12 +30,6 @@ struct LowerHierarchyPass
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    std::optional<FormSet> forms = parseForms(form.getValue());
-    if (!forms) {
-      step.emitError() << "expected form " << formNames() << ", found '" << form
-                       << "'";
-      return signalPassFailure();
-    }
     FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
     if (failed(model))
       return signalPassFailure();
@@ -44,11 +38,12 @@ struct LowerHierarchyPass
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
       if (!canLower(reduce))
         continue;
-      FailureOr<FormSet> allowed =
-          readChoice(reduce, kFormAttr, "form", parseForms, *forms);
-      if (failed(allowed))
+      FailureOr<FormChoice> choice =
+          readChoice(reduce, kFormAttr, "form", form.getValue());
+      if (failed(choice))
         return signalPassFailure();
-      if (*allowed & kServerForms && model->servers() == 0) {
+      FormSet allowed = formsOf(*choice);
+      if (allowed & kServerForms && model->servers() == 0) {
         reduce.emitOpError() << "expected a cluster with servers, found none "
                                 "in '"
                              << step.lookupCluster().getSymName() << "'";
@@ -57,10 +52,10 @@ struct LowerHierarchyPass
       reduce->removeAttr(kFormAttr);
       Message message = messageOf(reduce);
       PricedForm best =
-          cheapestForm(*model, message.bytes(), message.over, *allowed);
+          cheapestForm(*model, message.bytes(), message.over, allowed);
       decided.push_back(
           llvm::json::Object{{"bytes", message.bytes()},
-                             {"form", std::string(formName(best.form.kind))},
+                             {"form", std::string(wordOf(best.form.kind))},
                              {"ns", best.ns}});
       if (best.form.kind == FormKind::Flat)
         continue;

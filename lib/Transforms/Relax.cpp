@@ -9,7 +9,6 @@
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_RELAXPASS
@@ -19,26 +18,13 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-static std::string relaxationNames() {
-  return llvm::join(llvm::map_range(getRelaxations(),
-                                    [](const Relaxation &relaxation) {
-                                      return std::string(relaxation.name);
-                                    }),
-                    ", ");
-}
-
 namespace {
 struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
   using RelaxPassBase::RelaxPassBase;
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    const Relaxation *relaxation = findRelaxation(algorithm);
-    if (!relaxation) {
-      step.emitError() << "expected algorithm " << relaxationNames()
-                       << ", found '" << algorithm << "'";
-      return signalPassFailure();
-    }
+    const Relaxation *relaxation = algorithm.row;
     FactAnalysis facts(step);
     if (failed(facts.run()))
       return signalPassFailure();
@@ -98,7 +84,7 @@ private:
       reduced.push_back(gradientName(getGradientParam(gradient)));
     report->add(
         getOperation(), getArgument(),
-        llvm::json::Object{{"algorithm", algorithm.getValue()},
+        llvm::json::Object{{"algorithm", std::string(algorithm.row->name)},
                            {"reduced", std::move(reduced)},
                            {"relations", static_cast<int64_t>(relations)}});
   }

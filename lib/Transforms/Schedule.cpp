@@ -68,9 +68,9 @@ static void applySchedule(StepOp step, const OpGraph &graph,
     if (signs.empty())
       continue;
     OpBuilder builder(op);
-    delayed.set(builder.create<AfterOp>(
-        op->getLoc(), delayed.get().getType(), delayed.get(), signs,
-        cast<StepOpInterface>(op).getStreamAttr(), ArrayAttr()));
+    delayed.set(
+        builder.create<AfterOp>(op->getLoc(), delayed.get(), signs,
+                                cast<StepOpInterface>(op).getStreamAttr()));
   }
 }
 
@@ -94,23 +94,13 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
       step.emitError("expected a step at graph level, found one with streams");
       return signalPassFailure();
     }
-    std::optional<SchedulePolicy> chosen = parsePolicy(policy.getValue());
-    if (!chosen) {
-      step.emitError() << "expected policy " << std::string(policyNames())
-                       << ", found '" << policy << "'";
-      return signalPassFailure();
-    }
     if (creditBytes < 0) {
       step.emitError() << "expected credit-bytes of at least 0, found "
                        << creditBytes.getValue();
       return signalPassFailure();
     }
-    if (updates != "program" && updates != "runtime") {
-      step.emitError() << "expected updates program or runtime, found '"
-                       << updates << "'";
-      return signalPassFailure();
-    }
-    int64_t given = updates == "program" ? giveUpdatesToProgram(step) : 0;
+    int64_t given =
+        updates == UpdatesBy::Program ? giveUpdatesToProgram(step) : 0;
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
@@ -123,15 +113,16 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
       return signalPassFailure();
     CollectivePrices prices(*cluster);
     LaunchSchedule schedule =
-        scheduleStep(*graph, {*chosen, creditBytes}, prices);
+        scheduleStep(*graph, {policy, creditBytes}, prices);
     if (failed(expectSound(step, schedule.verify(*graph))))
       return signalPassFailure();
     applySchedule(step, *graph, schedule);
     if (Report *report = getReport(&getContext()))
-      report->add(step, getArgument(),
-                  llvm::json::Object{{"policy", policy.getValue()},
-                                     {"given_to_program", given},
-                                     {"ops_of_streams", countByStream(step)}});
+      report->add(
+          step, getArgument(),
+          llvm::json::Object{{"policy", std::string(wordOf(policy.getValue()))},
+                             {"given_to_program", given},
+                             {"ops_of_streams", countByStream(step)}});
   }
 };
 } // namespace

@@ -62,12 +62,7 @@ struct SelectArchitecturePass
 
   void runOnOperation() override {
     StepOp step = getOperation();
-    if (servers != "none" && servers != "spread" && servers != "balanced") {
-      step.emitError() << "expected servers none, spread or balanced, found '"
-                       << servers << "'";
-      return signalPassFailure();
-    }
-    if (servers == "none")
+    if (servers == ServerUse::None)
       return;
     ClusterOp cluster = step.lookupCluster();
     if (cluster.getServerCount() == 0) {
@@ -84,7 +79,7 @@ struct SelectArchitecturePass
     FailureOr<ClusterModel> model = readClusterModel(cluster);
     if (failed(model))
       return signalPassFailure();
-    if (servers == "balanced")
+    if (servers == ServerUse::Balanced)
       assigned = balanceServers(bytes, serverCapacities(*model));
     llvm::json::Array decided;
     for (auto [reduce, server, size] :
@@ -95,8 +90,9 @@ struct SelectArchitecturePass
     }
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
-                  llvm::json::Object{{"servers", servers.getValue()},
-                                     {"pushes", std::move(decided)}});
+                  llvm::json::Object{
+                      {"servers", std::string(wordOf(servers.getValue()))},
+                      {"pushes", std::move(decided)}});
   }
 };
 } // namespace

@@ -32,6 +32,7 @@ FAULTS = [
     ("the executor includes the session's header", "lib/Runtime/Session/Executor.h",
      '#include "bagua/Runtime/Session.h"\n', "may not include /Session.h"),
     ("a long function", "lib/Scheduling/Merging.cpp", "void f() {\n" + "  f();\n" * 60 + "}\n", "at most 60 lines"),
+    ("a library prints", "lib/Transforms/Place.cpp", 'void f() { llvm::errs() << "placed\\n"; }\n', "a library prints"),
     ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
 ]
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
 
-Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most; a
-bagua-run that only reads its command line and prints.
+Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
+libraries that do not print; a bagua-run that only reads its command line and prints.
 """
 import collections
 import pathlib
@@ -61,6 +61,9 @@ ABOUT = {
 }
 # Opcodes are known where a row or a kernel is theirs, and where a plan is made by hand.
 KNOWS_OPCODES = ("Plan/Opcodes.cpp", "Kernels/Arithmetic.cpp", "Replay/Calibrate.cpp")
+# What only a tool may do; replay prints the warnings of bagua-run's sessions for it.
+PRINTS_FOR_A_TOOL = "lib/Replay/Replay.cpp"
+PRINTS = re.compile(r"\b(?:llvm|std)::(?:errs|outs|dbgs|cerr|cout|clog)\b|\bf?printf\s*\(|\bf?puts\s*\(")
 MOST_LINES = 60
 MOST_LINES_OF_BAGUA_RUN = 350
 
@@ -137,6 +140,9 @@ def check_text(path, text):
     if path.startswith(("lib/Runtime/", "lib/Replay/", "lib/Target/")) and not path.endswith(KNOWS_OPCODES) and \
             re.search(r"(?:==|!=)\s*fb::Opcode::\w+|case fb::Opcode::", text):
         yield f"{path}: knows an opcode: ask Opcodes.h"
+    if path.startswith("lib/") and path != PRINTS_FOR_A_TOOL and (match := PRINTS.search(text)):
+        line = text[:match.start()].count("\n") + 1
+        yield f"{path}:{line}: a library prints: {match[0]}"
     for file, header in FORBIDDEN:
         if path == file and re.search(r'#include "[^"]*' + header + '"', text):
             yield f"{path}: may not include {header}"

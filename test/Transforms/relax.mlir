@@ -1,14 +1,10 @@
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax),bagua-verify-graph)' %s | FileCheck %s
-// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax{algorithm=gossip}))' %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // Every pending gradient gets its mean, and the step its contract. All results are
 // proved by bagua-verify-graph.
 !t = tensor<8xf32>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>]
-
-// Only one algorithm is exact data parallelism.
-// UNKNOWN: error: expected algorithm all-reduce, found 'gossip'
 
 // Each gradient is reduced where it is made, and all of its users get the mean.
 // CHECK-LABEL: bagua.step @train

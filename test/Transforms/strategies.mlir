@@ -18,7 +18,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // NAME: expected a strategy (auto, bagua-allreduce, blueconnect, bsp-a2a, bsp-ps, byteps, bytescheduler-a2a, bytescheduler-ps, custom, ddp, dear, horovod, mg-wfbp, p3, wfbp-a2a, wfbp-ps), found 'fastest'
 // OPTION: strategy 'ddp' has no option 'credit'; its options are first-bytes, cap-bytes, wire, form
 // NO-OPTIONS: strategy 'bsp-a2a' has no option 'cap-bytes'; its options are wire, form
-// VALUE: for the --cap-bytes option: 'much' value invalid for long argument!
+// VALUE: error: option 'cap-bytes' of strategy 'ddp': expected a whole number, found 'much'
 // RANGE: error: expected first-bytes, cap-bytes and partition-bytes of at least 0
 
 // The module says how it was compiled; all results are placed and proved.

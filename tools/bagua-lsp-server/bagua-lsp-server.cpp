@@ -3,6 +3,8 @@
 // MLIR's language server with the bagua dialect.
 //
 //===----------------------------------------------------------------------===//
+#include "Common/OwnOptions.h"
+
 #include "bagua/Dialect/Bagua/Bagua.h"
 
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
@@ -10,6 +12,9 @@
 #include <cstdlib>
 
 int main(int argc, char **argv) {
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  bagua::showOnly({});
   mlir::DialectRegistry registry;
   registry.insert<bagua::BaguaDialect>();
   return failed(mlir::MlirLspServerMain(argc, argv, registry)) ? EXIT_FAILURE

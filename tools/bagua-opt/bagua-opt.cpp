@@ -4,11 +4,16 @@
 // passes decided.
 //
 //===----------------------------------------------------------------------===//
+#include "Common/OwnOptions.h"
+
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StrategyPipeline.h"
 
+#include "mlir/Debug/Counter.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
@@ -31,6 +36,22 @@ static bool writeReport(const bagua::Report &report) {
   return true;
 }
 
+/// Those of MLIR's that help with steps.
+static void showOwnOptions(mlir::DialectRegistry &registry) {
+  mlir::MlirOptMainConfig::registerCLOptions(registry);
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  mlir::tracing::DebugCounter::registerCLOptions();
+  bagua::printMessagesWithoutOps();
+  bagua::showOnly({"bagua-report", "bagua-strategy", "dump-pass-pipeline",
+                   "mlir-print-debuginfo", "mlir-print-ir-after",
+                   "mlir-print-ir-after-all", "mlir-print-ir-after-failure",
+                   "mlir-print-op-on-diagnostic",
+                   "mlir-timing", "pass-pipeline", "split-input-file",
+                   "verify-diagnostics"});
+}
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<bagua::BaguaDialect>();
@@ -38,6 +59,7 @@ int main(int argc, char **argv) {
   bagua::registerStrategyPipeline();
   mlir::registerCSEPass();
   mlir::registerCanonicalizerPass();
+  showOwnOptions(registry);
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv,
       "bagua-opt: compiles the communication of training steps\n\n"

@@ -3,6 +3,8 @@
 // MLIR's test-case reducer with the bagua dialect.
 //
 //===----------------------------------------------------------------------===//
+#include "Common/OwnOptions.h"
+
 #include "bagua/Dialect/Bagua/Bagua.h"
 
 #include "mlir/Reducer/Passes.h"
@@ -11,6 +13,9 @@
 #include <cstdlib>
 
 int main(int argc, char **argv) {
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  bagua::showOnly({});
   mlir::registerReducerPasses();
   mlir::DialectRegistry registry;
   registry.insert<bagua::BaguaDialect>();

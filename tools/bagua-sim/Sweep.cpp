@@ -42,6 +42,40 @@ static int64_t scaled(int64_t value, double factor) {
   return std::llround(static_cast<double>(value) * factor);
 }
 
+/// Three digits, without zeros behind the point.
+static std::string shortNumber(double value) {
+  std::string text = llvm::formatv(value < 10    ? "{0:F2}"
+                                   : value < 100 ? "{0:F1}"
+                                                 : "{0:F0}",
+                                   value);
+  if (StringRef(text).contains('.'))
+    text = StringRef(text).rtrim('0').rtrim('.').str();
+  return text;
+}
+
+/// As people say it: `10 Gbit/s`, `25 us`, `8 ranks`.
+static std::string sayValue(SweepKind kind, int64_t value) {
+  struct Unit {
+    double size;
+    const char *name;
+  };
+  static constexpr Unit kRates[] = {
+      {1e9, " Gbit/s"}, {1e6, " Mbit/s"}, {1e3, " kbit/s"}, {1, " bit/s"}};
+  static constexpr Unit kTimes[] = {
+      {1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}};
+  static constexpr Unit kCounts[] = {{1, " ranks"}};
+  bool isRate = kind == SweepKind::Bandwidth;
+  double number = static_cast<double>(value) * (isRate ? 8 : 1);
+  ArrayRef<Unit> units = isRate                       ? ArrayRef(kRates)
+                         : kind == SweepKind::Latency ? ArrayRef(kTimes)
+                                                      : ArrayRef(kCounts);
+  const Unit *unit = llvm::find_if(
+      units, [&](const Unit &entry) { return number >= entry.size; });
+  if (unit == units.end())
+    --unit;
+  return shortNumber(number / unit->size) + unit->name;
+}
+
 /// `cluster` becomes that of a point; nothing where it would not be one. A
 /// value stands once.
 static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
@@ -102,27 +136,26 @@ FailureOr<Sweep> bagua::sweep(ModuleOp module, SweepKind kind,
                                  ? std::optional<double>(prediction.stepNs)
                                  : std::nullopt);
     }
-    llvm::errs() << llvm::formatv("bagua-sim: {0} {1} {2}\n", textOf(kind).name,
-                                  *value, textOf(kind).unit);
+    llvm::errs() << llvm::formatv("bagua-sim: {0} {1}\n", textOf(kind).name,
+                                  sayValue(kind, *value));
     result.points.push_back(std::move(point));
   }
   return result;
 }
 
 void bagua::printSweep(const Sweep &sweep, llvm::raw_ostream &os) {
-  KindText text = textOf(sweep.kind);
-  os << "step ms over " << text.name << " (" << text.unit << ", axis '"
-     << sweep.axis << "')\n";
+  StringRef name = textOf(sweep.kind).name;
+  os << "step ms over " << name << " along '" << sweep.axis << "'\n";
   SmallVector<size_t> widths;
-  os << llvm::right_justify(text.unit, 14) << "       bound";
+  os << llvm::right_justify(name, 14) << "       bound";
   for (const std::string &strategy : sweep.strategies) {
     widths.push_back(std::max<size_t>(10, strategy.size()));
     os << "  " << llvm::right_justify(strategy, widths.back());
   }
   os << "\n";
   for (const SweepPoint &point : sweep.points) {
-    os << llvm::format("%14lld%12.3f", static_cast<long long>(point.value),
-                       point.boundNs * 1e-6);
+    os << llvm::right_justify(sayValue(sweep.kind, point.value), 14)
+       << llvm::format("%12.3f", point.boundNs * 1e-6);
     for (auto [ns, width] : llvm::zip_equal(point.stepNs, widths))
       os << "  "
          << llvm::right_justify(ns ? llvm::formatv("{0:F3}", *ns * 1e-6).str()
@@ -158,5 +191,10 @@ llvm::json::Object bagua::toJson(const Sweep &sweep) {
 }
 
 std::string bagua::pageOf(const Sweep &sweep) {
-  return fillPage("sweep", toJson(sweep));
+  llvm::json::Object data = toJson(sweep);
+  llvm::json::Array labels;
+  for (const SweepPoint &point : sweep.points)
+    labels.push_back(sayValue(sweep.kind, point.value));
+  data["labels"] = std::move(labels);
+  return fillPage("sweep", std::move(data));
 }

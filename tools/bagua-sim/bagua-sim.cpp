@@ -45,10 +45,10 @@ llvm::cl::opt<std::string>
                   llvm::cl::value_desc("a,b,..."),
                   llvm::cl::desc("a table over strategies (default: all)"),
                   llvm::cl::cat(category));
-llvm::cl::list<std::string> allowOption(
-    "allow", llvm::cl::CommaSeparated, llvm::cl::value_desc("class,..."),
-    llvm::cl::desc("with --compare: classes of strategies, lossless, lossy, "
-                   "relaxed (default: lossless)"),
+llvm::cl::list<StrategyClass> allowOption(
+    "allow", llvm::cl::CommaSeparated,
+    llvm::cl::desc("with --compare: classes of strategies (default: "
+                   "lossless)"),
     llvm::cl::cat(category));
 llvm::cl::opt<std::string> clusterOption(
     "cluster", llvm::cl::value_desc("name"),
@@ -139,14 +139,7 @@ static LogicalResult runOne(ModuleOp module, const BoundReport &bounded) {
 
 /// Those of --compare; they exist.
 static FailureOr<SmallVector<std::string>> comparedStrategies() {
-  SmallVector<StrategyClass> allowed;
-  for (const std::string &word : allowOption) {
-    std::optional<StrategyClass> parsed = parseStrategyClass(word);
-    if (!parsed)
-      return fail("expected --allow of lossless, lossy and relaxed, found '" +
-                  word + "'");
-    allowed.push_back(*parsed);
-  }
+  SmallVector<StrategyClass> allowed(allowOption.begin(), allowOption.end());
   if (allowed.empty())
     allowed.push_back(StrategyClass::Lossless);
   SmallVector<std::string> names;
@@ -223,7 +216,7 @@ static LogicalResult listStrategies() {
                            strategy.defaultOf(option.setting) + "`")
                               .str());
       os << "| `" << view(strategy.name) << "` | "
-         << view(strategyClassName(strategy.strategyClass)) << " | "
+         << view(wordOf(strategy.strategyClass)) << " | "
          << view(strategy.paper) << " | " << llvm::join(options, ", ")
          << " |\n";
     }
@@ -251,6 +244,7 @@ static LogicalResult run() {
   DialectRegistry registry;
   registry.insert<BaguaDialect>();
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   std::string message;
   auto file = openInputFile(input, &message);
   if (!file)

@@ -31,6 +31,17 @@ static LogicalResult printPlan(const std::shared_ptr<llvm::SourceMgr> &sources,
   return success();
 }
 
+namespace {
+/// A message says where it is from; of a step, the op itself would be all of
+/// it. MLIR's driver has no option for this.
+struct MessagesWithoutOps
+    : public DialectExtension<MessagesWithoutOps, BaguaDialect> {
+  void apply(MLIRContext *context, BaguaDialect *) const override {
+    context->printOpOnDiagnostic(false);
+  }
+};
+} // namespace
+
 void bagua::registerPlanTranslations() {
   static TranslateFromMLIRRegistration exportPlanRegistration(
       "export-plan", "a scheduled step as a plan file",
@@ -41,7 +52,10 @@ void bagua::registerPlanTranslations() {
         output << *bytes;
         return success();
       },
-      [](DialectRegistry &registry) { registry.insert<BaguaDialect>(); });
+      [](DialectRegistry &registry) {
+        registry.insert<BaguaDialect>();
+        registry.addExtensions<MessagesWithoutOps>();
+      });
   static TranslateRegistration printRegistration(
       "print-plan", "a plan as text",
       [](const std::shared_ptr<llvm::SourceMgr> &sources,

@@ -81,6 +81,16 @@ static void printSummary(const StepSummary &summary,
          << llvm::format("%.2f", double(summary.flops) * 1e-9) << " GFLOP\n";
 }
 
+/// A step for one rank communicates with nobody, which is what was exported but
+/// hardly what is wanted.
+static void warnOfOneRank(ModuleOp module) {
+  for (auto step : module.getOps<StepOp>())
+    if (clusterOption.empty() && step.lookupCluster().getWorkerCount() == 1)
+      llvm::errs() << "bagua-translate: warning: step '" << step.getSymName()
+                   << "' is for one rank: --cluster says for which it is to be "
+                      "compiled\n";
+}
+
 /// Prints the step, or the summary that was asked for.
 static LogicalResult
 print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
@@ -92,6 +102,7 @@ print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
       printSummary(summarize(step, allReducesFound), output);
     return success();
   }
+  warnOfOneRank(*module);
   // Locations are what later messages point at.
   module->print(output, OpPrintingFlags().enableDebugInfo());
   output << '\n';
@@ -101,6 +112,7 @@ print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
 static LogicalResult
 importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
                     llvm::raw_ostream &output, MLIRContext *context) {
+  context->printOpOnDiagnostic(false);
   auto cluster = readCluster(clusterOption, context);
   auto mapping = readText(mappingOption, context);
   if (failed(cluster) || failed(mapping))
@@ -118,6 +130,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
 static LogicalResult
 importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
                  llvm::raw_ostream &output, MLIRContext *context) {
+  context->printOpOnDiagnostic(false);
   auto cluster = readCluster(clusterOption, context);
   if (failed(cluster))
     return failure();

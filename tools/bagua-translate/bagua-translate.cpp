@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
 
+#include "Common/OwnOptions.h"
+
+#include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
 #include <cstdlib>
@@ -12,6 +15,11 @@
 int main(int argc, char **argv) {
   bagua::registerImports();
   bagua::registerPlanTranslations();
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  bagua::showOnly({"cluster", "costs", "json", "mapping", "size-scale",
+                   "summary", "mlir-print-debuginfo"});
   return failed(mlir::mlirTranslateMain(
              argc, argv,
              "bagua-translate: imports training steps, exports and prints "

@@ -104,10 +104,9 @@ static Value gathered(OpBuilder &builder, Value value, ClusterOp cluster,
       value = builder.create<ReduceScatterOp>(
           location, part,
           ReduceKindAttr::get(builder.getContext(), ReduceKind::Mean), value,
-          all, ArrayAttr(), StringAttr(), ArrayAttr());
+          all);
     else
-      value = builder.create<SliceOp>(location, part, value, StringAttr(),
-                                      ArrayAttr());
+      value = builder.create<SliceOp>(location, part, value);
   }
   while (LayoutAttr layout = getLayout(typeOf(value))) {
     LayoutEntry entry = layout.getEntries().back();
@@ -115,18 +114,15 @@ static Value gathered(OpBuilder &builder, Value value, ClusterOp cluster,
     switch (entry.kind) {
     case LayoutEntry::Kind::Shard:
       value =
-          builder.create<AllGatherOp>(location, type, value, entry.getAxes(),
-                                      ArrayAttr(), StringAttr(), ArrayAttr());
+          builder.create<AllGatherOp>(location, type, value, entry.getAxes());
       break;
     case LayoutEntry::Kind::Root:
       value =
-          builder.create<BroadcastOp>(location, type, value, entry.getAxes(),
-                                      ArrayAttr(), StringAttr(), ArrayAttr());
+          builder.create<BroadcastOp>(location, type, value, entry.getAxes());
       break;
     case LayoutEntry::Kind::Server:
       value =
-          builder.create<PullOp>(location, type, value, cluster.getAllAxes(),
-                                 ArrayAttr(), StringAttr(), ArrayAttr());
+          builder.create<PullOp>(location, type, value, cluster.getAllAxes());
       break;
     }
   }
@@ -148,10 +144,7 @@ void OpTest::takeBack(StepOp step) {
             ? value
             : gathered(builder, value, step.lookupCluster(), facts));
   builder.create<ComputeOp>(step.getLoc(), TypeRange(), values,
-                            PhaseKindAttr::get(&context, PhaseKind::Update),
-                            builder.getStringAttr("end"), IntegerAttr(),
-                            IntegerAttr(), IntegerAttr(), CostSourceAttr(),
-                            ArrayAttr(), UnitAttr(), StringAttr(), ArrayAttr());
+                            PhaseKind::Update, "end");
 }
 
 bool OpTest::run(ModuleOp module, StringRef pipeline) {

@@ -106,8 +106,7 @@ TEST_F(StrategyTest, LacksNothing) {
                         " lacks docs: expected it in docs/Strategies.md");
     if (strategy.paper.empty())
       lacking.push_back("strategy " + name + " lacks a source");
-    const Relaxation *relaxation = findRelaxation(
-        {strategy.relaxation.data(), strategy.relaxation.size()});
+    const Relaxation *relaxation = findRelaxation(strategy.relaxation);
     if (!relaxation || relaxation->strategyClass > strategy.strategyClass)
       lacking.push_back("strategy " + name +
                         " lacks a relaxation of its class");

@@ -286,21 +286,17 @@ Value GraphMutator::reduceByParts(OpBuilder &builder, AllReduceOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   Type part = pushEntry(type, LayoutEntry::shard(op.getOver()));
   auto scattered = builder.create<ReduceScatterOp>(
-      op.getLoc(), part, op.getKindAttr(), op.getInput(), op.getOverAttr(),
-      ArrayAttr(), StringAttr(), ArrayAttr());
+      op.getLoc(), part, op.getKindAttr(), op.getInput(), op.getOverAttr());
   return builder.create<AllGatherOp>(op.getLoc(), type, scattered,
-                                     op.getOverAttr(), ArrayAttr(),
-                                     StringAttr(), ArrayAttr());
+                                     op.getOverAttr());
 }
 
 Value GraphMutator::reduceByAxis(OpBuilder &builder, AllReduceOp op) {
   Value value = op.getInput();
   for (StringAttr axis : op.getOver().getNames())
     value =
-        builder.create<AllReduceOp>(op.getLoc(), op.getType(), op.getKindAttr(),
-                                    value, CodecAttrInterface(), UnitAttr(),
-                                    AxesAttr::get(step.getContext(), {axis}),
-                                    ArrayAttr(), StringAttr(), ArrayAttr());
+        builder.create<AllReduceOp>(op.getLoc(), op.getKindAttr(), value,
+                                    AxesAttr::get(step.getContext(), {axis}));
   return value;
 }
 
@@ -312,10 +308,8 @@ Value GraphMutator::cutAndJoin(OpBuilder &builder, Value value) {
   };
   auto split = builder.create<SplitOp>(
       value.getLoc(),
-      TypeRange{pieceOf(first), pieceOf(type.getNumElements() - first)}, value,
-      LayoutAttr(), StringAttr(), ArrayAttr());
-  return builder.create<ConcatOp>(value.getLoc(), type, split.getOutputs(),
-                                  LayoutAttr(), StringAttr(), ArrayAttr());
+      TypeRange{pieceOf(first), pieceOf(type.getNumElements() - first)}, value);
+  return builder.create<ConcatOp>(value.getLoc(), type, split.getOutputs());
 }
 
 GraphMutator::Done GraphMutator::rewrite() {

@@ -234,6 +234,24 @@ INSTANTIATE_TEST_SUITE_P(All, SessionMisuseTest, testing::ValuesIn(kMisuses),
                            return info.param.name;
                          });
 
+/// A list that is cut says so.
+TEST(SessionTest, ManyTensorsThatAreNotGiven) {
+  PlanBuilder plan({{"gpu", 1}});
+  std::vector<uint32_t> inputs;
+  for (int i = 0; i < 6; ++i)
+    inputs.push_back(plan.whole(plan.addTensor("g" + std::to_string(i), {4})));
+  uint32_t op = plan.addOp(Opcode::Linear, inputs, {inputs[0]});
+  plan.op(op).constants = std::vector<float>(6, 1.0f);
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    return rank.session->endStep();
+  };
+  std::vector<absl::Status> statuses = runRanks(plan.load(), body);
+  EXPECT_THAT(message(statuses[0]), HasSubstr("'g2', 'g3' and 2 more"));
+  EXPECT_THAT(message(statuses[0]), HasSubstr("; and without tensor 'g3'"));
+  EXPECT_THAT(message(statuses[0]), testing::EndsWith("; and without 2 more"));
+}
+
 /// Rank 1 is late, so that the runtime has to be at it still.
 TEST(SessionTest, GivenWhileTheRuntimeUsesIt) {
   auto body = [](RankContext &rank) -> absl::Status {

@@ -225,12 +225,12 @@ TEST(CollectiveCostTest, CheapestFormIsTheLeastOfAll) {
       cheapestForm(served, 100, 1, formBit(FormKind::RailServers)).form.kind,
       FormKind::Servers);
   for (int kind = 0; kind < kFormKindCount; ++kind)
-    EXPECT_EQ(parseForm(formName(static_cast<FormKind>(kind))),
+    EXPECT_EQ(parseWord<FormKind>(wordOf(static_cast<FormKind>(kind))),
               static_cast<FormKind>(kind));
-  EXPECT_EQ(parseForm("circle"), std::nullopt);
-  EXPECT_EQ(parseForms("cheapest"), kHierarchyForms);
-  EXPECT_EQ(parseForms("rail"), formBit(FormKind::Rail));
-  EXPECT_EQ(parseForms("circle"), std::nullopt);
+  EXPECT_EQ(parseWord<FormKind>("circle"), std::nullopt);
+  EXPECT_EQ(formsOf(*parseWord<FormChoice>("cheapest")), kHierarchyForms);
+  EXPECT_EQ(formsOf(*parseWord<FormChoice>("rail")), formBit(FormKind::Rail));
+  EXPECT_EQ(parseWord<FormChoice>("circle"), std::nullopt);
 }
 
 TEST(ClusterModelTest, Checks) {

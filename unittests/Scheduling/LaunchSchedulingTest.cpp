@@ -122,7 +122,7 @@ TEST_F(LaunchSchedulingTest, AnUpdateOverwritesItsStatesAlone) {
   int32_t late = addCompute({OpGraph::state(1), reduced});
   for (SchedulePolicy policy : kAll) {
     std::vector<int32_t> places = schedule(policy);
-    EXPECT_LT(places[update], places[late]) << policyName(policy);
+    EXPECT_LT(places[update], places[late]) << wordOf(policy);
   }
 }
 
@@ -131,7 +131,7 @@ TEST_F(LaunchSchedulingTest, AWriteWaitsForALateRead) {
   int32_t late = addCompute({OpGraph::state(0), reduced});
   for (SchedulePolicy policy : kAll)
     EXPECT_GT(schedule(policy)[update], schedule(policy)[late])
-        << policyName(policy);
+        << wordOf(policy);
 }
 
 TEST_F(LaunchSchedulingTest, AReadOfTheOldAfterTheNewHasAPlaceToo) {
@@ -165,7 +165,7 @@ TEST_F(LaunchSchedulingTest, AGradientMadeBeforeItsStateIsReadWaitsForIt) {
         EXPECT_EQ(delay.after, std::vector<int32_t>{OpGraph::state(2)});
         ++found;
       }
-    EXPECT_EQ(found, 1) << policyName(policy);
+    EXPECT_EQ(found, 1) << wordOf(policy);
   }
 }
 

@@ -75,11 +75,11 @@ TEST(MessageTest, KeepsWhatItsFormLeaves) {
       ASSERT_EQ(chosen.kind, form);
       EXPECT_EQ(keptBytes(expandMessage(cluster, message, chosen)),
                 kFloatBytes * keptElements(form, count))
-          << formName(form) << " of " << count;
+          << wordOf(form) << " of " << count;
       message.wire = {WireType::BFloat16};
       EXPECT_EQ(keptBytes(expandMessage(cluster, message, chosen)),
                 2 * (count + keptElements(form, count)))
-          << formName(form) << " of " << count << " in 16 bits";
+          << wordOf(form) << " of " << count << " in 16 bits";
     }
 }
 
@@ -126,9 +126,9 @@ TEST(MessageTest, CheapestIsTheCheapest) {
 
 TEST(MessageTest, Names) {
   for (int type = 0; type < kWireTypeCount; ++type)
-    EXPECT_EQ(parseWireType(wireTypeName(static_cast<WireType>(type))),
+    EXPECT_EQ(parseWord<WireType>(wordOf(static_cast<WireType>(type))),
               static_cast<WireType>(type));
-  EXPECT_EQ(parseWireType("f8"), std::nullopt);
+  EXPECT_EQ(parseWord<WireType>("f8"), std::nullopt);
 }
 
 } // namespace

@@ -115,10 +115,9 @@ void reduceGradients(StepOp step) {
     OpResult value = gradient.value;
     builder.setInsertionPointAfter(value.getOwner());
     auto reduced = builder.create<AllReduceOp>(
-        value.getLoc(), value.getType(),
+        value.getLoc(),
         ReduceKindAttr::get(step.getContext(), ReduceKind::Mean), value,
-        nullptr, false, AxesAttr::get(step.getContext(), axes), nullptr,
-        nullptr, nullptr);
+        AxesAttr::get(step.getContext(), axes));
     value.replaceAllUsesExcept(reduced.getResult(), reduced);
   }
 }

@@ -7,8 +7,7 @@
 #define BAGUA_SCHEDULING_BUCKETRULES_H
 
 #include "bagua/Scheduling/Merging.h"
-
-#include <string_view>
+#include "bagua/Support/Words.h"
 
 namespace bagua {
 
@@ -37,10 +36,10 @@ enum class BucketPolicy {
 
 inline constexpr int kBucketPolicyCount = 7;
 
-std::string_view bucketPolicyName(BucketPolicy policy);
-std::optional<BucketPolicy> parseBucketPolicy(std::string_view name);
-/// `none, size, ...`: for messages.
-std::string bucketPolicyNames();
+template <>
+inline constexpr std::array<std::string_view, kBucketPolicyCount>
+    kWordsOf<BucketPolicy> = {"none",    "size",    "ddp", "cycle",
+                              "mg-wfbp", "optimal", "list"};
 
 struct BucketRule {
   BucketPolicy policy = BucketPolicy::None;

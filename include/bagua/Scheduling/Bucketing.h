@@ -45,14 +45,14 @@ std::vector<Bucket> bucketizeAlone(const BucketingProblem &problem);
 /// readiness, a bucket closes when it has reached its cap; the first cap of
 /// each class is `firstBytes`, all others are `capBytes`. A tensor is never
 /// cut, so a bucket may exceed its cap by less than its last tensor. Buckets
-/// are ordered by their last tensor. O(n).
+/// are ordered by their last tensor. O(n log n).
 std::vector<Bucket> bucketizeBySize(const BucketingProblem &problem,
                                     int64_t firstBytes, int64_t capBytes);
 
 /// Horovod's rule (Sergeev and Del Balso, 2018, section 4), played against the
 /// predicted times: at every tick of `cycleNs` all tensors that are ready are
 /// packed, in order, into buffers of at most `bufferBytes`; one that is larger
-/// goes alone. O(n).
+/// goes alone. O(n log n).
 std::vector<Bucket> bucketizeByCycle(const BucketingProblem &problem,
                                      int64_t bufferBytes, int64_t cycleNs);
 

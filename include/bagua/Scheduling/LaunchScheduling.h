@@ -9,9 +9,7 @@
 #define BAGUA_SCHEDULING_LAUNCHSCHEDULING_H
 
 #include "bagua/Scheduling/OpGraph.h"
-
-#include <optional>
-#include <string_view>
+#include "bagua/Support/Words.h"
 
 namespace bagua {
 
@@ -29,10 +27,9 @@ enum class SchedulePolicy {
   Decoupled,
 };
 
-std::optional<SchedulePolicy> parsePolicy(std::string_view name);
-std::string policyName(SchedulePolicy policy);
-/// `bsp, wfbp, ...`: for messages.
-std::string_view policyNames();
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<SchedulePolicy> = {
+    "bsp", "wfbp", "priority", "decoupled"};
 
 struct SchedulingOptions {
   SchedulePolicy policy = SchedulePolicy::Wfbp;
@@ -40,8 +37,11 @@ struct SchedulingOptions {
   int64_t creditBytes = 0;
 };
 
-/// O(ops + operands) but for sorting; Priority plays the queue with the
-/// simulator. Streams are `compute`, `comm`, `push`, `pull`, `update`,
+/// Each op and its operands are looked at a few times and sorted once. At worst
+/// O(ops * (ops + operands)): the next message is looked at after every op
+/// until it can start, each write over state walks back to what it writes, and
+/// what a late read holds up is looked for one by one. Priority plays the queue
+/// with the simulator. Streams are `compute`, `comm`, `push`, `pull`, `update`,
 /// `activation` as far as they are used, and `comm.1`, ... for what a queue has
 /// in flight beside its first message.
 LaunchSchedule scheduleStep(const OpGraph &step,

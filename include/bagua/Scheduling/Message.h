@@ -9,6 +9,7 @@
 #define BAGUA_SCHEDULING_MESSAGE_H
 
 #include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Support/Words.h"
 
 namespace bagua {
 
@@ -21,11 +22,9 @@ enum class WireType { AsIs, Float16, BFloat16 };
 
 inline constexpr int kWireTypeCount = 3;
 
-/// none, f16, bf16.
-std::string_view wireTypeName(WireType type);
-std::optional<WireType> parseWireType(std::string_view name);
-/// `none, f16 or bf16`: for messages.
-std::string wireTypeNames();
+template <>
+inline constexpr std::array<std::string_view, kWireTypeCount>
+    kWordsOf<WireType> = {"none", "f16", "bf16"};
 
 /// How the elements of a bucket travel.
 struct Wire {
@@ -71,8 +70,10 @@ enum class FormKind {
 
 inline constexpr int kFormKindCount = 7;
 
-std::string_view formName(FormKind form);
-std::optional<FormKind> parseForm(std::string_view name);
+template <>
+inline constexpr std::array<std::string_view, kFormKindCount>
+    kWordsOf<FormKind> = {"flat",   "leader",  "rail",        "multilevel",
+                          "halves", "servers", "rail-servers"};
 
 /// A set of forms, bit by bit.
 using FormSet = uint32_t;
@@ -86,11 +87,33 @@ inline constexpr FormSet kHierarchyForms =
 inline constexpr FormSet kServerForms =
     formBit(FormKind::Servers) | formBit(FormKind::RailServers);
 
-/// `cheapest` is the hierarchies; else one by its name. Nothing for other
-/// words.
-std::optional<FormSet> parseForms(std::string_view word);
-/// `flat, leader, ... or cheapest`: for messages.
-std::string formNames();
+/// What a user may ask for: a form under its own number, or the cheapest of the
+/// hierarchies.
+enum class FormChoice { Cheapest = kFormKindCount };
+
+template <>
+inline constexpr std::array<std::string_view, kFormKindCount + 1>
+    kWordsOf<FormChoice> = [] {
+      std::array<std::string_view, kFormKindCount + 1> words{};
+      for (int form = 0; form < kFormKindCount; ++form)
+        words[form] = kWordsOf<FormKind>[form];
+      words.back() = "cheapest";
+      return words;
+    }();
+
+constexpr FormSet formsOf(FormChoice choice) {
+  return choice == FormChoice::Cheapest
+             ? kHierarchyForms
+             : formBit(static_cast<FormKind>(choice));
+}
+
+/// How reduce_scatter and all_gather may go, where an all_reduce is made of
+/// these two: over all axes at once, axis by axis, or as is cheaper.
+enum class HalvesChoice { Flat, Multilevel, Cheapest };
+
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<HalvesChoice> = {
+    "flat", "multilevel", "cheapest"};
 
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;

@@ -33,9 +33,32 @@ enum class StrategyClass {
   Relaxed,
 };
 
-/// lossless, lossy, relaxed.
-std::string_view strategyClassName(StrategyClass kind);
-std::optional<StrategyClass> parseStrategyClass(std::string_view name);
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<StrategyClass> = {
+    "lossless", "lossy", "relaxed"};
+
+/// Who sums gradients where a pass may choose: the ranks, all servers a part
+/// each, or one server each gradient.
+enum class ServerUse { None, Spread, Balanced };
+
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<ServerUse> = {
+    "none", "spread", "balanced"};
+
+/// What of a param a rank updates between the halves of its gradient's
+/// all_reduce: all of it behind both, or its part between them.
+enum class UpdatedPart { Whole, Shard };
+
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatedPart> = {
+    "whole", "shard"};
+
+/// Who runs the updates of whole tensors.
+enum class UpdatesBy { Program, Runtime };
+
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatesBy> = {
+    "program", "runtime"};
 
 /// A decision that users may change, by whatever name the system has for it.
 enum class Setting {

@@ -1,6 +1,7 @@
-//===- Words.h - Lists of words for messages ------------------------------===//
+//===- Words.h - The words that people write for an enum ------------------===//
 //
-// `a, b or c` from the table that a parser goes by, so that no word is missing.
+// One list a enum, beside its definition. Texts, the options of passes and of
+// tools, and messages about a wrong word all go by that list.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_WORDS_H
@@ -14,27 +15,50 @@
 
 namespace bagua {
 
-/// `extra` comes last, if there is one.
-template <size_t count>
-std::string alternatives(const std::array<std::string_view, count> &words,
-                         std::string_view extra = {}) {
-  std::string text;
-  size_t all = count + (extra.empty() ? 0 : 1);
-  for (size_t i = 0; i < all; ++i) {
-    text += i == 0 ? "" : i + 1 == all ? " or " : ", ";
-    text += i < count ? words[i] : extra;
-  }
-  return text;
+/// Each enumerator's word at its number. An enum that has words specialises it:
+///
+///   template <>
+///   inline constexpr std::array<std::string_view, 3> kWordsOf<WireType> = {
+///       "none", "f16", "bf16"};
+template <typename Enum>
+inline constexpr std::array<std::string_view, 0> kWordsOf{};
+
+template <typename Enum> constexpr std::string_view wordOf(Enum value) {
+  return kWordsOf<Enum>[static_cast<size_t>(value)];
 }
 
-/// The enumerator whose name stands at its number; nothing for another word.
-template <typename Enum, size_t count>
-std::optional<Enum> parseWord(const std::array<std::string_view, count> &words,
-                              std::string_view word) {
+/// The enumerator of this word; nothing for another.
+template <typename Enum> std::optional<Enum> parseWord(std::string_view word) {
+  const auto &words = kWordsOf<Enum>;
   auto *found = std::find(words.begin(), words.end(), word);
   if (found == words.end())
     return std::nullopt;
   return static_cast<Enum>(found - words.begin());
+}
+
+/// Words between separators, `before` standing before the last of them.
+template <typename Words>
+std::string joinWords(const Words &words, std::string_view separator,
+                      std::string_view before) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == words.size() ? before : separator;
+    text += words[i];
+  }
+  return text;
+}
+
+/// The enum's words.
+template <typename Enum>
+std::string listWords(std::string_view separator, std::string_view before) {
+  return joinWords(kWordsOf<Enum>, separator, before);
+}
+
+/// What is wrong with a word that is none of the enum's: `expected a, b or c,
+/// found 'd'`.
+template <typename Enum> std::string wrongWord(std::string_view word) {
+  return "expected " + listWords<Enum>(", ", " or ") + ", found '" +
+         std::string(word) + "'";
 }
 
 } // namespace bagua

@@ -7,7 +7,7 @@
 #define BAGUA_TRANSFORMS_PASSES_H
 
 #include "bagua/Dialect/Bagua/Bagua.h"
-#include "bagua/Scheduling/Strategy.h"
+#include "bagua/Transforms/WordOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

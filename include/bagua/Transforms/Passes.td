@@ -193,7 +193,7 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"algorithm", "algorithm", "std::string", "\"all-reduce\"", "all-reduce">,
+    Option<"algorithm", "algorithm", "::bagua::RelaxationChoice", "::bagua::RelaxationChoice()", "whose communication">,
   ];
 }
 
@@ -244,13 +244,13 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"none\"", "none, size, ddp, cycle, mg-wfbp, optimal or list">,
+    Option<"policy", "policy", "::bagua::BucketPolicy", "::bagua::BucketPolicy::None", "which gradients share a bucket">,
     Option<"firstBytes", "first-bytes", "int64_t", "::bagua::kDdpFirstBytes", "cap of the first bucket (ddp)">,
     Option<"capBytes", "cap-bytes", "int64_t", "::bagua::kDdpCapBytes", "cap of a bucket">,
     Option<"cycleNs", "cycle-ns", "int64_t", "::bagua::kHorovodCycleNs", "time between ticks (cycle)">,
     Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
-    Option<"form", "form", "std::string", "\"flat\"", "what prices are of: a form of bagua-lower-hierarchy">,
-    Option<"wire", "wire", "std::string", "\"none\"", "what prices are of: none, f16 or bf16, as in bagua-cast-wire">,
+    Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice(::bagua::FormKind::Flat)", "what prices are of: a form of bagua-lower-hierarchy">,
+    Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "what prices are of: a type of bagua-cast-wire">,
     Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers:bf16">,
   ];
 }
@@ -260,7 +260,8 @@ def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
   let description = [{
     Each all_reduce of float32 gradients, alone or in a bucket, goes as `f16` or
     `bf16`: a cast to nearest even before it and one back. The sum itself is in
-    float32 and rounded once. Lossy: `bagua.meaning` is written anew.
+    float32 and rounded once; with `none`, nothing changes. Lossy: `bagua.meaning` is
+    written anew.
 
     With `type=bf16`
 
@@ -285,7 +286,7 @@ def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"type", "type", "std::string", "\"none\"", "none, f16 or bf16">,
+    Option<"type", "type", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients are sent">,
   ];
 }
 
@@ -304,7 +305,8 @@ def DecouplePass : Pass<"bagua-decouple", "::bagua::StepOp"> {
     update that isn't sgd or adam, or with moments that something else uses, is
     gathered as a gradient.
 
-    `form` says whether both halves go over all axes at once or axis by axis.
+    `form` says whether both halves go over all axes at once (`flat`), axis by axis
+    (`multilevel`) or as is `cheapest`.
 
     With `update=shard`
 
@@ -329,8 +331,8 @@ def DecouplePass : Pass<"bagua-decouple", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"update", "update", "std::string", "\"whole\"", "whole: gather the gradient; shard: update parts and gather the param">,
-    Option<"form", "form", "std::string", "\"flat\"", "flat, multilevel or cheapest">,
+    Option<"update", "update", "::bagua::UpdatedPart", "::bagua::UpdatedPart::Whole", "whether the gradient is gathered or the param">,
+    Option<"form", "form", "::bagua::HalvesChoice", "::bagua::HalvesChoice::Flat", "over which axes at once">,
   ];
 }
 
@@ -371,7 +373,7 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"form", "form", "std::string", "\"cheapest\"", "flat, leader, rail, multilevel, halves, servers, rail-servers or cheapest">,
+    Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice::Cheapest", "which forms are allowed">,
   ];
 }
 
@@ -407,7 +409,7 @@ def SelectArchitecturePass : Pass<"bagua-select-architecture", "::bagua::StepOp"
     ```
   }];
   let options = [
-    Option<"servers", "servers", "std::string", "\"none\"", "none, spread or balanced">,
+    Option<"servers", "servers", "::bagua::ServerUse", "::bagua::ServerUse::None", "what servers sum">,
   ];
 }
 
@@ -459,9 +461,9 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"wfbp\"", "bsp, wfbp, priority or decoupled">,
+    Option<"policy", "policy", "::bagua::SchedulePolicy", "::bagua::SchedulePolicy::Wfbp", "when communication is launched">,
     Option<"creditBytes", "credit-bytes", "int64_t", "0", "bytes that may be in flight at once (priority); 0: one message">,
-    Option<"updates", "updates", "std::string", "\"program\"", "who runs updates of whole tensors: program or runtime">,
+    Option<"updates", "updates", "::bagua::UpdatesBy", "::bagua::UpdatesBy::Program", "who runs updates of whole tensors">,
   ];
 }
 
@@ -532,7 +534,7 @@ def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"evaluations", "evaluations", "int64_t", "::bagua::kDefaultEvaluations", "limit of simulations">,
-    Option<"wire", "wire", "std::string", "\"none\"", "none, f16 or bf16">,
+    Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients may be sent, as in bagua-cast-wire">,
     Option<"memory", "memory", "int64_t", "0",
            "limit of the runtime's memory, in bytes; 0: none">,
   ];

@@ -147,16 +147,18 @@ std::string Executor::describe(uint32_t instruction) const {
   std::vector<std::string> names;
   auto addName = [&](int64_t tensor) {
     std::string name = tensorName(static_cast<uint32_t>(tensor));
-    if (names.size() < 4 &&
-        std::find(names.begin(), names.end(), name) == names.end())
+    if (std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(std::move(name));
   };
   for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
     if (auto *users = plan.root().tensors()->Get(i)->users())
       if (std::find(users->begin(), users->end(), instruction) != users->end())
         addName(i);
-  for (size_t i = 0; i < names.size(); ++i)
+  constexpr size_t kShown = 4;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
     absl::StrAppend(&text, i ? ", " : ", which touches ", names[i]);
+  if (names.size() > kShown)
+    absl::StrAppend(&text, " and ", names.size() - kShown, " more");
   return text;
 }
 

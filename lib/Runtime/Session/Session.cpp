@@ -448,13 +448,18 @@ absl::Status HostSession::wait(TensorId tensor) {
 }
 
 absl::Status HostSession::missingGift() {
+  constexpr int kShown = 4;
   std::vector<std::string> missing;
-  for (uint32_t i = 0; i < tensors.size() && missing.size() < 4; ++i)
-    if (tensors[i].isRequired && tensors[i].givenStep != now)
+  int count = 0;
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].isRequired && tensors[i].givenStep != now &&
+        ++count <= kShown)
       missing.push_back(StrCat(nameOf(TensorId(i)), ", which ",
                                executor.describe(static_cast<uint32_t>(
                                    executor.schedule().firstWaiter[i])),
                                " waits for"));
+  if (count > kShown)
+    missing.back() += StrCat("; and without ", count - kShown, " more");
   return misuse(StrCat("step ", step(), " ended without tensor ",
                        absl::StrJoin(missing, "; and without tensor ")));
 }

@@ -42,11 +42,8 @@ bagua::buildDefaultCluster(OpBuilder &builder, Location location,
     attributes.push_back(AxisAttr::get(
         builder.getContext(), name, size, kDefaultLatencyNs, kDefaultBytesPerS,
         /*sharers=*/1, /*overlapped_rate=*/nullptr, /*table=*/nullptr));
-  return builder.create<ClusterOp>(location, builder.getStringAttr("cluster"),
-                                   builder.getArrayAttr(attributes),
-                                   /*device=*/nullptr,
-                                   /*servers=*/nullptr, /*servers_on=*/nullptr,
-                                   /*rings_and_trees=*/false);
+  return builder.create<ClusterOp>(location, "cluster",
+                                   builder.getArrayAttr(attributes));
 }
 
 static FailureOr<OwnedCluster> buildFromSizes(StringRef sizes,

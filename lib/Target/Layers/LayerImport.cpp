@@ -69,12 +69,13 @@ ComputeOp LayerEmitter::emitCompute(Location loc, PhaseKind phase,
                                     const Twine &name, TypeRange results,
                                     ValueRange operands, int64_t ns,
                                     ArrayRef<Attribute> infos) {
-  return builder.create<ComputeOp>(
-      loc, results, operands, phase, name.str(), nullptr, nullptr,
-      builder.getI64IntegerAttr(ns),
-      CostSourceAttr::get(builder.getContext(), CostSource::Measured),
-      infos.empty() ? nullptr : builder.getArrayAttr(infos), false, nullptr,
-      nullptr);
+  auto compute =
+      builder.create<ComputeOp>(loc, results, operands, phase, name.str());
+  compute.setCostNs(ns);
+  compute.setCostSource(CostSource::Measured);
+  if (!infos.empty())
+    compute.setResultInfoAttr(builder.getArrayAttr(infos));
+  return compute;
 }
 
 StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
@@ -94,9 +95,9 @@ StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
                       [&](auto &layer) { return layer.name == batchName; }))
     batchName += "_";
   add(Role::Batch, batchName, table.layers.front().activation);
-  auto step = builder.create<StepOp>(
-      loc, "step", cluster.getSymName(), cluster.getAllAxes(),
-      builder.getArrayAttr(infos), nullptr, nullptr, nullptr);
+  auto step =
+      builder.create<StepOp>(loc, "step", cluster.getSymName(),
+                             cluster.getAllAxes(), builder.getArrayAttr(infos));
   // The plan carries it on, so nobody takes a scaled run for the whole.
   if (options.sizeScale != 1)
     step->setAttr("bagua.size_scale",
@@ -173,9 +174,7 @@ OwningOpRef<ModuleOp> LayerEmitter::run() {
                          .create<ComputeOp>(
                              layer.loc, TypeRange(param.getType()),
                              ValueRange{param, gradients[index][i]},
-                             PhaseKind::Update, "opt." + tensorName(layer, i),
-                             nullptr, nullptr, nullptr, nullptr, nullptr, false,
-                             nullptr, nullptr)
+                             PhaseKind::Update, "opt." + tensorName(layer, i))
                          .getResult(0));
     }
   builder.create<YieldOp>(loc, next);

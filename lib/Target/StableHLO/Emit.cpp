@@ -118,10 +118,9 @@ std::string Emitter::nameOf(const FlatOp &op) {
 Value Emitter::valueOf(ValueId id) {
   if (values[id])
     return values[id];
-  auto constant = builder.create<ComputeOp>(
-      graph.loc, TypeRange(types[id]), ValueRange(), PhaseKind::Forward,
-      "constant", nullptr, nullptr, nullptr, nullptr, nullptr, false, nullptr,
-      nullptr);
+  auto constant =
+      builder.create<ComputeOp>(graph.loc, TypeRange(types[id]), ValueRange(),
+                                PhaseKind::Forward, "constant");
   return values[id] = constant.getResult(0);
 }
 
@@ -162,10 +161,12 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
     }
     infos.push_back(info);
   }
-  auto compute = builder.create<ComputeOp>(
-      op.loc, results, operands, phase, nameOf(op), countAttr(op.flops),
-      countAttr(op.bytes), nullptr, nullptr,
-      hasInfo ? builder.getArrayAttr(infos) : nullptr, false, nullptr, nullptr);
+  auto compute =
+      builder.create<ComputeOp>(op.loc, results, operands, phase, nameOf(op));
+  compute.setFlopsAttr(countAttr(op.flops));
+  compute.setBytesAttr(countAttr(op.bytes));
+  if (hasInfo)
+    compute.setResultInfoAttr(builder.getArrayAttr(infos));
   for (auto [id, result] : llvm::zip_equal(op.results, compute.getResults()))
     values[id] = result;
 }
@@ -175,46 +176,38 @@ void Emitter::emitCollective(const FlatOp &op) {
   Value input = valueOf(op.operands[0]);
   if (op.kind == OpKind::AllReduce) {
     values[op.results[0]] = builder.create<AllReduceOp>(
-        op.loc, types[op.results[0]],
-        ReduceKindAttr::get(builder.getContext(), op.collective.kind), input,
-        /*codec=*/nullptr, /*feedback=*/false, over, /*names=*/nullptr,
-        /*stream=*/nullptr, /*places=*/nullptr);
+        op.loc, ReduceKindAttr::get(builder.getContext(), op.collective.kind),
+        input, over);
     return;
   }
   bool isFlat = options.sizeScale != 1;
   values[op.results[0]] = builder.create<AllToAllOp>(
       op.loc, types[op.results[0]], input,
-      builder.getI64IntegerAttr(isFlat ? 0 : op.collective.splitDimension),
-      builder.getI64IntegerAttr(isFlat ? 0 : op.collective.concatDimension),
-      over, /*names=*/nullptr, /*stream=*/nullptr, /*places=*/nullptr);
+      isFlat ? 0 : op.collective.splitDimension,
+      isFlat ? 0 : op.collective.concatDimension, over);
 }
 
 void Emitter::emitUpdate(const FlatOp &op) {
   const Update &update = op.update;
   SmallVector<Value> states;
-  SmallVector<Type> results;
-  for (unsigned i = 0; i < update.stateCount; ++i) {
+  for (unsigned i = 0; i < update.stateCount; ++i)
     states.push_back(values[op.operands[i]]);
-    results.push_back(types[op.results[i]]);
-  }
   Value grad = valueOf(op.operands[update.stateCount]);
   Value lr = update.lr ? nullptr : valueOf(op.operands[update.stateCount + 1]);
   FloatAttr lrValue = update.lr ? floatAttr(*update.lr) : nullptr;
   Operation *emitted;
   if (op.kind == OpKind::Sgd) {
     emitted = builder.create<SgdOp>(
-        op.loc, results, states, grad, lr, lrValue,
-        update.momentum ? floatAttr(*update.momentum) : nullptr, nullptr,
-        nullptr);
+        op.loc, states, grad, lr, lrValue,
+        update.momentum ? floatAttr(*update.momentum) : nullptr);
   } else {
     BiasCorrection bias = update.bias == BiasForm::None ? BiasCorrection::None
                           : update.bias == BiasForm::Moments
                               ? BiasCorrection::Moments
                               : BiasCorrection::StepSize;
     emitted = builder.create<AdamOp>(
-        op.loc, results, states, grad, lr, lrValue, floatAttr(update.beta1),
-        floatAttr(update.beta2), floatAttr(update.eps), floatAttr(0),
-        BiasCorrectionAttr::get(builder.getContext(), bias), nullptr, nullptr);
+        op.loc, states, grad, lr, lrValue, floatAttr(update.beta1),
+        floatAttr(update.beta2), floatAttr(update.eps), bias);
   }
   for (auto [id, result] : llvm::zip_equal(op.results, emitted->getResults()))
     values[id] = result;
@@ -235,8 +228,8 @@ void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
     return emitCompute(op, phase);
   ValueId result = op.results[0];
   isGradientCast[result] = true;
-  values[result] = builder.create<CastOp>(
-      op.loc, types[result], values[op.operands[0]], nullptr, nullptr);
+  values[result] = builder.create<CastOp>(op.loc, values[op.operands[0]],
+                                          types[result].getElementType());
 }
 
 /// What the program returns besides state: an op without results that uses it.
@@ -259,8 +252,7 @@ void Emitter::emitOutputs() {
     bool isLate = afterGradient[output.value];
     builder.create<ComputeOp>(
         output.loc, TypeRange(), ValueRange(valueOf(output.value)),
-        isLate ? PhaseKind::Update : PhaseKind::Forward, "output." + path,
-        nullptr, nullptr, nullptr, nullptr, nullptr, false, nullptr, nullptr);
+        isLate ? PhaseKind::Update : PhaseKind::Forward, "output." + path);
   }
 }
 
@@ -290,10 +282,9 @@ StepOp Emitter::emitStepOp(ClusterOp cluster) {
                                       varies, nullptr));
   }
   std::string name = graph.name == cluster.getSymName() ? "step" : graph.name;
-  auto step = builder.create<StepOp>(
-      graph.loc, name, cluster.getSymName(), axes->axesOf(model.dataAxes),
-      builder.getArrayAttr(infos), /*consistency=*/nullptr,
-      /*staleness=*/nullptr, /*streams=*/nullptr);
+  auto step = builder.create<StepOp>(graph.loc, name, cluster.getSymName(),
+                                     axes->axesOf(model.dataAxes),
+                                     builder.getArrayAttr(infos));
   // The plan carries it on, so nobody takes a scaled run for the whole.
   if (options.sizeScale != 1)
     step->setAttr("bagua.size_scale",

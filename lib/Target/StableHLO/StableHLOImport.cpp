@@ -39,6 +39,12 @@ bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
     mapping = *parsed;
   }
   FailureOr<Graph> graph = flatten(*module);
+  // Exporters know where ops come from, but not where the step does.
+  if (succeeded(graph) && isa<UnknownLoc>(graph->loc)) {
+    auto *file = sources.getMemoryBuffer(sources.getMainFileID());
+    graph->loc =
+        FileLineColLoc::get(context, file->getBufferIdentifier(), 0, 0);
+  }
   ImportedStep model;
   if (failed(graph) || failed(findState(*graph, mapping, model)))
     return nullptr;

@@ -53,11 +53,7 @@ private:
 } // namespace
 
 void MessageWriter::convert(Type element) {
-  auto type = cast<RankedTensorType>(value.getType());
-  value = builder.create<CastOp>(
-      reduce.getLoc(),
-      RankedTensorType::get(type.getShape(), element, type.getEncoding()),
-      value, StringAttr(), ArrayAttr());
+  value = builder.create<CastOp>(reduce.getLoc(), value, element);
 }
 
 void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
@@ -68,37 +64,34 @@ void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
   case Collective::ReduceScatter:
     value = builder.create<ReduceScatterOp>(
         location, pushEntry(type, LayoutEntry::shard(over)),
-        reduce.getKindAttr(), value, over, names, StringAttr(), ArrayAttr());
+        reduce.getKindAttr(), value, over, names);
     return;
   case Collective::Reduce:
-    value = builder.create<ReduceOp>(
-        location, pushEntry(type, LayoutEntry::root(over)),
-        reduce.getKindAttr(), value, over, names, StringAttr(), ArrayAttr());
+    value = builder.create<ReduceOp>(location,
+                                     pushEntry(type, LayoutEntry::root(over)),
+                                     reduce.getKindAttr(), value, over, names);
     return;
   case Collective::AllReduce:
-    value = builder.create<AllReduceOp>(location, type, reduce.getKindAttr(),
-                                        value, CodecAttrInterface(), UnitAttr(),
-                                        over, names, StringAttr(), ArrayAttr());
+    value = builder.create<AllReduceOp>(location, reduce.getKindAttr(), value,
+                                        over, names);
     return;
   case Collective::AllGather:
     value = builder.create<AllGatherOp>(
-        location, popEntry(type, LayoutEntry::shard(over)), value, over, names,
-        StringAttr(), ArrayAttr());
+        location, popEntry(type, LayoutEntry::shard(over)), value, over, names);
     return;
   case Collective::Broadcast:
     value = builder.create<BroadcastOp>(
-        location, popEntry(type, LayoutEntry::root(over)), value, over, names,
-        StringAttr(), ArrayAttr());
+        location, popEntry(type, LayoutEntry::root(over)), value, over, names);
     return;
   case Collective::Push:
     value = builder.create<PushOp>(
         location, pushEntry(type, LayoutEntry::onServer(call.server)),
-        reduce.getKindAttr(), value, over, names, StringAttr(), ArrayAttr());
+        reduce.getKindAttr(), value, over, names);
     return;
   case Collective::Pull:
     value = builder.create<PullOp>(
         location, popEntry(type, LayoutEntry::onServer(call.server)), value,
-        over, names, StringAttr(), ArrayAttr());
+        over, names);
     return;
   case Collective::AllToAll:
   case Collective::ExchangeRing:

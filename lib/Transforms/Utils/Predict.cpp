@@ -7,6 +7,7 @@
 
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 #include "bagua/Transforms/Utils/StrategyPipeline.h"
 
@@ -42,9 +43,12 @@ static void findBinding(Prediction &prediction) {
 Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   Prediction prediction;
   prediction.strategy = strategy.str();
-  // The first error is the reason; notes go with it.
+  // The first error is the reason; notes go with it. How far a search has come
+  // is for those who wait.
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
+          return failure();
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
             prediction.refusal.empty())
           prediction.refusal = diagnostic.str();
@@ -56,6 +60,7 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
     return prediction;
   }
   prediction.module = module.clone();
+  ReportTrial trial(*prediction.module);
   auto refuse = [&] {
     if (prediction.refusal.empty())
       prediction.refusal = "the strategy's pipeline failed";

@@ -24,12 +24,10 @@ ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
   if (auto param = dyn_cast<BlockArgument>(op->getOperand(0)))
     name += (" " + step.getArgument(param.getArgNumber()).getName().getValue())
                 .str();
-  auto compute = builder.create<ComputeOp>(
-      op->getLoc(), op->getResultTypes(), op->getOperands(),
-      PhaseKindAttr::get(builder.getContext(), PhaseKind::Update),
-      builder.getStringAttr(name), IntegerAttr(),
-      builder.getI64IntegerAttr(trafficOf(op)), IntegerAttr(), CostSourceAttr(),
-      ArrayAttr(), UnitAttr(), StringAttr(), ArrayAttr());
+  auto compute =
+      builder.create<ComputeOp>(op->getLoc(), op->getResultTypes(),
+                                op->getOperands(), PhaseKind::Update, name);
+  compute.setBytes(trafficOf(op));
   op->replaceAllUsesWith(compute);
   op->erase();
   return compute;

@@ -182,9 +182,7 @@ static void reduceByMean(StepOp step, const FactAnalysis &facts,
   for (OpResult gradient : gradients) {
     builder.setInsertionPointAfter(gradient.getOwner());
     auto reduction = builder.create<AllReduceOp>(
-        gradient.getLoc(), gradient.getType(), mean, gradient,
-        CodecAttrInterface(), UnitAttr(), pendingAxes(facts, gradient),
-        ArrayAttr(), StringAttr(), ArrayAttr());
+        gradient.getLoc(), mean, gradient, pendingAxes(facts, gradient));
     gradient.replaceAllUsesExcept(reduction.getResult(), reduction);
   }
 }
@@ -220,10 +218,25 @@ static constexpr Relaxation kRelaxations[] = {
 
 ArrayRef<Relaxation> bagua::getRelaxations() { return kRelaxations; }
 
-const Relaxation *bagua::findRelaxation(StringRef name) {
+const Relaxation *bagua::findRelaxation(std::string_view name) {
   const Relaxation *found =
       llvm::find_if(kRelaxations, [&](const Relaxation &relaxation) {
-        return name == StringRef(relaxation.name);
+        return name == relaxation.name;
       });
   return found == std::end(kRelaxations) ? nullptr : found;
+}
+
+template <>
+std::optional<RelaxationChoice> bagua::parseWord(std::string_view word) {
+  const Relaxation *row = findRelaxation(word);
+  return row ? std::optional(RelaxationChoice{row}) : std::nullopt;
+}
+
+template <>
+std::string bagua::listWords<RelaxationChoice>(std::string_view separator,
+                                               std::string_view before) {
+  std::vector<std::string_view> names;
+  for (const Relaxation &relaxation : kRelaxations)
+    names.push_back(relaxation.name);
+  return joinWords(names, separator, before);
 }

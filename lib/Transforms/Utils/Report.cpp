@@ -13,6 +13,12 @@
 using namespace mlir;
 using namespace bagua;
 
+static Operation *outermost(Operation *op) {
+  while (Operation *parent = op->getParentOp())
+    op = parent;
+  return op;
+}
+
 void Report::add(Operation *op, StringRef pass, llvm::json::Object entry) {
   auto step = dyn_cast<StepOp>(op);
   std::string name = step ? step.getSymName().str() : "";
@@ -23,6 +29,8 @@ void Report::add(Operation *op, StringRef pass, llvm::json::Object entry) {
   std::string text =
       llvm::formatv("{0}", llvm::json::Value(std::move(entry))).str();
   std::lock_guard<std::mutex> lock(mutex);
+  if (trials.contains(outermost(op)))
+    return;
   decisions[name].push_back(std::move(text));
 }
 
@@ -65,4 +73,19 @@ Report *bagua::getReport(MLIRContext *context) {
   auto *found =
       dialect ? dialect->getRegisteredInterface<ReportInterface>() : nullptr;
   return found ? &found->report : nullptr;
+}
+
+ReportTrial::ReportTrial(ModuleOp module)
+    : report(getReport(module.getContext())), module(module) {
+  if (!report)
+    return;
+  std::lock_guard<std::mutex> lock(report->mutex);
+  report->trials.insert(module);
+}
+
+ReportTrial::~ReportTrial() {
+  if (!report)
+    return;
+  std::lock_guard<std::mutex> lock(report->mutex);
+  report->trials.erase(module);
 }

@@ -178,30 +178,78 @@ static std::string optionNames(const Strategy &strategy) {
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
-/// `{option=value ...}` or nothing; the options are the strategy's.
+template <typename Enum>
+static std::optional<std::string> checkWord(StringRef value) {
+  if (parseWord<Enum>(std::string_view(value)))
+    return std::nullopt;
+  return wrongWord<Enum>(std::string_view(value));
+}
+
+/// What is wrong with a value; nothing if the pass that gets it reads it.
+static std::optional<std::string> checkValue(const Strategy &strategy,
+                                             Setting setting, StringRef value) {
+  switch (setting) {
+  case Setting::BucketPolicy:
+    return checkWord<BucketPolicy>(value);
+  case Setting::WireType:
+    return checkWord<WireType>(value);
+  case Setting::Form:
+    return strategy.form == FormKind::Halves ? checkWord<HalvesChoice>(value)
+                                             : checkWord<FormChoice>(value);
+  case Setting::Servers:
+    return checkWord<ServerUse>(value);
+  case Setting::ShardedUpdate:
+    return checkWord<UpdatedPart>(value);
+  case Setting::Schedule:
+    return checkWord<SchedulePolicy>(value);
+  case Setting::UpdatesBy:
+    return checkWord<UpdatesBy>(value);
+  case Setting::Buckets: // which bagua-bucketize holds against the gradients
+    return std::nullopt;
+  case Setting::FirstBytes:
+  case Setting::CapBytes:
+  case Setting::CycleNs:
+  case Setting::PartitionBytes:
+  case Setting::CreditBytes:
+  case Setting::MemoryBytes:
+  case Setting::Evaluations:
+    int64_t number;
+    if (value.getAsInteger(0, number))
+      return ("expected a whole number, found '" + value + "'").str();
+    return std::nullopt;
+  }
+  llvm_unreachable("all settings are handled");
+}
+
+/// `option=value ...`; the options are the strategy's.
 static llvm::Expected<GivenOptions> parseOptions(const Strategy &strategy,
                                                  StringRef text) {
-  text = text.trim();
-  text.consume_back("}");
   SmallVector<StringRef> words;
   text.split(words, ' ', -1, /*KeepEmpty=*/false);
   GivenOptions given;
   for (StringRef word : words) {
     auto [name, value] = word.split('=');
-    if (llvm::none_of(strategy.options,
-                      [name = name](const StrategyOption &option) {
-                        return name == StringRef(option.name);
-                      }))
+    auto *option = llvm::find_if(strategy.options,
+                                 [name = name](const StrategyOption &option) {
+                                   return name == StringRef(option.name);
+                                 });
+    if (option == strategy.options.end())
       return errorOf("strategy '" + StringRef(strategy.name) +
                      "' has no option '" + name + "'; its options are " +
                      optionNames(strategy));
+    if (std::optional<std::string> wrong =
+            checkValue(strategy, option->setting, value))
+      return errorOf("option '" + name + "' of strategy '" +
+                     StringRef(strategy.name) + "': " + *wrong);
     given[name] = value.str();
   }
   return given;
 }
 
-llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
-  auto [name, options] = text.split('{');
+/// The row that a text names, and what it changes.
+static llvm::Expected<std::pair<const Strategy *, GivenOptions>>
+parseStrategy(StringRef text) {
+  auto [name, options] = text.trim().split('{');
   name = name.trim();
   const Strategy *strategy = findStrategy(name);
   if (!strategy) {
@@ -211,11 +259,32 @@ llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
     return errorOf("expected a strategy (" + llvm::join(names, ", ") +
                    "), found '" + name + "'");
   }
+  bool hasBrace = text.contains('{');
+  if (hasBrace && (!options.consume_back("}") ||
+                   options.find_first_of("{}") != StringRef::npos))
+    return errorOf("expected NAME or NAME{option=value ...}, found '" + text +
+                   "'");
   llvm::Expected<GivenOptions> given = parseOptions(*strategy, options);
   if (!given)
     return given.takeError();
-  PipelineBuilder builder(*strategy, *given);
+  return std::make_pair(strategy, std::move(*given));
+}
+
+llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
+  auto parsed = parseStrategy(text);
+  if (!parsed)
+    return parsed.takeError();
+  PipelineBuilder builder(*parsed->first, parsed->second);
   builder.addPreparation();
+  builder.addDecisions();
+  return builder.take();
+}
+
+llvm::Expected<std::string> bagua::expandDecisions(StringRef text) {
+  auto parsed = parseStrategy(text);
+  if (!parsed)
+    return parsed.takeError();
+  PipelineBuilder builder(*parsed->first, parsed->second);
   builder.addDecisions();
   return builder.take();
 }

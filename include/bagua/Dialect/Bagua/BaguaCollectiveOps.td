@@ -31,6 +31,12 @@ class Bagua_Collective<string mnemonic, dag args, bit reduces, string collective
         }] # "std::optional<::bagua::Collective> getCollective() { return " # collective # "; }\n"
            # !if(reduces, "::bagua::ReduceKindAttr getReduction() { return getKind(); }\n", "") # declarations> {
   let hasVerifier = 1;
+  // At graph level.
+  let builders = [OpBuilder<!con((ins "::mlir::Type":$output), !if(reduces, (ins "::bagua::ReduceKindAttr":$kind), (ins)),
+                                 (ins "::mlir::Value":$input, "::bagua::AxesAttr":$over,
+                                      CArg<"::mlir::ArrayAttr", "nullptr">:$names)),
+    "build($_builder, $_state, output, " # !if(reduces, "kind, ", "")
+        # "input, over, names, /*stream=*/nullptr, /*places=*/nullptr);">];
 }
 
 defvar Bagua_Transit = "bool isTransit() { return true; }\n";
@@ -67,6 +73,11 @@ def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
     ```
   }];
   let results = (outs Bagua_Value:$output);
+  let builders = [OpBuilder<(ins "::bagua::ReduceKindAttr":$kind, "::mlir::Value":$input, "::bagua::AxesAttr":$over,
+                                 CArg<"::mlir::ArrayAttr", "nullptr">:$names), [{
+    build($_builder, $_state, input.getType(), kind, input, /*codec=*/nullptr, /*feedback=*/nullptr, over, names,
+          /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     custom<Kind>($kind) $input `over` custom<Axes>($over) (`codec` `(` $codec^ `)`)? (`feedback` $feedback^)?
     (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)? attr-dict `:` type($output) (`as` custom<Names>($names)^)?
@@ -172,6 +183,11 @@ def Bagua_AllToAllOp : Bagua_Collective<"all_to_all",
     ```
   }];
   let results = (outs Bagua_Value:$output);
+  let builders = [OpBuilder<(ins "::mlir::Type":$output, "::mlir::Value":$input, "int64_t":$splitDim,
+                                 "int64_t":$concatDim, "::bagua::AxesAttr":$over), [{
+    build($_builder, $_state, output, input, $_builder.getI64IntegerAttr(splitDim),
+          $_builder.getI64IntegerAttr(concatDim), over, /*names=*/nullptr, /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     $input `over` custom<Axes>($over) (`split` $split_dim^ `concat` $concat_dim)? (`on` custom<Stream>($stream)^)?
     (`at` custom<Places>($places)^)? attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
@@ -197,6 +213,7 @@ def Bagua_ExchangeOp : Bagua_Collective<"exchange",
     ```
   }];
   let results = (outs Variadic<Bagua_Value>:$outputs);
+  let builders = []; // nobody writes one
   let assemblyFormat = [{
     $pattern $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($input) `->` type($outputs) (`as` custom<Names>($names)^)?

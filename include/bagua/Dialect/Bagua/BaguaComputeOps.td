@@ -44,6 +44,13 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
     ```
   }];
   let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  // Costs and what results are to the runtime are set where they are known.
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs,
+                                 "::bagua::PhaseKind":$phase, "::llvm::StringRef":$name), [{
+    build($_builder, $_state, outputs, inputs, phase, name, /*flops=*/nullptr, /*bytes=*/nullptr, /*cost_ns=*/nullptr,
+          /*cost_source=*/nullptr, /*result_info=*/nullptr, /*communicates=*/false, /*stream=*/nullptr,
+          /*places=*/nullptr);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
@@ -72,6 +79,10 @@ def Bagua_ConcatOp : Bagua_Rearrange<"concat",
     ```
   }];
   let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::mlir::Type":$output, "::mlir::ValueRange":$inputs,
+                                 CArg<"::bagua::LayoutAttr", "nullptr">:$striped), [{
+    build($_builder, $_state, output, inputs, striped, /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     $inputs (`striped` custom<Layout>($striped)^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($inputs) `->` type($output)
@@ -90,6 +101,10 @@ def Bagua_SplitOp : Bagua_Rearrange<"split",
     ```
   }];
   let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::Value":$input,
+                                 CArg<"::bagua::LayoutAttr", "nullptr">:$striped), [{
+    build($_builder, $_state, outputs, input, striped, /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     $input (`striped` custom<Layout>($striped)^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($input) `->` type($outputs)
@@ -107,6 +122,9 @@ def Bagua_SliceOp : Bagua_Rearrange<"slice", (ins Bagua_Tensor:$input), [],
     ```
   }];
   let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::mlir::Type":$output, "::mlir::Value":$input), [{
+    build($_builder, $_state, output, input, /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     $input (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)? attr-dict `:` type($input) `->` type($output)
   }];
@@ -129,6 +147,9 @@ def Bagua_AfterOp : Bagua_Rearrange<"after",
     ```
   }];
   let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::ValueRange":$dependencies, "::mlir::StringAttr":$stream), [{
+    build($_builder, $_state, input.getType(), input, dependencies, stream, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     $input ` ` `[` ($dependencies^)? `]` (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($input) (` ` `[` type($dependencies)^ `]`)?
@@ -151,6 +172,11 @@ def Bagua_CastOp : Bagua_Rearrange<"cast", (ins Bagua_Tensor:$input), [], [{
     ```
   }];
   let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Type":$element), [{
+    auto type = ::llvm::cast<::mlir::RankedTensorType>(input.getType());
+    build($_builder, $_state, ::mlir::RankedTensorType::get(type.getShape(), element, type.getEncoding()), input,
+          /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
     $input (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)? attr-dict `:` type($input) `->` type($output)
   }];

@@ -32,6 +32,10 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
     $sym_name `axes` $axes (`device` qualified($device)^)? (`servers` $servers^)?
     (`servers_on` custom<Axes>($servers_on)^)? (`rings_and_trees` $rings_and_trees^)? attr-dict
   }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axes), [{
+    build($_builder, $_state, $_builder.getStringAttr(name), axes, /*device=*/nullptr, /*servers=*/nullptr,
+          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr);
+  }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Index of the axis of this name; nothing if there is none.
@@ -79,6 +83,11 @@ def Bagua_StepOp : Bagua_Op<"step", [Symbol, IsolatedFromAbove, SingleBlockImpli
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$staleness,
                        OptionalAttr<Bagua_NameArray>:$streams);
   let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$cluster, "::bagua::AxesAttr":$dataAxes,
+                                 "::mlir::ArrayAttr":$arguments), [{
+    build($_builder, $_state, name, cluster, dataAxes, arguments, /*consistency=*/nullptr, /*staleness=*/nullptr,
+          /*streams=*/nullptr);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

@@ -68,6 +68,11 @@ def Bagua_SgdOp : Bagua_Update<"sgd",
     ```
   }];
   let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$states, "::mlir::Value":$grad, "::mlir::Value":$lr,
+                                 "::mlir::FloatAttr":$lrValue, "::mlir::FloatAttr":$momentum), [{
+    build($_builder, $_state, states.getTypes(), states, grad, lr, lrValue, momentum, /*stream=*/nullptr,
+          /*places=*/nullptr);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
@@ -100,6 +105,14 @@ def Bagua_AdamOp : Bagua_Update<"adam",
     ```
   }];
   let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  // Without decay.
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$states, "::mlir::Value":$grad, "::mlir::Value":$lr,
+                                 "::mlir::FloatAttr":$lrValue, "::mlir::FloatAttr":$beta1, "::mlir::FloatAttr":$beta2,
+                                 "::mlir::FloatAttr":$eps, "::bagua::BiasCorrection":$bias), [{
+    build($_builder, $_state, states.getTypes(), states, grad, lr, lrValue, beta1, beta2, eps,
+          $_builder.getF32FloatAttr(0), ::bagua::BiasCorrectionAttr::get($_builder.getContext(), bias),
+          /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

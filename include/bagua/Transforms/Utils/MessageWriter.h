@@ -23,16 +23,17 @@ inline constexpr llvm::StringLiteral kFormAttr = "bagua.form";
 inline constexpr llvm::StringLiteral kWireAttr = "bagua.wire";
 
 /// What a pass before this one has chosen for the all_reduce in `attribute`,
-/// else `otherwise`. An error where it is no `what` that parses.
-template <typename T>
-mlir::FailureOr<T>
-readChoice(AllReduceOp reduce, llvm::StringRef attribute, llvm::StringRef what,
-           std::optional<T> (*parse)(std::string_view), T otherwise) {
+/// else `otherwise`. An error where it is no word for a `what`.
+template <typename Enum>
+mlir::FailureOr<Enum> readChoice(AllReduceOp reduce, llvm::StringRef attribute,
+                                 llvm::StringRef what, Enum otherwise) {
   mlir::Attribute chosen = reduce->getAttr(attribute);
   if (!chosen)
     return otherwise;
   auto word = llvm::dyn_cast<mlir::StringAttr>(chosen);
-  if (std::optional<T> parsed = word ? parse(word.getValue()) : std::nullopt)
+  if (std::optional<Enum> parsed =
+          word ? parseWord<Enum>(std::string_view(word.getValue()))
+               : std::nullopt)
     return *parsed;
   return reduce.emitOpError() << "expected a " << what << " in '" << attribute
                               << "', found " << chosen;

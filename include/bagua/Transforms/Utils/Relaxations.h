@@ -34,7 +34,19 @@ struct Relaxation {
 /// In alphabetical order.
 llvm::ArrayRef<Relaxation> getRelaxations();
 /// Null where there is none of this name.
-const Relaxation *findRelaxation(llvm::StringRef name);
+const Relaxation *findRelaxation(std::string_view name);
+
+/// A row as the option of a pass: its word is the row's name.
+struct RelaxationChoice {
+  const Relaxation *row = findRelaxation(kDataParallel);
+};
+inline std::string_view wordOf(const RelaxationChoice &choice) {
+  return choice.row->name;
+}
+template <> std::optional<RelaxationChoice> parseWord(std::string_view word);
+template <>
+std::string listWords<RelaxationChoice>(std::string_view separator,
+                                        std::string_view before);
 
 /// What the step's updates of states by reduced gradients promise, where the
 /// runtime runs them.

@@ -10,6 +10,8 @@
 
 #include "bagua/Dialect/Bagua/Bagua.h"
 
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/JSON.h"
 
 #include <map>
@@ -21,8 +23,8 @@ namespace bagua {
 
 class Report {
 public:
-  /// Adds what a pass decided about a step or a module. Passes run on several
-  /// steps at once.
+  /// Adds what a pass decided about a step or a module, unless that is on
+  /// trial. Passes run on several steps at once.
   void add(mlir::Operation *op, llvm::StringRef pass,
            llvm::json::Object decisions);
 
@@ -32,7 +34,11 @@ public:
   void print(llvm::raw_ostream &os) const;
 
 private:
+  friend class ReportTrial;
+
   std::mutex mutex;
+  /// Modules that are compiled to see what would become of them.
+  llvm::SmallPtrSet<mlir::Operation *, 2> trials;
   /// JSON texts by the step's name; a module's is empty.
   std::map<std::string, std::vector<std::string>> decisions;
 };
@@ -43,6 +49,20 @@ void attachReport(mlir::DialectRegistry &registry, Report &report);
 
 /// Where a pass reports; null where nobody asked.
 Report *getReport(mlir::MLIRContext *context);
+
+/// While it lives, what passes decide about a module is nobody's decision and
+/// stays out of the report, if there is one.
+class ReportTrial {
+public:
+  explicit ReportTrial(mlir::ModuleOp module);
+  ~ReportTrial();
+  ReportTrial(const ReportTrial &) = delete;
+  ReportTrial &operator=(const ReportTrial &) = delete;
+
+private:
+  Report *report;
+  mlir::Operation *module;
+};
 
 } // namespace bagua
 

@@ -18,8 +18,11 @@
 namespace bagua {
 
 /// The pipeline, on a module, of `NAME` or `NAME{option=value ...}`. An unknown
-/// name or option is an error that lists those there are.
+/// name, option or word is an error that lists those there are.
 llvm::Expected<std::string> expandStrategy(llvm::StringRef text);
+
+/// The same without what every strategy begins with, for a step that has it.
+llvm::Expected<std::string> expandDecisions(llvm::StringRef text);
 
 /// What every strategy begins with: from an imported step to one whose
 /// gradients are reduced.

@@ -1,0 +1,108 @@
+//===- WordOptions.h - Options that are one word of an enum's -------------===//
+//
+// With this, a pass (or a tool) declares `Option<..., "::bagua::WireType",
+// ...>` and another word than the enum's is refused where the pipeline is read,
+// with a message that lists the words. A further enum needs one line at the
+// end.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TRANSFORMS_WORDOPTIONS_H
+#define BAGUA_TRANSFORMS_WORDOPTIONS_H
+
+#include "bagua/Scheduling/Strategy.h"
+#include "bagua/Support/Words.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace bagua {
+
+/// LLVM's own parser of enums would say neither which words there are nor which
+/// was found where it belongs to a list.
+template <typename T> class WordParser : public llvm::cl::basic_parser<T> {
+public:
+  using llvm::cl::basic_parser<T>::basic_parser;
+
+  /// True on error, as all parsers of options.
+  bool parse(llvm::cl::Option &option, llvm::StringRef name,
+             llvm::StringRef text, T &value) {
+    std::optional<T> parsed = parseWord<T>(std::string_view(text));
+    if (!parsed)
+      return option.error(wrongWord<T>(std::string_view(text)), name);
+    value = *parsed;
+    return false;
+  }
+
+  static void print(llvm::raw_ostream &os, const T &value) {
+    os << llvm::StringRef(wordOf(value));
+  }
+
+  void printOptionDiff(const llvm::cl::Option &option, const T &value,
+                       const llvm::cl::OptionValue<T> &, size_t width) const {
+    this->printOptionName(option, width);
+    llvm::outs() << "= " << llvm::StringRef(wordOf(value)) << "\n";
+  }
+
+  /// For --help: `--wire=<none|f16|bf16>`.
+  llvm::StringRef getValueName() const override {
+    static const std::string words = listWords<T>("|", "|");
+    return words;
+  }
+};
+
+} // namespace bagua
+
+namespace llvm::cl {
+
+template <>
+class parser<bagua::BucketPolicy>
+    : public bagua::WordParser<bagua::BucketPolicy> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::FormChoice> : public bagua::WordParser<bagua::FormChoice> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::HalvesChoice>
+    : public bagua::WordParser<bagua::HalvesChoice> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::RelaxationChoice>
+    : public bagua::WordParser<bagua::RelaxationChoice> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::SchedulePolicy>
+    : public bagua::WordParser<bagua::SchedulePolicy> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::ServerUse> : public bagua::WordParser<bagua::ServerUse> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::StrategyClass>
+    : public bagua::WordParser<bagua::StrategyClass> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::UpdatedPart>
+    : public bagua::WordParser<bagua::UpdatedPart> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::UpdatesBy> : public bagua::WordParser<bagua::UpdatesBy> {
+  using WordParser::WordParser;
+};
+template <>
+class parser<bagua::WireType> : public bagua::WordParser<bagua::WireType> {
+  using WordParser::WordParser;
+};
+
+} // namespace llvm::cl
+
+#endif // BAGUA_TRANSFORMS_WORDOPTIONS_H
