@@ -6,6 +6,7 @@
 #include "bagua/Scheduling/PlanSearch.h"
 
 #include <algorithm>
+#include <numeric>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -491,4 +492,27 @@ PlanSearchResult PlanSearch::run() {
 PlanSearchResult bagua::searchPlan(const CommunicationProblem &problem,
                                    const PlanSearchOptions &options) {
   return PlanSearch(problem, options).run();
+}
+
+std::optional<size_t>
+bagua::pickCandidate(const std::vector<PlanCandidate> &presets,
+                     const PlanCandidate &found,
+                     const std::function<std::optional<double>(size_t)> &measure) {
+  std::vector<size_t> order(presets.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return presets[a].stepNs < presets[b].stepNs;
+  });
+  for (size_t preset : order) {
+    std::optional<double> presetNs = measure(preset);
+    if (!presetNs)
+      continue;
+    if (found.stepNs >= presets[preset].stepNs)
+      return preset;
+    std::optional<double> foundNs = measure(presets.size());
+    return foundNs && *foundNs <= *presetNs ? presets.size() : preset;
+  }
+  if (measure(presets.size()))
+    return presets.size();
+  return std::nullopt;
 }

@@ -99,19 +99,7 @@ private:
     options.boundNs = sent.type == WireType::AsIs ? boundNs : 0;
     options.progress = makeProgress(getOperation(), evaluations);
     PlanSearchResult found = searchPlan(problem, options);
-    const PlanSearchResult::Rated &best =
-        *llvm::min_element(found.presets, [](const auto &a, const auto &b) {
-          return a.stepNs < b.stepNs;
-        });
-    // A preset is known by its name. What the passes make of the plan is what
-    // counts in the end.
-    std::string chosen = textOf(*findStrategy(best.name), sent, memory);
-    if (found.stepNs < best.stepNs) {
-      std::string text = textOf(found.plan, memory);
-      if (predict(getOperation(), text).stepNs <=
-          predict(getOperation(), chosen).stepNs)
-        chosen = text;
-    }
+    std::string chosen = choose(found, sent);
     if (Report *report = getReport(&getContext()))
       report->add(getOperation(), getArgument(),
                   llvm::json::Object{{"chosen", chosen},
@@ -121,6 +109,31 @@ private:
                                      {"presets", describe(found.presets)},
                                      {"without", describe(found.without)}});
     return chosen;
+  }
+
+  /// A preset is known by its name. What the passes make of a plan is what
+  /// counts in the end; what they can't make is a candidate less.
+  std::string choose(const PlanSearchResult &found, Wire sent) {
+    std::vector<PlanCandidate> presets;
+    for (const PlanSearchResult::Rated &preset : found.presets)
+      if (std::isfinite(preset.stepNs))
+        presets.push_back(
+            {textOf(*findStrategy(preset.name), sent, memory), preset.stepNs});
+    PlanCandidate plan{textOf(found.plan, memory), found.stepNs};
+    auto textAt = [&](size_t index) {
+      return index < presets.size() ? presets[index].text : plan.text;
+    };
+    auto measure = [&](size_t index) -> std::optional<double> {
+      Prediction prediction = predict(getOperation(), textAt(index));
+      if (prediction.refusal.empty())
+        return prediction.stepNs;
+      getOnlyStep(getOperation())->emitRemark()
+          << "leaves out " << textAt(index)
+          << ", which can't be compiled: " << prediction.refusal;
+      return std::nullopt;
+    };
+    std::optional<size_t> index = pickCandidate(presets, plan, measure);
+    return textAt(index.value_or(presets.size())); // says why it can't be
   }
 };
 } // namespace

@@ -70,6 +70,22 @@ struct PlanSearchResult {
 PlanSearchResult searchPlan(const CommunicationProblem &problem,
                             const PlanSearchOptions &options);
 
+/// What may be compiled in the end, as text and rated without IR.
+struct PlanCandidate {
+  std::string text;
+  double stepNs;
+};
+
+/// The candidate to take: the one of the best rating, presets before a plan that
+/// was found, that can be compiled. `measure` compiles one and says how long its
+/// step takes; nothing where it can't be compiled. A plan that was found is taken
+/// only if it is measured no slower than the best preset. The place of `found` is
+/// `presets.size()`. Nothing where none compiles.
+std::optional<size_t>
+pickCandidate(const std::vector<PlanCandidate> &presets,
+              const PlanCandidate &found,
+              const std::function<std::optional<double>(size_t)> &measure);
+
 } // namespace bagua
 
 #endif // BAGUA_SCHEDULING_PLANSEARCH_H
