@@ -23,12 +23,27 @@ double ClusterModel::memoryNs(int64_t bytes) const {
              static_cast<double>(memoryBytesPerS);
 }
 
+/// Ranks share a link from the inside out: all along the inner axes, or some of
+/// the last of these.
+static bool areSharersNested(const ClusterModel &cluster, int axis) {
+  int64_t rest = cluster.axes[axis].sharers;
+  for (int inner = cluster.axisCount() - 1; inner >= axis && rest > 1;
+       --inner) {
+    int64_t size = cluster.axes[inner].size;
+    if (rest < size)
+      return size % rest == 0;
+    if (rest % size != 0)
+      return false;
+    rest /= size;
+  }
+  return rest == 1;
+}
+
 std::optional<std::string> ClusterModel::check() const {
   if (axes.empty() || axes.size() > 16)
     return "expected 1 to 16 axes, found " + std::to_string(axes.size());
   if (serversOn & ~allAxes())
     return "expected servers on axes of the cluster";
-  int64_t along = workers();
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
@@ -37,11 +52,10 @@ std::optional<std::string> ClusterModel::check() const {
     if (!(axis.overlappedRate > 0) || axis.overlappedRate > 1)
       return name + "expected an overlapped rate over 0 and at most 1, found " +
              std::to_string(axis.overlappedRate);
-    if (along % axis.sharers != 0)
-      return name + "expected a number of sharers that divides the " +
-             std::to_string(along) + " ranks along and inside it, found " +
+    if (!areSharersNested(*this, static_cast<int>(&axis - axes.data())))
+      return name + "expected as many sharers as ranks inside it, or a part " +
+             "of them or of those along it that divides them, found " +
              std::to_string(axis.sharers);
-    along /= axis.size;
     for (const auto &[collective, table] : axis.tables) {
       std::string where = name;
       where += "table of " + collective + ": ";

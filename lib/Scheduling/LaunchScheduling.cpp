@@ -27,6 +27,51 @@ enum class Part : uint8_t {
   Late,
 };
 
+std::vector<Part> classify(const OpGraph &step) {
+  const int32_t size = step.size();
+  // What a gradient is computed from must not be put off.
+  std::vector<bool> reachesGradient(size, false);
+  for (int32_t op = size; op-- > 0;) {
+    if (step[op].makesGradient)
+      reachesGradient[op] = true;
+    if (reachesGradient[op])
+      for (const int32_t *from = step.operandsBegin(op);
+           from != step.operandsEnd(op); ++from)
+        if (!OpGraph::isState(*from))
+          reachesGradient[*from] = true;
+  }
+  std::vector<Part> parts(size);
+  for (int32_t op = 0; op < size; ++op) {
+    bool isProgram = step[op].kind == GraphOpKind::Compute, isLate = false;
+    for (const int32_t *from = step.operandsBegin(op);
+         from != step.operandsEnd(op); ++from)
+      if (!OpGraph::isState(*from))
+        isLate |= parts[*from] == Part::Late ||
+                  (parts[*from] == Part::Comm && isProgram);
+    if (isLate && !reachesGradient[op])
+      parts[op] = Part::Late;
+    else if (isProgram)
+      parts[op] = Part::Main;
+    else
+      parts[op] = reachesGradient[op] ? Part::Activation : Part::Comm;
+  }
+  return parts;
+}
+
+/// Calls `visit(op, state)` for every state that an op overwrites: by its place
+/// in the yield, or as an update.
+template <typename Visit> void forEachWrite(const OpGraph &step, Visit visit) {
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (step.yields[state] >= 0)
+      visit(step.yields[state], static_cast<int32_t>(state));
+  for (int32_t op = 0; op < step.size(); ++op)
+    if (step[op].kind == GraphOpKind::Update)
+      for (int32_t i = 0; i < step[op].writtenOperand; ++i)
+        if (int32_t operand = step.operandsBegin(op)[i];
+            OpGraph::isState(operand))
+          visit(op, OpGraph::stateOf(operand));
+}
+
 /// Streams by their place in the list of names.
 enum Stream : uint8_t { Compute, Comm, Push, Pull, Update, Activation };
 constexpr std::array<const char *, 6> kStreams = {
@@ -39,14 +84,13 @@ constexpr size_t kMaxLanes = 4;
 class LaunchScheduler {
 public:
   LaunchScheduler(const OpGraph &step, CollectivePrices &prices)
-      : step(step), prices(prices), size(step.size()), parts(size),
+      : step(step), prices(prices), size(step.size()), parts(classify(step)),
         readsOver(size, -1), seenBy(size, -1) {}
 
   LaunchSchedule run(const SchedulingOptions &options);
 
 private:
   void findUsers();
-  void classify();
   void findReads();
   void findUrgency();
   std::vector<bool> findSecondHalf() const;
@@ -57,6 +101,9 @@ private:
   void nameStreams();
   void delay(int32_t op, const std::vector<int32_t> &after);
   void delayWrite(int32_t writer);
+  void delayGradients();
+  std::vector<int32_t> findAwaited() const;
+  void delayGradientsOf(int32_t state, int32_t awaited);
   void delayFirst(int32_t comm);
   void orderByPriority(int64_t creditBytes);
   /// A stream on which one message at a time is in flight.
@@ -116,30 +163,6 @@ void LaunchScheduler::findUsers() {
         users[next[operand]++] = op;
 }
 
-void LaunchScheduler::classify() {
-  // What a gradient is computed from must not be put off.
-  std::vector<bool> reachesGradient(size, false);
-  for (int32_t op = size; op-- > 0;) {
-    reachesGradient[op] = step[op].makesGradient;
-    for (int32_t user : usersOf(op))
-      if (reachesGradient[user])
-        reachesGradient[op] = true;
-  }
-  for (int32_t op = 0; op < size; ++op) {
-    bool isProgram = is(op, GraphOpKind::Compute), isLate = false;
-    for (int32_t from : operandsOf(op))
-      if (!OpGraph::isState(from))
-        isLate |= parts[from] == Part::Late ||
-                  (parts[from] == Part::Comm && isProgram);
-    if (isLate && !reachesGradient[op])
-      parts[op] = Part::Late;
-    else if (isProgram)
-      parts[op] = Part::Main;
-    else
-      parts[op] = reachesGradient[op] ? Part::Activation : Part::Comm;
-  }
-}
-
 /// What an op of the runtime's has to wait for besides its operands: the
 /// program's last read of the state that it overwrites, which lies in the
 /// program's own tensor. The program runs its ops one after the other, so the
@@ -155,20 +178,13 @@ void LaunchScheduler::findReads() {
         if (OpGraph::isState(operand))
           lastRead[OpGraph::stateOf(operand)] = op;
   auto overwrite = [&](int32_t op, int32_t state) {
-    if (op < 0 || parts[op] != Part::Comm || lastRead[state] < 0)
+    if (parts[op] != Part::Comm || lastRead[state] < 0)
       return;
     int32_t gradient = nextGradient[lastRead[state]];
     readsOver[op] =
         std::max(readsOver[op], gradient < 0 ? lastRead[state] : gradient);
   };
-  for (size_t state = 0; state < step.yields.size(); ++state)
-    overwrite(step.yields[state], static_cast<int32_t>(state));
-  for (int32_t op = 0; op < size; ++op)
-    if (is(op, GraphOpKind::Update))
-      for (int32_t i = 0; i < step[op].writtenOperand; ++i)
-        if (int32_t operand = step.operandsBegin(op)[i];
-            OpGraph::isState(operand))
-          overwrite(op, OpGraph::stateOf(operand));
+  forEachWrite(step, overwrite);
 }
 
 void LaunchScheduler::findUrgency() {
@@ -411,6 +427,72 @@ void LaunchScheduler::delayWrite(int32_t writer) {
   delay(writer, {over});
 }
 
+/// By op of the runtime, the program's first op of the next step that waits for
+/// it, by reading a state that the op leads to; -1 where the program waits
+/// within the step, `size` where it never does.
+std::vector<int32_t> LaunchScheduler::findAwaited() const {
+  std::vector<int32_t> awaited(size, size), firstRead(step.yields.size(), size);
+  for (int32_t op = size; op-- > 0;)
+    if (is(op, GraphOpKind::Compute))
+      for (int32_t operand : operandsOf(op))
+        if (OpGraph::isState(operand))
+          firstRead[OpGraph::stateOf(operand)] = op;
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (int32_t writer = step.yields[state]; writer >= 0)
+      awaited[writer] = std::min(awaited[writer], firstRead[state]);
+  for (int32_t op = size; op-- > 0;)
+    for (int32_t user : usersOf(op))
+      awaited[op] = std::min(
+          awaited[op], is(user, GraphOpKind::Compute) ? -1 : awaited[user]);
+  return awaited;
+}
+
+/// The next step's gradient overwrites what the runtime reads of this one's.
+/// The program waits for the runtime when it reads the state that the gradient
+/// led to; where it computes the gradient before it reads that, or never reads
+/// it (the zeros of a frozen param, say), the gradient has to wait by itself.
+void LaunchScheduler::delayGradients() {
+  std::vector<int32_t> awaited = findAwaited();
+  // The first gradient that what the runtime makes depends on.
+  std::vector<int32_t> firstGradient(size, size);
+  for (int32_t op = 0; op < size; ++op) {
+    if (step[op].makesGradient)
+      firstGradient[op] = op;
+    else if (!is(op, GraphOpKind::Compute))
+      for (int32_t operand : operandsOf(op))
+        if (!OpGraph::isState(operand))
+          firstGradient[op] =
+              std::min(firstGradient[op], firstGradient[operand]);
+  }
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (int32_t writer = step.yields[state];
+        writer >= 0 && !is(writer, GraphOpKind::Compute) &&
+        firstGradient[writer] < awaited[writer])
+      delayGradientsOf(static_cast<int32_t>(state), awaited[writer]);
+}
+
+/// Of all gradients in a bucket, for it doesn't tell which led to the state.
+void LaunchScheduler::delayGradientsOf(int32_t state, int32_t awaited) {
+  std::vector<bool> seen(size, false);
+  std::vector<int32_t> open{step.yields[state]};
+  while (!open.empty()) {
+    int32_t op = open.back();
+    open.pop_back();
+    if (step[op].makesGradient) {
+      if (op < awaited)
+        delay(op, {OpGraph::state(state)});
+      continue;
+    }
+    if (is(op, GraphOpKind::Compute))
+      continue;
+    for (int32_t from : operandsOf(op))
+      if (!OpGraph::isState(from) && !seen[from]) {
+        seen[from] = true;
+        open.push_back(from);
+      }
+  }
+}
+
 /// Makes the first communication of a stream wait for all gradients, unless it
 /// waits for other communication anyway: the stream's order does the rest.
 void LaunchScheduler::delayFirst(int32_t comm) {
@@ -496,7 +578,6 @@ LaunchScheduler::Lane &LaunchScheduler::laneFor(int32_t stream, double startNs,
 LaunchSchedule LaunchScheduler::run(const SchedulingOptions &options) {
   bool isBsp = options.policy == SchedulePolicy::Bsp;
   findUsers();
-  classify();
   findReads();
   findUrgency();
   std::vector<int32_t> comm =
@@ -506,6 +587,7 @@ LaunchSchedule LaunchScheduler::run(const SchedulingOptions &options) {
   nameStreams();
   for (int32_t op : comm)
     delayWrite(op);
+  delayGradients();
   if (isBsp) {
     std::vector<bool> isDelayed(result.streams.size(), false);
     for (int32_t op : comm)
@@ -523,4 +605,47 @@ LaunchSchedule bagua::scheduleStep(const OpGraph &step,
                                    const SchedulingOptions &options,
                                    CollectivePrices &prices) {
   return LaunchScheduler(step, prices).run(options);
+}
+
+/// Whether `op` uses, maybe by way of others, what `source` makes.
+static bool uses(const OpGraph &step, int32_t op, int32_t source) {
+  std::vector<bool> seen(step.size(), false);
+  std::vector<int32_t> open{op};
+  while (!open.empty()) {
+    int32_t next = open.back();
+    open.pop_back();
+    if (next == source)
+      return true;
+    for (const int32_t *from = step.operandsBegin(next);
+         from != step.operandsEnd(next); ++from)
+      if (!OpGraph::isState(*from) && *from >= source && !seen[*from]) {
+        seen[*from] = true;
+        open.push_back(*from);
+      }
+  }
+  return false;
+}
+
+std::vector<int32_t> bagua::findUnorderedWrites(const OpGraph &step) {
+  std::vector<Part> parts = classify(step);
+  std::vector<std::vector<int32_t>> lateReads(step.yields.size());
+  for (int32_t op = 0; op < step.size(); ++op)
+    if (parts[op] == Part::Late && step[op].kind == GraphOpKind::Compute)
+      for (const int32_t *from = step.operandsBegin(op);
+           from != step.operandsEnd(op); ++from)
+        if (OpGraph::isState(*from))
+          lateReads[OpGraph::stateOf(*from)].push_back(op);
+  std::vector<int32_t> unordered;
+  forEachWrite(step, [&](int32_t op, int32_t state) {
+    if (parts[op] != Part::Late || step[op].kind == GraphOpKind::Compute)
+      return;
+    auto isUnordered = [&](int32_t read) { return !uses(step, op, read); };
+    if (std::any_of(lateReads[state].begin(), lateReads[state].end(),
+                    isUnordered))
+      unordered.push_back(op);
+  });
+  std::sort(unordered.begin(), unordered.end());
+  unordered.erase(std::unique(unordered.begin(), unordered.end()),
+                  unordered.end());
+  return unordered;
 }

@@ -62,20 +62,20 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
       result.bytesSent += cost.bytesSent;
     }
     dependencies.clear();
-    for (const int32_t *operand = step.operandsBegin(op);
-         operand != step.operandsEnd(op); ++operand) {
-      if (!OpGraph::isState(*operand)) {
-        dependencies.push_back({taskOf[*operand], 0});
-        continue;
+    auto waitFor = [&](int32_t operand) {
+      if (!OpGraph::isState(operand)) {
+        dependencies.push_back({taskOf[operand], 0});
+        return;
       }
       // What the previous step left; a state that it left alone is there.
-      int32_t from = step.yields[OpGraph::stateOf(*operand)];
+      int32_t from = step.yields[OpGraph::stateOf(operand)];
       if (from >= 0)
         dependencies.push_back({taskOf[from], 1});
-    }
+    };
+    std::for_each(step.operandsBegin(op), step.operandsEnd(op), waitFor);
     if (delayOf[op])
-      for (int32_t after : delayOf[op]->after)
-        dependencies.push_back({taskOf[after], 0});
+      std::for_each(delayOf[op]->after.begin(), delayOf[op]->after.end(),
+                    waitFor);
     graph.add(task, *uses, dependencies);
   }
   return result;
@@ -114,15 +114,23 @@ std::optional<std::string> LaunchSchedule::verify(const OpGraph &graph) const {
   }
   std::vector<bool> isDelayed(count, false);
   auto isOp = [&](int32_t op) { return op >= 0 && op < graph.size(); };
+  auto states = static_cast<int32_t>(graph.yields.size());
   for (const Delay &delay : delays) {
+    bool isProgram =
+        isOp(delay.op) && graph[delay.op].kind == GraphOpKind::Compute;
+    auto isSource = [&](int32_t after) {
+      return isProgram
+                 ? OpGraph::isState(after) && OpGraph::stateOf(after) < states
+                 : isOp(after);
+    };
     if (!isOp(delay.op) || isDelayed[delay.op] ||
-        !std::all_of(delay.after.begin(), delay.after.end(), isOp))
-      return "expected delays of an op there is by others, once each, found "
-             "op " +
+        !std::all_of(delay.after.begin(), delay.after.end(), isSource))
+      return "expected delays of an op there is by others or by states, once "
+             "each, found op " +
              std::to_string(delay.op);
     isDelayed[delay.op] = true;
     for (int32_t after : delay.after)
-      if (placeOf[after] > placeOf[delay.op])
+      if (!isProgram && placeOf[after] > placeOf[delay.op])
         return "op " + std::to_string(delay.op) + ": expected it after op " +
                std::to_string(after) + ", which it waits for, found it before";
   }

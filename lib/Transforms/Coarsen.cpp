@@ -23,7 +23,7 @@ using namespace bagua;
 
 constexpr int32_t kPhases = getMaxEnumValForPhaseKind() + 1;
 
-/// Describes every op of the step; only compute merges.
+/// Describes every op of the step; only compute merges that stays on its rank.
 static std::vector<CoarseningOp> readProblem(StepOp step,
                                              ArrayRef<Operation *> ops) {
   // Micro-batches are cut alike, but for names, which the last one has.
@@ -44,7 +44,7 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
     auto compute = dyn_cast<ComputeOp>(op);
     for (Value operand : op->getOperands())
       entry.startsCluster |= isFirstUse(op, operand);
-    if (!compute)
+    if (!compute || compute.getCommunicates())
       continue;
     IntegerAttr microBatch = microBatchOf(op);
     entry.mergeClass =

@@ -54,6 +54,12 @@ static void applySchedule(StepOp step, const OpGraph &graph,
   applyOrder(step, order);
   for (const LaunchSchedule::Delay &delay : schedule.delays) {
     Operation *op = block[delay.op];
+    if (auto compute = dyn_cast<ComputeOp>(op)) {
+      for (int32_t state : delay.after)
+        compute.getInputsMutable().append(
+            step.getBody().getArgument(OpGraph::stateOf(state)));
+      continue;
+    }
     OpOperand &delayed = op->getOpOperand(graph[delay.op].writtenOperand);
     SmallVector<Value> signs;
     for (int32_t after : delay.after)
@@ -98,6 +104,10 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
+    FailureOr<int64_t> unordered = giveUnorderedToProgram(step, *cluster);
+    if (failed(unordered))
+      return signalPassFailure();
+    given += *unordered;
     FailureOr<OpGraph> graph = readGraph(step, *cluster);
     if (failed(graph))
       return signalPassFailure();

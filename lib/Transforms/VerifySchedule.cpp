@@ -11,6 +11,7 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/MemoryContents.h"
+#include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -65,6 +66,7 @@ private:
   LogicalResult verifyOrder();
   LogicalResult verifyContents();
   LogicalResult replay(Operation *op, MemoryContents &contents);
+  LogicalResult replayYield(MemoryContents &contents);
 
   int64_t bytesOf(Value value);
   ByteRange rangeOf(Value value) { return ranges.lookup(value); }
@@ -74,6 +76,7 @@ private:
   ClusterOp cluster;
   BlockOrder block;
   OrderingProblem problem;
+  NamedPlaces named;
   llvm::DenseMap<StringAttr, int32_t> streamNumbers;
   /// Arenas and named tensors, by a key that keeps them apart.
   llvm::MapVector<std::pair<int, StringAttr>, int32_t> memories;
@@ -125,6 +128,7 @@ int32_t ScheduleVerifier::streamOf(Operation *op) {
 }
 
 ByteRange ScheduleVerifier::rangeAt(PlaceAttr place, Value value) {
+  place = named.resolve(place);
   if (!place || place.getKind() == PlaceKind::Program)
     return ByteRange();
   return ByteRange{memoryOf(place), place.getOffset(),
@@ -158,16 +162,18 @@ void ScheduleVerifier::readStatePlaces() {
 }
 
 LogicalResult ScheduleVerifier::readPlaces() {
+  for (Operation *op : block)
+    if (!cast<StepOpInterface>(op).getPlacesAttr())
+      return op->emitOpError("expected places in a scheduled step");
+  if (failed(named.read(step)))
+    return failure();
   for (BlockArgument argument : step.getBody().getArguments())
     ranges[argument] =
         rangeAt(step.getArgument(argument.getArgNumber()).getPlace(), argument);
-  for (Operation *op : block) {
-    ArrayAttr places = cast<StepOpInterface>(op).getPlacesAttr();
-    if (!places)
-      return op->emitOpError("expected places in a scheduled step");
-    for (auto [place, result] : llvm::zip_equal(places, op->getResults()))
+  for (Operation *op : block)
+    for (auto [place, result] : llvm::zip_equal(
+             cast<StepOpInterface>(op).getPlacesAttr(), op->getResults()))
       ranges[result] = rangeAt(cast<PlaceAttr>(place), result);
-  }
   readStatePlaces();
   // What the runtime runs, it must be able to reach.
   for (Operation *op : block) {
@@ -360,6 +366,24 @@ LogicalResult ScheduleVerifier::replay(Operation *op,
   return success();
 }
 
+/// Between steps the program may read every state.
+LogicalResult ScheduleVerifier::replayYield(MemoryContents &contents) {
+  YieldOp yield = step.getYield();
+  for (auto [value, index] :
+       llvm::zip_equal(yield.getValues(), step.getStateArguments())) {
+    ByteRange range = rangeOf(value);
+    if (!range.isSeen() || contents.holds(value, range.memory, range.begin))
+      continue;
+    InFlightDiagnostic diagnostic =
+        yield.emitOpError()
+        << "yields state '" << step.getArgument(index).getName().getValue()
+        << "', whose bytes have been overwritten";
+    diagnostic.attachNote(value.getLoc()) << "the value is made here";
+    return diagnostic;
+  }
+  return success();
+}
+
 LogicalResult ScheduleVerifier::verifyContents() {
   MemoryContents contents;
   for (int copy = 0; copy < 2; ++copy) {
@@ -375,6 +399,8 @@ LogicalResult ScheduleVerifier::verifyContents() {
     for (Operation *op : block)
       if (failed(replay(op, contents)))
         return failure();
+    if (failed(replayYield(contents)))
+      return failure();
     SmallVector<Value> arguments;
     for (unsigned index : step.getStateArguments())
       arguments.push_back(step.getBody().getArgument(index));

@@ -81,3 +81,15 @@ bagua.step @free on @pod data [node] (batch %x "x" : !t) {
   %a = bagua.compute forward "reshape"(%x) cost_ns 0 measured : (!t) -> (!t)
   %b = bagua.compute forward "dot"(%a) flops 5 : (!t) -> (!t)
 }
+
+// What communicates by itself stays one op.
+// CHECK-LABEL: bagua.step @own_communication
+// CHECK-NEXT: bagua.compute forward "dot"(%x) :
+// CHECK-NEXT: bagua.compute forward "scan"({{.*}}) communicates
+// CHECK-NEXT: bagua.compute forward "add"
+// CHECK-NEXT: bagua.yield
+bagua.step @own_communication on @pod data [node] (batch %x "x" : !t) {
+  %a = bagua.compute forward "dot"(%x) : (!t) -> (!t)
+  %b = bagua.compute forward "scan"(%a) communicates : (!t) -> (!t)
+  %c = bagua.compute forward "add"(%b) : (!t) -> (!t)
+}

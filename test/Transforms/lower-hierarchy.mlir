@@ -41,14 +41,14 @@ bagua.step @train on @row data [rack, node, gpu] (batch %x "x" : !t, param %w "w
 // CHECK: bagua.all_reduce mean %{{.*}} over [gpu] : tensor<16xf32>
 // CHECK: bagua.reduce_scatter mean %{{.*}} over [gpu]
 // CHECK-NEXT: bagua.all_reduce mean %{{.*}} over [rack, node] : tensor<16xf32, #bagua.layout<shard [gpu]>>
-// CHECK: bagua.all_reduce mean %{{.*}} over [rack, node, gpu] codec(#bagua.onebit)
+// CHECK: bagua.all_reduce mean %{{.*}} over [rack, node, gpu] codec(#bagua.signsgd)
 bagua.step @others on @row data [rack, node, gpu] (batch %x "x" : !s) {
   %a, %b, %c = bagua.compute backward "l"(%x) : (!s) -> (!s, !s, !s)
   %r = bagua.all_reduce mean %a over [gpu] : !s
   %p = bagua.reduce_scatter mean %b over [gpu] : !s -> tensor<16xf32, #bagua.layout<shard [gpu]>>
   %q = bagua.all_reduce mean %p over [rack, node] : tensor<16xf32, #bagua.layout<shard [gpu]>>
   %s = bagua.all_gather %q over [gpu] : tensor<16xf32, #bagua.layout<shard [gpu]>> -> !s
-  %t = bagua.all_reduce mean %c over [rack, node, gpu] codec (#bagua.onebit) : !s
+  %t = bagua.all_reduce mean %c over [rack, node, gpu] codec (#bagua.signsgd) : !s
   bagua.compute forward "print"(%r, %s, %t) : (!s, !s, !s) -> ()
 }
 

@@ -14,7 +14,7 @@ bagua.step @train on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // Encoded values have no form at run time so far.
 !t = tensor<8xf32>
-!q = !bagua.encoded<!t, #bagua.onebit>
+!q = !bagua.encoded<!t, #bagua.signsgd>
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @train on @pod data [node] streams [comm] (batch %x "x" : !t, param %w "w" : !t) {
   // expected-error @+1 {{can't be placed yet: encoded values have no run-time form so far}}

@@ -184,3 +184,56 @@ bagua.step @train on @pod data [node] streams [comm] (replica %a "a" at "a" : !t
   %l, %r = bagua.exchange ring %a over [node] on comm at [arena:0, arena:16] : !t -> !t, !t
   bagua.yield %a : !t
 }
+
+// -----
+
+// A named tensor that lies in an arena and those bytes of the arena are one memory: the copy is in the way of the
+// gradient, by whichever name.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] streams [compute, comm, other] (batch %x "x" : !t, param %w "w" : !t) {
+  // expected-note @+1 {{which writes them on stream 'compute'}}
+  %g = bagua.compute backward "l"(%x, %w) on compute at [grads:0] : (!t, !t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at [sums:0] : !t
+  // expected-error @+1 {{writes bytes 0 to 32 of 'grads', unordered with another op}}
+  %c = bagua.concat %w on other at ["w.grad"] : !t -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 on comm at ["w"] : !t
+  bagua.yield %n : !t
+}
+
+// -----
+
+// A name lies under itself or in an arena.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" : !t) {
+  // expected-error @+1 {{expected tensor "w.grad" under its own name or in an arena, found it in tensor "w"}}
+  %g = bagua.compute backward "l"(%x, %w) on compute at ["w"] : (!t, !t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w"] : !t
+  bagua.yield %w : !t
+}
+
+// -----
+
+// There is memory only under names that the step has.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
+  // expected-error @+1 {{has a result in tensor "nobody's", which the step doesn't name}}
+  %r = bagua.all_reduce mean %g over [node] on comm at ["nobody's"] : !t
+  bagua.yield %w : !t
+}
+
+// -----
+
+// Between steps the program may read its state.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] streams [compute, comm] (
+    // expected-note @+1 {{the value is made here}}
+    batch %x "x" : !t, buffer %b "b" : !t) {
+  %r = bagua.all_reduce mean %x over [node] on comm at ["b"] : !t
+  // expected-error @+1 {{yields state 'b', whose bytes have been overwritten}}
+  bagua.yield %b : !t
+}

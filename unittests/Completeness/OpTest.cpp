@@ -91,16 +91,23 @@ std::vector<StepOpInterface> OpTest::opsNamed(StepOp step,
 
 /// The value, whole on every rank, as the result of a collective: such have
 /// names by which the program takes them back.
-static Value gathered(OpBuilder &builder, Value value, ClusterOp cluster) {
+static Value gathered(OpBuilder &builder, Value value, ClusterOp cluster,
+                      const FactAnalysis &facts) {
   Location location = value.getLoc();
   auto typeOf = [](Value value) {
     return cast<RankedTensorType>(value.getType());
   };
-  if (!getLayout(typeOf(value)))
-    value = builder.create<SliceOp>(
-        location,
-        pushEntry(typeOf(value), LayoutEntry::shard(cluster.getAllAxes())),
-        value);
+  if (!getLayout(typeOf(value))) {
+    AxesAttr all = cluster.getAllAxes();
+    Type part = pushEntry(typeOf(value), LayoutEntry::shard(all));
+    if (llvm::is_contained(facts.factsOf(value), Fact::Pending))
+      value = builder.create<ReduceScatterOp>(
+          location, part,
+          ReduceKindAttr::get(builder.getContext(), ReduceKind::Mean), value,
+          all);
+    else
+      value = builder.create<SliceOp>(location, part, value);
+  }
   while (LayoutAttr layout = getLayout(typeOf(value))) {
     LayoutEntry entry = layout.getEntries().back();
     RankedTensorType type = popEntry(typeOf(value), entry);
@@ -127,12 +134,15 @@ void OpTest::takeBack(StepOp step) {
   SmallVector<Value> made;
   for (Operation &op : step.getBody().front())
     made.append(op.result_begin(), op.result_end());
+  FactAnalysis facts(step);
+  (void)facts.run(); // has passed once
   OpBuilder builder(step.getYield());
   SmallVector<Value> values;
   for (Value value : made)
-    values.push_back(value.getDefiningOp<ComputeOp>()
-                         ? value
-                         : gathered(builder, value, step.lookupCluster()));
+    values.push_back(
+        value.getDefiningOp<ComputeOp>()
+            ? value
+            : gathered(builder, value, step.lookupCluster(), facts));
   builder.create<ComputeOp>(step.getLoc(), TypeRange(), values,
                             PhaseKind::Update, "end");
 }

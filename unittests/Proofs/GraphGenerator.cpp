@@ -64,6 +64,11 @@ private:
   std::string reduceInParts(const std::string &value, int64_t count, int depth,
                             const std::string &element);
   std::string reduceCast(const std::string &value, int64_t count, int depth);
+  std::string reduceEncoded(const std::string &value, int64_t count);
+  std::string reduceTopk(const std::string &value, int64_t count);
+  std::string encodeWithFeedback(const std::string &value,
+                                 const std::string &type,
+                                 const std::string &encoded);
 
   // Whole methods.
   void reduceBuckets();
@@ -95,11 +100,14 @@ private:
   std::vector<Axis> axes;
   Names data;
   bool hasTp = false, hasServers = false;
+  /// Every reduction is of encoded values.
+  bool encodesAll = false;
   std::string servers, weightLayout;
   Names varies;
   std::vector<Param> params;
   std::vector<std::string> reduced;
   Names arguments, yields, yieldTypes;
+  Names residuals, leftOver, residualTypes;
   std::string body;
   int counter = 0;
 };
@@ -330,11 +338,65 @@ std::string GraphWriter::reduceCast(const std::string &value, int64_t count,
               tensor(count));
 }
 
+/// With a residual of its own.
+std::string GraphWriter::encodeWithFeedback(const std::string &value,
+                                            const std::string &type,
+                                            const std::string &encoded) {
+  std::string residual = fresh(), result = fresh(), next = fresh();
+  residuals.push_back("residual " + residual + " \"e" +
+                      std::to_string(residuals.size()) + "\" : " + type);
+  lines({result, next}, "encode " + value + " feedback " + residual + " : (" +
+                            type + ", " + type + ") -> (" + encoded + ", " +
+                            type + ")");
+  leftOver.push_back(next);
+  residualTypes.push_back(type);
+  return result;
+}
+
+/// SEMANTICS 4: parts to their owners, the mean of what they decode to, and
+/// back; with the worker's and the owner's residual.
+std::string GraphWriter::reduceEncoded(const std::string &value,
+                                       int64_t count) {
+  static const Names kCodecs = {"#bagua.onebit", "#bagua.efsignsgd",
+                                "#bagua.minmax_uint8"};
+  std::string codec = random.pick(kCodecs);
+  std::string whole = tensor(count), part = tensor(count, shard(data));
+  auto encoded = [&](const std::string &type, const std::string &form) {
+    return "!bagua.encoded<" + type + ", " + codec +
+           (form.empty() ? "" : ", " + form + " " + list(data)) + ">";
+  };
+  std::string parts = encoded(whole, "parts"), terms = encoded(part, "terms"),
+              own = encoded(part, "");
+  std::string result = encodeWithFeedback(value, whole, parts);
+  result = line("all_to_all " + result + " over " + list(data) + " : " + parts +
+                " -> " + terms);
+  result = line("decode mean " + result + " : " + terms + " -> " + part);
+  result = encodeWithFeedback(result, part, own);
+  result = line("all_gather " + result + " over " + list(data) + " : " + own +
+                " -> " + parts);
+  return line("decode " + result + " : " + parts + " -> " + whole);
+}
+
+/// Every rank gets the terms of all.
+std::string GraphWriter::reduceTopk(const std::string &value, int64_t count) {
+  std::string whole = tensor(count),
+              own = "!bagua.encoded<" + whole + ", #bagua.topk<count = 1>>",
+              terms = "!bagua.encoded<" + whole +
+                      ", #bagua.topk<count = 1>, terms " + list(data) + ">";
+  std::string result = encodeWithFeedback(value, whole, own);
+  result = line("all_gather " + result + " over " + list(data) + " : " + own +
+                " -> " + terms);
+  return line("decode mean " + result + " : " + terms + " -> " + whole);
+}
+
 std::string GraphWriter::reduce(const std::string &value, int64_t count,
                                 int depth, const std::string &element) {
   std::string type = tensor(count, "", element);
   // server 1 exists only where there are two.
   bool hasTwo = hasServers;
+  if (encodesAll && element == "f32")
+    return random.chance(50) ? reduceEncoded(value, count)
+                             : reduceTopk(value, count);
   switch (random.below(10)) {
   default:
     return line("all_reduce mean " + value + " over " + list(data) + " : " +
@@ -399,7 +461,7 @@ void GraphWriter::reduceBuckets() {
 void GraphWriter::updateOne(const Param &param, const std::string &gradient) {
   std::string type = tensor(param.count);
   std::string states = type + ", tensor<f32>";
-  switch (random.below(5)) {
+  switch (random.below(6)) {
   default:
     return next(line("sgd (" + param.weight + ") grad " + gradient +
                      " lr %lr : " + states),
@@ -438,6 +500,20 @@ void GraphWriter::updateOne(const Param &param, const std::string &gradient) {
          type);
     next(mNext, type);
     return next(v, type);
+  }
+  case 5: {
+    // Lion: the gradient goes by one factor into the step, by another into the
+    // moment. As exported, both boxes are called by the op they hold.
+    std::string m = argument("optimizer", param.name + ".m", type, true);
+    std::string scale = "compute update \"multiply\"(" + gradient + ") : (" +
+                        type + ") -> (" + type + ")";
+    std::string step = line(scale), moment = line(scale);
+    next(line("compute update \"" + param.name + "\"(" + param.weight + ", " +
+              m + ", " + step + ", %lr) : (" + type + ", " + type + ", " +
+              type + ", tensor<f32>) -> (" + type + ")"),
+         type);
+    return next(
+        line("linear [0.99, 1.0] (" + m + ", " + moment + ") : " + type), type);
   }
   }
 }
@@ -549,6 +625,10 @@ void GraphWriter::updateAndAverage() {
 //===----------------------------------------------------------------------===//
 
 std::string GraphWriter::frame(const std::string &extra) {
+  arguments.insert(arguments.end(), residuals.begin(), residuals.end());
+  yields.insert(yields.end(), leftOver.begin(), leftOver.end());
+  yieldTypes.insert(yieldTypes.end(), residualTypes.begin(),
+                    residualTypes.end());
   std::string text = "bagua.cluster @pod axes [";
   for (const Axis &axis : axes)
     text += std::string(&axis == &axes[0] ? "" : ", ") + "#bagua.axis<\"" +
@@ -566,7 +646,8 @@ std::string GraphWriter::frame(const std::string &extra) {
 
 std::string GraphWriter::write(bool isImported) {
   chooseCluster();
-  size_t method = isImported ? 0 : random.below(10);
+  size_t method = isImported ? 0 : random.below(12);
+  encodesAll = method == 9 || method == 10;
   if (hasTp && random.chance(70))
     varies = {"tp"};
   bool isOnServers = method == 6 && hasServers && !hasTp;

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "GraphMutator.h"
 
+#include "CompoundFaults.h"
+
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -15,10 +17,12 @@ using namespace bagua::proofs;
 
 StringRef bagua::proofs::stringifyGraphMutation(GraphMutation mutation) {
   static constexpr StringRef kNames[kGraphMutationCount] = {
-      "op dropped",       "chain of ops dropped", "op applied twice",
-      "other axes",       "other kind",           "operands exchanged",
-      "operand replaced", "values exchanged",     "grad mark moved",
-      "equal rewrite"};
+      "op dropped",          "chain of ops dropped", "op applied twice",
+      "other axes",          "other kind",           "operands exchanged",
+      "operand replaced",    "values exchanged",     "grad mark moved",
+      "one copy kept",       "ranks mixed",          "terms rounded",
+      "reduction hidden",    "residual dropped",     "residual repeated",
+      "residuals exchanged", "twins exchanged",      "equal rewrite"};
   return kNames[static_cast<int>(mutation)];
 }
 
@@ -362,16 +366,23 @@ bool GraphMutator::isOwnCommunication(Operation *op) {
 std::optional<GraphFault> GraphMutator::run() {
   // Weighted towards what the passes themselves write.
   static const std::vector<GraphMutation> kChoices = {
-      GraphMutation::DropOp,           GraphMutation::DropOp,
-      GraphMutation::DropChain,        GraphMutation::DuplicateOp,
-      GraphMutation::DuplicateOp,      GraphMutation::ChangeAxes,
-      GraphMutation::ChangeAxes,       GraphMutation::ChangeKind,
-      GraphMutation::ChangeKind,       GraphMutation::ExchangeOperands,
-      GraphMutation::ExchangeOperands, GraphMutation::ReplaceOperand,
-      GraphMutation::ReplaceOperand,   GraphMutation::ExchangeValues,
-      GraphMutation::MoveMark,         GraphMutation::Rewrite,
-      GraphMutation::Rewrite,          GraphMutation::Rewrite,
-      GraphMutation::Rewrite};
+      GraphMutation::DropOp, GraphMutation::DropOp, GraphMutation::DropChain,
+      GraphMutation::DuplicateOp, GraphMutation::DuplicateOp,
+      GraphMutation::ChangeAxes, GraphMutation::ChangeAxes,
+      GraphMutation::ChangeKind, GraphMutation::ChangeKind,
+      GraphMutation::ExchangeOperands, GraphMutation::ExchangeOperands,
+      GraphMutation::ReplaceOperand, GraphMutation::ReplaceOperand,
+      GraphMutation::ExchangeValues, GraphMutation::MoveMark,
+      GraphMutation::Rewrite, GraphMutation::Rewrite, GraphMutation::Rewrite,
+      GraphMutation::Rewrite, GraphMutation::KeepOneCopy,
+      GraphMutation::MixRanks, GraphMutation::RoundTerms,
+      GraphMutation::HideReduction, GraphMutation::ExchangeTwins,
+      // What few steps have.
+      GraphMutation::DropResidual, GraphMutation::DropResidual,
+      GraphMutation::RepeatResidual, GraphMutation::RepeatResidual,
+      GraphMutation::ExchangeResiduals, GraphMutation::ExchangeResiduals,
+      GraphMutation::ExchangeResiduals, GraphMutation::ExchangeResiduals,
+      GraphMutation::ExchangeResiduals};
   GraphMutation mutation = random.pick(kChoices);
   auto apply = [&]() -> Done {
     switch (mutation) {
@@ -393,6 +404,22 @@ std::optional<GraphFault> GraphMutator::run() {
       return exchangeValues();
     case GraphMutation::MoveMark:
       return moveMark();
+    case GraphMutation::KeepOneCopy:
+      return keepOneCopy(step, random);
+    case GraphMutation::MixRanks:
+      return mixRanks(step, random);
+    case GraphMutation::RoundTerms:
+      return roundTerms(step, random);
+    case GraphMutation::HideReduction:
+      return hideReduction(step, random);
+    case GraphMutation::DropResidual:
+      return dropResidual(step, random);
+    case GraphMutation::RepeatResidual:
+      return repeatResidual(step, random);
+    case GraphMutation::ExchangeResiduals:
+      return exchangeResiduals(step, random);
+    case GraphMutation::ExchangeTwins:
+      return exchangeTwins(step, random);
     case GraphMutation::Rewrite:
       return rewrite();
     }

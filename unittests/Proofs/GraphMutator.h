@@ -26,11 +26,21 @@ enum class GraphMutation {
   ReplaceOperand,
   ExchangeValues,
   MoveMark,
+  // CompoundFaults.h.
+  KeepOneCopy,
+  MixRanks,
+  RoundTerms,
+  HideReduction,
+  DropResidual,
+  RepeatResidual,
+  ExchangeResiduals,
+  ExchangeTwins,
   /// Means the same: another hierarchy, or a cut that is put together again.
   Rewrite,
 };
 
-inline constexpr int kGraphMutationCount = 10;
+inline constexpr int kGraphMutationCount =
+    static_cast<int>(GraphMutation::Rewrite) + 1;
 
 llvm::StringRef stringifyGraphMutation(GraphMutation mutation);
 

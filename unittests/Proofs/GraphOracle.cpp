@@ -536,11 +536,22 @@ void Interpreter::sgd(SgdOp op) {
     values[op.getOutputs()[1]] = moments;
 }
 
+static constexpr StringLiteral kTag = "test.function";
+
+void bagua::proofs::tagCompute(StepOp step) {
+  Builder builder(step.getContext());
+  int64_t tag = 1;
+  for (auto op : step.getBody().front().getOps<ComputeOp>())
+    op->setAttr(kTag, builder.getI64IntegerAttr(tag++));
+}
+
 /// What an op is, but for where and when it runs.
 static uint64_t hashOp(Operation *op) {
-  if (auto compute = dyn_cast<ComputeOp>(op))
-    return mix(hashText(compute.getName()),
+  if (auto compute = dyn_cast<ComputeOp>(op)) {
+    auto tag = op->getAttrOfType<IntegerAttr>(kTag);
+    return mix(mix(hashText(compute.getName()), tag ? tag.getInt() : 0),
                static_cast<uint64_t>(compute.getPhase()));
+  }
   uint64_t hash = hashText(op->getName().getStringRef());
   for (NamedAttribute attribute : op->getAttrDictionary()) {
     StringRef name = attribute.getName();
@@ -666,8 +677,16 @@ void Interpreter::interpret(Operation *op) {
     values[op->getResult(0)] = std::move(stored);
   };
   llvm::TypeSwitch<Operation *>(op)
-      .Case<AfterOp, CastOp, PullOp>(
+      .Case<AfterOp, PullOp>(
           [&](auto) { set(OnRanks(values[op->getOperand(0)])); })
+      .Case([&](CastOp castOp) {
+        // Between floats nothing is lost here; rounding is a function.
+        if (isa<FloatType>(castOp.getInput().getType().getElementType()) &&
+            isa<FloatType>(castOp.getOutput().getType().getElementType()))
+          set(OnRanks(values[castOp.getInput()]));
+        else
+          scrambleElements(op);
+      })
       .Case([&](ConcatOp concatOp) { set(concat(concatOp)); })
       .Case([&](SplitOp splitOp) { split(splitOp); })
       .Case([&](SliceOp slice) {

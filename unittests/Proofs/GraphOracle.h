@@ -35,6 +35,10 @@ struct GraphOutcome {
   }
 };
 
+/// Makes each compute op a function of its own, also beside others of its name
+/// and operands. Clones keep theirs; without, equal names are equal functions.
+void tagCompute(StepOp step);
+
 /// Runs a step once. Equal seeds give equal inputs: random, different wherever
 /// the arguments' roles and `varies` let ranks differ.
 GraphOutcome runStep(StepOp step, uint64_t seed);

@@ -52,9 +52,10 @@ void ProofReport::add(const Verdict &verdict) {
   ++total;
   harmfulCount += verdict.isHarmful;
   refusedCount += !verdict.isAccepted;
-  auto &[count, harmful] = byFault[verdict.fault];
-  ++count;
-  harmful += verdict.isHarmful;
+  for (auto *entry : {&byKind[verdict.kind], &byFault[verdict.fault]}) {
+    ++entry->first;
+    entry->second += verdict.isHarmful;
+  }
   if (verdict.isHarmful && verdict.isAccepted) {
     ++missedCount;
     ++missedBy[verdict.fault];
@@ -79,6 +80,22 @@ static void printTable(llvm::raw_ostream &out, StringRef heading,
         << "\n";
 }
 
+static void
+printCounts(llvm::raw_ostream &out, StringRef heading,
+            const std::map<std::string, std::pair<int64_t, int64_t>> &counts) {
+  out << heading << "\n";
+  for (const auto &[name, count] : counts)
+    out << llvm::format("  %6lld of %6lld  ",
+                        static_cast<long long>(count.second),
+                        static_cast<long long>(count.first))
+        << name << "\n";
+}
+
+int64_t ProofReport::harmfulOf(StringRef kind) const {
+  auto found = byKind.find(kind.str());
+  return found == byKind.end() ? 0 : found->second.second;
+}
+
 std::string ProofReport::str() const {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -91,12 +108,8 @@ std::string ProofReport::str() const {
       << " harmless refused by the proof ("
       << llvm::format("%.1f", percent(falseRefusals)) << " %); beside them "
       << refusedByVerifier << " that the ops' verifiers refuse\n";
-  out << "mutants by fault (harmful of all)\n";
-  for (const auto &[name, counts] : byFault)
-    out << llvm::format("  %6lld of %6lld  ",
-                        static_cast<long long>(counts.second),
-                        static_cast<long long>(counts.first))
-        << name << "\n";
+  printCounts(out, "mutants by kind (harmful of all)", byKind);
+  printCounts(out, "mutants by fault (harmful of all)", byFault);
   printTable(out, "harmful but accepted", missedBy);
   printTable(out, "harmless but refused, by rule and fault", falseBy);
   return text;

@@ -19,7 +19,9 @@ namespace bagua::proofs {
 std::string ruleOf(llvm::StringRef message);
 
 struct Verdict {
-  /// The kind of the fault, and what it was done to.
+  /// The kind of the fault.
+  std::string kind;
+  /// The same, and what it was done to.
   std::string fault;
   bool isHarmful;
   bool isAccepted;
@@ -37,6 +39,8 @@ public:
   int64_t mutants() const { return total; }
   int64_t harmful() const { return harmfulCount; }
   int64_t missed() const { return missedCount; }
+  /// Harmful mutants of a kind.
+  int64_t harmfulOf(llvm::StringRef kind) const;
 
   /// Counts, then harmful mutants that were accepted, then false refusals, each
   /// by class.
@@ -47,7 +51,9 @@ private:
   int64_t total = 0, harmfulCount = 0, missedCount = 0, refusedCount = 0;
   int64_t refusedByVerifier = 0, falseRefusals = 0;
   std::map<std::string, int64_t> missedBy, falseBy;
-  std::map<std::string, std::pair<int64_t, int64_t>> byFault;
+  /// Of mutants: how many were made, how many of them harmful.
+  using Counts = std::map<std::string, std::pair<int64_t, int64_t>>;
+  Counts byKind, byFault;
 };
 
 /// How many mutants a proof is tried with: 10,000, or 100,000 with

@@ -37,6 +37,11 @@ private:
   std::string gradient(int layer) const {
     return "grads:" + number(offsets[layer]);
   }
+  /// The same bytes, also by the gradient's name.
+  std::string reduced(int layer) {
+    return random.chance(80) ? gradient(layer)
+                             : "\"l" + number(layer) + ".grad\"";
+  }
   std::string comm() { return "comm" + number(random.below(commStreams)); }
   std::string fresh() { return "%t" + number(counter++); }
 
@@ -95,13 +100,13 @@ std::string ScheduleWriter::inOrder(const std::string &value,
 std::string ScheduleWriter::writeStaged(int layer, std::string value) {
   value = inOrder(value, gradient(layer), type(layer), lastStaged,
                   /*isImplied=*/commStreams == 1);
-  std::string staged = fresh(), reduced = fresh(), back = fresh();
+  std::string staged = fresh(), result = fresh(), back = fresh();
   line(staged + " = bagua.concat " + value + " on " + comm() +
        " at [staging:0] : " + type(layer) + " -> " + type(layer));
-  line(reduced + " = bagua.all_reduce mean " + staged + " over [gpu] on " +
+  line(result + " = bagua.all_reduce mean " + staged + " over [gpu] on " +
        comm() + " at [staging:0] : " + type(layer));
-  line(back + " = bagua.concat " + reduced + " on " + comm() + " at [" +
-       gradient(layer) + "] : " + type(layer) + " -> " + type(layer));
+  line(back + " = bagua.concat " + result + " on " + comm() + " at [" +
+       reduced(layer) + "] : " + type(layer) + " -> " + type(layer));
   lastStaged = back;
   lastStagedType = type(layer);
   return back;
@@ -112,10 +117,10 @@ void ScheduleWriter::writeLayer(int layer) {
   if (random.chance(75)) {
     value = writeStaged(layer, value);
   } else {
-    std::string reduced = fresh();
-    line(reduced + " = bagua.all_reduce mean " + value + " over [gpu] on " +
-         comm() + " at [" + gradient(layer) + "] : " + type(layer));
-    value = reduced;
+    std::string result = fresh();
+    line(result + " = bagua.all_reduce mean " + value + " over [gpu] on " +
+         comm() + " at [" + reduced(layer) + "] : " + type(layer));
+    value = result;
   }
   // The update overwrites what `dgrad` reads.
   value = inOrder(value, gradient(layer), type(layer), "%d" + i);

@@ -13,8 +13,10 @@ using namespace bagua::proofs;
 
 StringRef bagua::proofs::stringifyScheduleMutation(ScheduleMutation mutation) {
   static constexpr StringRef kNames[kScheduleMutationCount] = {
-      "offset moved",         "place changed",  "after removed",
-      "launch order changed", "stream changed", "size changed"};
+      "offset moved",   "place changed",
+      "after removed",  "launch order changed",
+      "stream changed", "size changed",
+      "name used"};
   return kNames[static_cast<int>(mutation)];
 }
 
@@ -40,6 +42,7 @@ private:
   bool changeOrder();
   bool changeStream();
   bool changeSize();
+  bool useName();
   void replaceType(RankedTensorType from, RankedTensorType to);
   void fitBuckets();
 
@@ -210,6 +213,21 @@ bool ScheduleMutator::changeSize() {
   return true;
 }
 
+bool ScheduleMutator::useName() {
+  std::vector<StringAttr> names;
+  for (Operation *op : ops)
+    for (OpResult result : op->getResults())
+      if (StringAttr name =
+              cast<StepOpInterface>(op).getResultName(result.getResultNumber()))
+        names.push_back(name);
+  if (names.empty() || placed.empty())
+    return false;
+  setPlace(random.pick(placed),
+           PlaceAttr::get(step.getContext(), PlaceKind::Named,
+                          random.pick(names), 0));
+  return true;
+}
+
 bool ScheduleMutator::apply(ScheduleMutation mutation) {
   switch (mutation) {
   case ScheduleMutation::MoveOffset:
@@ -224,6 +242,8 @@ bool ScheduleMutator::apply(ScheduleMutation mutation) {
     return changeStream();
   case ScheduleMutation::ChangeSize:
     return changeSize();
+  case ScheduleMutation::UseName:
+    return useName();
   }
   llvm_unreachable("all mutations are handled");
 }

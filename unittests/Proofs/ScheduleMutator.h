@@ -22,9 +22,11 @@ enum class ScheduleMutation {
   ChangeOrder,
   ChangeStream,
   ChangeSize,
+  /// A value lies in the tensor of a name, maybe one that lies in an arena.
+  UseName,
 };
 
-inline constexpr int kScheduleMutationCount = 6;
+inline constexpr int kScheduleMutationCount = 7;
 
 llvm::StringRef stringifyScheduleMutation(ScheduleMutation mutation);
 

@@ -50,6 +50,7 @@ public:
 
 private:
   int64_t bytesOf(Value value);
+  void findHomes();
   void locate();
   std::optional<Spot> locationOf(PlaceAttr place);
   Value sourceOf(Value operand, int copy);
@@ -73,6 +74,8 @@ private:
   std::vector<llvm::BitVector> before;
   std::map<std::pair<Operation *, int>, size_t> numbers;
   llvm::DenseMap<Value, std::optional<Spot>> locations;
+  /// Where the named tensors lie that lie in arenas.
+  std::map<std::string, Spot> homes;
   std::map<std::pair<void *, int>, Symbols> ideals;
 };
 } // namespace
@@ -104,15 +107,37 @@ std::optional<Spot> ScheduleOracle::locationOf(PlaceAttr place) {
   switch (place.getKind()) {
   case PlaceKind::Program:
     return std::nullopt;
-  case PlaceKind::Named:
-    return Spot{"tensor " + place.getName().str(), place.getOffset()};
+  case PlaceKind::Named: {
+    auto home = homes.find(place.getName().str());
+    return home != homes.end()
+               ? home->second
+               : Spot{"tensor " + place.getName().str(), place.getOffset()};
+  }
   case PlaceKind::Arena:
     return Spot{"arena " + place.getName().str(), place.getOffset()};
   }
   llvm_unreachable("all places are handled");
 }
 
+void ScheduleOracle::findHomes() {
+  auto add = [&](StringAttr name, PlaceAttr place) {
+    if (name && place && place.getKind() == PlaceKind::Arena)
+      homes[name.str()] = *locationOf(place);
+  };
+  for (Attribute attribute : step.getArgumentsAttr()) {
+    auto argument = cast<ArgumentAttr>(attribute);
+    add(argument.getName(), argument.getPlace());
+  }
+  for (Operation *op : ops) {
+    auto stepOp = cast<StepOpInterface>(op);
+    for (unsigned index = 0; index < op->getNumResults(); ++index)
+      add(stepOp.getResultName(index),
+          cast<PlaceAttr>(stepOp.getPlacesAttr()[index]));
+  }
+}
+
 void ScheduleOracle::locate() {
+  findHomes();
   std::set<std::string> mentioned;
   for (Operation *op : ops)
     for (auto [index, result] : llvm::enumerate(op->getResults())) {

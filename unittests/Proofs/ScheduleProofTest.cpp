@@ -12,6 +12,8 @@
 #include "ScheduleMutator.h"
 #include "ScheduleOracle.h"
 
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Target/PlanExport.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/StrategyPipeline.h"
 
@@ -23,6 +25,7 @@
 #include "gtest/gtest.h"
 
 #include <iostream>
+#include <map>
 
 using namespace mlir;
 using namespace bagua;
@@ -54,10 +57,15 @@ protected:
   }
   void addByHand(size_t count);
   std::optional<Verdict> tryMutant(ModuleOp original);
+  void tryExport(ModuleOp module);
 
   MLIRContext context{MLIRContext::Threading::DISABLED};
   Random random;
   std::vector<OwningOpRef<ModuleOp>> originals;
+  /// Of what the proof accepts: how many the writer of plans takes, and what it
+  /// says of the others.
+  int64_t exported = 0;
+  std::map<std::string, int64_t> notExported;
 };
 } // namespace
 
@@ -120,6 +128,24 @@ void ScheduleProofTest::addByHand(size_t count) {
             << " with, " << refused << " refused without one\n";
 }
 
+/// What export accepts, the loader accepts.
+void ScheduleProofTest::tryExport(ModuleOp module) {
+  std::string first;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (first.empty())
+      first = diagnostic.str();
+    return success();
+  });
+  FailureOr<std::string> bytes = exportPlan(module);
+  if (failed(bytes)) {
+    ++notExported[ruleOf(first)];
+    return;
+  }
+  ++exported;
+  auto plan = runtime::Plan::fromBytes(*bytes);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+}
+
 std::optional<Verdict> ScheduleProofTest::tryMutant(ModuleOp original) {
   OwningOpRef<ModuleOp> mutant = original.clone();
   StepOp step = stepOf(*mutant);
@@ -127,7 +153,7 @@ std::optional<Verdict> ScheduleProofTest::tryMutant(ModuleOp original) {
   if (!mutation)
     return std::nullopt;
   Verdict verdict;
-  verdict.fault = stringifyScheduleMutation(*mutation).str();
+  verdict.kind = verdict.fault = stringifyScheduleMutation(*mutation).str();
   {
     ScopedDiagnosticHandler quiet(&context,
                                   [](Diagnostic &) { return success(); });
@@ -142,6 +168,8 @@ std::optional<Verdict> ScheduleProofTest::tryMutant(ModuleOp original) {
   verdict.isAccepted = !error;
   verdict.isHarmful = fault.has_value();
   verdict.message = error.value_or("");
+  if (verdict.isAccepted)
+    tryExport(*mutant);
   if (std::getenv("BAGUA_SHOW") && verdict.isHarmful == verdict.isAccepted) {
     std::cerr << "=== " << (verdict.isHarmful ? "missed " : "false ")
               << verdict.fault << ": " << fault.value_or(verdict.message)
@@ -177,7 +205,14 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
   while (report.mutants() < mutantCount() && !HasFatalFailure())
     if (auto verdict = tryMutant(pickOriginal()))
       report.add(*verdict);
-  std::cout << report.str();
+  std::cout << report.str()
+            << "accepted mutants that are exported: " << exported << "\n";
+  for (const auto &[message, count] : notExported)
+    std::cout << "  " << count << " not: " << message << "\n";
+  EXPECT_GE(exported, report.mutants() / 20);
   EXPECT_EQ(report.missed(), 0);
   EXPECT_GE(report.harmful() * 100, report.mutants() * 30);
+  EXPECT_GE(
+      report.harmfulOf(stringifyScheduleMutation(ScheduleMutation::UseName)),
+      100);
 }

@@ -101,11 +101,13 @@ TEST_F(LaunchSchedulingTest, FaultsAreFound) {
   expect("which it uses, found it before",
          [](LaunchSchedule &s) { std::swap(s.order[0], s.order[1]); });
   expect("which it waits for, found it before", [&](LaunchSchedule &s) {
-    s.delays.push_back({s.order.front(), {s.order.back()}});
+    s.delays.push_back({reduced, {s.order.back()}});
   });
   int32_t last = sound.order.back(), first = sound.order.front();
   for (const LaunchSchedule::Delay &wrong :
-       {LaunchSchedule::Delay{99, {first}}, LaunchSchedule::Delay{last, {-1}}})
+       {LaunchSchedule::Delay{99, {first}}, LaunchSchedule::Delay{last, {-1}},
+        LaunchSchedule::Delay{forward, {reduced}},
+        LaunchSchedule::Delay{forward, {OpGraph::state(2)}}})
     expect("expected delays of an op there is",
            [&](LaunchSchedule &s) { s.delays = {wrong}; });
   expect("once each", [&](LaunchSchedule &s) {
@@ -137,4 +139,47 @@ TEST_F(LaunchSchedulingTest, AReadOfTheOldAfterTheNewHasAPlaceToo) {
   addCompute({OpGraph::state(0), update});
   for (SchedulePolicy policy : kAll)
     schedule(policy);
+}
+
+// The zeros of a frozen param, say: nothing that the program reads before them
+// says that the runtime is done with those of the step before.
+TEST_F(LaunchSchedulingTest, AGradientMadeBeforeItsStateIsReadWaitsForIt) {
+  GraphOp op;
+  op.ns = 1000;
+  op.makesGradient = true;
+  int32_t zeros = graph.add(op, {});
+  GraphOp reduce = graph[reduced];
+  int32_t sum = graph.add(reduce, {zeros});
+  GraphOp step = graph[update];
+  int32_t frozen = graph.add(step, {OpGraph::state(2), sum});
+  graph.yields = {update, -1, frozen};
+  ClusterModel cluster = makeCluster();
+  CollectivePrices prices(cluster);
+  for (SchedulePolicy policy : kAll) {
+    LaunchSchedule result = scheduleStep(graph, {policy, 4096}, prices);
+    EXPECT_EQ(result.verify(graph), std::nullopt);
+    int64_t found = 0;
+    for (const LaunchSchedule::Delay &delay : result.delays)
+      if (graph[delay.op].kind == GraphOpKind::Compute) {
+        EXPECT_EQ(delay.op, zeros);
+        EXPECT_EQ(delay.after, std::vector<int32_t>{OpGraph::state(2)});
+        ++found;
+      }
+    EXPECT_EQ(found, 1) << wordOf(policy);
+  }
+}
+
+// Lion: the step reads the moment that the runtime would write.
+TEST_F(LaunchSchedulingTest, WritesBesideLateReadsAreThePrograms) {
+  int32_t scaled = addCompute({reduced});
+  int32_t reader = addCompute({OpGraph::state(2), scaled});
+  GraphOp local;
+  local.kind = GraphOpKind::Local;
+  int32_t behind = graph.add(local, {OpGraph::state(2), scaled});
+  graph.yields = {update, -1, behind};
+  EXPECT_EQ(findUnorderedWrites(graph), std::vector<int32_t>{behind});
+  // What uses the reader's result is behind it.
+  int32_t ordered = graph.add(local, {OpGraph::state(2), reader});
+  graph.yields = {update, -1, ordered};
+  EXPECT_EQ(findUnorderedWrites(graph), std::vector<int32_t>{});
 }

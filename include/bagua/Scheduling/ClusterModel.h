@@ -69,8 +69,8 @@ struct ClusterModel {
   double memoryNs(int64_t bytes) const;
 
   /// What is wrong with it: no axis or too many, a size, rate or number of
-  /// sharers under 1, sharers that don't divide the ranks along the axis and
-  /// those inside it, a table that doesn't ascend. Nothing if it is sound.
+  /// sharers under 1, sharers that are not whole inner axes and a part of the
+  /// next one, a table that doesn't ascend. Nothing if it is sound.
   std::optional<std::string> check() const;
 };
 

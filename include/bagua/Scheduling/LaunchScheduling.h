@@ -48,6 +48,12 @@ LaunchSchedule scheduleStep(const OpGraph &step,
                             const SchedulingOptions &options,
                             CollectivePrices &prices);
 
+/// The runtime's ops behind late compute (what waits for communication and
+/// leads to no gradient) that overwrite a state which other late compute reads.
+/// No wait can order them, for the program gives nothing then that says that it
+/// has read; so the program has to run them. O(ops + operands) for each.
+std::vector<int32_t> findUnorderedWrites(const OpGraph &step);
+
 } // namespace bagua
 
 #endif // BAGUA_SCHEDULING_LAUNCHSCHEDULING_H

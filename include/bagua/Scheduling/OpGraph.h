@@ -98,7 +98,8 @@ struct LaunchSchedule {
   /// By op.
   std::vector<int32_t> streamOf;
   std::vector<int32_t> order;
-  /// What an op waits for besides its operands.
+  /// What an op waits for besides its operands: an op of the runtime's for
+  /// others, one of the program's for states that the previous step left.
   struct Delay {
     int32_t op;
     std::vector<int32_t> after;

@@ -95,3 +95,9 @@ LogicalResult RandomkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t count) {
   return expectPositive(emitError, "count", count);
 }
+
+bool OnebitAttr::needsFeedback() const { return true; }
+bool EfsignsgdAttr::needsFeedback() const { return true; }
+bool TopkAttr::needsFeedback() const { return true; }
+bool GtopkAttr::needsFeedback() const { return true; }
+bool DgcAttr::needsFeedback() const { return true; }

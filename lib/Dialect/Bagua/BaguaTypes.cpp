@@ -50,6 +50,20 @@ RankedTensorType bagua::popEntry(RankedTensorType type, LayoutEntry entry) {
       type, rest.empty() ? nullptr : LayoutAttr::get(type.getContext(), rest));
 }
 
+bool bagua::isCutOver(Type type, AxesAttr over) {
+  auto encoded = dyn_cast<EncodedType>(type);
+  LayoutAttr layout =
+      getLayout(encoded ? encoded.getTensor() : cast<RankedTensorType>(type));
+  if (!layout)
+    return false;
+  return llvm::any_of(layout.getEntries(), [&](const LayoutEntry &entry) {
+    if (entry.kind == LayoutEntry::Kind::Server)
+      return false;
+    return llvm::any_of(entry.getAxes().getNames(),
+                        [&](StringAttr name) { return over.contains(name); });
+  });
+}
+
 int64_t bagua::getElementCount(RankedTensorType type) {
   return type.getNumElements();
 }

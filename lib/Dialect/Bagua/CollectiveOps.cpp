@@ -22,6 +22,15 @@ static LogicalResult verifyCollective(Operation *op, AxesAttr over,
   return success();
 }
 
+/// Ranks that store different elements, or none, have nothing to combine or to
+/// swap with each other.
+static LogicalResult verifyNotCut(Operation *op, AxesAttr over, Type operand) {
+  if (!isCutOver(operand, over))
+    return success();
+  return op->emitOpError() << "expected an operand that is not cut over "
+                           << over.str() << ", found " << operand;
+}
+
 static LogicalResult expectResult(Operation *op, Type expected, Type found) {
   if (expected == found)
     return success();
@@ -64,10 +73,14 @@ static LogicalResult inferReduction(OpTy op, const FactContext &context,
 
 LogicalResult AllReduceOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
+      failed(verifyNotCut(*this, getOver(), getInput().getType())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
     return failure();
   if (getFeedback() && !getCodecAttr())
     return emitOpError("expected a codec with 'feedback'");
+  if (getCodec() && getCodec()->needsFeedback() && !getFeedback())
+    return emitOpError() << "expected 'feedback' for codec " << *getCodec()
+                         << ", which does not converge without";
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
   if (!encoded) {
     auto tensor = cast<RankedTensorType>(getInput().getType());
@@ -104,6 +117,7 @@ void AllReduceOp::defineMeaning(MeaningAnalysis &meanings) {
 
 LogicalResult ReduceScatterOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
+      failed(verifyNotCut(*this, getOver(), getInput().getType())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
     return failure();
   auto input = cast<RankedTensorType>(getInput().getType());
@@ -140,6 +154,8 @@ LogicalResult AllGatherOp::verify() {
     return emitOpError() << "expected an encoded value without parts and "
                             "terms, found "
                          << encoded;
+  if (!gathered && failed(verifyNotCut(*this, getOver(), tensor)))
+    return failure();
   Type expected =
       gathered ? EncodedType::get(getContext(), gathered, encoded.getCodec(),
                                   getOver(), nullptr)
@@ -148,9 +164,16 @@ LogicalResult AllGatherOp::verify() {
   return expectResult(*this, expected, getOutput().getType());
 }
 
-LogicalResult AllGatherOp::inferFacts(const FactContext &,
+/// Of encoded terms every rank gets all; of parts, each from another rank.
+LogicalResult AllGatherOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
+  auto encoded = dyn_cast<EncodedType>(getOutput().getType());
+  bool keepsTerms = encoded && encoded.getTerms();
+  if (!keepsTerms &&
+      failed(expectNotPending(*this, context, context.maskOf(getOver()),
+                              operands[0])))
+    return failure();
   results.push_back(operands[0]);
   return success();
 }
@@ -161,6 +184,7 @@ void AllGatherOp::defineMeaning(MeaningAnalysis &meanings) {
 
 LogicalResult ReduceOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
+      failed(verifyNotCut(*this, getOver(), getInput().getType())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
     return failure();
   auto input = cast<RankedTensorType>(getInput().getType());
@@ -192,8 +216,11 @@ LogicalResult BroadcastOp::verify() {
 LogicalResult BroadcastOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
+  auto mask = context.maskOf(getOver());
+  if (failed(expectNotPending(*this, context, mask, operands[0])))
+    return failure();
   Facts facts = operands[0];
-  for (auto [fact, isIn] : llvm::zip_equal(facts, context.maskOf(getOver())))
+  for (auto [fact, isIn] : llvm::zip_equal(facts, mask))
     if (isIn)
       fact = Fact::Replicated;
   results.push_back(facts);
@@ -282,10 +309,14 @@ LogicalResult AllToAllOp::inferFacts(const FactContext &context,
                                      SmallVectorImpl<Facts> &results) {
   // Encoded parts become terms of the same logical value: what they mean is
   // kept, so that decoding what was replicated is found to reduce it twice.
-  if (isa<EncodedType>(getInput().getType()))
+  if (isa<EncodedType>(getInput().getType())) {
     results.push_back(operands[0]);
-  else
-    results.push_back(inferExchanged(context, getOver(), operands[0]));
+    return success();
+  }
+  if (failed(expectNotPending(*this, context, context.maskOf(getOver()),
+                              operands[0])))
+    return failure();
+  results.push_back(inferExchanged(context, getOver(), operands[0]));
   return success();
 }
 
@@ -297,7 +328,8 @@ void AllToAllOp::defineMeaning(MeaningAnalysis &meanings) {
 }
 
 LogicalResult ExchangeOp::verify() {
-  if (failed(verifyCollective(*this, getOver(), getNamesAttr())))
+  if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
+      failed(verifyNotCut(*this, getOver(), getInput().getType())))
     return failure();
   unsigned expected = getPattern() == ExchangePattern::Ring ? 2 : 1;
   if (getNumResults() != expected)
@@ -327,6 +359,9 @@ std::optional<InstructionFields> ExchangeOp::getInstruction() {
 LogicalResult ExchangeOp::inferFacts(const FactContext &context,
                                      ArrayRef<Facts> operands,
                                      SmallVectorImpl<Facts> &results) {
+  if (failed(expectNotPending(*this, context, context.maskOf(getOver()),
+                              operands[0])))
+    return failure();
   results.append(getNumResults(),
                  inferExchanged(context, getOver(), operands[0]));
   return success();
@@ -338,6 +373,7 @@ void ExchangeOp::defineMeaning(MeaningAnalysis &meanings) {
 
 LogicalResult PushOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
+      failed(verifyNotCut(*this, getOver(), getInput().getType())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
     return failure();
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
@@ -446,6 +482,14 @@ LogicalResult EncodeOp::verify() {
     return emitOpError() << "expected a result without terms, found " << output;
   if (bool(getResidual()) != bool(getNextResidual()))
     return emitOpError("expected a residual among operands and results alike");
+  bool isNeeded = output.getCodecInterface().needsFeedback();
+  if (getUnchecked() && (getResidual() || !isNeeded))
+    return emitOpError("expected 'unchecked' only for a codec that needs "
+                       "feedback and has none");
+  if (!getResidual() && isNeeded && !getUnchecked())
+    return emitOpError() << "expected 'feedback' for codec "
+                         << output.getCodec()
+                         << ", which does not converge without, or 'unchecked'";
   if (!getResidual())
     return success();
   for (Type type : {getResidual().getType(), getNextResidual().getType()})

@@ -140,8 +140,11 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addAttribute("name", parser.getBuilder().getStringAttr(name));
   SMLoc operandsLocation = parser.getCurrentLocation();
   SmallVector<Type> operandTypes;
-  if (parser.parseOperandList(operands, AsmParser::Delimiter::Paren) ||
-      parseCost(parser, result) ||
+  if (parser.parseOperandList(operands, AsmParser::Delimiter::Paren))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("communicates")))
+    result.addAttribute("communicates", parser.getBuilder().getUnitAttr());
+  if (parseCost(parser, result) ||
       parseSchedule(parser, result, "stream", "places") ||
       parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
       parser.parseLParen())
@@ -158,6 +161,8 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
 void ComputeOp::print(OpAsmPrinter &printer) {
   printer << ' ' << stringifyPhaseKind(getPhase()) << ' ' << getNameAttr()
           << '(' << getOperands() << ')';
+  if (getCommunicates())
+    printer << " communicates";
   if (std::optional<int64_t> flops = getFlops())
     printer << " flops " << *flops;
   if (std::optional<int64_t> bytes = getBytes())
@@ -166,9 +171,10 @@ void ComputeOp::print(OpAsmPrinter &printer) {
     printer << " cost_ns " << *cost << ' '
             << stringifyCostSource(*getCostSource());
   printSchedule(printer, getStreamAttr(), getPlacesAttr());
-  printer.printOptionalAttrDict(
-      (*this)->getAttrs(), {"phase", "name", "flops", "bytes", "cost_ns",
-                            "cost_source", "result_info", "stream", "places"});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {"phase", "name", "communicates", "flops",
+                                 "bytes", "cost_ns", "cost_source",
+                                 "result_info", "stream", "places"});
   printer << " : (";
   llvm::interleaveComma(getOperandTypes(), printer);
   printer << ") -> (";
@@ -383,8 +389,16 @@ LogicalResult SliceOp::verify() {
                        << output;
 }
 
-LogicalResult SliceOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
+/// Servers are shared by the ranks along every axis.
+LogicalResult SliceOp::inferFacts(const FactContext &context,
+                                  ArrayRef<Facts> operands,
                                   SmallVectorImpl<Facts> &results) {
+  LayoutEntry entry = getLayout(getOutput().getType()).getEntries().back();
+  auto mask = entry.kind == LayoutEntry::Kind::Server
+                  ? SmallVector<bool, 4>(context.axisCount(), true)
+                  : context.maskOf(entry.getAxes());
+  if (failed(expectNotPending(*this, context, mask, operands[0])))
+    return failure();
   results.push_back(operands[0]);
   return success();
 }
@@ -403,18 +417,26 @@ LogicalResult CastOp::verify() {
                        << input << " and " << output;
 }
 
-LogicalResult CastOp::inferFacts(const FactContext &, ArrayRef<Facts> operands,
+/// In exact arithmetic, a cast between floating-point types is none.
+static bool isExact(CastOp op) {
+  return isa<FloatType>(op.getInput().getType().getElementType()) &&
+         isa<FloatType>(op.getOutput().getType().getElementType());
+}
+
+/// The mean of rounded numbers is not the rounded mean.
+LogicalResult CastOp::inferFacts(const FactContext &context,
+                                 ArrayRef<Facts> operands,
                                  SmallVectorImpl<Facts> &results) {
+  SmallVector<bool, 4> all(context.axisCount(), true);
+  if (!isExact(*this) &&
+      failed(expectNotPending(*this, context, all, operands[0])))
+    return failure();
   results.push_back(operands[0]);
   return success();
 }
 
-/// In exact arithmetic, a cast between floating-point types is none.
 void CastOp::defineMeaning(MeaningAnalysis &meanings) {
-  auto isFloat = [](RankedTensorType type) {
-    return isa<FloatType>(type.getElementType());
-  };
-  if (isFloat(getInput().getType()) && isFloat(getOutput().getType()))
+  if (isExact(*this))
     meanings.defineSame(*this);
   else
     meanings.defineOpaque(*this);

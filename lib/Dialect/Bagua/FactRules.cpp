@@ -94,6 +94,18 @@ LogicalResult bagua::reduceFacts(Operation *op, const FactContext &context,
   return success();
 }
 
+LogicalResult bagua::expectNotPending(Operation *op, const FactContext &context,
+                                      ArrayRef<bool> axes,
+                                      const Facts &operand) {
+  for (auto [axis, isIn] : llvm::enumerate(axes))
+    if (isIn && operand[axis] == Fact::Pending)
+      return op->emitOpError()
+             << "expected an operand that has been reduced over axis '"
+             << context.axisNames[axis]
+             << "', found one that is pending over it";
+  return success();
+}
+
 Facts bagua::inferExchanged(const FactContext &context, AxesAttr over,
                             const Facts &operand) {
   return joinFacts(operand, context.varyingOn(over));

@@ -128,6 +128,7 @@ LogicalResult bagua::verifyGraph(ModuleOp module) {
   for (auto step : module.getOps<StepOp>()) {
     FactAnalysis analysis(step);
     if (failed(analysis.run()) || failed(analysis.verifyYield()) ||
+        failed(verifyResiduals(step)) || failed(verifyOwnCommunication(step)) ||
         failed(verifyProvenance(step, analysis)))
       return failure();
   }

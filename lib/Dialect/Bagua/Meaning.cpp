@@ -158,21 +158,6 @@ bool MeaningAnalysis::isReplicated(Value value, AxesAttr over) const {
   return true;
 }
 
-/// Whether ranks along `over` store different elements of the value.
-bool MeaningAnalysis::isCutOver(Value value, AxesAttr over) const {
-  LayoutAttr layout = getLayout(tensorOf(value));
-  if (!layout)
-    return false;
-  for (const LayoutEntry &entry : layout.getEntries())
-    if (AxesAttr axes = entry.kind == LayoutEntry::Kind::Server
-                            ? AxesAttr()
-                            : entry.getAxes())
-      for (StringAttr name : axes.getNames())
-        if (over.contains(name))
-          return true;
-  return false;
-}
-
 //===----------------------------------------------------------------------===//
 // Rearrangement
 //===----------------------------------------------------------------------===//
@@ -264,7 +249,8 @@ void MeaningAnalysis::defineSlice(SliceOp op) {
     meanings[op.getOutput()] = Segments(of(op.getInput()));
     return;
   }
-  if (entry.kind != LayoutEntry::Kind::Root || isCutOver(op.getInput(), over))
+  if (entry.kind != LayoutEntry::Kind::Root ||
+      isCutOver(op.getInput().getType(), over))
     return defineOpaque(op);
   meanings[op.getOutput()] = elementwise(
       Kind::Elementwise, {llvm::xxh3_64bits("root"), hashPrinted(over.str())},
@@ -390,7 +376,7 @@ MeaningAnalysis::Segments MeaningAnalysis::reduce(Operation *op, AxesAttr over,
 
 void MeaningAnalysis::defineReduction(Operation *op, AxesAttr over,
                                       ReduceKind kind) {
-  if (isCutOver(op->getOperand(0), over))
+  if (isCutOver(op->getOperand(0).getType(), over))
     return defineOpaque(op);
   meanings[op->getResult(0)] = reduce(op, over, kind);
 }
@@ -401,7 +387,7 @@ void MeaningAnalysis::defineTermReduction(Operation *op, AxesAttr terms,
 }
 
 void MeaningAnalysis::defineMoved(Operation *op, AxesAttr over) {
-  if (isCutOver(op->getOperand(0), over))
+  if (isCutOver(op->getOperand(0).getType(), over))
     return defineOpaque(op);
   for (OpResult result : op->getResults()) {
     Words words = wordsOf(op);
@@ -415,6 +401,10 @@ void MeaningAnalysis::defineOpaque(Operation *op) {
   Words words = wordsOf(op);
   for (Value operand : op->getOperands())
     words.append({fingerprintOf(operand), hashOf(operand.getType())});
+  // Two boxes of one name and of the same operands may hold different code;
+  // they keep the program's order.
+  if (isa<ComputeOp>(op))
+    words.push_back(twins[hashWords(words)]++);
   for (OpResult result : op->getResults()) {
     Words own(words);
     own.append({result.getResultNumber(), hashOf(result.getType())});

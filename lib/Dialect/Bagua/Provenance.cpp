@@ -35,6 +35,18 @@ struct Arrival {
   }
 };
 
+/// How a source has been reached: through the states of updates alone or not,
+/// behind an update or not.
+struct Way {
+  Arrival at;
+  bool isState, isUpdated;
+
+  friend bool operator<(const Way &a, const Way &b) {
+    return std::tie(a.at, a.isState, a.isUpdated) <
+           std::tie(b.at, b.isState, b.isUpdated);
+  }
+};
+
 /// What some elements of a next value are made of.
 struct Sources {
   /// Arguments, by the way that leads through the states of updates.
@@ -65,8 +77,7 @@ public:
 private:
   std::optional<unsigned> markOf(Value value);
   void collectReaches();
-  void collect(Arrival at, bool isState, bool isUpdated, Sources &sources,
-               std::set<std::tuple<Arrival, int>> &seen);
+  void collect(const Way &way, SmallVectorImpl<Way> &open, Sources &sources);
   Sources sourcesOf(const MeaningSegment &segment, int64_t position);
   LogicalResult verifyUpdate(Operation *op);
   LogicalResult verifyOperand(ComputeOp op, Value operand);
@@ -151,18 +162,17 @@ void ProvenanceVerifier::collectReaches() {
   }
 }
 
-/// Follows a term to its sources. `isState`: on the way through updates'
-/// states; `isUpdated`: behind an update.
-void ProvenanceVerifier::collect(Arrival at, bool isState, bool isUpdated,
-                                 Sources &sources,
-                                 std::set<std::tuple<Arrival, int>> &seen) {
-  if (!seen.insert({at, 2 * isState + isUpdated}).second)
-    return;
+/// Notes the source at the end of a way, or goes one term further.
+void ProvenanceVerifier::collect(const Way &way, SmallVectorImpl<Way> &open,
+                                 Sources &sources) {
+  const auto &[at, isState, isUpdated] = way;
   const MeaningTerm &term = meanings.term(at.term);
-  auto follow = [&](const MeaningTerm::Operand &operand, bool staysState,
-                    bool becomesUpdated) {
-    collect({operand.term, at.shift + operand.shift, at.axes | term.axes},
-            staysState, becomesUpdated, sources, seen);
+  auto follow = [&, &at = at](const MeaningTerm::Operand &operand,
+                              bool staysState, bool becomesUpdated) {
+    open.push_back(
+        {{operand.term, at.shift + operand.shift, at.axes | term.axes},
+         staysState,
+         becomesUpdated});
   };
   switch (term.kind) {
   case Kind::Padding:
@@ -196,14 +206,20 @@ void ProvenanceVerifier::collect(Arrival at, bool isState, bool isUpdated,
   }
 }
 
-/// Of elements that lie from `position` on in a value.
+/// Of elements that lie from `position` on in a value. Chains are as long as
+/// steps, so the ways still to go are kept beside the stack.
 Sources ProvenanceVerifier::sourcesOf(const MeaningSegment &segment,
                                       int64_t position) {
   Sources sources;
   sources.opaque.resize(arguments);
-  std::set<std::tuple<Arrival, int>> seen;
-  collect({segment.term, segment.offset - position, 0}, true, false, sources,
-          seen);
+  std::set<Way> seen;
+  SmallVector<Way> open{
+      {{segment.term, segment.offset - position, 0}, true, false}};
+  while (!open.empty()) {
+    Way way = open.pop_back_val();
+    if (seen.insert(way).second)
+      collect(way, open, sources);
+  }
   return sources;
 }
 

@@ -16,14 +16,27 @@ using namespace bagua;
 // ClusterOp
 //===----------------------------------------------------------------------===//
 
+/// More than anyone has, and few enough that no product of sizes overflows.
+static constexpr int64_t kMaxHosts = int64_t(1) << 20;
+
 LogicalResult ClusterOp::verify() {
   llvm::StringMap<unsigned> seen;
   if (getAxes().empty())
     return emitOpError("expected at least one axis");
-  for (auto axis : getAxes().getAsRange<AxisAttr>())
+  int64_t ranks = 1;
+  for (auto axis : getAxes().getAsRange<AxisAttr>()) {
     if (!seen.try_emplace(axis.getName(), 0).second)
       return emitOpError() << "expected unique names of axes, found '"
                            << axis.getName() << "' twice";
+    if (axis.getSize() > kMaxHosts / ranks)
+      return emitOpError() << "expected at most " << kMaxHosts
+                           << " ranks, found more with axis '" << axis.getName()
+                           << "' of " << axis.getSize();
+    ranks *= axis.getSize();
+  }
+  if (getServers().value_or(0) > kMaxHosts)
+    return emitOpError() << "expected at most " << kMaxHosts
+                         << " servers, found " << *getServers();
   if (AxesAttr on = getServersOnAttr())
     for (StringAttr name : on.getNames())
       if (!seen.count(name.getValue()))

@@ -301,19 +301,27 @@ void AdamOp::print(OpAsmPrinter &printer) {
                    "decay", "bias_correction", "stream", "places"});
 }
 
+/// Shares of an exponential mean that forgets.
+static LogicalResult verifyBetas(Operation *op, const APFloat &beta1,
+                                 const APFloat &beta2) {
+  auto isShare = [](const APFloat &value) {
+    float number = value.convertToFloat();
+    return number >= 0.0f && number < 1.0f;
+  };
+  if (isShare(beta1) && isShare(beta2))
+    return success();
+  return op->emitOpError() << "expected betas of at least 0 and below 1, found "
+                           << beta1.convertToFloat() << " and "
+                           << beta2.convertToFloat();
+}
+
 LogicalResult AdamOp::verify() {
   if (getStates().size() != 3)
     return emitOpError() << "expected 3 states (param, first and second "
                             "moment), found "
                          << getStates().size();
-  auto isRate = [](const APFloat &value) {
-    float number = value.convertToFloat();
-    return number >= 0.0f && number < 1.0f;
-  };
-  if (!isRate(getBeta1()) || !isRate(getBeta2()))
-    return emitOpError() << "expected betas of at least 0 and below 1, found "
-                         << getBeta1().convertToFloat() << " and "
-                         << getBeta2().convertToFloat();
+  if (failed(verifyBetas(*this, getBeta1(), getBeta2())))
+    return failure();
   return verifyUpdate(*this, getStates(), getGrad(), getLr(), getLrValueAttr());
 }
 
@@ -337,13 +345,22 @@ void AdamOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineUpdate(*this);
 }
 
-//===----------------------------------------------------------------------===//
-// MatmulOp, OrthonormalizeOp
-//===----------------------------------------------------------------------===//
+LogicalResult AdamApplyOp::verify() {
+  bool isCorrected = getBiasCorrection() != BiasCorrection::None;
+  if (getBeta1().has_value() != isCorrected ||
+      getBeta2().has_value() != isCorrected)
+    return emitOpError("expected betas with a bias correction, and only there");
+  if (!isCorrected)
+    return success();
+  return verifyBetas(*this, *getBeta1(), *getBeta2());
+}
 
 std::optional<InstructionFields> AdamApplyOp::getInstruction() {
   InstructionFields fields;
   fields.constants = {getEps().convertToFloat()};
+  for (std::optional<APFloat> beta : {getBeta1(), getBeta2()})
+    if (beta)
+      fields.constants.push_back(beta->convertToFloat());
   fields.biasCorrection = getBiasCorrection();
   return fields;
 }
@@ -358,6 +375,10 @@ LogicalResult AdamApplyOp::inferFacts(const FactContext &context,
 void AdamApplyOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineUpdate(*this);
 }
+
+//===----------------------------------------------------------------------===//
+// MatmulOp, OrthonormalizeOp
+//===----------------------------------------------------------------------===//
 
 /// A matrix that is whole on every rank.
 static LogicalResult verifyMatrix(Operation *op, Type type) {

@@ -7,6 +7,7 @@
 #include "PlanModel.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -37,16 +38,29 @@ static auto stepOps(StepOp step) {
 }
 
 LogicalResult PlanModel::readValues() {
-  for (BlockArgument argument : step.getBody().getArguments())
-    places[argument] = step.getArgument(argument.getArgNumber()).getPlace();
   for (Operation &op : stepOps(step)) {
     auto stepOp = cast<StepOpInterface>(op);
     if (!stepOp.getStreamAttr() || !stepOp.getPlacesAttr())
       return op.emitOpError("expected a stream and places: a plan is made of a "
                             "scheduled step");
+  }
+  NamedPlaces named;
+  if (failed(named.read(step)))
+    return failure();
+  // An argument that says no place lies in the program's tensor of its name.
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    ArgumentAttr info = step.getArgument(argument.getArgNumber());
+    PlaceAttr place = info.getPlace();
+    if (!place)
+      place = PlaceAttr::get(step.getContext(), PlaceKind::Named,
+                             info.getName(), 0);
+    places[argument] = named.resolve(place);
+  }
+  for (Operation &op : stepOps(step)) {
+    auto stepOp = cast<StepOpInterface>(op);
     for (auto [place, result] :
          llvm::zip_equal(stepOp.getPlacesAttr(), op.getResults()))
-      places[result] = cast<PlaceAttr>(place);
+      places[result] = named.resolve(cast<PlaceAttr>(place));
     if (stepOp.isRunByProgram())
       continue;
     for (Value value :

@@ -38,11 +38,18 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module) {
          readAxes(step->lookupCluster(), reduce.op.getOver()),
          type.getElementType().isF32()});
   }
-  FailureOr<OpGraph> byRuntime = readGraph(*step, problem.cluster);
-  OwningOpRef<ModuleOp> copy = module.clone();
-  FailureOr<StepOp> other = getOnlyStep(*copy);
-  giveUpdatesToProgram(*other);
-  FailureOr<OpGraph> byProgram = readGraph(*other, problem.cluster);
+  // As bagua-schedule will have it.
+  auto read = [&](bool isByProgram) -> FailureOr<OpGraph> {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    StepOp own = *getOnlyStep(*copy);
+    if (isByProgram)
+      giveUpdatesToProgram(own);
+    if (failed(giveUnorderedToProgram(own, problem.cluster)))
+      return failure();
+    return readGraph(own, problem.cluster);
+  };
+  FailureOr<OpGraph> byRuntime = read(/*isByProgram=*/false);
+  FailureOr<OpGraph> byProgram = read(/*isByProgram=*/true);
   if (failed(byRuntime) || failed(byProgram))
     return failure();
   problem.byRuntime = std::move(*byRuntime);

@@ -5,17 +5,28 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/GradientReduces.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
 #include <map>
 
 using namespace mlir;
 using namespace bagua;
 
 bool bagua::isOfGradients(Value value) {
-  if (getGradientParam(value))
-    return true;
-  auto op = dyn_cast_or_null<StepOpInterface>(value.getDefiningOp());
-  return op && op.carriesGradients() &&
-         llvm::all_of(op->getOperands(), isOfGradients);
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (getGradientParam(next))
+      continue;
+    auto op = dyn_cast_or_null<StepOpInterface>(next.getDefiningOp());
+    if (!op || !op.carriesGradients())
+      return false;
+    if (seen.insert(op).second)
+      open.append(op->operand_begin(), op->operand_end());
+  }
+  return true;
 }
 
 /// Whole tensors that can be reduced where they lie: nobody else uses them, and
@@ -43,19 +54,45 @@ SmallVector<GradientReduce> bagua::collectGradientReduces(StepOp step) {
   return candidates;
 }
 
+/// How many of the reductions stand one behind the other on the longest way to
+/// each. Where a gradient is computed from what another's update has made (a
+/// GAN's generator from its discriminator), it can't wait for it in one bucket;
+/// and buckets of one depth never wait for each other.
+static llvm::DenseMap<Operation *, int32_t>
+depthsOf(ArrayRef<GradientReduce> candidates) {
+  llvm::DenseMap<Operation *, int32_t> depths;
+  if (candidates.empty())
+    return depths;
+  llvm::SmallPtrSet<Operation *, 32> reductions;
+  for (GradientReduce candidate : candidates)
+    reductions.insert(candidate.op);
+  for (Operation &op : *candidates.front().op->getBlock()) {
+    int32_t depth = 0;
+    for (Value operand : op.getOperands())
+      if (Operation *maker = operand.getDefiningOp())
+        depth = std::max(depth, depths.lookup(maker) +
+                                    int32_t(reductions.contains(maker)));
+    depths[&op] = depth;
+  }
+  return depths;
+}
+
 /// A bucket agrees no better than its worst member, so what is the same along
 /// an axis must not share one with what differs there (tensor parallelism).
 BucketingProblem bagua::readBucketing(ArrayRef<GradientReduce> candidates,
                                       const FactAnalysis &analysis) {
   BucketingProblem problem;
-  std::map<std::tuple<const void *, const void *, const void *, Facts>, int32_t>
+  llvm::DenseMap<Operation *, int32_t> depths = depthsOf(candidates);
+  std::map<std::tuple<const void *, const void *, const void *, Facts, int32_t>,
+           int32_t>
       classes;
   for (GradientReduce candidate : candidates) {
     auto type = cast<RankedTensorType>(candidate.op.getInput().getType());
     auto key = std::make_tuple(type.getElementType().getAsOpaquePointer(),
                                candidate.op.getKindAttr().getAsOpaquePointer(),
                                candidate.op.getOverAttr().getAsOpaquePointer(),
-                               analysis.factsOf(candidate.op.getInput()));
+                               analysis.factsOf(candidate.op.getInput()),
+                               depths.lookup(candidate.op));
     int32_t shareClass = classes.try_emplace(key, classes.size()).first->second;
     problem.tensors.push_back(
         {getElementCount(type) * getElementBytes(type.getElementType()),

@@ -5,12 +5,15 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 
+#include "bagua/Scheduling/LaunchScheduling.h"
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -59,14 +62,21 @@ static bool isBackFromWire(Operation *op) {
   return false;
 }
 
+static bool isWhole(Type type) {
+  return !getLayout(cast<RankedTensorType>(type));
+}
+
+/// With the duration that the cluster's device would need, if it has one.
+static void giveTimed(StepOp step, Operation *op) {
+  ComputeOp compute = giveToProgram(step, op);
+  if (DeviceAttr device = step.lookupCluster().getDeviceAttr())
+    setRoofline(compute, device);
+}
+
 /// From the last op to the first, so that users are decided before what they
 /// use.
 int64_t bagua::giveUpdatesToProgram(StepOp step) {
   int64_t given = 0;
-  DeviceAttr device = step.lookupCluster().getDeviceAttr();
-  auto isWhole = [](Type type) {
-    return !getLayout(cast<RankedTensorType>(type));
-  };
   auto isProgram = [](Operation *user) {
     auto stepOp = dyn_cast<StepOpInterface>(user); // null for the yield
     return !stepOp || stepOp.isRunByProgram();
@@ -77,11 +87,44 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
     if (cast<StepOpInterface>(op).isArithmetic() && !isBackFromWire(op) &&
         llvm::all_of(op->getResultTypes(), isWhole) &&
         llvm::all_of(op->getUsers(), isProgram)) {
-      ComputeOp compute = giveToProgram(step, op);
-      if (device)
-        setRoofline(compute, device);
+      giveTimed(step, op);
       ++given;
     }
   }
   return given;
+}
+
+/// What the runtime would hand over within the step, but can't by name.
+static bool isForComputeAlone(Operation *op) {
+  auto stepOp = cast<StepOpInterface>(op);
+  return stepOp.isArithmetic() && !stepOp.isUpdate() && !isBackFromWire(op) &&
+         llvm::all_of(op->getResultTypes(), isWhole) && !op->use_empty() &&
+         llvm::all_of(op->getUsers(), llvm::IsaPred<ComputeOp>);
+}
+
+/// What is given becomes late compute itself, which may read other states, and
+/// a user of what came before it.
+FailureOr<int64_t> bagua::giveUnorderedToProgram(StepOp step,
+                                                 const ClusterModel &cluster) {
+  for (int64_t given = 0;;) {
+    FailureOr<OpGraph> graph = readGraph(step, cluster);
+    if (failed(graph))
+      return failure();
+    BlockOrder block(step);
+    llvm::BitVector isUnordered(block.size());
+    for (int32_t index : findUnorderedWrites(*graph))
+      isUnordered.set(index);
+    int64_t before = given;
+    for (size_t index = block.size(); index-- > 0;) {
+      Operation *op = block[index];
+      bool isUpdatable = cast<StepOpInterface>(op).isArithmetic() &&
+                         llvm::all_of(op->getResultTypes(), isWhole);
+      if (!isForComputeAlone(op) && !(isUnordered[index] && isUpdatable))
+        continue;
+      giveTimed(step, op);
+      ++given;
+    }
+    if (given == before)
+      return given;
+  }
 }

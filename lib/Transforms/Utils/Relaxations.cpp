@@ -10,6 +10,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 using namespace mlir;
 using namespace bagua;
 
@@ -30,18 +32,23 @@ static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
 /// Whether the step reduces the gradient over some of the axes by itself, maybe
 /// in a bucket or as another element type: then it is left alone.
 static bool isReduced(Value gradient, AxesAttr axes) {
-  return llvm::any_of(gradient.getUsers(), [&](Operation *user) {
-    auto stepOp = dyn_cast<StepOpInterface>(user);
-    if (!stepOp || stepOp.isRunByProgram())
-      return false;
-    AxesAttr over = stepOp.getGroupAxes(); // null for decode
-    bool isOver = !over || llvm::any_of(over.getNames(), [&](StringAttr name) {
-      return axes.contains(name.getValue());
-    });
-    return (stepOp.getReduction() && isOver) ||
-           llvm::any_of(user->getResults(),
-                        [&](Value result) { return isReduced(result, axes); });
-  });
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> open{gradient};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      auto stepOp = dyn_cast<StepOpInterface>(user);
+      if (!stepOp || stepOp.isRunByProgram() || !seen.insert(user).second)
+        continue;
+      AxesAttr over = stepOp.getGroupAxes(); // null for decode
+      bool isOver =
+          !over || llvm::any_of(over.getNames(), [&](StringAttr name) {
+            return axes.contains(name.getValue());
+          });
+      if (stepOp.getReduction() && isOver)
+        return true;
+      open.append(user->result_begin(), user->result_end());
+    }
+  return false;
 }
 
 /// Whether the program gets the reduced gradient where it gave its own: nobody

@@ -40,6 +40,8 @@ static bool isOneGroup(StepOp step, AxesAttr all) {
     for (Type type : op->getResultTypes())
       walker.walk(type);
   });
+  for (Type type : step.getBody().getArgumentTypes())
+    walker.walk(type);
   return isOne;
 }
 

@@ -422,8 +422,8 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // ... with the same two errors: of what is the same already,
 !t = tensor<8xf32>
-!q = !bagua.encoded<!t, #bagua.onebit>
-!qt = !bagua.encoded<!t, #bagua.onebit, terms [node]>
+!q = !bagua.encoded<!t, #bagua.signsgd>
+!qt = !bagua.encoded<!t, #bagua.signsgd, terms [node]>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
@@ -438,8 +438,8 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // ... and by another kind than mean.
 !t = tensor<8xf32>
-!q = !bagua.encoded<!t, #bagua.onebit>
-!qt = !bagua.encoded<!t, #bagua.onebit, terms [node]>
+!q = !bagua.encoded<!t, #bagua.signsgd>
+!qt = !bagua.encoded<!t, #bagua.signsgd, terms [node]>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
@@ -455,7 +455,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // ... so without it they are not reduced.
 !t = tensor<8xf32>
-!qp = !bagua.encoded<!t, #bagua.onebit, parts [node]>
+!qp = !bagua.encoded<!t, #bagua.signsgd, parts [node]>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
@@ -560,7 +560,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // encode and decode reduces nothing.
 !t = tensor<8xf32>
-!qp = !bagua.encoded<!t, #bagua.onebit, parts [node]>
+!qp = !bagua.encoded<!t, #bagua.signsgd, parts [node]>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
@@ -607,8 +607,8 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 // Were they to vary, as a tensor's pieces do, reducing an encoded value twice would pass.
 !t = tensor<8xf32>
 !z = tensor<8xf32, #bagua.layout<shard [node]>>
-!qp = !bagua.encoded<!t, #bagua.onebit, parts [node]>
-!qs = !bagua.encoded<!z, #bagua.onebit, terms [node]>
+!qp = !bagua.encoded<!t, #bagua.signsgd, parts [node]>
+!qs = !bagua.encoded<!z, #bagua.signsgd, terms [node]>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
@@ -623,7 +623,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // The next residual is the rank's own, even of a value that is the same.
 !t = tensor<8xf32>
-!q = !bagua.encoded<!t, #bagua.onebit>
+!q = !bagua.encoded<!t, #bagua.signsgd>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 bagua.step @s on @grid data [node] (param %w "w" : !t,

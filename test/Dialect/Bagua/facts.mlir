@@ -11,12 +11,12 @@
 !z = tensor<8xf32, #bagua.layout<shard [node]>>
 !r = tensor<8xf32, #bagua.layout<root [node]>>
 !v = tensor<8xf32, #bagua.layout<server>>
-!q = !bagua.encoded<!t, #bagua.onebit>
-!qp = !bagua.encoded<!t, #bagua.onebit, parts [node]>
-!qt = !bagua.encoded<!t, #bagua.onebit, terms [node]>
-!qs = !bagua.encoded<!z, #bagua.onebit, terms [node]>
-!q1 = !bagua.encoded<!z, #bagua.onebit>
-!qv = !bagua.encoded<!v, #bagua.onebit, terms [node]>
+!q = !bagua.encoded<!t, #bagua.signsgd>
+!qp = !bagua.encoded<!t, #bagua.signsgd, parts [node]>
+!qt = !bagua.encoded<!t, #bagua.signsgd, terms [node]>
+!qs = !bagua.encoded<!z, #bagua.signsgd, terms [node]>
+!q1 = !bagua.encoded<!z, #bagua.signsgd>
+!qv = !bagua.encoded<!v, #bagua.signsgd, terms [node]>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
 
@@ -50,10 +50,11 @@ bagua.step @varies on @grid data [node] (param %w "w" varies [tp] : !t, optimize
   bagua.yield %a, %b : !t, !t
 }
 
-// Residuals and replicas vary over all axes, and may be anything next.
+// Residuals and replicas vary over all axes; a replica may be anything next.
 bagua.step @per_rank on @grid data [node] (batch %x "x" : !t, residual %e "e" : !t, replica %r "r" : !t) {
-  %a = bagua.all_reduce sum %e over [node, tp] : !t
-  bagua.yield %a, %x : !t, !t
+  %a = bagua.linear [1.0, 1.0] (%x, %e) : !t
+  %b = bagua.all_reduce sum %r over [node, tp] : !t
+  bagua.yield %a, %b : !t, !t
 }
 
 // A gradient is pending over the data axes: its mean is what is wanted.

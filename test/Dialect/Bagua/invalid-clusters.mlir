@@ -24,3 +24,16 @@ bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s
 // No dedicated servers is no `servers`.
 // expected-error @+1 {{attribute 'servers' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
 bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers 0
+
+// -----
+
+// What nobody has is a slip of the keyboard,
+// expected-error @+1 {{expected at most 1048576 ranks, found more with axis 'gpu' of 9223372036854775807}}
+bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                       #bagua.axis<"gpu", size = 9223372036854775807, latency_ns = 0, bytes_per_s = 1>]
+
+// -----
+
+// ... in servers as well.
+// expected-error @+1 {{expected at most 1048576 servers, found 2143289344}}
+bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers 2143289344

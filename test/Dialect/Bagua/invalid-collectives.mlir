@@ -65,8 +65,8 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
 // A codec takes the elements it is asked for.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (batch %i "i" : tensor<8xi32>, param %w "w" : tensor<8xf32>) {
-  // expected-error @+1 {{codec #bagua.onebit doesn't support elements of 'i32'}}
-  %r = bagua.all_reduce sum %i over [gpu] codec (#bagua.onebit) : tensor<8xi32>
+  // expected-error @+1 {{codec #bagua.signsgd doesn't support elements of 'i32'}}
+  %r = bagua.all_reduce sum %i over [gpu] codec (#bagua.signsgd) : tensor<8xi32>
   bagua.yield %w : tensor<8xf32>
 }
 
@@ -77,7 +77,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
   %q = bagua.encode %x : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.randomk<count = 2>>)
   // expected-error @+1 {{expected no codec for a value that is encoded}}
-  %r = bagua.all_reduce mean %q over [gpu] codec (#bagua.onebit) : !bagua.encoded<tensor<8xf32>, #bagua.randomk<count = 2>>
+  %r = bagua.all_reduce mean %q over [gpu] codec (#bagua.signsgd) : !bagua.encoded<tensor<8xf32>, #bagua.randomk<count = 2>>
   bagua.yield %w : tensor<8xf32>
 }
 
@@ -97,9 +97,9 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
 // Signs neither add nor merge.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
-  %q = bagua.encode %x : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.onebit>)
-  // expected-error @+1 {{expected a codec whose encoded values add or merge, found #bagua.onebit}}
-  %r = bagua.all_reduce mean %q over [gpu] : !bagua.encoded<tensor<8xf32>, #bagua.onebit>
+  %q = bagua.encode %x : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.signsgd>)
+  // expected-error @+1 {{expected a codec whose encoded values add or merge, found #bagua.signsgd}}
+  %r = bagua.all_reduce mean %q over [gpu] : !bagua.encoded<tensor<8xf32>, #bagua.signsgd>
   bagua.yield %w : tensor<8xf32>
 }
 
@@ -361,4 +361,85 @@ bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layo
   // expected-error @+1 {{expected result 'tensor<8xf32>', found 'tensor<8xf32, #bagua.layout<server>>'}}
   %r = bagua.pull %v over [gpu] : tensor<8xf32, #bagua.layout<server>> -> tensor<8xf32, #bagua.layout<server>>
   bagua.yield %v : tensor<8xf32, #bagua.layout<server>>
+}
+
+// -----
+
+// Ranks that store other elements have no common sum, whole
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<shard [node, gpu]>>) {
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<shard [node, gpu]>>'}}
+  %r = bagua.all_reduce mean %v over [gpu] : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+}
+
+// -----
+
+// ... or in parts,
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<shard [node, gpu]>>) {
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<shard [node, gpu]>>'}}
+  %r = bagua.reduce_scatter mean %v over [gpu] : tensor<8xf32, #bagua.layout<shard [node, gpu]>> -> tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+}
+
+// -----
+
+// ... at a root
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<shard [node, gpu]>>) {
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<shard [node, gpu]>>'}}
+  %r = bagua.reduce mean %v over [gpu] : tensor<8xf32, #bagua.layout<shard [node, gpu]>> -> tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+}
+
+// -----
+
+// ... or on servers;
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<shard [node, gpu]>>) {
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<shard [node, gpu]>>'}}
+  %r = bagua.push mean %v over [gpu] : tensor<8xf32, #bagua.layout<shard [node, gpu]>> -> tensor<8xf32, #bagua.layout<shard [node, gpu], server>>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+}
+
+// -----
+
+// ... those of a root have nothing at all.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<root [gpu]>>) {
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<root [gpu]>>'}}
+  %r = bagua.all_reduce mean %v over [gpu] : tensor<8xf32, #bagua.layout<root [gpu]>>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<root [gpu]>>
+}
+
+// -----
+
+// Neighbours that swap get elements of another part.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<shard [node, gpu]>>) {
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<shard [node, gpu]>>'}}
+  %l, %r = bagua.exchange ring %v over [gpu] : tensor<8xf32, #bagua.layout<shard [node, gpu]>> -> tensor<8xf32, #bagua.layout<shard [node, gpu]>>, tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+}
+
+// -----
+
+// Terms add up, so they are of the same elements.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %v "v" : tensor<8xf32, #bagua.layout<shard [node, gpu]>>) {
+  %q = bagua.encode %v : (tensor<8xf32, #bagua.layout<shard [node, gpu]>>) -> (!bagua.encoded<tensor<8xf32, #bagua.layout<shard [node, gpu]>>, #bagua.signsgd>)
+  // expected-error @+1 {{expected an operand that is not cut over [gpu], found 'tensor<8xf32, #bagua.layout<shard [node, gpu]>>'}}
+  %r = bagua.all_gather %q over [gpu] : !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node, gpu]>>, #bagua.signsgd> -> !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node, gpu]>>, #bagua.signsgd, terms [gpu]>
+  bagua.yield %v : tensor<8xf32, #bagua.layout<shard [node, gpu]>>
+}
+
+// -----
+
+// What a biased codec loses must be fed back.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected 'feedback' for codec #bagua.onebit, which does not converge without}}
+  %r = bagua.all_reduce mean %x over [gpu] codec (#bagua.onebit) : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
 }

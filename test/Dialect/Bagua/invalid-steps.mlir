@@ -73,9 +73,9 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<?xf32>) {
 
 // State is tensors: encoded values live inside a step.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
-// expected-error @+1 {{expected a tensor of static shape for argument 'w', found '!bagua.encoded<tensor<8xf32>, #bagua.onebit>'}}
-bagua.step @s on @pod data [node, gpu] (param %w "w" : !bagua.encoded<tensor<8xf32>, #bagua.onebit>) {
-  bagua.yield %w : !bagua.encoded<tensor<8xf32>, #bagua.onebit>
+// expected-error @+1 {{expected a tensor of static shape for argument 'w', found '!bagua.encoded<tensor<8xf32>, #bagua.signsgd>'}}
+bagua.step @s on @pod data [node, gpu] (param %w "w" : !bagua.encoded<tensor<8xf32>, #bagua.signsgd>) {
+  bagua.yield %w : !bagua.encoded<tensor<8xf32>, #bagua.signsgd>
 }
 
 // -----
@@ -269,7 +269,7 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
   // expected-error @+1 {{names axis 'tp', which cluster 'pod' doesn't have; its axes are [node, gpu]}}
-  %q = bagua.encode %w : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.onebit, parts [tp]>)
+  %q = bagua.encode %w : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.signsgd, parts [tp]>)
   bagua.yield %w : tensor<8xf32>
 }
 

@@ -179,3 +179,36 @@ bagua.step @s on @pod data [node, gpu] (param %p "p" : tensor<6x4xf32>, param %q
   %r = bagua.orthonormalize %v : tensor<6xf32>
   bagua.yield %p, %q, %v : tensor<6x4xf32>, tensor<6x3xf32>, tensor<6xf32>
 }
+
+// -----
+
+// A bias is that of moments made with certain betas.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, optimizer %v "v" : tensor<8xf32>) {
+  %lr = bagua.compute forward "rate"() : () -> (tensor<f32>)
+  // expected-error @+1 {{expected betas with a bias correction, and only there}}
+  %n = bagua.adam_apply %w, %m, %v bias_correction moments lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Without a correction nothing depends on them.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, optimizer %v "v" : tensor<8xf32>) {
+  %lr = bagua.compute forward "rate"() : () -> (tensor<f32>)
+  // expected-error @+1 {{expected betas with a bias correction, and only there}}
+  %n = bagua.adam_apply %w, %m, %v betas [0.9, 0.99] lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// They are shares.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, optimizer %v "v" : tensor<8xf32>) {
+  %lr = bagua.compute forward "rate"() : () -> (tensor<f32>)
+  // expected-error @+1 {{expected betas of at least 0 and below 1, found 9.000000e-01 and 1.000000e+00}}
+  %n = bagua.adam_apply %w, %m, %v betas [0.9, 1.0] bias_correction step_size lr %lr : tensor<8xf32>, tensor<f32>
+  bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}

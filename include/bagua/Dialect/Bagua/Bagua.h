@@ -66,6 +66,22 @@ struct ProgramResource
 
 } // namespace bagua
 
+/// Walks and replacements of attributes reach the axes of a layout's entries.
+template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
+  static void walk(const bagua::LayoutEntry &entry,
+                   AttrTypeImmediateSubElementWalker &walker) {
+    walker.walk(entry.axes);
+  }
+  static bagua::LayoutEntry replace(const bagua::LayoutEntry &entry,
+                                    AttrSubElementReplacements &attributes,
+                                    TypeSubElementReplacements &) {
+    bagua::LayoutEntry replaced = entry;
+    if (entry.axes)
+      replaced.axes = attributes.take_front(1)[0];
+    return replaced;
+  }
+};
+
 #include "bagua/Dialect/Bagua/BaguaDialect.h.inc"
 #include "bagua/Dialect/Bagua/BaguaEnums.h.inc"
 
@@ -133,6 +149,9 @@ mlir::RankedTensorType pushEntry(mlir::RankedTensorType type,
                                  LayoutEntry entry);
 /// The type without its last entry; null if that is not `entry`.
 mlir::RankedTensorType popEntry(mlir::RankedTensorType type, LayoutEntry entry);
+/// Whether ranks along some of the axes store different elements of a tensor
+/// (or of an encoded one), or some of them none.
+bool isCutOver(mlir::Type type, AxesAttr over);
 /// Elements of the logical tensor.
 int64_t getElementCount(mlir::RankedTensorType type);
 /// Bytes of `count` elements of the type's element type; i1 takes a byte.

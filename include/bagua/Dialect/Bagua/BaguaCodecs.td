@@ -32,7 +32,7 @@ def Bagua_QsgdAttr : Bagua_Codec<"Qsgd", "qsgd", ["isDeterministic"]> {
   let genVerifyDecl = 1;
 }
 
-def Bagua_OnebitAttr : Bagua_Codec<"Onebit", "onebit"> {
+def Bagua_OnebitAttr : Bagua_Codec<"Onebit", "onebit", ["needsFeedback"]> {
   let summary = "one sign bit an element and one scale a part (1-bit Adam)";
 }
 
@@ -40,25 +40,25 @@ def Bagua_SignsgdAttr : Bagua_Codec<"Signsgd", "signsgd"> {
   let summary = "one sign bit an element, majority vote at the owner (signSGD)";
 }
 
-def Bagua_EfsignsgdAttr : Bagua_Codec<"Efsignsgd", "efsignsgd"> {
+def Bagua_EfsignsgdAttr : Bagua_Codec<"Efsignsgd", "efsignsgd", ["needsFeedback"]> {
   let summary = "one sign bit an element, scaled by the part's mean magnitude (EF-signSGD)";
 }
 
-def Bagua_TopkAttr : Bagua_Codec<"Topk", "topk"> {
+def Bagua_TopkAttr : Bagua_Codec<"Topk", "topk", ["needsFeedback"]> {
   let summary = "the `count` elements of largest magnitude of a part, as index and value";
   let parameters = (ins "int64_t":$count);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Bagua_GtopkAttr : Bagua_Codec<"Gtopk", "gtopk", ["isMergeable"]> {
+def Bagua_GtopkAttr : Bagua_Codec<"Gtopk", "gtopk", ["isMergeable", "needsFeedback"]> {
   let summary = "top-k, merged pairwise to k again at every level of a tree (gTop-k)";
   let parameters = (ins "int64_t":$count);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
-def Bagua_DgcAttr : Bagua_Codec<"Dgc", "dgc"> {
+def Bagua_DgcAttr : Bagua_Codec<"Dgc", "dgc", ["needsFeedback"]> {
   let summary = "top-k by a sampled threshold, capped at `count` and padded (DGC)";
   let parameters = (ins "int64_t":$count);
   let assemblyFormat = "`<` struct(params) `>`";

@@ -257,11 +257,14 @@ def Bagua_PullOp : Bagua_Collective<"pull", (ins Bagua_Value:$input), 0, "::bagu
 }
 
 def Bagua_EncodeOp : Bagua_InStep<"encode",
-    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual), [Pure], Bagua_NotInPlansYet> {
+    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual, UnitAttr:$unchecked), [Pure], Bagua_NotInPlansYet> {
   let summary = "a tensor in a codec's form";
   let description = [{
     With `feedback` the residual is added first and what the codec lost is the
-    next residual: `m = x + e; e' = m - Q(m)`.
+    next residual: `m = x + e; e' = m - Q(m)`. The residual is an argument of the
+    step, used here and nowhere else, and the next one is yielded in its place. A
+    codec that is biased (top-k, one bit) needs feedback; `unchecked` says that the
+    step does without on purpose.
 
     ```
     %q = bagua.encode %g : (tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8, parts [node]>)
@@ -270,7 +273,7 @@ def Bagua_EncodeOp : Bagua_InStep<"encode",
   }];
   let results = (outs Bagua_EncodedType:$output, Optional<Bagua_Tensor>:$next_residual);
   let assemblyFormat = [{
-    $input (`feedback` $residual^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    $input (`feedback` $residual^)? (`unchecked` $unchecked^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;

@@ -14,7 +14,7 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
          OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$bytes,
          OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$cost_ns,
          OptionalAttr<Bagua_CostSourceAttr>:$cost_source,
-         OptionalAttr<ArrayAttr>:$result_info),
+         OptionalAttr<ArrayAttr>:$result_info, UnitAttr:$communicates),
     [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], [{
       bool isRunByProgram() { return true; }
       ::mlir::StringAttr getResultName(unsigned index);
@@ -33,10 +33,13 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
     is what is wanted. `as "name"` names a result otherwise, `optional` lets the
     program leave it out (the runtime then adds zeros).
 
-    It has the effect "program", so no pass merges or erases it.
+    It has the effect "program", so no pass merges or erases it. One that
+    `communicates` has collectives of the program's own inside, of which the
+    runtime knows nothing: allowed on the way to gradients only.
 
     ```
     %a, %c = bagua.compute backward "l3"(%x, %w) cost_ns 600000 measured : (tensor<32x512xf32>, tensor<4096xf32>) -> (tensor<32x512xf32>, tensor<2xi8> as "used")
+    %s = bagua.compute forward "scan"(%x) communicates : (tensor<32x512xf32>) -> (tensor<32x512xf32>)
     %d = bagua.compute forward "l1"(%x) flops 1000000 bytes 65536 : (tensor<32x512xf32>) -> (tensor<32x512xf32>)
     ```
   }];
@@ -45,7 +48,8 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs,
                                  "::bagua::PhaseKind":$phase, "::llvm::StringRef":$name), [{
     build($_builder, $_state, outputs, inputs, phase, name, /*flops=*/nullptr, /*bytes=*/nullptr, /*cost_ns=*/nullptr,
-          /*cost_source=*/nullptr, /*result_info=*/nullptr, /*stream=*/nullptr, /*places=*/nullptr);
+          /*cost_source=*/nullptr, /*result_info=*/nullptr, /*communicates=*/false, /*stream=*/nullptr,
+          /*places=*/nullptr);
   }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

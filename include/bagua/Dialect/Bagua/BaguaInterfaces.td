@@ -128,6 +128,8 @@ def Bagua_CodecAttrInterface : AttrInterface<"CodecAttrInterface"> {
                     "bool", "isMergeable", (ins), "", "return false;">,
     InterfaceMethod<"The same input encodes to the same bytes, without a seed.",
                     "bool", "isDeterministic", (ins), "", "return true;">,
+    InterfaceMethod<"Whether what it loses must be added to what it encodes next: biased, it does not converge otherwise.",
+                    "bool", "needsFeedback", (ins), "", "return false;">,
     InterfaceMethod<"Alignment of a part in bytes.",
                     "int64_t", "getAlignment", (ins), "", "return 32;">,
     InterfaceMethod<"Whether elements of this type can be encoded.",

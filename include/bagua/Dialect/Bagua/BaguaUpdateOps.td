@@ -119,22 +119,27 @@ def Bagua_AdamOp : Bagua_Update<"adam",
 
 def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
     (ins Bagua_Tensor:$param, Bagua_Tensor:$moment, Bagua_Tensor:$variance, Bagua_Scalar:$lr,
+         OptionalAttr<F32Attr>:$beta1, OptionalAttr<F32Attr>:$beta2,
          DefaultValuedAttr<F32Attr, "1e-8f">:$eps,
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction),
     [AllTypesMatch<["param", "moment", "variance", "output"]>]> {
   let summary = "Adam's step with given moments, which it leaves alone";
   let description = [{
-    `w - lr*m/(sqrt(v)+eps)`, as 1-bit Adam needs it after its warm-up.
+    `w - lr*m/(sqrt(v)+eps)`, as 1-bit Adam needs it after its warm-up. A
+    `bias_correction` (the table of `adam`, with `m' = m`, `v' = v`) needs the
+    betas that the moments were made with.
 
     ```
     %n = bagua.adam_apply %w, %m, %v lr %lr : tensor<4096xf32>, tensor<f32>
+    %n2 = bagua.adam_apply %w, %m, %v betas [0.9, 0.98] bias_correction moments lr %lr : tensor<4096xf32>, tensor<f32>
     ```
   }];
   let results = (outs Bagua_Tensor:$output);
   let assemblyFormat = [{
-    $param `,` $moment `,` $variance (`eps` $eps^)? (`bias_correction` $bias_correction^)? `lr` $lr (`on` custom<Stream>($stream)^)?
+    $param `,` $moment `,` $variance (`betas` ` ` `[` $beta1^ `,` $beta2 `]`)? (`eps` $eps^)? (`bias_correction` $bias_correction^)? `lr` $lr (`on` custom<Stream>($stream)^)?
     (`at` custom<Places>($places)^)? attr-dict `:` type($output) `,` type($lr)
   }];
+  let hasVerifier = 1;
 }
 
 def Bagua_MatmulOp : Bagua_Arithmetic<"matmul",

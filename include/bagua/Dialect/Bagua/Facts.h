@@ -90,6 +90,14 @@ llvm::LogicalResult reduceFacts(mlir::Operation *op, const FactContext &context,
 Facts inferExchanged(const FactContext &context, AxesAttr over,
                      const Facts &operand);
 
+/// What hands on one rank's copy, or pieces of several ranks' copies, loses
+/// contributions to a mean that is still owed over one of the axes: an error,
+/// which is emitted.
+llvm::LogicalResult expectNotPending(mlir::Operation *op,
+                                     const FactContext &context,
+                                     llvm::ArrayRef<bool> axes,
+                                     const Facts &operand);
+
 } // namespace bagua
 
 #endif // BAGUA_DIALECT_BAGUA_FACTS_H

@@ -124,7 +124,6 @@ private:
   int32_t addTerm(MeaningTerm::Kind kind, mlir::Value value, uint64_t hash);
   uint64_t hashOf(mlir::Type type);
   Words wordsOf(mlir::Operation *op);
-  bool isCutOver(mlir::Value value, AxesAttr over) const;
   llvm::SmallVector<std::pair<int64_t, int64_t>> partsOf(int64_t count,
                                                          LayoutAttr layout);
 
@@ -134,6 +133,8 @@ private:
   std::vector<MeaningTerm> terms;
   llvm::DenseMap<uint64_t, int32_t> interned;
   llvm::DenseMap<mlir::Type, uint64_t> typeHashes;
+  /// How many compute ops of equal name and operands have been met, by hash.
+  llvm::DenseMap<uint64_t, uint64_t> twins;
   llvm::DenseMap<mlir::Value, Segments> meanings;
 };
 

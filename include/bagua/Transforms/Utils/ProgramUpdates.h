@@ -7,6 +7,7 @@
 #define BAGUA_TRANSFORMS_UTILS_PROGRAMUPDATES_H
 
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Scheduling/ClusterModel.h"
 
 namespace bagua {
 
@@ -18,6 +19,13 @@ ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
 /// of updates, and of the casts and sums that lead to them, but for casts of
 /// the wire. Each op becomes one. Returns how many.
 int64_t giveUpdatesToProgram(StepOp step);
+
+/// Gives the program the arithmetic that the runtime can't run between the
+/// program's own ops: what only the program can order (findUnorderedWrites),
+/// and what compute of the same step uses and that has no name to be taken by.
+/// Returns how many ops, or fails with an error.
+llvm::FailureOr<int64_t> giveUnorderedToProgram(StepOp step,
+                                                const ClusterModel &cluster);
 
 } // namespace bagua
 
