@@ -103,7 +103,9 @@ private:
   absl::Status wait(uint32_t tensor, bool checks);
   absl::Status drain(bool checks);
   void compute(const fb::ProgramOp &op);
-  bool isHere(uint32_t tensor) const;
+  bool isHere(uint32_t tensor) const {
+    return runtime::hasTensor(tensorAt(tensor), plan->cluster(), number);
+  }
   bool isArgument(uint32_t tensor) const;
   bool isUsedByRuntime(uint32_t tensor) const;
   std::byte *dataOf(uint32_t tensor) const {
@@ -133,13 +135,6 @@ private:
   /// When the virtual device ends what it was given so far.
   int64_t deviceNs = 0;
 };
-
-/// Dedicated servers have inputs and what lies on servers, and no program.
-bool Rank::isHere(uint32_t tensor) const {
-  return plan->cluster().isWorker(number) ||
-         tensorAt(tensor).role() == fb::Role::Input ||
-         isOnServers(runtime::readLayout(tensorAt(tensor).layout()));
-}
 
 bool Rank::isArgument(uint32_t tensor) const {
   fb::Role role = tensorAt(tensor).role();

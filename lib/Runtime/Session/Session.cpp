@@ -94,7 +94,9 @@ private:
   absl::Status compareFingerprints();
   absl::Status checkBindings() const;
   std::vector<bool> findGivenTensors() const;
-  bool isHere(const fb::Tensor &tensor) const;
+  bool isHere(const fb::Tensor &tensor) const {
+    return hasTensor(tensor, plan->cluster(), rank());
+  }
   absl::Status give(TensorId tensor);
   absl::Status checkGift(TensorId tensor) const;
   absl::Status missingGift();
@@ -192,12 +194,6 @@ absl::Status HostSession::connect() {
     requiredCount += isGiven[i];
   }
   return absl::OkStatus();
-}
-
-/// Dedicated servers have what lies on servers, and inputs.
-bool HostSession::isHere(const fb::Tensor &tensor) const {
-  return plan->cluster().isWorker(rank()) || tensor.role() == fb::Role::Input ||
-         isOnServers(readLayout(tensor.layout()));
 }
 
 /// Tensors that some instruction waits for, and that this rank has.
