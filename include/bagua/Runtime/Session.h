@@ -52,13 +52,18 @@ enum class TensorId : uint32_t {};
 /// from a call between beginStep and finish, on any rank, ends the run: every
 /// call on every rank returns it from then on, and it names the tensor, the
 /// instruction and the rank. A session that is destroyed before finish() ends
-/// the run in the same way. Errors before the first beginStep change nothing.
-/// Nothing is allocated after the first step.
+/// the run in the same way; one that is destroyed after it leaves, which ends
+/// the run of those that go on to communicate with it (Unavailable, with its
+/// rank). Errors before the first beginStep, or between finish and the next
+/// one, change nothing. SessionOptions::timeout says how long a rank waits for
+/// others. Nothing is allocated after the first step, and a session that has
+/// nothing to do sleeps.
 class Session {
 public:
-  /// Connects: collective over all ranks of the plan. Fails with
-  /// FailedPrecondition where the world's size is not the plan's or ranks hold
-  /// plans of different fingerprints, naming both.
+  /// Allocates the arenas and connects: collective over all ranks of the plan,
+  /// and where a program makes several sessions, in one order on all ranks.
+  /// Fails with FailedPrecondition where the world's size is not the plan's or
+  /// ranks hold plans of different fingerprints, naming both.
   static absl::StatusOr<std::unique_ptr<Session>>
   create(std::shared_ptr<const Plan> plan, std::unique_ptr<World> world,
          SessionOptions options);
@@ -84,7 +89,10 @@ public:
   virtual absl::StatusOr<void *> address(TensorId tensor) const = 0;
 
   /// Checks that every tensor that an instruction touches is bound (else
-  /// FailedPrecondition with the names) and starts the streams.
+  /// FailedPrecondition with the names), starts the streams (ResourceExhausted
+  /// where there are no threads to be had), and then meets all ranks:
+  /// FailedPrecondition on all of them where some have loaded state and others
+  /// have not, or that of another step. After an error it may be called again.
   virtual absl::Status start() = 0;
 
   virtual absl::Status beginStep() = 0;
@@ -119,8 +127,9 @@ public:
   /// docs/PlanFormat.md (a ring's bytes for collectives over shared memory).
   virtual int64_t bytesSent() const = 0;
 
-  /// Bytes of arenas that this rank has allocated: what the runtime needs
-  /// besides what the program binds.
+  /// Bytes that this rank has allocated for tensors: arenas, and from start()
+  /// on what an all_to_all needs to bring blocks together. What the runtime
+  /// needs besides what the program binds.
   virtual int64_t arenaBytes() const = 0;
 };
 

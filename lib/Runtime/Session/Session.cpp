@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Session.h"
 
+#include "Communication/StatusCopy.h"
 #include "Session/Executor.h"
 #include "Session/Operation.h"
 #include "Session/PlanCommunicators.h"
@@ -67,7 +68,9 @@ public:
   absl::StatusOr<std::string> saveState() const override;
   absl::Status loadState(absl::string_view bytes) override;
   int64_t bytesSent() const override { return executor.bytesSent(); }
-  int64_t arenaBytes() const override { return memory.arenaBytes(); }
+  int64_t arenaBytes() const override {
+    return memory.arenaBytes() + scratchBytes;
+  }
 
 private:
   enum class Phase { Binding, BetweenSteps, InStep };
@@ -91,7 +94,12 @@ private:
   std::string nameOf(TensorId tensor) const {
     return executor.tensorName(indexOf(tensor));
   }
+  CommunicatorOptions optionsOf(uint32_t stream);
+  absl::Status meetEverybody();
   absl::Status compareFingerprints();
+  absl::StatusOr<std::vector<int64_t>>
+  gatherFromAll(const std::vector<int64_t> &own);
+  absl::Status compareStates();
   absl::Status checkBindings() const;
   std::vector<bool> findGivenTensors() const;
   bool isHere(const fb::Tensor &tensor) const {
@@ -102,6 +110,7 @@ private:
   absl::Status missingGift();
   absl::Status waitForUsers(TensorId tensor, int64_t step);
   bool areUsersDone(TensorId tensor, int64_t step) const;
+  absl::Status refuse(const absl::Status &why);
   absl::Status misuse(const std::string &what);
   absl::Status checkIndex(TensorId tensor) const;
   void record(const char *what, TensorId tensor, int64_t startNs);
@@ -110,16 +119,23 @@ private:
   const std::unique_ptr<World> world;
   const SessionOptions options;
   SessionMemory memory;
+  /// All ranks; null where this is the only one.
+  std::unique_ptr<Communicator> everybody;
   PlanCommunicators communicators;
   Executor executor;
 
   Phase phase = Phase::Binding;
   bool isFinished = false;
+  /// Between the begin of a step and finish().
+  bool isRunning = false;
   std::vector<TensorState> tensors;
   std::map<absl::string_view, TensorId> byName;
+  bool hasLoadedState = false;
   /// State that was loaded for tensors that are not bound yet.
   std::map<std::string, SavedTensor> loaded;
   int64_t firstStep = 0;
+  /// Of operations, besides arenas.
+  int64_t scratchBytes = 0;
   /// The current step since start(); -1 before the first.
   int64_t now = -1;
   int64_t requiredCount = 0;
@@ -141,29 +157,58 @@ HostSession::~HostSession() {
 // Connecting
 //===----------------------------------------------------------------------===//
 
-/// Every rank sees all fingerprints, so that all fail alike.
-absl::Status HostSession::compareFingerprints() {
+CommunicatorOptions HostSession::optionsOf(uint32_t stream) {
+  return {options.timeout, [this, stream](const std::string &text) {
+            executor.warnOfStream(stream, text);
+          }};
+}
+
+absl::Status HostSession::meetEverybody() {
+  if (world->size() < 2)
+    return absl::OkStatus();
   std::vector<int> all(world->size());
   std::iota(all.begin(), all.end(), 0);
-  if (all.size() < 2)
+  auto made = world->createCommunicator(all, "session", optionsOf(UINT32_MAX));
+  if (made.ok()) {
+    everybody = *std::move(made);
     return absl::OkStatus();
-  auto everybody = world->createCommunicator(all, "session");
-  if (!everybody.ok())
-    return everybody.status();
-  auto own = static_cast<int64_t>(plan->fingerprint());
-  std::vector<int64_t> found(all.size());
-  absl::Status status =
-      (*everybody)
-          ->gatherFromOwners(&own, found.data(), world->size(), DataType::Int64,
-                             world->size(), all);
+  }
+  if (!absl::IsDeadlineExceeded(made.status()))
+    return made.status();
+  return withMessage(
+      made.status(),
+      StrCat("rank ", rank(), ": creating a session of plan '",
+             plan->root().name()->str(),
+             "', as all ranks do in one order: ", made.status().message()));
+}
+
+/// `own` of all ranks, by rank.
+absl::StatusOr<std::vector<int64_t>>
+HostSession::gatherFromAll(const std::vector<int64_t> &own) {
+  if (!everybody)
+    return own;
+  std::vector<int> all(world->size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<int64_t> found(all.size() * own.size());
+  absl::Status status = everybody->gatherFromOwners(
+      own.data(), found.data(), static_cast<int64_t>(found.size()),
+      DataType::Int64, world->size(), all);
   if (!status.ok())
     return status;
-  for (int other : all)
-    if (found[other] != found[0])
+  return found;
+}
+
+/// Every rank sees all fingerprints, so that all fail alike.
+absl::Status HostSession::compareFingerprints() {
+  auto found = gatherFromAll({static_cast<int64_t>(plan->fingerprint())});
+  if (!found.ok())
+    return found.status();
+  for (size_t other = 0; other < found->size(); ++other)
+    if ((*found)[other] != (*found)[0])
       return absl::FailedPreconditionError(absl::StrFormat(
           "rank %d holds a plan of fingerprint %016x, rank 0 one of %016x",
-          other, static_cast<uint64_t>(found[other]),
-          static_cast<uint64_t>(found[0])));
+          other, static_cast<uint64_t>((*found)[other]),
+          static_cast<uint64_t>((*found)[0])));
   return absl::OkStatus();
 }
 
@@ -175,11 +220,16 @@ absl::Status HostSession::connect() {
             ? StrCat(" (", plan->topology().servers(), " of them servers)")
             : "",
         ", the world has ", world->size()));
-  absl::Status status = compareFingerprints();
+  // Memory first: what one rank takes to get it, others wait for here, within
+  // the limit, and not in the first step.
+  absl::Status status = memory.allocate(options.checksMemory);
   if (status.ok())
-    status = communicators.create(*plan, *world);
+    status = meetEverybody();
   if (status.ok())
-    status = memory.allocate(options.checksMemory);
+    status = compareFingerprints();
+  if (status.ok())
+    status = communicators.create(
+        *plan, *world, [this](uint32_t stream) { return optionsOf(stream); });
   if (!status.ok())
     return status;
 
@@ -283,7 +333,32 @@ absl::Status HostSession::checkBindings() const {
       StrCat("rank ", rank(), ": not bound: ", absl::StrJoin(missing, ", ")));
 }
 
+/// All ranks go on from the same step, or all begin.
+absl::Status HostSession::compareStates() {
+  auto found = gatherFromAll({hasLoadedState, firstStep});
+  if (!found.ok())
+    return executor.fail(found.status());
+  std::map<std::string, std::vector<size_t>> ranksByState;
+  for (size_t i = 0; i < found->size(); i += 2)
+    ranksByState[(*found)[i] ? StrCat("that of step ", (*found)[i + 1])
+                             : std::string("none")]
+        .push_back(i / 2);
+  if (ranksByState.size() == 1)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("ranks have loaded different states: ",
+             absl::StrJoin(
+                 ranksByState, "; ", [](std::string *out, const auto &entry) {
+                   absl::StrAppend(out, entry.first,
+                                   entry.second.size() == 1 ? " on rank "
+                                                            : " on ranks ",
+                                   absl::StrJoin(entry.second, ", "));
+                 })));
+}
+
 absl::Status HostSession::start() {
+  if (executor.hasFailed())
+    return executor.failure();
   if (phase != Phase::Binding)
     return absl::FailedPreconditionError("the session has started already");
   if (absl::Status status = checkBindings(); !status.ok())
@@ -292,9 +367,11 @@ absl::Status HostSession::start() {
   OperationSource source = {*plan, rank(), memory, communicators};
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
+  int64_t scratch = 0;
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     operations.push_back(makeOperation(source, i));
     hasWork.push_back(operations.back() != nullptr);
+    scratch += hasWork.back() ? operations.back()->scratchBytes : 0;
   }
   std::vector<bool> isGiven(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i)
@@ -306,8 +383,16 @@ absl::Status HostSession::start() {
       options.trace->nameThread(rank(), static_cast<int>(i) + 1,
                                 plan->root().streams()->Get(i)->str());
   }
-  executor.start(std::move(operations),
-                 makeStreamPrograms(plan->root(), hasWork, isGiven), firstStep);
+  absl::Status status = executor.start(
+      std::move(operations), makeStreamPrograms(plan->root(), hasWork, isGiven),
+      firstStep);
+  if (!status.ok())
+    return status;
+  if (status = compareStates(); !status.ok()) {
+    executor.stop();
+    return status;
+  }
+  scratchBytes = scratch;
   phase = Phase::BetweenSteps;
   return absl::OkStatus();
 }
@@ -316,9 +401,13 @@ absl::Status HostSession::start() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// A caller's bug, which other ranks must not wait for.
+/// A caller's bug. In a run, other ranks must not wait for this one.
+absl::Status HostSession::refuse(const absl::Status &why) {
+  return isRunning ? executor.fail(why) : why;
+}
+
 absl::Status HostSession::misuse(const std::string &what) {
-  return executor.fail(
+  return refuse(
       absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)));
 }
 
@@ -344,6 +433,7 @@ absl::Status HostSession::beginStep() {
   requiredGiven = 0;
   phase = Phase::InStep;
   isFinished = false;
+  isRunning = true;
   executor.openStep();
   return absl::OkStatus();
 }
@@ -389,12 +479,12 @@ absl::Status HostSession::markReady(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   const TensorState &state = tensors[indexOf(tensor)];
   if (phase != Phase::InStep || !state.isGivenByProgram ||
       state.givenStep == now || state.isOwnedByRuntime)
     if (absl::Status status = checkGift(tensor); !status.ok())
-      return executor.fail(status);
+      return refuse(status);
   return give(tensor);
 }
 
@@ -402,12 +492,12 @@ absl::Status HostSession::markAbsent(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   if (!tensorAt(indexOf(tensor)).optional())
     return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
                          ", which is not optional"));
   if (absl::Status status = checkGift(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   if (std::byte *data = memory.tensorAddress(indexOf(tensor)))
     std::memset(data, 0, localBytes(tensor));
   return give(tensor);
@@ -425,7 +515,7 @@ absl::Status HostSession::wait(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   TensorState &state = tensors[indexOf(tensor)];
   int64_t step = state.givenStep;
   if (!state.isGivenByProgram)
@@ -477,6 +567,7 @@ absl::Status HostSession::finish() {
   if (absl::Status status = memory.checkGuards(); !status.ok())
     return executor.fail(status);
   isFinished = true;
+  isRunning = false;
   return absl::OkStatus();
 }
 
@@ -536,6 +627,7 @@ absl::Status HostSession::loadState(absl::string_view bytes) {
     else
       loaded[name] = std::move(saved);
   firstStep = state->steps;
+  hasLoadedState = true;
   return absl::OkStatus();
 }
 

@@ -38,9 +38,9 @@ absl::Status SessionMemory::allocate(bool guarded) {
     int64_t guards = guarded ? 2 * kGuardBytes : 0;
     Pages pages(roundUp(arena->bytes() + guards));
     if (!pages.data() && pages.size() > 0)
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for arena '", arena->name()->str(), "' of ",
-                       arena->bytes(), " bytes"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "rank ", rank, ": no memory for arena '", arena->name()->str(),
+          "' of ", arena->bytes(), " bytes"));
     if (guarded) {
       auto *guard = pages.data();
       std::fill_n(guard, kGuardBytes, kGuard);
