@@ -109,7 +109,9 @@ private:
   bool isArgument(uint32_t tensor) const;
   bool isUsedByRuntime(uint32_t tensor) const;
   std::byte *dataOf(uint32_t tensor) const {
-    return static_cast<std::byte *>(*session->address(TensorId(tensor)));
+    return static_cast<std::byte *>(*session->address(
+        TensorId(tensor),
+        static_cast<size_t>(session->localBytes(TensorId(tensor)))));
   }
   const fb::Tensor &tensorAt(uint32_t tensor) const {
     return *plan->root().tensors()->Get(tensor);
@@ -164,9 +166,14 @@ absl::Status Rank::bindAll() {
     isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
   for (uint32_t i = 0; i < isNeeded.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
+    // The program of a replay updates nothing, and its params may be anything.
+    session->programUpdates(tensor.name()->str());
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
-    if (tensor.arena() >= 0 ||
-        !(isNeeded[i] || isUsed || tensor.given_by_program()))
+    if (tensor.arena() >= 0) {
+      dataOf(i);
+      continue;
+    }
+    if (!(isNeeded[i] || isUsed || tensor.given_by_program()))
       continue;
     int64_t bytes = session->localBytes(TensorId(i));
     buffers.emplace_back(bytes);
@@ -204,7 +211,9 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
     deviceNs = std::max(deviceNs, end);
   if (!status.ok())
     return status;
-  auto data = session->address(TensorId(tensor));
+  auto data = session->address(
+      TensorId(tensor),
+      static_cast<size_t>(session->localBytes(TensorId(tensor))));
   if (checks && data.ok() && isUpdated[tensor]) {
     checker.checkState(tensor, session->step(),
                        static_cast<std::byte *>(*data));

@@ -30,6 +30,8 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
     if (tensors.Get(i)->arena() < 0)
       BAGUA_RETURN_IF_ERROR(context.session->bind(
           TensorId(i), buffers.back().data(), buffers.back().size()));
+    context.session->programUpdates(tensors.Get(i)->name()->str());
+    context.data<std::byte>(i);
   }
   if (options.beforeStart)
     BAGUA_RETURN_IF_ERROR(options.beforeStart(context));

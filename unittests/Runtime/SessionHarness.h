@@ -31,7 +31,8 @@ struct RankContext {
   int rank() const { return session->rank(); }
 
   template <typename T> T *data(uint32_t tensor) {
-    return static_cast<T *>(*session->address(TensorId(tensor)));
+    auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
+    return static_cast<T *>(*session->address(TensorId(tensor), bytes));
   }
   template <typename T> int64_t count(uint32_t tensor) {
     return session->localBytes(TensorId(tensor)) /

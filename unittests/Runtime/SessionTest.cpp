@@ -24,7 +24,6 @@ namespace {
 using fb::Opcode;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 //===----------------------------------------------------------------------===//
@@ -105,9 +104,12 @@ TEST(SessionTest, BindChecksSizeAndAlignment) {
               HasSubstr("divisible by 4"));
   EXPECT_THAT(message(session->start()), HasSubstr("rank 0: not bound: 'g'"));
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(session->address(TensorId(0)).status()));
+      absl::IsFailedPrecondition(session->address(TensorId(0), 400).status()));
   EXPECT_TRUE(session->bind(TensorId(0), bytes, 400).ok());
-  EXPECT_EQ(*session->address(TensorId(0)), bytes);
+  EXPECT_EQ(*session->address(TensorId(0), 400), bytes);
+  EXPECT_THAT(message(session->address(TensorId(0), 404).status()),
+              HasSubstr("address of tensor 'g': the plan has 400 bytes, "
+                        "expected 404"));
   EXPECT_TRUE(session->start().ok());
 }
 
@@ -170,6 +172,16 @@ const Misuse kMisuses[] = {
      "step 1"},
     {"GivenOutsideOfAStep", [](RankContext &rank) { return rank.give(0); },
      "rank 1: markReady of tensor 'g' outside of a step"},
+    {"GivenWithoutTakingItBack",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       BAGUA_RETURN_IF_ERROR(rank.give(0));
+       BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.give(0);
+     },
+     "rank 1: markReady of tensor 'g', which was given in step 1 and not taken "
+     "back: expected a wait() before, in step 2"},
     {"GivenThoughNotTheirs",
      [](RankContext &rank) -> absl::Status {
        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
@@ -227,8 +239,9 @@ TEST(SessionTest, GivenWhileTheRuntimeUsesIt) {
   std::vector<absl::Status> statuses =
       runRanks(makeOneGradient(2).load(), body);
   EXPECT_THAT(message(statuses[0]),
-              HasSubstr("rank 0: markReady of tensor 'g', which the runtime "
-                        "still uses for an earlier step, in step 1"));
+              HasSubstr("rank 0: markReady of tensor 'g', which was given in "
+                        "step 0 and not taken back: expected a wait() before, "
+                        "in step 1"));
 }
 
 TEST(SessionTest, WaitMayComeInTheNextStep) {
@@ -289,6 +302,108 @@ TEST(SessionTest, StateThatIsNotGiven) {
     BAGUA_RETURN_IF_ERROR(rank.wait(0));
     return rank.session->finish();
   });
+}
+
+/// After finish() everything is the program's again.
+TEST(SessionTest, FinishTakesEverythingBack) {
+  runAll(makeOneGradient(2).load(), [](RankContext &rank) -> absl::Status {
+    for (int step = 0; step < 3; ++step) {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+      BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    }
+    return absl::OkStatus();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Who updates
+//===----------------------------------------------------------------------===//
+
+/// g is reduced and updates w, which the program reads in the next forward.
+///   tensors 0 g, 1 w (in an arena if `isInArena`)
+PlanBuilder makeUpdating(int64_t ranks, bool isInArena = false) {
+  PlanBuilder plan({{"gpu", ranks}});
+  plan.addArena("params", 64);
+  plan.addTensor("g", {4});
+  plan.addTensor("w", {4}, fb::Role::Param, fb::DataType::Float32,
+                 isInArena ? 0 : -1, 0);
+  plan.tensor(1).given_by_program = false;
+  uint32_t g = plan.whole(0), w = plan.whole(1);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {w, g}, {w});
+  plan.op(sgd).has_learning_rate = true;
+  plan.op(sgd).learning_rate = 1.0f;
+  plan.use(1, sgd);
+  plan.addProgramOp("forward", fb::Phase::Forward, 0, {1}, {});
+  plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0});
+  return plan;
+}
+
+/// A program that updates what the plan's instructions update would do it
+/// twice: it has to ask.
+TEST(SessionTest, AProgramAsksWhoUpdates) {
+  auto worlds = createInProcessWorlds(1);
+  auto session =
+      *Session::create(makeUpdating(1).load(), std::move(worlds[0]), {});
+  std::vector<float> memory(8);
+  for (uint32_t i : {0, 1})
+    ASSERT_TRUE(session->bind(TensorId(i), memory.data() + 4 * i, 16).ok());
+  absl::Status status = session->start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(message(status),
+              AllOf(HasSubstr("rank 0: the plan's instructions update 'w'"),
+                    HasSubstr("programUpdates()"),
+                    HasSubstr("updates=program")));
+  EXPECT_TRUE(session->programUpdates("g"));
+  EXPECT_TRUE(session->programUpdates("a param that no plan names"));
+  EXPECT_FALSE(session->programUpdates("w"));
+  EXPECT_TRUE(session->start().ok());
+}
+
+/// Nobody else writes the first values of a param in an arena.
+TEST(SessionTest, AParamInAnArenaIsWrittenByTheProgram) {
+  auto worlds = createInProcessWorlds(1);
+  auto session =
+      *Session::create(makeUpdating(1, true).load(), std::move(worlds[0]), {});
+  std::vector<float> memory(4);
+  ASSERT_TRUE(session->bind(TensorId(0), memory.data(), 16).ok());
+  EXPECT_FALSE(session->programUpdates("w"));
+  EXPECT_THAT(message(session->start()),
+              HasSubstr("rank 0: nobody has written 'w', which live in an "
+                        "arena"));
+  EXPECT_FALSE(session->address(TensorId(1), 12).ok());
+  EXPECT_FALSE(session->start().ok());
+  EXPECT_TRUE(session->address(TensorId(1), 16).ok());
+  EXPECT_TRUE(session->start().ok());
+}
+
+/// What the program reads it waits for in each step, or it may read what the
+/// step before is still changing. After finish() it need not.
+TEST(SessionTest, AParamThatIsReadIsWaitedFor) {
+  auto stepOf = [](RankContext &rank, bool waits) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    if (waits)
+      BAGUA_RETURN_IF_ERROR(rank.wait(1));
+    BAGUA_RETURN_IF_ERROR(rank.wait(0));
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    return rank.session->endStep();
+  };
+  std::vector<absl::Status> statuses =
+      runRanks(makeUpdating(2).load(), [&](RankContext &rank) -> absl::Status {
+        BAGUA_RETURN_IF_ERROR(stepOf(rank, false));
+        BAGUA_RETURN_IF_ERROR(rank.session->finish());
+        for (bool waits : {false, true, true})
+          BAGUA_RETURN_IF_ERROR(stepOf(rank, waits));
+        EXPECT_EQ(rank.session->step(), 3);
+        BAGUA_RETURN_IF_ERROR(stepOf(rank, rank.rank() == 0));
+        BAGUA_RETURN_IF_ERROR(stepOf(rank, true));
+        return rank.session->finish();
+      });
+  expectOnAllRanks(statuses,
+                   HasSubstr("rank 1: step 4 ended without a wait for 'w', "
+                             "which the program reads"));
 }
 
 //===----------------------------------------------------------------------===//
