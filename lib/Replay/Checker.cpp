@@ -340,6 +340,9 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
       expected.insert(i);
   result.tensors =
       static_cast<int64_t>(expected.size() + ranks[0].updatedStates().size());
+  if (result.tensors == 0)
+    result.fail(0, "nothing was checked: expected tensors in the plan's "
+                   "contract or given by its program, found none");
   for (const RankChecker &rank : ranks)
     for (uint32_t tensor : expected)
       if (plan.cluster().isWorker(rank.rank) &&

@@ -563,6 +563,18 @@ TEST(ReplayTest, ComparesRanksWithEachOther) {
       testing::Contains(HasSubstr("rank 2 has other bits than rank 0")));
 }
 
+/// A check that has looked at nothing has not passed.
+TEST(ReplayTest, NothingToCheckIsNoGoodCheck) {
+  PlanBuilder plan({{"gpu", 2}});
+  auto result = replayPlan(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->check->passed);
+  EXPECT_THAT(reportText(*plan.load(), checkOptions(), *result),
+              HasSubstr("FAILED: 0 tensors"));
+  EXPECT_THAT(result->check->failures,
+              testing::ElementsAre(HasSubstr("nothing was checked")));
+}
+
 TEST(ReplayTest, NamesTheRankThatThrows) {
   ReplayOptions options = checkOptions();
   options.throwOnRank = 2;
