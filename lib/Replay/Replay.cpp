@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -356,9 +355,7 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   sessionOptions.timeout = options.timeout;
   sessionOptions.trace = options.trace;
   sessionOptions.checksMemory = options.check;
-  sessionOptions.onWarning = [](const std::string &text) {
-    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
-  };
+  sessionOptions.onWarning = options.onWarning;
   auto created = runtime::Session::create(plan, std::move(world),
                                           std::move(sessionOptions));
   if (!created.ok())

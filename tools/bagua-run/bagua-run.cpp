@@ -80,6 +80,9 @@ absl::StatusOr<bool> runPlan(const Options &options) {
   replayOptions.check = options.check;
   replayOptions.steps = options.steps;
   replayOptions.timeScale = options.timeScale;
+  replayOptions.onWarning = [](const std::string &text) {
+    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
+  };
   replayOptions.throwOnRank = options.throwOnRank;
   replayOptions.trace = options.trace.empty() ? nullptr : &trace;
   absl::StatusOr<ReplayResult> result = replayPlan(*plan, replayOptions);
