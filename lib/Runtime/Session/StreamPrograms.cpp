@@ -13,21 +13,28 @@
 namespace bagua::runtime {
 namespace {
 
-void addPoint(std::vector<StreamPoint> &points, StreamPoint point) {
-  for (StreamPoint &known : points)
-    if (known.stream == point.stream) {
-      known.count = std::max(known.count, point.count);
-      return;
-    }
-  points.push_back(point);
-}
+/// Of points on some streams the furthest on each.
+class FurthestPoints {
+public:
+  explicit FurthestPoints(size_t streams) : counts(streams, 0) {}
 
-void dropPoint(std::vector<StreamPoint> &points, uint32_t stream) {
-  points.erase(
-      std::remove_if(points.begin(), points.end(),
-                     [&](StreamPoint point) { return point.stream == stream; }),
-      points.end());
-}
+  void add(const std::vector<StreamPoint> &points) {
+    for (StreamPoint point : points)
+      counts[point.stream] = std::max(counts[point.stream], point.count);
+  }
+  void drop(uint32_t stream) { counts[stream] = 0; }
+  /// By stream; there are none afterwards.
+  std::vector<StreamPoint> take() {
+    std::vector<StreamPoint> points;
+    for (uint32_t stream = 0; stream < counts.size(); ++stream)
+      if (uint32_t count = std::exchange(counts[stream], 0))
+        points.push_back({stream, count});
+    return points;
+  }
+
+private:
+  std::vector<uint32_t> counts;
+};
 
 void makeUnique(std::vector<uint32_t> &list) {
   std::sort(list.begin(), list.end());
@@ -41,7 +48,8 @@ public:
       : plan(plan), hasWork(hasWork), isGiven(isGiven),
         isLeftOut(plan.instructions()->size(), false),
         doneWhen(isLeftOut.size()), predecessor(isLeftOut.size(), -1),
-        lastOfStream(plan.streams()->size(), -1) {
+        lastOfStream(plan.streams()->size(), -1),
+        furthest(plan.streams()->size()) {
     schedule.streams.resize(plan.streams()->size());
     schedule.users.resize(plan.tensors()->size());
     schedule.firstWaiter.assign(plan.tensors()->size(), -1);
@@ -75,6 +83,8 @@ private:
   /// By instruction: a bit for each stream that waits for its tensors already,
   /// of this step or of the one before.
   std::vector<uint64_t> seenBy, seenPreviousBy;
+  // Empty between uses.
+  FurthestPoints furthest;
   std::vector<uint32_t> stack;
 };
 
@@ -124,8 +134,7 @@ void ScheduleBuilder::visit(uint32_t number) {
     if (schedule.firstWaiter[tensor] < 0)
       schedule.firstWaiter[tensor] = number;
   for (uint32_t other : before)
-    for (StreamPoint point : doneWhen[other])
-      addPoint(waits.after, point);
+    furthest.add(doneWhen[other]);
   // Instructions of the step before may come later in the plan: they are
   // resolved when all are visited, and none of those is left out.
   bool waitsForPrevious =
@@ -135,14 +144,15 @@ void ScheduleBuilder::visit(uint32_t number) {
       previous.push_back({number, other});
   if (!hasWork[number] && !waitsForPrevious) {
     isLeftOut[number] = true;
-    doneWhen[number] = std::move(waits.after);
+    doneWhen[number] = furthest.take();
     return;
   }
   for (uint32_t other : before)
     collectReady(other, stream, seenBy, waits.ready);
   makeUnique(waits.ready);
   auto &list = schedule.streams[stream];
-  dropPoint(waits.after, stream); // its own stream's order
+  furthest.drop(stream); // its own stream's order
+  waits.after = furthest.take();
   list.push_back({number, std::move(waits)});
   doneWhen[number] = {{stream, static_cast<uint32_t>(list.size())}};
 }
@@ -155,12 +165,14 @@ void ScheduleBuilder::resolvePrevious() {
   for (auto &stream : schedule.streams)
     for (ScheduledInstruction &op : stream)
       byNumber[op.instruction] = &op;
-  for (auto [number, other] : previous) {
+  for (size_t i = 0; i < previous.size(); ++i) {
+    auto [number, other] = previous[i];
     Conditions &waits = byNumber[number]->waits;
     collectReady(other, plan.instructions()->Get(number)->stream(),
                  seenPreviousBy, waits.readyPrevious);
-    for (StreamPoint point : doneWhen[other])
-      addPoint(waits.afterPrevious, point);
+    furthest.add(doneWhen[other]);
+    if (i + 1 == previous.size() || previous[i + 1].first != number)
+      waits.afterPrevious = furthest.take();
   }
   for (auto &stream : schedule.streams)
     for (ScheduledInstruction &op : stream)
@@ -186,10 +198,11 @@ void ScheduleBuilder::orderReady() {
 
 void ScheduleBuilder::resolveUsers() {
   for (uint32_t i = 0; i < plan.tensors()->size(); ++i)
-    if (auto *users = plan.tensors()->Get(i)->users())
+    if (auto *users = plan.tensors()->Get(i)->users()) {
       for (uint32_t user : *users)
-        for (StreamPoint point : doneWhen[user])
-          addPoint(schedule.users[i], point);
+        furthest.add(doneWhen[user]);
+      schedule.users[i] = furthest.take();
+    }
 }
 
 StreamPrograms ScheduleBuilder::build() {
