@@ -111,8 +111,7 @@ TEST(SessionStateTest, RefusesWhatDoesNotFit) {
   for (auto &value : larger.plan.values)
     value->count = 16;
   EXPECT_THAT(loadInto(std::move(larger), state),
-              HasSubstr("state of tensor 'm': expected f32 [16] of 64 bytes, "
-                        "found f32 [8] of 32"));
+              HasSubstr("expected 'g' of f32 [16], found f32 [8]"));
   PlanBuilder more = makeAdamPlan();
   uint32_t extra = more.addTensor("extra", {8}, fb::Role::Residual);
   uint32_t value = more.whole(extra);
@@ -194,6 +193,29 @@ TEST(SessionStateTest, AllRanksLoadOneStepsState) {
         HasSubstr(std::string("ranks have loaded different states: ") +
                   c.message));
   }
+}
+
+/// Where the program updates, nothing but the gradients tells models apart.
+TEST(SessionStateTest, RefusesAnotherModelsState) {
+  auto save = [](PlanBuilder plan) {
+    std::string state;
+    runAll(plan.load(), [&](RankContext &rank) -> absl::Status {
+      BAGUA_RETURN_IF_ERROR(rank.session->finish());
+      state = *rank.session->saveState();
+      return absl::OkStatus();
+    });
+    return state;
+  };
+  std::string state = save(makeOneGradient(1, 100));
+  EXPECT_EQ(loadError(makeOneGradient(1, 100).load(), state), "");
+  EXPECT_THAT(
+      loadError(makeOneGradient(1, 101).load(), state),
+      HasSubstr("of another model: expected 'g' of f32 [101], found f32 "
+                "[100]"));
+  EXPECT_THAT(
+      loadError(makeDdpPlan(1).load(), state),
+      HasSubstr("of another model: expected gradients of 'ddp' by 'ddp', "
+                "found those of 'test'"));
 }
 
 /// A state of so many steps that the next ones could not be counted.

@@ -81,6 +81,33 @@ bool readTensor(Reader &reader, std::string &name, SavedTensor &tensor) {
   return reader.readString(tensor.layout) && reader.readString(tensor.bytes);
 }
 
+bool readTensors(Reader &reader, std::map<std::string, SavedTensor> &tensors) {
+  uint64_t count;
+  bool isGood = reader.read(count);
+  for (uint64_t i = 0; isGood && i < count; ++i) {
+    std::string name;
+    SavedTensor tensor;
+    isGood = readTensor(reader, name, tensor);
+    tensors[std::move(name)] = std::move(tensor);
+  }
+  return isGood;
+}
+
+void appendTensors(std::string &out,
+                   const std::map<std::string, SavedTensor> &tensors) {
+  append<uint64_t>(out, tensors.size());
+  for (const auto &[name, tensor] : tensors) {
+    appendString(out, name);
+    append(out, tensor.type);
+    append(out, static_cast<uint8_t>(tensor.role));
+    append<uint64_t>(out, tensor.shape.size());
+    for (int64_t size : tensor.shape)
+      append(out, size);
+    appendString(out, tensor.layout);
+    appendString(out, tensor.bytes);
+  }
+}
+
 absl::Status invalid(const std::string &message) {
   return absl::InvalidArgumentError(message);
 }
@@ -105,6 +132,27 @@ bool hasUpdates(const SavedState &state) {
                        return entry.second.role == fb::Role::Param ||
                               entry.second.role == fb::Role::Optimizer;
                      });
+}
+
+/// Whether a state is of a step with the same gradients, as far as both plans
+/// name them.
+absl::Status compareGradients(const SavedState &own, const SavedState &state) {
+  bool isKnown = own.gradients.empty() || state.gradients.empty();
+  for (const auto &[name, tensor] : own.gradients) {
+    auto found = state.gradients.find(name);
+    if (found == state.gradients.end())
+      continue;
+    isKnown = true;
+    if (found->second.type != tensor.type ||
+        found->second.shape != tensor.shape)
+      return invalid(absl::StrCat("the state is of another model: expected '",
+                                  name, "' of ", formOf(tensor), ", found ",
+                                  formOf(found->second)));
+  }
+  return isKnown ? absl::OkStatus()
+                 : invalid(absl::StrCat(
+                       "the state is of another model: expected gradients of '",
+                       own.plan, "', found those of '", state.plan, "'"));
 }
 
 /// One tensor of a state, for `tensor` of a plan.
@@ -160,6 +208,12 @@ SavedState describeState(const Plan &plan, int64_t rank, int64_t steps) {
   state.plan = plan.root().name()->str();
   if (plan.root().strategy())
     absl::StrAppend(&state.plan, "' by '", plan.root().strategy()->str());
+  for (const fb::Tensor *tensor : *plan.root().tensors())
+    if (tensor->role() == fb::Role::Gradient) {
+      SavedTensor gradient = describeTensor(*tensor);
+      gradient.layout.clear();
+      state.gradients[nameOf(*tensor)] = std::move(gradient);
+    }
   return state;
 }
 
@@ -194,6 +248,8 @@ absl::Status adaptState(const Plan &plan, int64_t rank,
     return invalid(absl::StrCat("expected the state of rank ", own.rank, " of ",
                                 own.ranks, ", found that of rank ", state.rank,
                                 " of ", state.ranks));
+  if (absl::Status status = compareGradients(own, state); !status.ok())
+    return status;
   const auto &tensors = *plan.root().tensors();
   std::vector<bool> isSaved = findSaved(plan, rank, isUpdated);
   std::map<std::string, uint32_t> byName;
@@ -240,24 +296,15 @@ std::string writeState(const SavedState &state) {
   append(out, state.ranks);
   appendString(out, state.cluster);
   appendString(out, state.plan);
-  append<uint64_t>(out, state.tensors.size());
-  for (const auto &[name, tensor] : state.tensors) {
-    appendString(out, name);
-    append(out, tensor.type);
-    append(out, static_cast<uint8_t>(tensor.role));
-    append<uint64_t>(out, tensor.shape.size());
-    for (int64_t size : tensor.shape)
-      append(out, size);
-    appendString(out, tensor.layout);
-    appendString(out, tensor.bytes);
-  }
+  appendTensors(out, state.gradients);
+  appendTensors(out, state.tensors);
   append(out, fingerprintBytes(out.data(), out.size()));
   return out;
 }
 
 absl::StatusOr<SavedState> readState(absl::string_view bytes) {
   uint32_t version;
-  uint64_t count, found;
+  uint64_t found;
   if (bytes.size() < kMagic.size() + sizeof(found) ||
       bytes.substr(0, kMagic.size()) != kMagic)
     return absl::InvalidArgumentError("not a session's state");
@@ -273,13 +320,9 @@ absl::StatusOr<SavedState> readState(absl::string_view bytes) {
   SavedState state;
   bool isGood = reader.read(state.steps) && reader.read(state.rank) &&
                 reader.read(state.ranks) && reader.readString(state.cluster) &&
-                reader.readString(state.plan) && reader.read(count);
-  for (uint64_t i = 0; isGood && i < count; ++i) {
-    std::string name;
-    SavedTensor tensor;
-    isGood = readTensor(reader, name, tensor);
-    state.tensors[std::move(name)] = std::move(tensor);
-  }
+                reader.readString(state.plan) &&
+                readTensors(reader, state.gradients) &&
+                readTensors(reader, state.tensors);
   if (!isGood || !reader.isAtEnd())
     return invalid("the session's state is no state");
   if (state.steps < 0 || state.steps > kMaxSteps)

@@ -1,14 +1,16 @@
 //===- SessionState.h - A rank's state as bytes ---------------------------===//
 //
-// What a checkpoint holds of a session: whose it is, and tensor by tensor what
-// the plan's instructions update, by name and with its form, so that another
-// plan over the same tensors can tell what it is given.
+// What a checkpoint holds of a session: whose it is, the gradients of the step,
+// which all strategies have alike, and tensor by tensor what the plan's
+// instructions update. All by name and with its form, so that another plan over
+// the same tensors can tell what it is given.
 //
 //   magic "BGST", u32 version 1, i64 steps, i64 rank, i64 ranks, string
-//   cluster, string plan, u64 count, then for each tensor string name, u8
-//   element type, u8 role, u64 dimensions, i64 sizes, string layout, string
-//   bytes; at the end the u64 fingerprint of everything before. A string is its
-//   u64 length and its bytes. Little-endian.
+//   cluster, string plan, gradients, tensors; at the end the u64 fingerprint of
+//   everything before. Each of the two lists: u64 count, then for each tensor
+//   string name, u8 element type, u8 role, u64 dimensions, i64 sizes, string
+//   layout, string bytes (none of gradients). A string is its u64 length and
+//   its bytes. Little-endian.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONSTATE_H
@@ -45,6 +47,7 @@ struct SavedState {
   std::string cluster;
   /// Its name and strategy, for people.
   std::string plan;
+  std::map<std::string, SavedTensor> gradients;
   std::map<std::string, SavedTensor> tensors;
 };
 
