@@ -397,7 +397,7 @@ absl::Status HostSession::checkParams() const {
       continue;
     if (!tensors[i].isAsked)
       notAsked.push_back(i);
-    if (!tensors[i].isLocated)
+    if (tensorAt(i).arena() >= 0 && !tensors[i].isLocated)
       notLocated.push_back(i);
   }
   absl::Status status = listTensors(
@@ -440,9 +440,10 @@ absl::Status HostSession::start() {
     return executor.failure();
   if (phase != Phase::Binding)
     return absl::FailedPreconditionError("the session has started already");
-  if (absl::Status status = checkBindings(); !status.ok())
-    return status;
+  // Who has not asked would not know why to bind params.
   if (absl::Status status = checkParams(); !status.ok())
+    return status;
+  if (absl::Status status = checkBindings(); !status.ok())
     return status;
   const auto &instructions = *plan->root().instructions();
   OperationSource source = {*plan, rank(), memory, communicators};
