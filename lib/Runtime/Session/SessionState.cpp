@@ -115,9 +115,10 @@ absl::Status invalid(const std::string &message) {
 std::string nameOf(const fb::Tensor &tensor) { return tensor.name()->str(); }
 
 std::string formOf(const SavedTensor &tensor) {
-  return absl::StrCat(dataTypeName(static_cast<DataType>(tensor.type)).data(),
-                      " [", absl::StrJoin(tensor.shape, "x"), "]",
-                      tensor.layout.empty() ? "" : " ", tensor.layout);
+  return absl::StrCat(
+      std::string(dataTypeName(static_cast<DataType>(tensor.type))), " [",
+      absl::StrJoin(tensor.shape, "x"), "]", tensor.layout.empty() ? "" : " ",
+      tensor.layout);
 }
 
 /// Whether a step is one whose updates are the runtime's: of a plan, of a
