@@ -338,9 +338,12 @@ TEST_P(CommunicatorFailureTest, limits_and_warnings_are_each_members) {
   worlds[1]->note("compiles");
   onEachRank(2, [&](int rank) {
     std::vector<std::string> warnings;
-    CommunicatorOptions options = {
-        rank == 0 ? 300ms : kLongTime,
-        [&](const std::string &text) { warnings.push_back(text); }};
+    CommunicatorOptions options;
+    options.timeout = rank == 0 ? 300ms : kLongTime;
+    options.onWarning = [&](const std::string &text) {
+      warnings.push_back(text);
+    };
+    options.describeCall = [] { return "bucket 7"; };
     auto communicator =
         worlds[rank]->createCommunicator({0, 1}, "grads", options);
     ASSERT_TRUE(communicator.ok()) << communicator.status();
@@ -348,8 +351,10 @@ TEST_P(CommunicatorFailureTest, limits_and_warnings_are_each_members) {
       warnings.clear();
       absl::Status status = (*communicator)->barrier();
       EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("waited 300ms for rank 1; rank 1: compiles"));
+      EXPECT_THAT(
+          std::string(status.message()),
+          HasSubstr("barrier of rank 0, bucket 7, waited 300ms for rank 1; "
+                    "rank 1: compiles"));
       EXPECT_THAT(warnings,
                   testing::ElementsAre(HasSubstr("waited 30ms for rank 1")));
     }

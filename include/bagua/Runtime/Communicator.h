@@ -104,6 +104,9 @@ struct CommunicatorOptions {
   /// Called on the thread that waits, at a tenth of the limit, with who is
   /// missing. May be empty.
   std::function<void(const std::string &)> onWarning;
+  /// Says what the call in progress is for, in messages to all members; called
+  /// on the thread that waits. May be empty, and so may what it says.
+  std::function<std::string()> describeCall;
 };
 
 /// One rank's membership in all ranks of a run. Whoever destroys it leaves:
@@ -127,7 +130,7 @@ public:
                      const CommunicatorOptions &options) = 0;
   absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members, const std::string &name) {
-    return createCommunicator(members, name, {timeout(), {}});
+    return createCommunicator(members, name, {timeout(), {}, {}});
   }
 
   /// Says what this rank is busy with, for messages of ranks that wait for it.

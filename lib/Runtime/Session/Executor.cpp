@@ -180,15 +180,21 @@ void Executor::note(Stream &stream, const std::string &what) {
 }
 
 void Executor::warnOfStream(uint32_t number, const std::string &text) {
+  if (number < streams.size() && streams[number]) {
+    streams[number]->hasNote = true;
+    note(*streams[number], text);
+  }
+  warn(text);
+}
+
+std::string Executor::describeCall(uint32_t number) const {
   if (number >= streams.size() || !streams[number])
-    return warn(text);
-  Stream &stream = *streams[number];
-  const Slot &slot = stream.slots[stream.next() % stream.slots.size()];
-  std::string what =
-      absl::StrCat(describe(slot.scheduled->instruction), ": ", text);
-  stream.hasNote = true;
-  note(stream, what);
-  warn(what);
+    return {};
+  const Stream &stream = *streams[number];
+  uint64_t sequence = stream.next();
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  return absl::StrCat(describe(slot.scheduled->instruction), " in step ",
+                      firstStep + stepOf(sequence, stream.slots.size()));
 }
 
 std::string Executor::tensorName(uint32_t tensor) const {
@@ -322,6 +328,17 @@ Executor::Blocker Executor::findBlocker(const Slot &slot, int64_t step) {
 // Streams
 //===----------------------------------------------------------------------===//
 
+/// An error of the instruction that a stream is at. One that comes from another
+/// rank may say what it is already.
+absl::Status Executor::failCall(const Stream &stream,
+                                const absl::Status &status) {
+  std::string call = describeCall(stream.number);
+  std::string text = absl::StrCat("rank ", rank, ": ");
+  if (!absl::StrContains(status.message(), call))
+    absl::StrAppend(&text, call, ": ");
+  return fail(withMessage(status, absl::StrCat(text, status.message())));
+}
+
 /// Runs instruction `sequence` of a stream, which the caller has taken.
 absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
@@ -333,10 +350,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
       note(stream, "");
     // Not passed on: nobody may try again what has failed.
     if (!status.ok())
-      return fail(withMessage(
-          status, absl::StrCat("rank ", rank, ": ",
-                               describe(slot.scheduled->instruction),
-                               " in step ", step, ": ", status.message())));
+      return failCall(stream, status);
     sent.fetch_add(slot.operation->bytesSent, std::memory_order_relaxed);
     if (options.trace)
       options.trace->add(

@@ -75,8 +75,10 @@ public:
   bool hasFailed() const { return failed.load(std::memory_order_acquire); }
   absl::Status failure() const;
 
-  /// Hands on what a communicator of a stream warns of.
+  /// For communicators of a stream, on the thread that is at it: hands on what
+  /// they warn of, and says what their call is for.
   void warnOfStream(uint32_t stream, const std::string &text);
+  std::string describeCall(uint32_t stream) const;
 
   const StreamPrograms &schedule() const { return steps; }
   int64_t bytesSent() const { return sent.load(std::memory_order_relaxed); }
@@ -139,6 +141,7 @@ private:
   bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
+  absl::Status failCall(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);
   absl::Status impossible(const Slot &slot, const Blocker &blocker,

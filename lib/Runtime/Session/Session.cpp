@@ -178,9 +178,11 @@ HostSession::~HostSession() {
 //===----------------------------------------------------------------------===//
 
 CommunicatorOptions HostSession::optionsOf(uint32_t stream) {
-  return {options.timeout, [this, stream](const std::string &text) {
+  return {options.timeout,
+          [this, stream](const std::string &text) {
             executor.warnOfStream(stream, text);
-          }};
+          },
+          [this, stream] { return executor.describeCall(stream); }};
 }
 
 absl::Status HostSession::meetEverybody() {

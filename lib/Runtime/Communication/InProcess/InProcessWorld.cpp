@@ -27,6 +27,20 @@ int64_t stageBytesFor(size_t members) {
   return std::clamp<int64_t>(1024 * members, 4096, 8192);
 }
 
+/// "communicator 'grads': all_reduce of rank 0", and what it is for.
+std::string describeCall(const InProcessGroup &group, int member,
+                         std::string_view what,
+                         const CommunicatorOptions &options) {
+  std::string text =
+      absl::StrCat("communicator '", group.name,
+                   "': ", absl::string_view(what.data(), what.size()),
+                   " of rank ", group.members[member]);
+  std::string purpose = options.describeCall ? options.describeCall() : "";
+  if (!purpose.empty())
+    absl::StrAppend(&text, ", ", purpose, ",");
+  return text;
+}
+
 /// Ranks of all worlds of this process.
 std::atomic<int> &liveRanks() {
   static std::atomic<int> count{0};
@@ -147,7 +161,7 @@ absl::Status InProcessState::meet(InProcessGroup &group, int member,
     case InProcessGate::Outcome::Passed:
       return absl::OkStatus();
     case InProcessGate::Outcome::Closed:
-      return missMember(group, member, what);
+      return missMember(group, describeCall(group, member, what, options));
     case InProcessGate::Outcome::TimedOut:
       break;
     }
@@ -155,28 +169,25 @@ absl::Status InProcessState::meet(InProcessGroup &group, int member,
     if (missing.empty()) {
       // The last one has counted itself and is about to enter the gate.
       limit = std::chrono::milliseconds(1);
-    } else if (std::exchange(mayWarn, false)) {
-      options.onWarning(
-          describeWait(group, member, what, untilWarning, missing));
-      limit = options.timeout - untilWarning;
-    } else {
-      return giveUp(group, ticket,
-                    absl::DeadlineExceededError(describeWait(
-                        group, member, what, options.timeout, missing)));
+      continue;
     }
+    std::string call = describeCall(group, member, what, options);
+    if (!std::exchange(mayWarn, false))
+      return giveUp(group, ticket,
+                    absl::DeadlineExceededError(
+                        describeWait(call, options.timeout, missing)));
+    options.onWarning(describeWait(call, untilWarning, missing));
+    limit = options.timeout - untilWarning;
   }
 }
 
-/// "communicator 'grads': all_reduce of rank 0 waited 5s for ranks 1, 2; rank
-/// 2: ...", with what the missing ones say.
-std::string InProcessState::describeWait(
-    const InProcessGroup &group, int member, std::string_view what,
-    std::chrono::nanoseconds waited, const std::vector<int> &missing) const {
+/// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones say.
+std::string
+InProcessState::describeWait(const std::string &call,
+                             std::chrono::nanoseconds waited,
+                             const std::vector<int> &missing) const {
   std::string text = absl::StrCat(
-      "communicator '", group.name,
-      "': ", absl::string_view(what.data(), what.size()), " of rank ",
-      group.members[member], " waited ",
-      absl::FormatDuration(absl::FromChrono(waited)), " for ",
+      call, " waited ", absl::FormatDuration(absl::FromChrono(waited)), " for ",
       missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "));
   std::lock_guard<std::mutex> lock(mutex);
   for (int rank : missing)
@@ -206,8 +217,8 @@ absl::Status InProcessState::giveUp(InProcessGroup &group,
 
 /// Why a gate is closed: an abort, or a member that has left, which is one from
 /// now on.
-absl::Status InProcessState::missMember(InProcessGroup &group, int member,
-                                        std::string_view what) {
+absl::Status InProcessState::missMember(InProcessGroup &group,
+                                        const std::string &call) {
   absl::Status result;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -216,12 +227,10 @@ absl::Status InProcessState::missMember(InProcessGroup &group, int member,
     for (size_t i = 0; i < group.members.size(); ++i)
       if (group.hasLeft[i] || (!entry.joined[i] && isGone[group.members[i]]))
         left.push_back(group.members[i]);
-    abortLocked(absl::UnavailableError(absl::StrCat(
-        "communicator '", group.name,
-        "': ", absl::string_view(what.data(), what.size()), " of rank ",
-        group.members[member], " needs ", left.size() == 1 ? "rank " : "ranks ",
-        absl::StrJoin(left, ", "), ", which ",
-        left.size() == 1 ? "has left" : "have left")));
+    abortLocked(absl::UnavailableError(
+        absl::StrCat(call, " needs ", left.size() == 1 ? "rank " : "ranks ",
+                     absl::StrJoin(left, ", "), ", which ",
+                     left.size() == 1 ? "has left" : "have left")));
     result = statusLocked();
   }
   callHandlers();

@@ -113,10 +113,8 @@ public:
 private:
   absl::Status giveUp(InProcessGroup &group, InProcessGate::Ticket ticket,
                       const absl::Status &why);
-  absl::Status missMember(InProcessGroup &group, int member,
-                          std::string_view what);
-  std::string describeWait(const InProcessGroup &group, int member,
-                           std::string_view what,
+  absl::Status missMember(InProcessGroup &group, const std::string &call);
+  std::string describeWait(const std::string &call,
                            std::chrono::nanoseconds waited,
                            const std::vector<int> &missing) const;
   absl::Status statusLocked() const;
