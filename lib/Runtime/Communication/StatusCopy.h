@@ -12,6 +12,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
 
+#include <string>
+
 namespace bagua::runtime {
 
 /// The same error with another message. Ok stays Ok.
