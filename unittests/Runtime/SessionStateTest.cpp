@@ -263,14 +263,21 @@ TEST(SessionStateTest, SavesAfterAPeerHasDied) {
 
 /// In the middle of a step there is no state to save.
 TEST(SessionStateTest, SavesNothingHalfDone) {
-  auto plan = makeOneGradient(2).load();
-  runRanks(plan, [&](RankContext &rank) -> absl::Status {
+  std::atomic<bool> hasGiven{false};
+  runRanks(makeOneGradient(2).load(), [&](RankContext &rank) -> absl::Status {
     BAGUA_RETURN_IF_ERROR(rank.step({0}));
-    if (rank.rank() == 1)
+    if (rank.rank() == 1) {
+      while (!hasGiven)
+        std::this_thread::yield();
       return absl::InternalError("out of memory");
-    absl::Status failure = rank.step({0});
+    }
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    hasGiven = true;
+    absl::Status failure = rank.wait(0);
     EXPECT_FALSE(failure.ok());
-    EXPECT_FALSE(rank.session->saveState().ok());
+    EXPECT_EQ(rank.session->endStep(), failure);
+    EXPECT_EQ(rank.session->saveState().status(), failure);
     return failure;
   });
 }
