@@ -12,24 +12,32 @@ Mlp::Mlp() {
   // He initialisation from a fixed seed: every rank starts from the same
   // weights.
   std::mt19937 random(1);
+  auto zeros = [this](int rows, int columns) {
+    storage.emplace_back(static_cast<size_t>(rows) * columns);
+    return storage.back().data();
+  };
   for (int i = 0; i < kLayers; ++i) {
-    Layer &layer = layers[i];
-    layer.weight.resize(kWidths[i], kWidths[i + 1]);
-    float scale = std::sqrt(6.0f / static_cast<float>(kWidths[i]));
-    for (float &weight : layer.weight.reshaped())
+    int rows = kWidths[i], columns = kWidths[i + 1];
+    auto makeView = [&] {
+      return LayerView{{zeros(rows, columns), rows, columns},
+                       {zeros(1, columns), columns}};
+    };
+    layers.push_back({makeView(), makeView()});
+    float scale = std::sqrt(6.0f / static_cast<float>(rows));
+    for (float &weight : layers[i].parameters.weight.reshaped())
       weight = scale *
                (static_cast<float>(random() >> 8) * (2.0f / (1 << 24)) - 1.0f);
-    layer.weightMomentum.setZero(kWidths[i], kWidths[i + 1]);
-    layer.bias.setZero(kWidths[i + 1]);
-    layer.biasMomentum.setZero(kWidths[i + 1]);
   }
 }
 
-float Mlp::forward(const Samples &samples) {
+float Mlp::forward(const Samples &samples,
+                   const std::function<void(int)> &before) {
   activations[0] = samples.points;
   for (int i = 0; i < kLayers; ++i) {
-    activations[i + 1].noalias() = activations[i] * layers[i].weight;
-    activations[i + 1].rowwise() += layers[i].bias;
+    before(i);
+    const LayerView &layer = layers[i].parameters;
+    activations[i + 1].noalias() = activations[i] * layer.weight;
+    activations[i + 1].rowwise() += layer.bias;
     if (i + 1 < kLayers)
       activations[i + 1] = activations[i + 1].cwiseMax(0.0f);
   }
@@ -57,17 +65,17 @@ void Mlp::backward(const Samples &samples,
     ready(i);
     if (i == 0)
       return;
-    Matrix previous = delta * layers[i].weight.transpose();
+    Matrix previous = delta * layers[i].parameters.weight.transpose();
     delta = (activations[i].array() > 0.0f).select(previous, 0.0f);
   }
 }
 
 void Mlp::update(int index, const LayerView &gradients) {
-  Layer &layer = layers[index];
-  layer.weightMomentum = 0.9f * layer.weightMomentum + gradients.weight;
-  layer.weight -= 0.05f * layer.weightMomentum;
-  layer.biasMomentum = 0.9f * layer.biasMomentum + gradients.bias;
-  layer.bias -= 0.05f * layer.biasMomentum;
+  auto &[parameters, momenta] = layers[index];
+  momenta.weight = 0.9f * momenta.weight + gradients.weight;
+  parameters.weight -= 0.05f * momenta.weight;
+  momenta.bias = 0.9f * momenta.bias + gradients.bias;
+  parameters.bias -= 0.05f * momenta.bias;
 }
 
 float Mlp::accuracy(const Samples &samples) {
@@ -84,8 +92,8 @@ float Mlp::accuracy(const Samples &samples) {
 
 bool Mlp::isIdenticalTo(const Mlp &other) const {
   for (int i = 0; i < kLayers; ++i)
-    if (layers[i].weight != other.layers[i].weight ||
-        layers[i].bias != other.layers[i].bias)
+    if (layers[i].parameters.weight != other.layers[i].parameters.weight ||
+        layers[i].parameters.bias != other.layers[i].parameters.bias)
       return false;
   return true;
 }

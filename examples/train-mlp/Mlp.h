@@ -1,8 +1,9 @@
 //===- Mlp.h - A small classifier -----------------------------------------===//
 //
 // Three dense layers with ReLU between them and softmax cross entropy at the
-// end. Backward hands out each layer's gradients as soon as it has them, which
-// is what lets communication overlap the rest.
+// end. Forward asks for each layer just before it uses it, and backward hands
+// out each layer's gradients as soon as it has them, which is what lets
+// communication overlap the rest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TRAIN_MLP_MLP_H
@@ -12,10 +13,11 @@
 
 #include <array>
 #include <functional>
+#include <vector>
 
 constexpr int kLayers = 3;
 
-/// Memory of one layer's weight and bias, or of their gradients.
+/// Memory of one layer's weight and bias, or of what belongs to them.
 struct LayerView {
   Eigen::Map<Matrix> weight;
   Eigen::Map<Eigen::RowVectorXf> bias;
@@ -24,11 +26,19 @@ struct LayerView {
 class Mlp {
 public:
   Mlp();
+  Mlp(const Mlp &) = delete;
+  Mlp &operator=(const Mlp &) = delete;
 
   static constexpr std::array<int, kLayers + 1> kWidths = {2, 256, 256, 3};
 
-  /// Mean loss of the samples; keeps what backward needs.
-  float forward(const Samples &samples);
+  /// Where they are. A view may be set to other memory, which then holds them.
+  LayerView &parameters(int layer) { return layers[layer].parameters; }
+
+  /// Mean loss of the samples; keeps what backward needs. Calls `before(layer)`
+  /// before a layer's parameters are read.
+  float forward(
+      const Samples &samples,
+      const std::function<void(int)> &before = [](int) {});
 
   /// Writes each layer's gradients into `gradients(layer)`, from the last layer
   /// to the first, and calls `ready(layer)` after each.
@@ -47,11 +57,12 @@ public:
 
 private:
   struct Layer {
-    Matrix weight, weightMomentum;
-    Eigen::RowVectorXf bias, biasMomentum;
+    LayerView parameters, momenta;
   };
 
-  std::array<Layer, kLayers> layers;
+  /// Memory that the views begin with.
+  std::vector<std::vector<float>> storage;
+  std::vector<Layer> layers;
   /// Inputs of each layer; then the class probabilities.
   std::array<Matrix, kLayers + 1> activations;
 };

@@ -1,5 +1,6 @@
 // The step of a small classifier, 2 -> 256 -> 256 -> 3, on four ranks with 64 samples each. Written by hand: one
-// compute op where the program has one function. SGD with momentum; the program runs it.
+// compute op where the program has one function. SGD with momentum; who runs it, the program
+// or the plan's instructions, is the strategy's to say.
 !x = tensor<64x2xf32>
 !y = tensor<64xi32>
 !h = tensor<64x256xf32>

@@ -2,8 +2,9 @@
 //
 // Each rank is a thread with its own copy of the model and its own quarter of
 // every batch. Gradients live where the plan puts them; a rank gives each
-// layer's as backward makes them and takes them back for its update. Beside it
-// one model trains alone on whole batches: the two losses must agree.
+// layer's as backward makes them and takes them back for its update, unless the
+// plan's instructions update: then forward waits for each layer's params.
+// Beside it one model trains alone on whole batches: the two losses must agree.
 //
 //   train-mlp mlp.bagua [trace.json]
 //
@@ -13,11 +14,16 @@
 #include "bagua/Runtime/Session.h"
 #include "bagua/Support/TraceWriter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <new>
+#include <string>
 #include <thread>
+#include <vector>
 
 using namespace bagua::runtime;
 
@@ -46,54 +52,115 @@ Samples batchOf(const Samples &data, int step, int begin, int count) {
                  count);
 }
 
-/// A layer's gradients: what they are called, and where the plan has them.
-struct LayerGradients {
-  TensorId weight, bias;
-  LayerView view;
+/// What of a layer the plan names, and where it is. The params and momenta that
+/// the plan leaves to the program are in the model alone.
+struct PlannedLayer {
+  TensorId weightGradient, biasGradient;
+  LayerView gradients;
+  /// The params that the plan's instructions update.
+  std::vector<TensorId> updated;
 };
 
-LayerGradients findGradients(Session &session, int layer) {
+/// Memory that the program lends to the session, zero at first.
+class Memory {
+public:
+  float *allocate(size_t count) {
+    return blocks.emplace_back(std::make_unique<float[]>(count)).get();
+  }
+
+private:
+  std::vector<std::unique_ptr<float[]>> blocks;
+};
+
+/// Where a tensor is from now on: in `memory`, or where the plan has a place
+/// for it, with what is in `memory` now.
+float *locate(Session &session, TensorId tensor, float *memory, size_t count) {
+  size_t bytes = count * sizeof(float);
+  absl::Status bound = session.bind(tensor, memory, bytes);
+  if (!absl::IsFailedPrecondition(bound)) {
+    check(bound);
+    return memory;
+  }
+  auto *place = static_cast<float *>(check(session.address(tensor, bytes)));
+  std::copy_n(memory, count, place);
+  return place;
+}
+
+/// Sets a view to where the plan has what it shows.
+template <typename View>
+void locate(Session &session, const std::string &name, View &view) {
+  float *place = locate(session, check(session.find(name)), view.data(),
+                        static_cast<size_t>(view.size()));
+  new (&view) View(place, view.rows(), view.cols());
+}
+
+/// The same program runs on plans of all strategies: it asks who updates. Of
+/// the momenta that the plan's instructions keep a rank may have just a part.
+template <typename View>
+void locateState(Session &session, const std::string &name, View &parameter,
+                 PlannedLayer &layer, Memory &memory) {
+  if (session.programUpdates(name))
+    return;
+  locate(session, name, parameter);
+  layer.updated.push_back(check(session.find(name)));
+  TensorId momentum = check(session.find(name + ".momentum"));
+  size_t count = session.localBytes(momentum) / sizeof(float);
+  locate(session, momentum, memory.allocate(count), count);
+}
+
+PlannedLayer locateLayer(Session &session, Mlp &model, int layer,
+                         Memory &memory) {
   std::string name = "layer" + std::to_string(layer + 1);
-  // A tensor that travels alone is the program's to bind; one in a bucket has
-  // its place in an arena. This example keeps memory for either case.
-  auto locate = [&](const std::string &tensor) {
-    TensorId id = check(session.find(tensor));
-    if (!session.address(id).ok()) {
-      size_t bytes = static_cast<size_t>(session.localBytes(id));
-      check(session.bind(id, std::calloc(1, bytes), bytes)); // lives to the end
-    }
-    return id;
-  };
-  TensorId weight = locate(name + ".weight.grad");
-  TensorId bias = locate(name + ".bias.grad");
-  int rows = Mlp::kWidths[layer], columns = Mlp::kWidths[layer + 1];
-  auto *weights = static_cast<float *>(check(session.address(weight)));
-  auto *biases = static_cast<float *>(check(session.address(bias)));
-  return {weight, bias, {{weights, rows, columns}, {biases, columns}}};
+  LayerView &parameters = model.parameters(layer);
+  const auto &[weight, bias] = parameters;
+  LayerView gradients = {
+      {memory.allocate(weight.size()), weight.rows(), weight.cols()},
+      {memory.allocate(bias.size()), bias.size()}};
+  locate(session, name + ".weight.grad", gradients.weight);
+  locate(session, name + ".bias.grad", gradients.bias);
+  PlannedLayer planned = {check(session.find(name + ".weight.grad")),
+                          check(session.find(name + ".bias.grad")),
+                          gradients,
+                          {}};
+  locateState(session, name + ".weight", parameters.weight, planned, memory);
+  locateState(session, name + ".bias", parameters.bias, planned, memory);
+  return planned;
 }
 
 void trainRank(Session &session, Mlp &model, const Samples &data,
                std::vector<float> &losses) {
-  std::vector<LayerGradients> gradients;
+  Memory memory;
+  std::vector<PlannedLayer> layers;
   for (int layer = 0; layer < kLayers; ++layer)
-    gradients.push_back(findGradients(session, layer));
+    layers.push_back(locateLayer(session, model, layer, memory));
   check(session.start());
+  auto takeBack = [&](const PlannedLayer &layer) {
+    check(session.wait(layer.weightGradient));
+    check(session.wait(layer.biasGradient));
+  };
   for (int step = 0; step < kSteps; ++step) {
     Samples batch =
         batchOf(data, step, session.rank() * kSamplesPerRank, kSamplesPerRank);
     check(session.beginStep());
-    losses.push_back(model.forward(batch));
+    losses.push_back(model.forward(batch, [&](int layer) {
+      for (TensorId parameter : layers[layer].updated)
+        check(session.wait(parameter));
+    }));
     model.backward(
-        batch, [&](int layer) { return gradients[layer].view; },
+        batch,
         [&](int layer) {
-          check(session.markReady(gradients[layer].weight));
-          check(session.markReady(gradients[layer].bias));
+          takeBack(layers[layer]); // what an update still reads
+          return layers[layer].gradients;
+        },
+        [&](int layer) {
+          check(session.markReady(layers[layer].weightGradient));
+          check(session.markReady(layers[layer].biasGradient));
         });
-    for (int layer = kLayers - 1; layer >= 0; --layer) {
-      check(session.wait(gradients[layer].weight));
-      check(session.wait(gradients[layer].bias));
-      model.update(layer, gradients[layer].view);
-    }
+    for (int layer = kLayers - 1; layer >= 0; --layer)
+      if (layers[layer].updated.empty()) {
+        takeBack(layers[layer]);
+        model.update(layer, layers[layer].gradients);
+      }
     check(session.endStep());
   }
   check(session.finish());
@@ -135,15 +202,17 @@ int main(int argc, char **argv) {
   bagua::TraceWriter trace;
   auto worlds = createInProcessWorlds(kRanks);
   std::vector<Mlp> models(kRanks);
+  // To the end, for parameters may live in their arenas.
+  std::vector<std::unique_ptr<Session>> sessions(kRanks);
   std::vector<std::vector<float>> losses(kRanks);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kRanks; ++rank)
     ranks.emplace_back([&, rank] {
       SessionOptions options;
       options.trace = argc == 3 ? &trace : nullptr;
-      auto session =
+      sessions[rank] =
           check(Session::create(plan, std::move(worlds[rank]), options));
-      trainRank(*session, models[rank], data, losses[rank]);
+      trainRank(*sessions[rank], models[rank], data, losses[rank]);
     });
   for (std::thread &rank : ranks)
     rank.join();

@@ -32,14 +32,6 @@ DataType typeOf(const fb::Tensor &tensor) {
   return static_cast<DataType>(tensor.type());
 }
 
-int64_t elementsOf(const fb::Tensor &tensor) {
-  int64_t count = 1;
-  if (tensor.shape())
-    for (int64_t size : *tensor.shape())
-      count *= size;
-  return count;
-}
-
 std::vector<int64_t> axesOf(const fb::Relation &relation) {
   std::vector<int64_t> axes;
   if (relation.axes())
@@ -70,10 +62,7 @@ void CheckResult::fail(double error, const std::string &what) {
 }
 
 int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
-  const fb::Tensor &tensor = tensorAt(plan, number);
-  return runtime::localCount(elementsOf(tensor),
-                             runtime::readLayout(tensor.layout()),
-                             plan.cluster(), rank);
+  return runtime::localCount(tensorAt(plan, number), plan.cluster(), rank);
 }
 
 RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
@@ -112,7 +101,7 @@ bool RankChecker::isLeftToUpdates(const fb::Relation &relation) const {
 
 ElementRange RankChecker::rangeOf(uint32_t number) const {
   const fb::Tensor &tensor = tensorAt(plan, number);
-  return runtime::workerRange(elementsOf(tensor),
+  return runtime::workerRange(runtime::elementsOf(tensor),
                               runtime::readLayout(tensor.layout()),
                               plan.cluster(), rank);
 }
@@ -295,7 +284,7 @@ void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
   DataType type = typeOf(of);
   int64_t bytes = dataTypeBytes(type);
   compare(
-      relation.tensor(), step, elementsOf(of), 0, data,
+      relation.tensor(), step, runtime::elementsOf(of), 0, data,
       [&](int64_t begin, int64_t count, std::byte *output) {
         for (int64_t i = begin; i < begin + count;) {
           int64_t run = i / concatInner;
@@ -351,6 +340,9 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
       expected.insert(i);
   result.tensors =
       static_cast<int64_t>(expected.size() + ranks[0].updatedStates().size());
+  if (result.tensors == 0)
+    result.fail(0, "nothing was checked: expected tensors in the plan's "
+                   "contract or given by its program, found none");
   for (const RankChecker &rank : ranks)
     for (uint32_t tensor : expected)
       if (plan.cluster().isWorker(rank.rank) &&

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -103,11 +102,15 @@ private:
   absl::Status wait(uint32_t tensor, bool checks);
   absl::Status drain(bool checks);
   void compute(const fb::ProgramOp &op);
-  bool isHere(uint32_t tensor) const;
+  bool isHere(uint32_t tensor) const {
+    return runtime::hasTensor(tensorAt(tensor), plan->cluster(), number);
+  }
   bool isArgument(uint32_t tensor) const;
   bool isUsedByRuntime(uint32_t tensor) const;
   std::byte *dataOf(uint32_t tensor) const {
-    return static_cast<std::byte *>(*session->address(TensorId(tensor)));
+    return static_cast<std::byte *>(*session->address(
+        TensorId(tensor),
+        static_cast<size_t>(session->localBytes(TensorId(tensor)))));
   }
   const fb::Tensor &tensorAt(uint32_t tensor) const {
     return *plan->root().tensors()->Get(tensor);
@@ -133,13 +136,6 @@ private:
   /// When the virtual device ends what it was given so far.
   int64_t deviceNs = 0;
 };
-
-/// Dedicated servers have inputs and what lies on servers, and no program.
-bool Rank::isHere(uint32_t tensor) const {
-  return plan->cluster().isWorker(number) ||
-         tensorAt(tensor).role() == fb::Role::Input ||
-         isOnServers(runtime::readLayout(tensorAt(tensor).layout()));
-}
 
 bool Rank::isArgument(uint32_t tensor) const {
   fb::Role role = tensorAt(tensor).role();
@@ -169,9 +165,14 @@ absl::Status Rank::bindAll() {
     isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
   for (uint32_t i = 0; i < isNeeded.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
+    // The program of a replay updates nothing, and its params may be anything.
+    session->programUpdates(tensor.name()->str());
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
-    if (tensor.arena() >= 0 ||
-        !(isNeeded[i] || isUsed || tensor.given_by_program()))
+    if (tensor.arena() >= 0) {
+      dataOf(i);
+      continue;
+    }
+    if (!(isNeeded[i] || isUsed || tensor.given_by_program()))
       continue;
     int64_t bytes = session->localBytes(TensorId(i));
     buffers.emplace_back(bytes);
@@ -209,7 +210,9 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
     deviceNs = std::max(deviceNs, end);
   if (!status.ok())
     return status;
-  auto data = session->address(TensorId(tensor));
+  auto data = session->address(
+      TensorId(tensor),
+      static_cast<size_t>(session->localBytes(TensorId(tensor))));
   if (checks && data.ok() && isUpdated[tensor]) {
     checker.checkState(tensor, session->step(),
                        static_cast<std::byte *>(*data));
@@ -352,9 +355,7 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   sessionOptions.timeout = options.timeout;
   sessionOptions.trace = options.trace;
   sessionOptions.checksMemory = options.check;
-  sessionOptions.onWarning = [](const std::string &text) {
-    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
-  };
+  sessionOptions.onWarning = options.onWarning;
   auto created = runtime::Session::create(plan, std::move(world),
                                           std::move(sessionOptions));
   if (!created.ok())

@@ -42,6 +42,16 @@ good json '"passed": true' "$dir/p.bagua" --check --json --steps=2
 good trace 'plan' "$dir/p.bagua" --trace="$dir/t.json" --steps=1
 grep -q '"name":"AllReduce0","ph":"X"' "$dir/t.json" || fail 'trace: no instruction'
 
+"$make_plan" 2 1 'a@b' >"$dir/nul.bagua"
+"$run" "$dir/nul.bagua" --steps=1 >"$dir/out" 2>"$dir/err" || fail 'NUL in a name'
+grep -a -q 'step time' "$dir/out" || fail 'NUL in a name: the report ends there'
+for what in "$dir/p.bagua --steps=1" '--help' '--version'; do
+  status=0
+  # shellcheck disable=SC2086 # several words
+  "$run" $what >/dev/full 2>"$dir/err" || status=$?
+  [ "$status" = 1 ] && grep -q "error: can't write to standard output" "$dir/err" || fail "full disk: $what"
+done
+
 bad missing 1 "can't read plan '$dir/none'" "$dir/none"
 bad empty 1 "identifier 'BGUA' is missing"
 head -c 300 "$dir/p.bagua" >"$dir/short"
@@ -51,9 +61,10 @@ bad communicator 1 "communicator 'gloo' is not in this build" "$dir/p.bagua" --c
 bad throws 1 'rank 2 threw: asked to throw' "$dir/p.bagua" --throw-on-rank=2
 bad trace 1 "can't write the trace" "$dir/p.bagua" --trace=/nonexistent/t.json --steps=1
 bad flag 2 'unknown flag --foo' --foo
-bad value 2 '--ranks=x: expected N' --ranks=x
-bad zero 2 '--timeout=0: expected S' --timeout=0
+bad value 2 "--ranks: expected a number of at least 1, found 'x'" --ranks=x
+bad zero 2 "--timeout: expected seconds above 0 and below 1e9, found '0'" --timeout=0
+bad steps 2 "--steps: expected a number of at least 1, found '0'" --steps=0
 bad switch 2 '--check takes no value' --check=yes
 bad two 2 "expected one plan, found 'a' and 'b'" a b
-bad choice 2 '--communicator=mpi: expected NAME' --communicator=mpi
+bad choice 2 "--communicator: expected in-process, gloo or nccl, found 'mpi'" --communicator=mpi
 echo passed

@@ -20,6 +20,8 @@ struct Flag {
   const char *name;
   /// What it takes, for --help; null for a switch.
   const char *value;
+  /// The same for messages.
+  const char *expected;
   const char *help;
   /// False for a bad value. A switch gets the empty string.
   std::function<bool(Options &, const std::string &)> set;
@@ -36,45 +38,49 @@ bool setNumber(double &to, const std::string &text, bool mayBeZero) {
 
 const std::vector<Flag> &flags() {
   static const std::vector<Flag> table = {
-      {"ranks", "N", "ranks, servers included (default: the plan's)",
+      {"ranks", "N", "a number of at least 1",
+       "ranks, servers included (default: the plan's)",
        [](Options &o, auto &text) { return setCount(o.ranks, text, 1); }},
-      {"communicator", "NAME", "in-process (default), gloo or nccl",
+      {"communicator", "NAME", "in-process, gloo or nccl",
+       "in-process (default), gloo or nccl",
        [](Options &o, auto &text) {
          o.communicator = text;
          return text == "in-process" || text == "gloo" || text == "nccl";
        }},
-      {"timeout", "S", "seconds after which a wait is an error (default 600)",
+      {"timeout", "S", "seconds above 0 and below 1e9",
+       "seconds that a rank waits for others (default 600)",
        [](Options &o, auto &text) {
          return setNumber(o.timeoutSeconds, text, false);
        }},
-      {"check", nullptr,
+      {"check", nullptr, nullptr,
        "first run 3 steps and compare every result, bit by\n"
        "bit, with what the plan's contract says",
        [](Options &o, auto &) { return o.check = true; }},
-      {"steps", "K", "steps to time (default 10)",
+      {"steps", "K", "a number of at least 1", "steps to time (default 10)",
        [](Options &o, auto &text) { return setCount(o.steps, text, 1); }},
-      {"time-scale", "X",
+      {"time-scale", "X", "a number of at least 0 and below 1e9",
        "factor on the predicted times of the program's\n"
        "compute (default 1; 0: none)",
        [](Options &o, auto &text) {
          return setNumber(o.timeScale, text, true);
        }},
-      {"trace", "F.json", "write a Chrome trace of the run",
+      {"trace", "F.json", "a file", "write a Chrome trace of the run",
        [](Options &o, auto &text) {
          o.trace = text;
          return !text.empty();
        }},
-      {"json", nullptr, "print the summary as JSON",
+      {"json", nullptr, nullptr, "print the summary as JSON",
        [](Options &o, auto &) { return o.json = true; }},
-      {"calibrate", nullptr,
+      {"calibrate", nullptr, nullptr,
        "run no plan: time collectives of --ranks ranks, and\n"
        "print them as a bagua.cluster to plan by",
        [](Options &o, auto &) { return o.calibrate = true; }},
-      {"throw-on-rank", "R", "throw on rank R in its second step (for tests)",
+      {"throw-on-rank", "R", "a number of at least 0",
+       "throw on rank R in its second step (for tests)",
        [](Options &o, auto &text) { return setCount(o.throwOnRank, text, 0); }},
-      {"help", nullptr, "print this",
+      {"help", nullptr, nullptr, "print this",
        [](Options &o, auto &) { return o.help = true; }},
-      {"version", nullptr, "print the version",
+      {"version", nullptr, nullptr, "print the version",
        [](Options &o, auto &) { return o.version = true; }},
   };
   return table;
@@ -120,8 +126,8 @@ parseOptions(const std::vector<std::string> &arguments) {
       value = arguments[++i];
     }
     if (!flag->set(options, value))
-      return invalid(
-          absl::StrCat("--", name, "=", value, ": expected ", flag->value));
+      return invalid(absl::StrCat("--", name, ": expected ", flag->expected,
+                                  ", found '", value, "'"));
   }
   if (options.calibrate && hasPlan)
     return invalid(

@@ -11,8 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -38,6 +40,15 @@ absl::Status writeTrace(const std::string &path, const TraceWriter &trace) {
     return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("can't write the trace to '", path, "'"));
+}
+
+/// All of it: names may hold any byte. A full disk is an error.
+absl::Status print(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+      std::fflush(stdout) == 0)
+    return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("can't write to standard output: ", std::strerror(errno)));
 }
 
 absl::Status checkRanks(const Plan &plan, int64_t ranks) {
@@ -69,6 +80,9 @@ absl::StatusOr<bool> runPlan(const Options &options) {
   replayOptions.check = options.check;
   replayOptions.steps = options.steps;
   replayOptions.timeScale = options.timeScale;
+  replayOptions.onWarning = [](const std::string &text) {
+    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
+  };
   replayOptions.throwOnRank = options.throwOnRank;
   replayOptions.trace = options.trace.empty() ? nullptr : &trace;
   absl::StatusOr<ReplayResult> result = replayPlan(*plan, replayOptions);
@@ -80,7 +94,8 @@ absl::StatusOr<bool> runPlan(const Options &options) {
   std::string report = options.json
                            ? reportJson(**plan, replayOptions, *result)
                            : reportText(**plan, replayOptions, *result);
-  std::fputs(report.c_str(), stdout);
+  if (absl::Status status = print(report); !status.ok())
+    return status;
   const std::optional<CheckResult> &check = result->check;
   return !check || check->passed;
 }
@@ -89,7 +104,8 @@ absl::StatusOr<bool> printCalibration(const Options &options) {
   auto text = calibrate(static_cast<int>(options.ranks), timeoutOf(options));
   if (!text.ok())
     return text.status();
-  std::fputs(text->c_str(), stdout);
+  if (absl::Status status = print(*text); !status.ok())
+    return status;
   return true;
 }
 
@@ -106,8 +122,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (options->help || options->version) {
-    std::cout << (options->help ? helpText() : versionText());
-    return 0;
+    absl::Status status = print(options->help ? helpText() : versionText());
+    if (!status.ok())
+      complain(status);
+    return status.ok() ? 0 : 1;
   }
   absl::StatusOr<bool> passed =
       options->calibrate ? printCalibration(*options) : runPlan(*options);

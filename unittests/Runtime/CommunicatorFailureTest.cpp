@@ -331,6 +331,124 @@ TEST_P(CommunicatorFailureTest, timeout_while_the_last_member_comes) {
   }
 }
 
+// The limit is the caller's, whatever the world's; at a tenth of it the caller
+// hears who is missing, and what that one says of itself.
+TEST_P(CommunicatorFailureTest, limits_and_warnings_are_each_members) {
+  Worlds worlds = createWorlds(2);
+  worlds[1]->note("compiles");
+  onEachRank(2, [&](int rank) {
+    std::vector<std::string> warnings;
+    CommunicatorOptions options;
+    options.timeout = rank == 0 ? 300ms : kLongTime;
+    options.onWarning = [&](const std::string &text) {
+      warnings.push_back(text);
+    };
+    options.describeCall = [] { return "bucket 7"; };
+    auto communicator =
+        worlds[rank]->createCommunicator({0, 1}, "grads", options);
+    ASSERT_TRUE(communicator.ok()) << communicator.status();
+    if (rank == 0) {
+      warnings.clear();
+      absl::Status status = (*communicator)->barrier();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+      EXPECT_THAT(
+          std::string(status.message()),
+          HasSubstr("barrier of rank 0, bucket 7, waited 300ms for rank 1; "
+                    "rank 1: compiles"));
+      EXPECT_THAT(warnings,
+                  testing::ElementsAre(HasSubstr("waited 30ms for rank 1")));
+    }
+    while (worlds[rank]->status().ok())
+      std::this_thread::sleep_for(1ms);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks that leave
+//===----------------------------------------------------------------------===//
+
+// Those that wait already and those that come later hear of it at once.
+TEST_P(CommunicatorFailureTest, a_member_that_left_is_named) {
+  Worlds worlds = createWorlds(3, 10s);
+  std::vector<absl::Status> statuses(3);
+  onEachRank(3, [&](int rank) {
+    auto communicator = joinAll(*worlds[rank], "grads");
+    EXPECT_TRUE(communicator->barrier().ok());
+    if (rank == 1)
+      return;
+    if (rank == 2)
+      std::this_thread::sleep_for(50ms);
+    statuses[rank] = communicator->barrier();
+  });
+  for (int rank : {0, 2}) {
+    EXPECT_EQ(statuses[rank].code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(statuses[rank].message()),
+                HasSubstr("needs rank 1, which has left"));
+    EXPECT_EQ(worlds[rank]->status(), statuses[rank]);
+  }
+}
+
+// Before the others ask for it, or while they wait for it.
+TEST_P(CommunicatorFailureTest, a_rank_that_never_joins_is_named) {
+  for (bool isFirst : {true, false}) {
+    Worlds worlds = createWorlds(3, 10s);
+    std::atomic<bool> hasLeft{false};
+    std::atomic<int> alone{0};
+    onEachRank(3, [&](int rank) {
+      if (rank == 1) {
+        if (!isFirst)
+          std::this_thread::sleep_for(50ms);
+        worlds[1].reset();
+        hasLeft = true;
+        return;
+      }
+      while (isFirst && !hasLeft)
+        std::this_thread::yield();
+      // A group without it comes to be all the same.
+      EXPECT_TRUE(worlds[rank]->createCommunicator({rank}, "alone").ok());
+      for (++alone; alone < 2;)
+        std::this_thread::yield();
+      absl::Status status =
+          worlds[rank]->createCommunicator({0, 1, 2}, "all").status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("needs rank 1, which has left"));
+    });
+  }
+}
+
+// Who has what it wants goes, while others are still on their way out.
+TEST_P(CommunicatorFailureTest, leaving_after_the_last_call_is_no_error) {
+  for (int round = 0; round < 50; ++round) {
+    Worlds worlds = createWorlds(3);
+    onEachRank(3, [&](int rank) {
+      auto communicator = joinAll(*worlds[rank]);
+      std::vector<float> data(round % 2 ? 10 : 50000, 1);
+      absl::Status status =
+          communicator->allReduce(data.data(), data.data(), data.size(),
+                                  DataType::Float32, ReduceKind::Sum);
+      EXPECT_TRUE(status.ok()) << status;
+      communicator.reset();
+      worlds[rank].reset();
+    });
+  }
+}
+
+// Called once, on whichever thread aborts; at once where that was before.
+TEST_P(CommunicatorFailureTest, abort_calls_the_handlers) {
+  Worlds worlds = createWorlds(3);
+  int calls[3] = {};
+  for (int rank : {0, 1})
+    worlds[rank]->onAbort([&calls, rank] { ++calls[rank]; });
+  worlds[1]->onAbort(nullptr);
+  worlds[2]->abort(absl::AbortedError("enough"));
+  worlds[2]->abort(absl::AbortedError("again"));
+  EXPECT_EQ(calls[0], 1);
+  EXPECT_EQ(calls[1], 0);
+  worlds[2]->onAbort([&calls] { ++calls[2]; });
+  EXPECT_EQ(calls[2], 1);
+}
+
 //===----------------------------------------------------------------------===//
 // Groups and lifetimes
 //===----------------------------------------------------------------------===//

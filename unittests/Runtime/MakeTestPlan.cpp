@@ -1,11 +1,13 @@
 //===- MakeTestPlan.cpp - Writes a plan for tests of tools ----------------===//
 //
-// bagua-make-test-plan RANKS [SCALE] > plan.bagua; `--text` and `--json` print
-// the plan on standard input instead.
+// bagua-make-test-plan RANKS [SCALE [NAME]] > plan.bagua, with a NUL byte for
+// each @ of the name; `--text` and `--json` print the plan on standard input
+// instead.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanBuilder.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
@@ -26,6 +28,11 @@ int main(int argc, char **argv) {
     return 0;
   }
   int64_t scale = argc > 2 ? std::atoll(argv[2]) : 1;
-  std::cout << test::makeDdpPlan(std::atoll(what.c_str()), scale).bytes();
+  test::PlanBuilder plan = test::makeDdpPlan(std::atoll(what.c_str()), scale);
+  if (argc > 3) {
+    plan.plan.name = argv[3];
+    std::replace(plan.plan.name.begin(), plan.plan.name.end(), '@', '\0');
+  }
+  std::cout << plan.bytes();
   return 0;
 }

@@ -417,6 +417,58 @@ TEST(PlanVerifierTest, ChecksServers) {
               HasSubstr("one value on workers and one on servers"));
 }
 
+/// Dedicated servers store inputs and what lies on servers, no other tensor: an
+/// instruction that would read another one there is refused.
+TEST(PlanVerifierTest, ChecksWhatDedicatedServersStore) {
+  // A gradient into an input, which servers store and would compute.
+  PlanBuilder intoInput = makeServerPlan();
+  uint32_t rate = intoInput.addTensor("lr", {10}, fb::Role::Input);
+  uint32_t linear = intoInput.addOp(Opcode::Linear, {intoInput.whole(0)},
+                                    {intoInput.whole(rate)});
+  intoInput.op(linear).constants = {1.0f};
+  EXPECT_THAT(
+      loadError(intoInput.bytes()),
+      HasSubstr("instruction 2 'Linear2': expected operands and results "
+                "that dedicated servers store all or not at all"));
+  // Without dedicated servers nothing is amiss.
+  PlanBuilder alone({{"gpu", 2}});
+  alone.addTensor("g", {10});
+  alone.addTensor("lr", {10}, fb::Role::Input);
+  linear = alone.addOp(Opcode::Linear, {alone.whole(0)}, {alone.whole(1)});
+  alone.op(linear).constants = {1.0f};
+  EXPECT_NE(alone.load(), nullptr);
+  // The other way round, servers have nothing to do.
+  PlanBuilder fromInput = makeServerPlan();
+  rate = fromInput.addTensor("lr", {10}, fb::Role::Input);
+  linear = fromInput.addOp(Opcode::Linear, {fromInput.whole(rate)},
+                           {fromInput.whole(0)});
+  fromInput.op(linear).constants = {1.0f};
+  EXPECT_NE(fromInput.load(), nullptr);
+}
+
+/// The rate of an update on dedicated servers is an input, for they have no
+/// other; one on co-located servers may be any tensor.
+TEST(PlanVerifierTest, ChecksRatesOnServers) {
+  auto makePlan = [](fb::Role role, int32_t onServer) {
+    PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+    plan.plan.cluster->dedicated_servers = 1;
+    plan.plan.cluster->has_colocated_servers = true;
+    plan.addTensor("w", {10}, fb::Role::Param);
+    plan.addTensor("g", {10});
+    for (uint32_t tensor : {0, 1})
+      setLayout(plan.tensor(tensor).layout, {server(onServer)});
+    plan.addTensor("lr", {}, role);
+    uint32_t w = plan.whole(0);
+    plan.addOp(Opcode::Sgd, {w, plan.whole(1), plan.whole(2)}, {w});
+    return plan;
+  };
+  EXPECT_NE(makePlan(fb::Role::Input, -1).load(), nullptr);
+  EXPECT_NE(makePlan(fb::Role::Value, 1).load(), nullptr);
+  for (int32_t onServer : {-1, 0})
+    EXPECT_THAT(loadError(makePlan(fb::Role::Value, onServer).bytes()),
+                HasSubstr("expected a learning rate that is an input"));
+}
+
 TEST(PlanVerifierTest, RefusesShiftOneOfOddGroups) {
   PlanBuilder plan({{"gpu", 3}});
   plan.addTensor("w", {4});

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/Replay.h"
 #include "CheckValues.h"
+#include "Checker.h"
 #include "Gifts.h"
 #include "PlanBuilder.h"
 #include "Reference.h"
@@ -561,6 +562,31 @@ TEST(ReplayTest, ComparesRanksWithEachOther) {
   EXPECT_THAT(
       result->check->failures,
       testing::Contains(HasSubstr("rank 2 has other bits than rank 0")));
+}
+
+/// A check that has looked at nothing has not passed.
+TEST(ReplayTest, NothingToCheckIsNoGoodCheck) {
+  PlanBuilder plan({{"gpu", 2}});
+  auto result = replayPlan(plan.load(), checkOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->check->passed);
+  EXPECT_THAT(reportText(*plan.load(), checkOptions(), *result),
+              HasSubstr("FAILED: 0 tensors"));
+  EXPECT_THAT(result->check->failures,
+              testing::ElementsAre(HasSubstr("nothing was checked")));
+}
+
+/// A dedicated server has a rate to fill, and no gradient.
+TEST(ReplayTest, KnowsWhatDedicatedServersStore) {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.plan.cluster->dedicated_servers = 1;
+  plan.addTensor("g", {10});
+  plan.addTensor("rate", {}, fb::Role::Input);
+  auto loaded = plan.load();
+  for (int64_t rank : {0, 1, 2}) {
+    EXPECT_EQ(localElements(*loaded, 0, rank), rank < 2 ? 10 : 0);
+    EXPECT_EQ(localElements(*loaded, 1, rank), 1);
+  }
 }
 
 TEST(ReplayTest, NamesTheRankThatThrows) {

@@ -30,6 +30,8 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
     if (tensors.Get(i)->arena() < 0)
       BAGUA_RETURN_IF_ERROR(context.session->bind(
           TensorId(i), buffers.back().data(), buffers.back().size()));
+    context.session->programUpdates(tensors.Get(i)->name()->str());
+    context.data<std::byte>(i);
   }
   if (options.beforeStart)
     BAGUA_RETURN_IF_ERROR(options.beforeStart(context));
@@ -53,6 +55,24 @@ absl::Status RankContext::step(const std::vector<uint32_t> &tensors) {
   for (uint32_t tensor : tensors)
     BAGUA_RETURN_IF_ERROR(wait(tensor));
   return session->endStep();
+}
+
+PlanBuilder makeOneGradient(int64_t ranks, int64_t count) {
+  PlanBuilder plan({{"gpu", ranks}});
+  plan.addTensor("g", {count});
+  uint32_t g = plan.whole(0);
+  plan.addOp(fb::Opcode::AllReduce, {g}, {g}, {0});
+  return plan;
+}
+
+std::string message(const absl::Status &status) {
+  return std::string(status.message());
+}
+
+void expectOnAllRanks(const std::vector<absl::Status> &statuses,
+                      const testing::Matcher<std::string> &matcher) {
+  for (const absl::Status &status : statuses)
+    EXPECT_THAT(message(status), matcher);
 }
 
 std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,

@@ -11,6 +11,8 @@
 
 #include "bagua/Runtime/Session.h"
 
+#include <gmock/gmock.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -29,7 +31,8 @@ struct RankContext {
   int rank() const { return session->rank(); }
 
   template <typename T> T *data(uint32_t tensor) {
-    return static_cast<T *>(*session->address(TensorId(tensor)));
+    auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
+    return static_cast<T *>(*session->address(TensorId(tensor), bytes));
   }
   template <typename T> int64_t count(uint32_t tensor) {
     return session->localBytes(TensorId(tensor)) /
@@ -47,6 +50,7 @@ struct RankContext {
 using RankBody = std::function<absl::Status(RankContext &)>;
 
 struct HarnessOptions {
+  /// Of the sessions and of their worlds.
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);
   SessionOptions session;
   /// Called before start().
@@ -58,6 +62,14 @@ struct HarnessOptions {
 std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
                                    const RankBody &body,
                                    HarnessOptions options = {});
+
+/// One gradient, reduced in place; tensor 0.
+PlanBuilder makeOneGradient(int64_t ranks, int64_t count = 100);
+
+std::string message(const absl::Status &status);
+/// Of every one of them.
+void expectOnAllRanks(const std::vector<absl::Status> &statuses,
+                      const testing::Matcher<std::string> &matcher);
 
 /// Fails the test unless all ranks return Ok.
 void runAll(const std::shared_ptr<const Plan> &plan, const RankBody &body,

@@ -1,7 +1,6 @@
 //===- SessionTest.cpp - The program's view of a plan ---------------------===//
 //
-// Binding, ownership, steps and state; and that whatever goes wrong on one rank
-// ends in an error on all of them that says what it was.
+// Binding, ownership, steps and costs.
 //
 //===----------------------------------------------------------------------===//
 #include "AllocationCount.h"
@@ -25,28 +24,7 @@ namespace {
 using fb::Opcode;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-std::string message(const absl::Status &status) {
-  return std::string(status.message());
-}
-
-/// One gradient, reduced in place; tensor 0.
-PlanBuilder makeOneGradient(int64_t ranks, int64_t count = 100) {
-  PlanBuilder plan({{"gpu", ranks}});
-  plan.addTensor("g", {count});
-  uint32_t g = plan.whole(0);
-  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
-  return plan;
-}
-
-/// Waits and, if the rank is told to, leaves something out.
-void expectOnAllRanks(const std::vector<absl::Status> &statuses,
-                      const testing::Matcher<std::string> &matcher) {
-  for (const absl::Status &status : statuses)
-    EXPECT_THAT(message(status), matcher);
-}
 
 //===----------------------------------------------------------------------===//
 // Connecting and binding
@@ -126,9 +104,12 @@ TEST(SessionTest, BindChecksSizeAndAlignment) {
               HasSubstr("divisible by 4"));
   EXPECT_THAT(message(session->start()), HasSubstr("rank 0: not bound: 'g'"));
   EXPECT_TRUE(
-      absl::IsFailedPrecondition(session->address(TensorId(0)).status()));
+      absl::IsFailedPrecondition(session->address(TensorId(0), 400).status()));
   EXPECT_TRUE(session->bind(TensorId(0), bytes, 400).ok());
-  EXPECT_EQ(*session->address(TensorId(0)), bytes);
+  EXPECT_EQ(*session->address(TensorId(0), 400), bytes);
+  EXPECT_THAT(message(session->address(TensorId(0), 404).status()),
+              HasSubstr("address of tensor 'g': the plan has 400 bytes, "
+                        "expected 404"));
   EXPECT_TRUE(session->start().ok());
 }
 
@@ -191,6 +172,16 @@ const Misuse kMisuses[] = {
      "step 1"},
     {"GivenOutsideOfAStep", [](RankContext &rank) { return rank.give(0); },
      "rank 1: markReady of tensor 'g' outside of a step"},
+    {"GivenWithoutTakingItBack",
+     [](RankContext &rank) -> absl::Status {
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       BAGUA_RETURN_IF_ERROR(rank.give(0));
+       BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+       return rank.give(0);
+     },
+     "rank 1: markReady of tensor 'g', which was given in step 1 and not taken "
+     "back: expected a wait() before, in step 2"},
     {"GivenThoughNotTheirs",
      [](RankContext &rank) -> absl::Status {
        BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
@@ -266,8 +257,9 @@ TEST(SessionTest, GivenWhileTheRuntimeUsesIt) {
   std::vector<absl::Status> statuses =
       runRanks(makeOneGradient(2).load(), body);
   EXPECT_THAT(message(statuses[0]),
-              HasSubstr("rank 0: markReady of tensor 'g', which the runtime "
-                        "still uses for an earlier step, in step 1"));
+              HasSubstr("rank 0: markReady of tensor 'g', which was given in "
+                        "step 0 and not taken back: expected a wait() before, "
+                        "in step 1"));
 }
 
 TEST(SessionTest, WaitMayComeInTheNextStep) {
@@ -330,6 +322,109 @@ TEST(SessionTest, StateThatIsNotGiven) {
   });
 }
 
+/// After finish() everything is the program's again.
+TEST(SessionTest, FinishTakesEverythingBack) {
+  runAll(makeOneGradient(2).load(), [](RankContext &rank) -> absl::Status {
+    for (int step = 0; step < 3; ++step) {
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+      BAGUA_RETURN_IF_ERROR(rank.session->finish());
+    }
+    return absl::OkStatus();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Who updates
+//===----------------------------------------------------------------------===//
+
+/// g is reduced and updates w, which the program reads in the next forward.
+///   tensors 0 g, 1 w (in an arena if `isInArena`)
+PlanBuilder makeUpdating(int64_t ranks, bool isInArena = false) {
+  PlanBuilder plan({{"gpu", ranks}});
+  plan.addArena("params", 64);
+  plan.addTensor("g", {4});
+  plan.addTensor("w", {4}, fb::Role::Param, fb::DataType::Float32,
+                 isInArena ? 0 : -1, 0);
+  plan.tensor(1).given_by_program = false;
+  uint32_t g = plan.whole(0), w = plan.whole(1);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0});
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {w, g}, {w});
+  plan.op(sgd).has_learning_rate = true;
+  plan.op(sgd).learning_rate = 1.0f;
+  plan.use(1, sgd);
+  plan.addProgramOp("forward", fb::Phase::Forward, 0, {1}, {});
+  plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0});
+  return plan;
+}
+
+/// A program that updates what the plan's instructions update would do it
+/// twice: it has to ask.
+TEST(SessionTest, AProgramAsksWhoUpdates) {
+  auto worlds = createInProcessWorlds(1);
+  auto session =
+      *Session::create(makeUpdating(1).load(), std::move(worlds[0]), {});
+  std::vector<float> memory(8);
+  ASSERT_TRUE(session->bind(TensorId(0), memory.data(), 16).ok());
+  absl::Status status = session->start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(message(status),
+              AllOf(HasSubstr("rank 0: the plan's instructions update 'w'"),
+                    HasSubstr("programUpdates()"),
+                    HasSubstr("updates=program")));
+  EXPECT_TRUE(session->programUpdates("g"));
+  EXPECT_TRUE(session->programUpdates("a param that no plan names"));
+  EXPECT_FALSE(session->programUpdates("w"));
+  EXPECT_THAT(message(session->start()), HasSubstr("not bound: 'w'"));
+  ASSERT_TRUE(session->bind(TensorId(1), memory.data() + 4, 16).ok());
+  EXPECT_TRUE(session->start().ok());
+}
+
+/// Nobody else writes the first values of a param in an arena.
+TEST(SessionTest, AParamInAnArenaIsWrittenByTheProgram) {
+  auto worlds = createInProcessWorlds(1);
+  auto session =
+      *Session::create(makeUpdating(1, true).load(), std::move(worlds[0]), {});
+  std::vector<float> memory(4);
+  ASSERT_TRUE(session->bind(TensorId(0), memory.data(), 16).ok());
+  EXPECT_FALSE(session->programUpdates("w"));
+  EXPECT_THAT(message(session->start()),
+              HasSubstr("rank 0: nobody has written 'w', which live in an "
+                        "arena"));
+  EXPECT_FALSE(session->address(TensorId(1), 12).ok());
+  EXPECT_FALSE(session->start().ok());
+  EXPECT_TRUE(session->address(TensorId(1), 16).ok());
+  EXPECT_TRUE(session->start().ok());
+}
+
+/// What the program reads it waits for in each step, or it may read what the
+/// step before is still changing. After finish() it need not.
+TEST(SessionTest, AParamThatIsReadIsWaitedFor) {
+  auto stepOf = [](RankContext &rank, bool waits) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    if (waits)
+      BAGUA_RETURN_IF_ERROR(rank.wait(1));
+    BAGUA_RETURN_IF_ERROR(rank.wait(0));
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    return rank.session->endStep();
+  };
+  std::vector<absl::Status> statuses =
+      runRanks(makeUpdating(2).load(), [&](RankContext &rank) -> absl::Status {
+        BAGUA_RETURN_IF_ERROR(stepOf(rank, false));
+        BAGUA_RETURN_IF_ERROR(rank.session->finish());
+        for (bool waits : {false, true, true})
+          BAGUA_RETURN_IF_ERROR(stepOf(rank, waits));
+        EXPECT_EQ(rank.session->step(), 3);
+        BAGUA_RETURN_IF_ERROR(stepOf(rank, rank.rank() == 0));
+        BAGUA_RETURN_IF_ERROR(stepOf(rank, true));
+        return rank.session->finish();
+      });
+  expectOnAllRanks(statuses,
+                   HasSubstr("rank 1: step 4 ended without a wait for 'w', "
+                             "which the program reads"));
+}
+
 //===----------------------------------------------------------------------===//
 // Two steps in flight
 //===----------------------------------------------------------------------===//
@@ -368,130 +463,6 @@ TEST(SessionTest, TwoStepsAreInFlight) {
       BAGUA_RETURN_IF_ERROR(rank.wait(tensor));
     return rank.session->finish();
   });
-}
-
-//===----------------------------------------------------------------------===//
-// Errors that reach all ranks
-//===----------------------------------------------------------------------===//
-
-TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
-  HarnessOptions options;
-  options.timeout = milliseconds(300);
-  std::mutex mutex;
-  std::vector<std::string> warnings;
-  options.session.onWarning = [&](const std::string &text) {
-    std::lock_guard<std::mutex> lock(mutex);
-    warnings.push_back(text);
-  };
-  auto body = [](RankContext &rank) -> absl::Status {
-    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
-    if (rank.rank() == 2) {
-      std::this_thread::sleep_for(milliseconds(1000));
-    } else {
-      BAGUA_RETURN_IF_ERROR(rank.give(0));
-    }
-    BAGUA_RETURN_IF_ERROR(rank.wait(0));
-    return rank.session->endStep();
-  };
-  expectOnAllRanks(
-      runRanks(makeOneGradient(4).load(), body, options),
-      AllOf(
-          HasSubstr("rank 2: after "), HasSubstr("AllReduce0"),
-          HasSubstr("waits for tensor 'g', which the program has not given")));
-  EXPECT_THAT(warnings, testing::Contains(HasSubstr("rank 2: for ")));
-}
-
-/// One that comes after half a second: nobody fails, all others warn, also
-/// those whose program's thread is in the collective itself.
-TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
-  HarnessOptions options;
-  options.timeout = std::chrono::seconds(3);
-  std::mutex mutex;
-  std::string warnings;
-  options.session.onWarning = [&](const std::string &text) {
-    std::lock_guard<std::mutex> lock(mutex);
-    warnings += text + "\n";
-  };
-  auto body = [](RankContext &rank) -> absl::Status {
-    if (rank.rank() == 1)
-      std::this_thread::sleep_for(milliseconds(600));
-    BAGUA_RETURN_IF_ERROR(rank.step({0}));
-    return rank.session->finish();
-  };
-  runAll(makeOneGradient(3).load(), body, options);
-  for (const char *rank : {"rank 0: for ", "rank 2: for "})
-    EXPECT_THAT(warnings, HasSubstr(rank));
-  EXPECT_THAT(warnings, HasSubstr("instruction 0 'AllReduce0'"));
-}
-
-/// What a wait needs was not given, and its own thread would have to give it.
-TEST(SessionFailureTest, AWaitThatCanNotEndIsAnErrorAtOnce) {
-  auto begin = std::chrono::steady_clock::now();
-  auto body = [](RankContext &rank) -> absl::Status {
-    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
-    BAGUA_RETURN_IF_ERROR(rank.give(1));
-    if (rank.rank() != 1)
-      BAGUA_RETURN_IF_ERROR(rank.give(2));
-    return rank.wait(1);
-  };
-  PlanBuilder plan = makeDdpPlan(3);
-  plan.op(0).stream = plan.addStream("other");
-  expectOnAllRanks(
-      runRanks(plan.load(), body),
-      AllOf(HasSubstr("rank 1: wait for tensor 'l2.weight.grad' can't end"),
-            HasSubstr("waits for tensor 'l1.weight.grad'")));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-}
-
-TEST(SessionFailureTest, ARankThatThrows) {
-  auto body = [](RankContext &rank) -> absl::Status {
-    BAGUA_RETURN_IF_ERROR(rank.step({0}));
-    if (rank.rank() == 1)
-      throw std::runtime_error("out of luck");
-    BAGUA_RETURN_IF_ERROR(rank.step({0}));
-    return rank.session->finish();
-  };
-  auto begin = std::chrono::steady_clock::now();
-  std::vector<absl::Status> statuses =
-      runRanks(makeOneGradient(3).load(), body);
-  EXPECT_EQ(message(statuses[1]), "out of luck");
-  for (int rank : {0, 2})
-    EXPECT_THAT(message(statuses[rank]),
-                HasSubstr("rank 1: its session was destroyed in step 0, before "
-                          "finish()"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-}
-
-TEST(SessionFailureTest, ARankThatFailsToStart) {
-  HarnessOptions options;
-  options.beforeStart = [](RankContext &rank) -> absl::Status {
-    return rank.rank() == 0 ? absl::InternalError("no memory")
-                            : absl::OkStatus();
-  };
-  std::vector<absl::Status> statuses = runRanks(
-      makeOneGradient(2).load(),
-      [](RankContext &rank) { return rank.step({0}); }, options);
-  EXPECT_THAT(message(statuses[1]),
-              HasSubstr("rank 0: its session was destroyed before its first "
-                        "step"));
-}
-
-TEST(SessionFailureTest, ARankThatDoesNotCome) {
-  HarnessOptions options;
-  options.timeout = milliseconds(200);
-  auto body = [](RankContext &rank) -> absl::Status {
-    if (rank.rank() == 1)
-      std::this_thread::sleep_for(milliseconds(800));
-    return rank.step({0});
-  };
-  std::vector<absl::Status> statuses =
-      runRanks(makeOneGradient(3).load(), body, options);
-  for (int rank : {0, 2})
-    EXPECT_THAT(message(statuses[rank]),
-                AnyOf(AllOf(HasSubstr("AllReduce0"), HasSubstr("'g'"),
-                            HasSubstr("for rank 1")),
-                      HasSubstr("wait for tensor 'g'")));
-  EXPECT_FALSE(statuses[1].ok());
 }
 
 //===----------------------------------------------------------------------===//
@@ -569,6 +540,23 @@ TEST(SessionTest, CountsBytesByFormula) {
   });
 }
 
+/// Blocks that are not together in the tensors are packed and unpacked: memory
+/// of the runtime's as arenas are.
+TEST(SessionTest, CountsTheScratchOfAllToAll) {
+  PlanBuilder plan({{"gpu", 2}});
+  plan.addArena("pool", 1000);
+  plan.addTensor("x", {6, 4});
+  plan.addResult("y", {6, 4});
+  uint32_t op =
+      plan.addOp(Opcode::AllToAll, {plan.whole(0)}, {plan.whole(1)}, {0});
+  plan.op(op).shape = {6, 4};
+  plan.op(op).split_dim = plan.op(op).concat_dim = 1;
+  runAll(plan.load(), [](RankContext &rank) -> absl::Status {
+    EXPECT_EQ(rank.session->arenaBytes(), 1000 + 2 * 96);
+    return rank.session->finish();
+  });
+}
+
 TEST(SessionTest, RecordsATrace) {
   TraceWriter trace;
   HarnessOptions options;
@@ -587,115 +575,6 @@ TEST(SessionTest, RecordsATrace) {
   EXPECT_THAT(json, HasSubstr("{\"name\":\"comm\"}"));
   // Two reductions, three gifts and three waits on each rank.
   EXPECT_EQ(trace.size(), 16u);
-}
-
-//===----------------------------------------------------------------------===//
-// State
-//===----------------------------------------------------------------------===//
-
-/// Adam on one tensor: its count and moments are state.
-PlanBuilder makeAdamPlan(const char *moment = "m") {
-  PlanBuilder plan({{"gpu", 2}});
-  plan.addArena("state", 64);
-  plan.addTensor("g", {8});
-  plan.addTensor("w", {8}, fb::Role::Param);
-  plan.addTensor(moment, {8}, fb::Role::Optimizer);
-  plan.addTensor("v", {8}, fb::Role::Optimizer, fb::DataType::Float32, 0, 0);
-  uint32_t v = plan.whole(3);
-  uint32_t adam =
-      plan.addOp(Opcode::Adam, {plan.whole(1), plan.whole(2), v, plan.whole(0)},
-                 {plan.whole(1), plan.whole(2), v});
-  plan.use(3, adam);
-  plan.op(adam).constants = {0.9f, 0.99f, 1e-8f, 0.0f};
-  plan.op(adam).bias_correction = fb::BiasCorrection::Moments;
-  plan.op(adam).has_learning_rate = true;
-  plan.op(adam).learning_rate = 0.1f;
-  return plan;
-}
-
-absl::Status adamSteps(RankContext &rank, int steps) {
-  for (int i = 0; i < steps; ++i) {
-    for (int j = 0; j < 8; ++j)
-      rank.data<float>(0)[j] = float((j + rank.rank()) % 5) - 2.5f;
-    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2, 3}));
-  }
-  return rank.session->finish();
-}
-
-/// Three steps, a checkpoint, one more step; and from the checkpoint the one
-/// step alone.
-TEST(SessionStateTest, AResumedRunGoesOnAlike) {
-  auto plan = makeAdamPlan().load();
-  std::vector<std::vector<float>> params(2), expected(2), resumed(2);
-  std::vector<std::string> states(2);
-  auto keepParam = [](RankContext &rank, std::vector<std::vector<float>> &to) {
-    to[rank.rank()].assign(rank.data<float>(1), rank.data<float>(1) + 8);
-  };
-  runAll(plan, [&](RankContext &rank) -> absl::Status {
-    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 3));
-    states[rank.rank()] = *rank.session->saveState();
-    keepParam(rank, params); // the program bound it and saves it itself
-    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
-    keepParam(rank, expected);
-    return absl::OkStatus();
-  });
-  HarnessOptions options;
-  options.beforeStart = [&](RankContext &rank) {
-    std::copy_n(params[rank.rank()].data(), 8, rank.data<float>(1));
-    return rank.session->loadState(states[rank.rank()]);
-  };
-  auto resume = [&](RankContext &rank) -> absl::Status {
-    EXPECT_EQ(rank.session->step(), 3);
-    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
-    keepParam(rank, resumed);
-    return absl::OkStatus();
-  };
-  runAll(plan, resume, options);
-  EXPECT_EQ(resumed, expected);
-  EXPECT_NE(resumed, params);
-}
-
-TEST(SessionStateTest, RefusesWhatDoesNotFit) {
-  std::string state;
-  PlanBuilder one = makeAdamPlan();
-  one.plan.cluster->axes[0]->size = 1;
-  runAll(one.load(), [&](RankContext &rank) -> absl::Status {
-    absl::Status early = rank.session->saveState().status();
-    EXPECT_THAT(message(early), HasSubstr("saveState before finish"));
-    BAGUA_RETURN_IF_ERROR(adamSteps(rank, 1));
-    EXPECT_THAT(message(rank.session->loadState("")),
-                HasSubstr("loadState after start"));
-    state = *rank.session->saveState();
-    return absl::OkStatus();
-  });
-  auto loadInto = [&](PlanBuilder plan, std::string bytes) {
-    plan.plan.cluster->axes[0]->size = 1;
-    auto worlds = createInProcessWorlds(1);
-    auto session = *Session::create(plan.load(), std::move(worlds[0]), {});
-    return message(session->loadState(bytes));
-  };
-  EXPECT_EQ(loadInto(makeAdamPlan(), state), "");
-  EXPECT_THAT(loadInto(makeAdamPlan("n"), state),
-              HasSubstr("the plan has no state named 'm'"));
-  PlanBuilder larger = makeAdamPlan();
-  for (uint32_t i = 0; i < 4; ++i) {
-    larger.tensor(i).shape = {16};
-  }
-  for (auto &value : larger.plan.values)
-    value->count = 16;
-  EXPECT_THAT(loadInto(std::move(larger), state),
-              HasSubstr("expected 64 bytes, found 32"));
-  PlanBuilder more = makeAdamPlan();
-  uint32_t extra = more.addTensor("extra", {8}, fb::Role::Residual);
-  uint32_t value = more.whole(extra);
-  uint32_t op = more.addOp(Opcode::Linear, {value}, {value});
-  more.op(op).constants = {1.0f};
-  EXPECT_THAT(loadInto(std::move(more), state),
-              HasSubstr("there is no state of tensor 'extra'"));
-  for (size_t size : {size_t{0}, size_t{10}, state.size() - 1})
-    EXPECT_NE(loadInto(makeAdamPlan(), state.substr(0, size)), "");
-  state[state.size() / 2] ^= 4;
-  EXPECT_THAT(loadInto(makeAdamPlan(), state), HasSubstr("damaged"));
 }
 
 } // namespace

@@ -17,7 +17,8 @@ struct CheckResult {
   double maxError = 0;
   /// The largest that any tensor was allowed; 0: every bit.
   double tolerance = 0;
-  /// Tensors in the contract, or given and not in it.
+  /// Tensors in the contract, or given and not in it; without any, nothing was
+  /// checked and the check has failed.
   int64_t tensors = 0;
   /// What went wrong, at most a few.
   std::vector<std::string> failures;

@@ -16,8 +16,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bagua::replay {
@@ -28,7 +30,7 @@ using runtime::Plan;
 inline constexpr int64_t kCheckedSteps = 3;
 
 struct ReplayOptions {
-  /// Of every wait of the sessions.
+  /// Of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Whether kCheckedSteps come first, in which every number is looked at.
   bool check = false;
@@ -38,6 +40,8 @@ struct ReplayOptions {
   double timeScale = 1;
   /// A rank that throws, for tests of how a run ends; -1: none.
   int64_t throwOnRank = -1;
+  /// What the sessions warn of, on any thread. May be empty.
+  std::function<void(const std::string &)> onWarning;
   /// Where instructions, waits and gifts are recorded; null: nowhere.
   TraceWriter *trace = nullptr;
 };

@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,9 +41,12 @@ namespace bagua::runtime {
 /// Sums are in member order, ((x0 + x1) + x2) + ..., in the accumulation type
 /// of docs/Semantics.md, section "Collectives"; `Mean` divides after the sum.
 ///
-/// Errors: DeadlineExceeded when a member does not arrive in time (it names the
-/// missing ranks), InvalidArgument when members' calls differ or a `Mean` of
-/// integers is asked for, and the status given to World::abort afterwards.
+/// Errors: DeadlineExceeded when this member has waited for others longer than
+/// its limit, counted from its own call (it names the missing ranks and what
+/// they say of themselves); Unavailable at once when a member that is missing
+/// has left, by destroying its Communicator (it is named); InvalidArgument when
+/// members' calls differ or a `Mean` of integers is asked for. The first two
+/// abort the world, whose status every call returns from then on.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -93,7 +97,20 @@ public:
   virtual absl::Status barrier() = 0;
 };
 
-/// One rank's membership in all ranks of a run.
+/// How one rank uses a communicator; members may differ.
+struct CommunicatorOptions {
+  /// How long a call waits for other members, and so does the creation.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  /// Called on the thread that waits, at a tenth of the limit, with who is
+  /// missing. May be empty.
+  std::function<void(const std::string &)> onWarning;
+  /// Says what the call in progress is for, in messages to all members; called
+  /// on the thread that waits. May be empty, and so may what it says.
+  std::function<std::string()> describeCall;
+};
+
+/// One rank's membership in all ranks of a run. Whoever destroys it leaves:
+/// others don't wait for it in communicators that it has not joined.
 class World {
 public:
   virtual ~World() = default;
@@ -101,13 +118,24 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// The limit of communicators that are created without options.
+  virtual std::chrono::nanoseconds timeout() const = 0;
+
   /// A communicator over `members` (ranks of the world, distinct, this one
   /// among them). Collective over the members: all of them call it with the
   /// same `members` and `name`, from any threads, each pair of a group and a
   /// name once. Communicators of different names are independent of each other.
   virtual absl::StatusOr<std::unique_ptr<Communicator>>
-  createCommunicator(const std::vector<int> &members,
-                     const std::string &name) = 0;
+  createCommunicator(const std::vector<int> &members, const std::string &name,
+                     const CommunicatorOptions &options) = 0;
+  absl::StatusOr<std::unique_ptr<Communicator>>
+  createCommunicator(const std::vector<int> &members, const std::string &name) {
+    return createCommunicator(members, name, {timeout(), {}, {}});
+  }
+
+  /// Says what this rank is busy with, for messages of ranks that wait for it.
+  /// Empty: nothing.
+  virtual void note(const std::string &what) = 0;
 
   /// Makes every pending and later call on every rank return `why`. The first
   /// call wins. Never blocks.
@@ -115,10 +143,15 @@ public:
 
   /// The status given to the first abort, on any rank; Ok before.
   virtual absl::Status status() const = 0;
+
+  /// Has `handler` called once the world is aborted, by whoever aborts it; at
+  /// once if it is. Replaces the handler before, which is not running when this
+  /// returns. Must be quick, and must not call the world. May be empty.
+  virtual void onAbort(std::function<void()> handler) = 0;
 };
 
-/// `size` ranks as threads of this process; element r is rank r's. Every wait
-/// of theirs ends after `timeout` with DeadlineExceeded.
+/// `size` ranks as threads of this process; element r is rank r's. `timeout` is
+/// that of communicators that are created without options.
 std::vector<std::unique_ptr<World>> createInProcessWorlds(
     int size, std::chrono::nanoseconds timeout = std::chrono::seconds(600));
 

@@ -24,7 +24,8 @@ namespace bagua::runtime {
 
 namespace fb {
 struct LayoutEntry;
-}
+struct Tensor;
+} // namespace fb
 
 /// The topology and where its servers stand. Servers are numbered: dedicated
 /// ones first, then co-located ones in the order of their ranks.
@@ -102,6 +103,26 @@ int64_t maxLocalCount(int64_t count, const Layout &layout,
 int64_t serverSlots(const Layout &layout, const PlanCluster &cluster);
 int64_t serverSlotCount(int64_t count, const Layout &layout,
                         const PlanCluster &cluster);
+
+/// Elements of a tensor's shape.
+int64_t elementsOf(const fb::Tensor &tensor);
+
+/// Whether dedicated servers store the tensor whole, as workers do: an `Input`
+/// that the program binds and that has no layout. Updates on servers read it (a
+/// learning rate). Of every other tensor a rank stores what its layout says.
+bool isOnEveryRank(const fb::Tensor &tensor);
+
+/// Whether a rank's program has the tensor: binds it, gives it and waits for
+/// it. Workers have all, dedicated servers what they store.
+bool hasTensor(const fb::Tensor &tensor, const PlanCluster &cluster,
+               int64_t rank);
+
+/// Elements that `rank` stores of `count` elements of the tensor.
+int64_t localCount(const fb::Tensor &tensor, int64_t count,
+                   const PlanCluster &cluster, int64_t rank);
+/// Of all its elements.
+int64_t localCount(const fb::Tensor &tensor, const PlanCluster &cluster,
+                   int64_t rank);
 
 /// "[shard [0, 1], server 2]"; empty for the empty layout.
 std::string layoutToString(const Layout &layout);

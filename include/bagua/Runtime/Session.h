@@ -7,6 +7,7 @@
 //   auto session = Session::create(plan, std::move(world), {});
 //   TensorId grad = *(*session)->find("l1.weight.grad");
 //   (*session)->bind(grad, data, bytes);
+//   bool updates = (*session)->programUpdates("l1.weight");
 //   (*session)->start();
 //   for (...) {
 //     (*session)->beginStep();
@@ -14,17 +15,24 @@
 //     (*session)->markReady(grad);
 //     ...                              // more backward, overlapped
 //     (*session)->wait(grad);          // now the mean over all ranks
+//     if (updates) ...                 // the program's own update
 //     (*session)->endStep();
 //   }
 //
 // Ownership: each named tensor has one owner. markReady gives it to the
-// runtime; wait returns when the runtime is done with what was last given, also
-// when that was in an earlier step. One that the program need not read back it
-// may give again without a wait, once it has waited for something that follows
-// from it. endStep waits for nothing; beginStep of step k+2 waits for the end
-// of step k. A tensor that the program doesn't give (tensors in the plan say)
-// is waited for as follows: state as this step found it, so as the step before
-// left it (after endStep: as this one left it); any other as this step made it.
+// runtime; wait takes it back, and returns when the runtime is done with what
+// was last given, also when that was in an earlier step. Until then the program
+// neither writes to it nor gives it again; finish takes everything back.
+// endStep waits for nothing; beginStep of step k+2 waits for the end of step k.
+// A tensor that the program doesn't give (tensors in the plan say) is waited
+// for as follows: state as this step found it, so as the step before left it
+// (after endStep: as this one left it); any other as this step made it.
+//
+// Updates: the plan says who runs them, by what its strategy was told
+// (updates=program or updates=runtime). Where the plan's instructions update a
+// param, the program waits for it in each step before it reads it, and does not
+// update it. It asks programUpdates for every param, and so runs on either kind
+// of plan; start refuses one that has not asked.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_SESSION_H
@@ -52,13 +60,18 @@ enum class TensorId : uint32_t {};
 /// from a call between beginStep and finish, on any rank, ends the run: every
 /// call on every rank returns it from then on, and it names the tensor, the
 /// instruction and the rank. A session that is destroyed before finish() ends
-/// the run in the same way. Errors before the first beginStep change nothing.
-/// Nothing is allocated after the first step.
+/// the run in the same way; one that is destroyed after it leaves, which ends
+/// the run of those that go on to communicate with it (Unavailable, with its
+/// rank). Errors before the first beginStep, or between finish and the next
+/// one, change nothing. SessionOptions::timeout says how long a rank waits for
+/// others. Nothing is allocated after the first step, and a session that has
+/// nothing to do sleeps.
 class Session {
 public:
-  /// Connects: collective over all ranks of the plan. Fails with
-  /// FailedPrecondition where the world's size is not the plan's or ranks hold
-  /// plans of different fingerprints, naming both.
+  /// Allocates the arenas and connects: collective over all ranks of the plan,
+  /// and where a program makes several sessions, in one order on all ranks.
+  /// Fails with FailedPrecondition where the world's size is not the plan's or
+  /// ranks hold plans of different fingerprints, naming both.
   static absl::StatusOr<std::unique_ptr<Session>>
   create(std::shared_ptr<const Plan> plan, std::unique_ptr<World> world,
          SessionOptions options);
@@ -79,17 +92,30 @@ public:
   /// it.
   virtual absl::Status bind(TensorId tensor, void *data, size_t bytes) = 0;
 
-  /// Where the program finds a tensor: its own binding, or the place in an
-  /// arena. Valid as long as the session.
-  virtual absl::StatusOr<void *> address(TensorId tensor) const = 0;
+  /// Where the program finds a tensor: its own binding (FailedPrecondition
+  /// before it), or the place in an arena. Valid as long as the session.
+  /// InvalidArgument unless `bytes`, by the program's own reckoning, are
+  /// localBytes.
+  virtual absl::StatusOr<void *> address(TensorId tensor, size_t bytes) = 0;
 
-  /// Checks that every tensor that an instruction touches is bound (else
-  /// FailedPrecondition with the names) and starts the streams.
+  /// Whether the program runs the updates of the state of this name. False
+  /// where the plan's instructions do; true of names that the plan doesn't
+  /// have.
+  virtual bool programUpdates(absl::string_view name) = 0;
+
+  /// Checks that every tensor that an instruction touches is bound, and that
+  /// the program knows of the params that instructions update: it has asked
+  /// programUpdates for each, and for the address of those that live in an
+  /// arena, unless their state was loaded (else FailedPrecondition with the
+  /// names). Starts the streams (ResourceExhausted
+  /// where there are no threads to be had), and then meets all ranks:
+  /// FailedPrecondition on all of them where some have loaded state and others
+  /// have not, or that of another step. After an error it may be called again.
   virtual absl::Status start() = 0;
 
   virtual absl::Status beginStep() = 0;
-  /// FailedPrecondition where the runtime still uses the tensor, it was given
-  /// in this step already, or the plan doesn't have the program give it.
+  /// FailedPrecondition where the tensor was not taken back since it was given
+  /// last, or the plan doesn't have the program give it.
   virtual absl::Status markReady(TensorId tensor) = 0;
   /// Gives an optional tensor that was not computed: zeros are added for it.
   virtual absl::Status markAbsent(TensorId tensor) = 0;
@@ -97,7 +123,9 @@ public:
   /// never end: something before it needs a tensor that was not given.
   virtual absl::Status wait(TensorId tensor) = 0;
   /// FailedPrecondition, on every rank, when a tensor that the plan expects in
-  /// each step was not given.
+  /// each step was not given, or one that the program reads and instructions
+  /// update was not waited for in this step, though the step before may have
+  /// been still at it.
   virtual absl::Status endStep() = 0;
 
   /// Waits for the end of all steps in flight.
@@ -106,21 +134,27 @@ public:
   /// Number of the current step: from 0, or from where loaded state stopped.
   virtual int64_t step() const = 0;
 
-  /// This rank's state, per tensor, for a checkpoint: the number of steps, all
-  /// optimizer, buffer, residual and replica tensors, and the params that live
-  /// in an arena (those that the program bound it saves itself). After
-  /// finish().
+  /// This rank's state, per tensor, for a checkpoint: the number of steps and
+  /// what the runtime keeps from step to step, which is all optimizer, buffer,
+  /// residual and replica tensors that instructions touch, and the params that
+  /// they update or that live in an arena. What the program updates it saves
+  /// itself. After finish(); and after an error, of another rank's say, where
+  /// this rank's part of the last step that it ended was done.
   virtual absl::StatusOr<std::string> saveState() const = 0;
-  /// The inverse. State of another plan loads where the sets of names and their
-  /// sizes agree; else InvalidArgument names the tensor. Before start().
+  /// The inverse, on the same rank of as many. State of another strategy's plan
+  /// loads where both have the same kind of updates: the sets of names agree,
+  /// and each tensor is stored alike, or was saved whole and is cut into parts
+  /// here. Else InvalidArgument names what differs. Before start(); all ranks
+  /// load, or none.
   virtual absl::Status loadState(absl::string_view bytes) = 0;
 
   /// Bytes that this rank has sent since start(), by the formulas of
   /// docs/PlanFormat.md (a ring's bytes for collectives over shared memory).
   virtual int64_t bytesSent() const = 0;
 
-  /// Bytes of arenas that this rank has allocated: what the runtime needs
-  /// besides what the program binds.
+  /// Bytes that this rank has allocated for tensors: arenas, and from start()
+  /// on what an all_to_all needs to bring blocks together. What the runtime
+  /// needs besides what the program binds.
   virtual int64_t arenaBytes() const = 0;
 };
 

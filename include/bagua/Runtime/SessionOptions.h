@@ -17,10 +17,17 @@ class TraceWriter;
 namespace bagua::runtime {
 
 struct SessionOptions {
-  /// Every wait ends after this with DeadlineExceeded, naming who waits for
-  /// whom; a warning goes to `onWarning` at a tenth of it.
+  /// How long this rank waits for others: in each collective, once its own
+  /// program has given what the collective needs, and in Session::create and
+  /// start. Then the run ends with DeadlineExceeded, which names the ranks that
+  /// are missing and what they say they wait for. Holds in place of the
+  /// world's. A rank waits for its own program without limit, which may compile
+  /// or load data for as long as it likes; so a step may take any time that all
+  /// ranks take alike, and a rank may be late by the limit.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
-  /// Called on some thread of the session. May be empty.
+  /// Told on some thread of the session, once for each wait that has taken a
+  /// tenth of the limit, who waits for whom or which tensor the program has not
+  /// given. May be empty.
   std::function<void(const std::string &)> onWarning;
   /// If set, every instruction, wait and gift is recorded there; outlives the
   /// session. Recording allocates.

@@ -61,6 +61,7 @@ private:
   absl::Status verifyUpdate(size_t states, size_t extraInputs);
   absl::Status verifyAfter();
   absl::Status verifyLearningRate(const VerifiedValue &rate);
+  absl::Status verifyRanks();
   absl::Status verifyOverlaps();
   bool mayOverlap(const VerifiedValue &input, const VerifiedValue &output);
   bool mayOverlap(Collective collective, const VerifiedValue &input,
@@ -279,6 +280,29 @@ absl::Status
 InstructionVerifier::verifyLearningRate(const VerifiedValue &rate) {
   if (rate.count != 1 || rate.layout != 0 || isInteger(rate.type))
     return invalid("expected a learning rate of one floating-point element");
+  const Layout &layout = plan.layoutOf(outputs[0]);
+  bool isOnDedicated = isOnServers(layout) &&
+                       layout.back().server < cluster.topology().servers();
+  if (isOnDedicated && !rate.isOnEveryRank)
+    return invalid("expected a learning rate that is an input, which dedicated "
+                   "servers store, for states on them");
+  return absl::OkStatus();
+}
+
+/// A rank computes what it stores of the outputs, for which it needs the
+/// inputs: what dedicated servers store, too, is made of nothing else.
+absl::Status InstructionVerifier::verifyRanks() {
+  auto isOnEveryRank = [](const VerifiedValue &value) {
+    return value.isOnEveryRank;
+  };
+  if (kind() == InstructionKind::After ||
+      std::none_of(outputs.begin(), outputs.end(), isOnEveryRank))
+    return absl::OkStatus();
+  if (kind() == InstructionKind::Collective ||
+      !std::all_of(outputs.begin(), outputs.end(), isOnEveryRank) ||
+      !std::all_of(inputs.begin(), inputs.end(), isOnEveryRank))
+    return invalid("expected operands and results that dedicated servers store "
+                   "all or not at all, found an output that is an input");
   return absl::OkStatus();
 }
 
@@ -502,6 +526,8 @@ absl::Status InstructionVerifier::verify() {
     status = readOperands();
   if (status.ok())
     status = verifyOpcode();
+  if (status.ok())
+    status = verifyRanks();
   return status.ok() ? verifyOverlaps() : status;
 }
 

@@ -139,6 +139,37 @@ int64_t maxLocalCount(int64_t count, const Layout &layout,
   return isOnServers(layout) ? part * serverSlots(layout, cluster) : part;
 }
 
+int64_t elementsOf(const fb::Tensor &tensor) {
+  int64_t count = 1;
+  if (tensor.shape())
+    for (int64_t size : *tensor.shape())
+      count *= size;
+  return count;
+}
+
+bool isOnEveryRank(const fb::Tensor &tensor) {
+  return tensor.role() == fb::Role::Input && tensor.arena() < 0 &&
+         (!tensor.layout() || tensor.layout()->size() == 0);
+}
+
+bool hasTensor(const fb::Tensor &tensor, const PlanCluster &cluster,
+               int64_t rank) {
+  return cluster.isWorker(rank) || isOnEveryRank(tensor) ||
+         isOnServers(readLayout(tensor.layout()));
+}
+
+int64_t localCount(const fb::Tensor &tensor, int64_t count,
+                   const PlanCluster &cluster, int64_t rank) {
+  return isOnEveryRank(tensor)
+             ? count
+             : localCount(count, readLayout(tensor.layout()), cluster, rank);
+}
+
+int64_t localCount(const fb::Tensor &tensor, const PlanCluster &cluster,
+                   int64_t rank) {
+  return localCount(tensor, elementsOf(tensor), cluster, rank);
+}
+
 std::string layoutToString(const Layout &layout) {
   if (layout.empty())
     return {};

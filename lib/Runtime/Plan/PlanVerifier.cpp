@@ -290,6 +290,7 @@ PlanVerifier::verifyTensor(const fb::Tensor &tensor) {
     if (status = verifyArenaPlace(info, tensor.arena()); !status.ok())
       return status;
   }
+  info.isOnEveryRank = isOnEveryRank(tensor) && shape.topology().servers() > 0;
   if (tensor.optional() && !tensor.given_by_program())
     return invalid("optional, but not given by the program");
   return info;
@@ -355,6 +356,7 @@ PlanVerifier::verifyValue(const fb::Value &value) {
                           " of ", tensor.maxBytes, " bytes, found ",
                           info.maxBytes, " bytes at ", info.offset));
   info.space = value.tensor();
+  info.isOnEveryRank = tensor.isOnEveryRank;
   return info;
 }
 

@@ -38,6 +38,9 @@ struct VerifiedValue {
   int64_t count = 0;
   /// Index into PlanVerifier::layouts: equal layouts have equal numbers.
   int layout = 0;
+  /// Whether dedicated servers store it, too, though it has no layout; false
+  /// where there are none.
+  bool isOnEveryRank = false;
   /// Of the rank that stores most.
   int64_t maxBytes = 0;
   /// Where: a tensor's number, or -1 - an arena's; and the bytes in it.

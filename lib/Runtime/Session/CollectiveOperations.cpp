@@ -154,6 +154,7 @@ public:
     if (!concat.isContiguous())
       received.resize(output.bytes());
     bytesSent = (split.blocks - 1) * split.blockBytes();
+    scratchBytes = static_cast<int64_t>(packed.size() + received.size());
   }
 
   absl::Status run(int64_t) override {

@@ -6,13 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "Session/Executor.h"
 
+#include "Communication/StatusCopy.h"
+
 #include "bagua/Support/TraceWriter.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace bagua::runtime {
@@ -20,8 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How soon a sleeper notices that another rank has failed.
-constexpr std::chrono::milliseconds kSlice(20);
+constexpr std::chrono::nanoseconds kNoLimit = std::chrono::nanoseconds::max();
 /// About 20 us.
 constexpr int kSpins = 1000;
 
@@ -37,10 +40,16 @@ bool haveCoresForAll() {
   return liveThreads().load(std::memory_order_relaxed) <= cores;
 }
 
-/// Not a copy, which would share a reference count that lives in a library
-/// without ThreadSanitizer's instrumentation.
-absl::Status duplicate(const absl::Status &status) {
-  return absl::Status(status.code(), std::string(status.message()));
+/// Looks at a count for some microseconds; whether it was reached.
+bool watch(const Counter &counter, uint32_t target) {
+  if (!haveCoresForAll())
+    return false;
+  for (int i = 0; i < kSpins; ++i) {
+    if (counter.reached(target))
+      return true;
+    spinPause();
+  }
+  return false;
 }
 
 int64_t stepOf(uint64_t sequence, size_t length) {
@@ -60,11 +69,13 @@ Executor::Executor(const Plan &loaded, World &ownWorld,
 
 Executor::~Executor() { stop(); }
 
-void Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
-                     StreamPrograms schedule, int64_t first) {
+absl::Status
+Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
+                StreamPrograms schedule, int64_t first) {
   operations = std::move(newOperations);
   steps = std::move(schedule);
   firstStep = first;
+  notes.resize(steps.streams.size());
   threadCount = 1;
   for (size_t i = 0; i < steps.streams.size(); ++i) {
     streams.push_back(nullptr);
@@ -78,27 +89,47 @@ void Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
     ++threadCount;
   }
   liveThreads() += threadCount;
+  world.onAbort([this] {
+    failed.store(true, std::memory_order_release);
+    closeAll();
+  });
   for (auto &stream : streams)
     if (stream)
-      stream->thread = std::thread([this, &stream] { runStream(*stream); });
+      try {
+        stream->thread = std::thread([this, &stream] { runStream(*stream); });
+      } catch (const std::system_error &error) {
+        std::string name = plan.root().streams()->Get(stream->number)->str();
+        stop();
+        return absl::ResourceExhaustedError(
+            absl::StrCat("rank ", rank, ": no thread for stream '", name,
+                         "': ", error.what()));
+      }
+  return absl::OkStatus();
 }
 
 void Executor::stop() {
   isStopping.store(true, std::memory_order_release);
-  wakeAll();
+  world.onAbort(nullptr);
+  closeAll();
   for (auto &stream : streams)
     if (stream && stream->thread.joinable())
       stream->thread.join();
+  streams.clear();
   liveThreads() -= std::exchange(threadCount, 0);
+  opened.open();
+  for (Counter &counter : given)
+    counter.open();
+  isStopping.store(false, std::memory_order_release);
 }
 
-void Executor::wakeAll() {
-  opened.wakeAll();
+/// Ends all waits, now and later. Who waits looks why.
+void Executor::closeAll() {
+  opened.close();
   for (Counter &counter : given)
-    counter.wakeAll();
+    counter.close();
   for (auto &stream : streams)
     if (stream)
-      stream->completed.wakeAll();
+      stream->completed.close();
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,27 +140,61 @@ absl::Status Executor::fail(const absl::Status &why) {
   world.abort(why);
   {
     std::lock_guard<std::mutex> lock(failureMutex);
-    if (failureStatus.ok()) {
-      // The first error of any rank holds. Those of sessions begin with their
-      // rank; what comes from a backend gets this rank's view in front.
-      absl::Status held = world.status();
-      if (absl::StartsWith(held.message(), "rank "))
-        failureStatus = duplicate(held);
-      else if (absl::StrContains(why.message(), held.message()))
-        failureStatus = duplicate(why);
-      else
-        failureStatus = absl::Status(
-            held.code(), absl::StrCat("rank ", rank, ": ", held.message()));
-    }
+    // What comes from a backend gets this rank's view in front, if it has one.
+    absl::Status held = world.status();
+    if (failureStatus.ok() && absl::StartsWith(why.message(), "rank ") &&
+        absl::StrContains(why.message(), held.message()))
+      failureStatus = duplicate(why);
   }
   failed.store(true, std::memory_order_release);
-  wakeAll();
+  closeAll();
   return failure();
 }
 
+/// The first error of any rank holds. Those of sessions begin with their rank.
 absl::Status Executor::failure() const {
   std::lock_guard<std::mutex> lock(failureMutex);
+  if (failureStatus.ok()) {
+    absl::Status held = world.status();
+    failureStatus = absl::StartsWith(held.message(), "rank ")
+                        ? std::move(held)
+                        : withMessage(held, absl::StrCat("rank ", rank, ": ",
+                                                         held.message()));
+  }
   return duplicate(failureStatus);
+}
+
+void Executor::warn(const std::string &text) {
+  if (options.onWarning)
+    options.onWarning(absl::StrCat("rank ", rank, ": ", text));
+}
+
+/// Tells other ranks what a stream waits for; empty: nothing.
+void Executor::note(Stream &stream, const std::string &what) {
+  std::lock_guard<std::mutex> lock(noteMutex);
+  notes[stream.number] = what;
+  std::vector<std::string> all;
+  std::copy_if(notes.begin(), notes.end(), std::back_inserter(all),
+               [](const std::string &text) { return !text.empty(); });
+  world.note(absl::StrJoin(all, "; "));
+}
+
+void Executor::warnOfStream(uint32_t number, const std::string &text) {
+  if (number < streams.size() && streams[number]) {
+    streams[number]->hasNote = true;
+    note(*streams[number], text);
+  }
+  warn(text);
+}
+
+std::string Executor::describeCall(uint32_t number) const {
+  if (number >= streams.size() || !streams[number])
+    return {};
+  const Stream &stream = *streams[number];
+  uint64_t sequence = stream.next();
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  return absl::StrCat(describe(slot.scheduled->instruction), " in step ",
+                      firstStep + stepOf(sequence, stream.slots.size()));
 }
 
 std::string Executor::tensorName(uint32_t tensor) const {
@@ -156,9 +221,11 @@ std::string Executor::describe(uint32_t instruction) const {
         addName(i);
   constexpr size_t kShown = 4;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    absl::StrAppend(&text, i ? ", " : ", which touches ", names[i]);
+    absl::StrAppend(&text, i ? ", " : " (touches ", names[i]);
   if (names.size() > kShown)
     absl::StrAppend(&text, " and ", names.size() - kShown, " more");
+  if (!names.empty())
+    text += ")";
   return text;
 }
 
@@ -169,28 +236,10 @@ std::string Executor::describeBlocker(const Slot &slot,
     absl::StrAppend(&text, " waits for tensor ",
                     tensorName(static_cast<uint32_t>(blocker.tensor)),
                     ", which the program has not given");
-  else if (blocker.stream >= 0)
+  else
     absl::StrAppend(&text, " waits for stream '",
                     plan.root().streams()->Get(blocker.stream)->str(), "'");
-  else
-    absl::StrAppend(&text, " is running");
   return text;
-}
-
-/// Who waits for whom, from the program's side.
-std::string Executor::describeWait(const Stream &stream, uint64_t target,
-                                   int64_t tensor) const {
-  std::string text =
-      tensor >= 0 ? absl::StrCat("wait for tensor ",
-                                 tensorName(static_cast<uint32_t>(tensor)))
-                  : "wait for the end of a step";
-  uint64_t next = stream.next.load(std::memory_order_acquire);
-  if (next >= target)
-    return text;
-  const Slot &slot = stream.slots[next % stream.slots.size()];
-  Blocker blocker = const_cast<Executor *>(this)->findBlocker(
-      slot, stepOf(next, stream.slots.size()));
-  return absl::StrCat(text, ": ", describeBlocker(slot, blocker));
 }
 
 absl::Status Executor::impossible(const Slot &slot, const Blocker &blocker,
@@ -208,40 +257,44 @@ absl::Status Executor::impossible(const Slot &slot, const Blocker &blocker,
 // Waiting
 //===----------------------------------------------------------------------===//
 
-/// Watches or sleeps for a while. An error if this or another rank has failed,
-/// or the wait's time is over; `describe` says what for.
-template <typename Describe>
-absl::Status Executor::pause(Counter &counter, uint32_t target, Wait &wait,
-                             Describe describe) {
-  if (!wait.hasBegun) {
-    wait.hasBegun = true;
-    if (haveCoresForAll())
-      for (int i = 0; i < kSpins; ++i) {
-        if (counter.reached(target))
-          return absl::OkStatus();
-        spinPause();
-      }
-    wait.begin = Clock::now();
+/// Waits for as long as it takes; false if the run ends before.
+bool Executor::await(Counter &counter, uint32_t target) {
+  if (counter.reached(target) || watch(counter, target))
+    return true;
+  while (!counter.reached(target)) {
+    if (isOver())
+      return false;
+    counter.sleep(target, kNoLimit);
   }
-  counter.sleep(target, std::min<std::chrono::nanoseconds>(kSlice, wait.limit));
-  if (counter.reached(target))
-    return absl::OkStatus();
-  if (hasFailed())
-    return failure();
-  if (absl::Status status = world.status(); !status.ok())
-    return fail(status);
-  std::chrono::nanoseconds waited = Clock::now() - wait.begin;
-  if (waited >= wait.limit)
-    return fail(absl::DeadlineExceededError(
-        absl::StrCat("rank ", rank, ": after ", durationToString(waited), ", ",
-                     describe())));
-  if (!wait.hasWarned && waited >= options.timeout / 10) {
-    wait.hasWarned = true;
-    if (options.onWarning)
-      options.onWarning(absl::StrCat(
-          "rank ", rank, ": for ", durationToString(waited), ", ", describe()));
+  return true;
+}
+
+/// Waits for this rank's program, which may take as long as it likes: it
+/// compiles, or loads data. After a while it says so, here and to ranks that
+/// wait for this one in turn.
+bool Executor::awaitGift(Stream &stream, const Slot &slot,
+                         const Blocker &blocker) {
+  if (watch(*blocker.counter, blocker.target))
+    return true;
+  const std::chrono::nanoseconds patience = options.timeout / 10;
+  bool hasWarned = false;
+  Clock::time_point begin = Clock::now();
+  while (!blocker.counter->reached(blocker.target)) {
+    if (isOver())
+      return false;
+    std::chrono::nanoseconds waited = Clock::now() - begin;
+    if (!hasWarned && waited >= patience) {
+      hasWarned = true;
+      std::string what = describeBlocker(slot, blocker);
+      note(stream, what);
+      warn(absl::StrCat("for ", durationToString(waited), ", ", what));
+    }
+    blocker.counter->sleep(blocker.target,
+                           hasWarned ? kNoLimit : patience - waited);
   }
-  return absl::OkStatus();
+  if (hasWarned)
+    note(stream, "");
+  return true;
 }
 
 Executor::Blocker Executor::findBlocker(const Slot &slot, int64_t step) {
@@ -277,21 +330,29 @@ Executor::Blocker Executor::findBlocker(const Slot &slot, int64_t step) {
 // Streams
 //===----------------------------------------------------------------------===//
 
-/// Runs instruction `sequence` of a stream that the caller has taken, and
-/// releases it.
+/// An error of the instruction that a stream is at. One that comes from another
+/// rank may say what it is already.
+absl::Status Executor::failCall(const Stream &stream,
+                                const absl::Status &status) {
+  std::string call = describeCall(stream.number);
+  std::string text = absl::StrCat("rank ", rank, ": ");
+  if (!absl::StrContains(status.message(), call))
+    absl::StrAppend(&text, call, ": ");
+  return fail(withMessage(status, absl::StrCat(text, status.message())));
+}
+
+/// Runs instruction `sequence` of a stream, which the caller has taken.
 absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   int64_t step = firstStep + stepOf(sequence, stream.slots.size());
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   if (slot.operation) {
     absl::Status status = slot.operation->run(step);
-    // Not released: nobody may try again what has failed.
+    if (std::exchange(stream.hasNote, false))
+      note(stream, "");
+    // Not passed on: nobody may try again what has failed.
     if (!status.ok())
-      return fail(absl::Status(
-          status.code(),
-          absl::StrCat("rank ", rank, ": ",
-                       describe(slot.scheduled->instruction), " in step ", step,
-                       ": ", status.message())));
+      return failCall(stream, status);
     sent.fetch_add(slot.operation->bytesSent, std::memory_order_relaxed);
     if (options.trace)
       options.trace->add(
@@ -306,81 +367,38 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
            TraceWriter::nowNs() - startNs,
            {{"step", step}, {"bytes_sent", slot.operation->bytesSent}}});
   }
-  stream.next.store(sequence + 1, std::memory_order_relaxed);
-  stream.release();
+  stream.pass(sequence);
   stream.completed.advance();
   return absl::OkStatus();
 }
 
-/// Until the program opens `step`; false when there is nothing more to do.
-/// Without a limit: between steps a program may do what it likes.
-bool Executor::awaitOpen(int64_t step) {
-  auto target = static_cast<uint32_t>(step + 1);
-  Wait wait;
-  wait.limit = std::chrono::nanoseconds::max();
-  wait.hasWarned = true;
-  while (!opened.reached(target)) {
-    if (isStopping.load(std::memory_order_acquire))
-      return false;
-    if (!pause(opened, target, wait, [] { return std::string(); }).ok())
-      return false;
-  }
-  return !hasFailed() && !isStopping.load(std::memory_order_acquire);
-}
-
-/// Until nothing is in the way of an instruction of a stream.
-absl::Status Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
+/// Until nothing is in the way of an instruction of a stream; false if the run
+/// ends before.
+bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  Wait wait;
-  const Counter *last = nullptr;
-  while (Blocker blocker =
-             findBlocker(slot, stepOf(sequence, stream.slots.size()))) {
-    if (isStopping.load(std::memory_order_acquire))
-      return absl::CancelledError("stopped");
-    if (std::exchange(last, blocker.counter) != blocker.counter) {
-      wait = Wait();
-      // For a tensor a tenth less, before the others give up in the collective
-      // that this one is late for: the error that names the tensor comes first.
-      wait.limit = options.timeout;
-      if (blocker.tensor >= 0)
-        wait.limit -= options.timeout / 10;
-    }
-    absl::Status status = pause(*blocker.counter, blocker.target, wait,
-                                [&] { return describeBlocker(slot, blocker); });
-    if (!status.ok())
-      return status;
+  int64_t step = stepOf(sequence, stream.slots.size());
+  while (Blocker blocker = findBlocker(slot, step)) {
+    bool isFree = blocker.tensor >= 0 ? awaitGift(stream, slot, blocker)
+                                      : await(*blocker.counter, blocker.target);
+    if (!isFree)
+      return false;
   }
-  return absl::OkStatus();
+  return true;
 }
 
 void Executor::runStream(Stream &stream) {
-  // While the program's thread is at an instruction, this one warns for it.
-  Wait busy;
-  uint64_t busySequence = 0;
   while (true) {
-    uint64_t sequence = stream.next.load(std::memory_order_acquire);
-    if (!awaitOpen(stepOf(sequence, stream.slots.size())) ||
-        !awaitBlockers(stream, sequence).ok())
+    uint64_t sequence = stream.next();
+    int64_t step = stepOf(sequence, stream.slots.size());
+    if (!await(opened, static_cast<uint32_t>(step + 1)) ||
+        !awaitBlockers(stream, sequence) || isOver())
       return;
-    if (!stream.take()) {
-      if (!busy.hasBegun || std::exchange(busySequence, sequence) != sequence)
-        busy = Wait();
-      // The collective has a limit of its own.
-      busy.limit = std::chrono::nanoseconds::max();
-      const Slot &slot = stream.slots[sequence % stream.slots.size()];
-      absl::Status status =
-          pause(stream.completed, static_cast<uint32_t>(sequence + 1), busy,
-                [&] { return describeBlocker(slot, {}); });
-      if (!status.ok() || isStopping.load(std::memory_order_acquire))
+    if (stream.take(sequence)) {
+      if (!execute(stream, sequence).ok())
         return;
-      continue;
+    } else if (!await(stream.completed, static_cast<uint32_t>(sequence + 1))) {
+      return; // the program's thread is at it
     }
-    if (stream.next.load(std::memory_order_relaxed) != sequence) {
-      stream.release();
-      continue;
-    }
-    if (!execute(stream, sequence).ok())
-      return;
   }
 }
 
@@ -395,28 +413,27 @@ void Executor::give(uint32_t tensor, int64_t step) {
 
 /// One attempt to bring a stream closer to `target`.
 absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
-                            Wait &wait) {
-  auto describe = [&] { return describeWait(stream, target, tensor); };
-  if (!stream.take())
-    return pause(stream.completed, static_cast<uint32_t>(target), wait,
-                 describe);
-  uint64_t next = stream.next.load(std::memory_order_relaxed);
-  if (next >= target) {
-    // Done; whoever did it is about to say so.
-    stream.release();
-    return pause(stream.completed, static_cast<uint32_t>(target), wait,
-                 describe);
+                            bool &mayWatch) {
+  Counter *counter = &stream.completed;
+  auto goal = static_cast<uint32_t>(target);
+  uint64_t next = stream.next();
+  // Else it is done; whoever did it is about to say so.
+  if (next < target) {
+    const Slot &slot = stream.slots[next % stream.slots.size()];
+    int64_t step = stepOf(next, stream.slots.size());
+    if (Blocker blocker = findBlocker(slot, step)) {
+      // Only this thread gives tensors, and it is here.
+      if (blocker.tensor >= 0)
+        return impossible(slot, blocker, tensor, step);
+      counter = blocker.counter;
+      goal = blocker.target;
+    } else if (stream.take(next)) {
+      return execute(stream, next);
+    }
   }
-  const Slot &slot = stream.slots[next % stream.slots.size()];
-  int64_t step = stepOf(next, stream.slots.size());
-  Blocker blocker = findBlocker(slot, step);
-  if (!blocker)
-    return execute(stream, next);
-  stream.release();
-  // Only this thread gives tensors, and it is here.
-  if (blocker.tensor >= 0)
-    return impossible(slot, blocker, tensor, step);
-  return pause(*blocker.counter, blocker.target, wait, describe);
+  if (!std::exchange(mayWatch, false) || !watch(*counter, goal))
+    counter->sleep(goal, kNoLimit);
+  return absl::OkStatus();
 }
 
 bool Executor::isReached(StreamPoint point, int64_t step) const {
@@ -433,15 +450,24 @@ absl::Status Executor::waitFor(StreamPoint point, int64_t step,
   auto reached = [&] { return isReached(point, step); };
   if (reached())
     return absl::OkStatus();
-  Wait wait;
-  wait.limit = options.timeout;
+  bool mayWatch = true;
   while (!reached()) {
     if (hasFailed())
       return failure();
-    if (absl::Status status = help(stream, target, tensor, wait); !status.ok())
+    if (absl::Status status = help(stream, target, tensor, mayWatch);
+        !status.ok())
       return status;
   }
   return absl::OkStatus();
+}
+
+bool Executor::isStepReached(int64_t step) const {
+  for (auto &stream : streams)
+    if (stream && !isReached({stream->number,
+                              static_cast<uint32_t>(stream->slots.size())},
+                             step))
+      return false;
+  return true;
 }
 
 absl::Status Executor::waitForStep(int64_t step) {

@@ -7,7 +7,10 @@
 //
 // A program thread that has to wait for a stream runs the stream's next
 // instructions itself where the stream's thread is not at it, which saves two
-// wake-ups. A flag for each stream says who is at it.
+// wake-ups. Whoever takes an instruction runs it.
+//
+// Nothing here has a time limit of its own: collectives have one, and whatever
+// else is waited for follows from them or from the program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
@@ -41,8 +44,10 @@ public:
 
   /// Takes an operation for each instruction (null: nothing to do) and starts
   /// the threads. `firstStep` is the number of the first step.
-  void start(std::vector<std::unique_ptr<Operation>> operations,
-             StreamPrograms schedule, int64_t firstStep);
+  /// ResourceExhausted where there are no threads to be had; then, and after
+  /// stop(), it may be called again.
+  absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
+                     StreamPrograms schedule, int64_t firstStep);
   /// Stops the threads: those in a collective when it ends or is aborted.
   void stop();
 
@@ -60,12 +65,20 @@ public:
   absl::Status waitFor(StreamPoint point, int64_t step, int64_t tensor);
   /// Waits for all of `step`.
   absl::Status waitForStep(int64_t step);
+  /// Whether all of `step` is done. Never blocks.
+  bool isStepReached(int64_t step) const;
 
   /// Makes every call on every rank return `why`, unless there was an error
   /// before; returns the one that holds.
   absl::Status fail(const absl::Status &why);
+  /// Whether this rank or another one has.
   bool hasFailed() const { return failed.load(std::memory_order_acquire); }
   absl::Status failure() const;
+
+  /// For communicators of a stream, on the thread that is at it: hands on what
+  /// they warn of, and says what their call is for.
+  void warnOfStream(uint32_t stream, const std::string &text);
+  std::string describeCall(uint32_t stream) const;
 
   const StreamPrograms &schedule() const { return steps; }
   int64_t bytesSent() const { return sent.load(std::memory_order_relaxed); }
@@ -87,16 +100,28 @@ private:
     std::thread thread;
     /// Completed instructions since start().
     Counter completed;
-    /// Whether some thread is at the next instruction; guards what follows.
-    alignas(64) std::atomic<bool> isTaken{false};
-    /// The next instruction, counted since start().
-    std::atomic<uint64_t> next{0};
+    /// Whether others are told what it waits for; of who is at it.
+    bool hasNote = false;
 
-    bool take() {
-      return !isTaken.load(std::memory_order_relaxed) &&
-             !isTaken.exchange(true, std::memory_order_acquire);
+    /// The next instruction, counted since start().
+    uint64_t next() const { return turn.load(std::memory_order_acquire) >> 1; }
+    /// Whether the caller is at instruction `sequence` now, which nobody was:
+    /// it is the caller's to run.
+    bool take(uint64_t sequence) {
+      uint64_t free = sequence << 1;
+      return turn.load(std::memory_order_relaxed) == free &&
+             turn.compare_exchange_strong(free, free | 1,
+                                          std::memory_order_acquire,
+                                          std::memory_order_relaxed);
     }
-    void release() { isTaken.store(false, std::memory_order_release); }
+    void pass(uint64_t sequence) {
+      turn.store((sequence + 1) << 1, std::memory_order_release);
+    }
+
+  private:
+    /// Twice the next instruction, and 1 while some thread is at it. One word,
+    /// so that nobody takes an instruction that is done.
+    alignas(64) std::atomic<uint64_t> turn{0};
   };
 
   /// What an instruction waits for.
@@ -110,30 +135,22 @@ private:
     explicit operator bool() const { return counter != nullptr; }
   };
 
-  /// The limits of one wait: when it began, whether it has warned.
-  struct Wait {
-    std::chrono::nanoseconds limit{0};
-    bool hasBegun = false;
-    bool hasWarned = false;
-    std::chrono::steady_clock::time_point begin;
-  };
-
   void runStream(Stream &stream);
-  bool awaitOpen(int64_t step);
-  absl::Status awaitBlockers(Stream &stream, uint64_t sequence);
+  bool await(Counter &counter, uint32_t target);
+  bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
+  bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
+  absl::Status failCall(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
-                    Wait &wait);
-  template <typename Describe>
-  absl::Status pause(Counter &counter, uint32_t target, Wait &wait,
-                     Describe describe);
+                    bool &mayWatch);
   absl::Status impossible(const Slot &slot, const Blocker &blocker,
                           int64_t tensor, int64_t step);
-  std::string describeWait(const Stream &stream, uint64_t target,
-                           int64_t tensor) const;
   std::string describeBlocker(const Slot &slot, const Blocker &blocker) const;
-  void wakeAll();
+  void warn(const std::string &text);
+  void note(Stream &stream, const std::string &what);
+  bool isOver() const { return hasFailed() || isStopping; }
+  void closeAll();
 
   const Plan &plan;
   World &world;
@@ -155,7 +172,11 @@ private:
 
   std::atomic<bool> failed{false};
   mutable std::mutex failureMutex;
-  absl::Status failureStatus;
+  mutable absl::Status failureStatus;
+
+  std::mutex noteMutex;
+  /// By the stream's number: what others are told that it waits for.
+  std::vector<std::string> notes;
 };
 
 } // namespace bagua::runtime

@@ -104,8 +104,6 @@ void LocalBuilder::copyStriped(const LocalValue &bucket,
       copyPart(0, {0, tensor.count});
     return;
   }
-  if (tensor.count == 0 && tensor.wholeCount > 0)
-    return; // a dedicated server, which has no whole tensors
   // Parts of parts, as a layout of several entries cuts: the first entry's part
   // is the slowest digit.
   std::vector<ElementRange> parts = {{0, tensor.wholeCount}};
@@ -127,6 +125,8 @@ std::unique_ptr<Operation> LocalBuilder::bucket(bool isConcat) {
   const PlanCluster &cluster = source.plan.cluster();
   const LocalValue &whole = isConcat ? outputs[0] : inputs[0];
   const std::vector<LocalValue> &tensors = isConcat ? inputs : outputs;
+  if (whole.count == 0)
+    return nullptr; // one of the tensors may be stored all the same: an input
   Layout stripes = readLayout(op.striped());
   std::vector<CopyStep> copies;
   if (stripes.empty()) {

@@ -28,6 +28,8 @@ public:
 
   /// Bytes that this rank sends each time.
   int64_t bytesSent = 0;
+  /// Bytes of memory that it has besides arenas.
+  int64_t scratchBytes = 0;
 };
 
 /// What an operation is made of. Lives only while operations are made, apart

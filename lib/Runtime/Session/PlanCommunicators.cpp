@@ -89,7 +89,7 @@ absl::Status PlanCommunicators::addGroup(World &world, const Key &key,
   if (group.position == static_cast<int>(members.size()))
     return absl::OkStatus();
   if (members.size() > 1) {
-    auto made = world.createCommunicator(members, name);
+    auto made = world.createCommunicator(members, name, optionsOf(key.stream));
     if (!made.ok())
       return made.status();
     group.communicator = *std::move(made);
@@ -128,8 +128,10 @@ absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
   return absl::OkStatus();
 }
 
-absl::Status PlanCommunicators::create(const Plan &loaded, World &world) {
+absl::Status PlanCommunicators::create(const Plan &loaded, World &world,
+                                       const Options &options) {
   plan = &loaded;
+  optionsOf = options;
   for (const fb::Instruction *instruction : *plan->root().instructions()) {
     if (!instruction->axes() || instruction->axes()->size() == 0)
       continue;

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,8 +42,11 @@ struct PlanGroup {
 
 class PlanCommunicators {
 public:
+  /// By the stream's number.
+  using Options = std::function<CommunicatorOptions(uint32_t)>;
+
   /// Collective over all ranks. Errors are the world's.
-  absl::Status create(const Plan &plan, World &world);
+  absl::Status create(const Plan &plan, World &world, const Options &optionsOf);
 
   /// Groups of `instruction` that this rank is in: at most one, and for a
   /// server one for each slot. Empty where the rank takes no part.
@@ -68,6 +72,7 @@ private:
                         std::vector<PlanGroup> &groups);
 
   const Plan *plan = nullptr;
+  Options optionsOf;
   std::map<Key, std::vector<PlanGroup>> groups;
 };
 

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Session.h"
 
+#include "Communication/StatusCopy.h"
 #include "Session/Executor.h"
 #include "Session/Operation.h"
 #include "Session/PlanCommunicators.h"
 #include "Session/SessionMemory.h"
 #include "Session/SessionState.h"
 #include "Session/StreamPrograms.h"
+#include "Session/TensorOwners.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/StepsInFlight.h"
@@ -21,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -53,7 +56,8 @@ public:
     return memory.tensorBytes(indexOf(tensor));
   }
   absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
-  absl::StatusOr<void *> address(TensorId tensor) const override;
+  absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override;
+  bool programUpdates(absl::string_view name) override;
   absl::Status start() override;
   absl::Status beginStep() override;
   absl::Status markReady(TensorId tensor) override;
@@ -67,7 +71,9 @@ public:
   absl::StatusOr<std::string> saveState() const override;
   absl::Status loadState(absl::string_view bytes) override;
   int64_t bytesSent() const override { return executor.bytesSent(); }
-  int64_t arenaBytes() const override { return memory.arenaBytes(); }
+  int64_t arenaBytes() const override {
+    return memory.arenaBytes() + scratchBytes;
+  }
 
 private:
   enum class Phase { Binding, BetweenSteps, InStep };
@@ -77,9 +83,15 @@ private:
     /// Whether this rank's program gives it in every step.
     bool isRequired = false;
     bool isState = false;
+    /// Whether the program reads it in every step, and instructions update it.
+    bool mustBeRead = false;
+    /// Whether the program knows where it is, and who updates it.
+    bool isLocated = false;
+    bool isAsked = false;
     bool isOwnedByRuntime = false;
-    /// The last step in which it was given; -1 before.
+    /// The last step in which it was given, or waited for; -1 before.
     int64_t givenStep = -1;
+    int64_t waitedStep = -1;
   };
 
   static uint32_t indexOf(TensorId tensor) {
@@ -91,15 +103,27 @@ private:
   std::string nameOf(TensorId tensor) const {
     return executor.tensorName(indexOf(tensor));
   }
+  CommunicatorOptions optionsOf(uint32_t stream);
+  absl::Status meetEverybody();
   absl::Status compareFingerprints();
+  absl::StatusOr<std::vector<int64_t>>
+  gatherFromAll(const std::vector<int64_t> &own);
+  absl::Status compareStates();
   absl::Status checkBindings() const;
+  absl::Status checkParams() const;
+  absl::Status listTensors(const char *what, const std::vector<uint32_t> &list,
+                           const char *why) const;
   std::vector<bool> findGivenTensors() const;
-  bool isHere(const fb::Tensor &tensor) const;
+  bool isHere(const fb::Tensor &tensor) const {
+    return hasTensor(tensor, plan->cluster(), rank());
+  }
   absl::Status give(TensorId tensor);
   absl::Status checkGift(TensorId tensor) const;
   absl::Status missingGift();
+  absl::Status missingWait();
+  bool isAtRest() const;
   absl::Status waitForUsers(TensorId tensor, int64_t step);
-  bool areUsersDone(TensorId tensor, int64_t step) const;
+  absl::Status refuse(const absl::Status &why);
   absl::Status misuse(const std::string &what);
   absl::Status checkIndex(TensorId tensor) const;
   void record(const char *what, TensorId tensor, int64_t startNs);
@@ -108,20 +132,34 @@ private:
   const std::unique_ptr<World> world;
   const SessionOptions options;
   SessionMemory memory;
+  /// All ranks; null where this is the only one.
+  std::unique_ptr<Communicator> everybody;
   PlanCommunicators communicators;
   Executor executor;
 
   Phase phase = Phase::Binding;
   bool isFinished = false;
+  /// Between the begin of a step and finish().
+  bool isRunning = false;
   std::vector<TensorState> tensors;
+  /// By tensor: whether it is state that instructions update.
+  std::vector<bool> isUpdated;
   std::map<absl::string_view, TensorId> byName;
+  bool hasLoadedState = false;
   /// State that was loaded for tensors that are not bound yet.
   std::map<std::string, SavedTensor> loaded;
   int64_t firstStep = 0;
+  /// Of operations, besides arenas.
+  int64_t scratchBytes = 0;
   /// The current step since start(); -1 before the first.
   int64_t now = -1;
   int64_t requiredCount = 0;
   int64_t requiredGiven = 0;
+  /// The same for tensors that must be read. They need not where finish() has
+  /// waited for the step before.
+  int64_t mustReadCount = 0;
+  int64_t readCount = 0;
+  bool mustRead = false;
 };
 
 HostSession::~HostSession() {
@@ -139,29 +177,60 @@ HostSession::~HostSession() {
 // Connecting
 //===----------------------------------------------------------------------===//
 
-/// Every rank sees all fingerprints, so that all fail alike.
-absl::Status HostSession::compareFingerprints() {
+CommunicatorOptions HostSession::optionsOf(uint32_t stream) {
+  return {options.timeout,
+          [this, stream](const std::string &text) {
+            executor.warnOfStream(stream, text);
+          },
+          [this, stream] { return executor.describeCall(stream); }};
+}
+
+absl::Status HostSession::meetEverybody() {
+  if (world->size() < 2)
+    return absl::OkStatus();
   std::vector<int> all(world->size());
   std::iota(all.begin(), all.end(), 0);
-  if (all.size() < 2)
+  auto made = world->createCommunicator(all, "session", optionsOf(UINT32_MAX));
+  if (made.ok()) {
+    everybody = *std::move(made);
     return absl::OkStatus();
-  auto everybody = world->createCommunicator(all, "session");
-  if (!everybody.ok())
-    return everybody.status();
-  auto own = static_cast<int64_t>(plan->fingerprint());
-  std::vector<int64_t> found(all.size());
-  absl::Status status =
-      (*everybody)
-          ->gatherFromOwners(&own, found.data(), world->size(), DataType::Int64,
-                             world->size(), all);
+  }
+  if (!absl::IsDeadlineExceeded(made.status()))
+    return made.status();
+  return withMessage(
+      made.status(),
+      StrCat("rank ", rank(), ": creating a session of plan '",
+             plan->root().name()->str(),
+             "', as all ranks do in one order: ", made.status().message()));
+}
+
+/// `own` of all ranks, by rank.
+absl::StatusOr<std::vector<int64_t>>
+HostSession::gatherFromAll(const std::vector<int64_t> &own) {
+  if (!everybody)
+    return own;
+  std::vector<int> all(world->size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<int64_t> found(all.size() * own.size());
+  absl::Status status = everybody->gatherFromOwners(
+      own.data(), found.data(), static_cast<int64_t>(found.size()),
+      DataType::Int64, world->size(), all);
   if (!status.ok())
     return status;
-  for (int other : all)
-    if (found[other] != found[0])
+  return found;
+}
+
+/// Every rank sees all fingerprints, so that all fail alike.
+absl::Status HostSession::compareFingerprints() {
+  auto found = gatherFromAll({static_cast<int64_t>(plan->fingerprint())});
+  if (!found.ok())
+    return found.status();
+  for (size_t other = 0; other < found->size(); ++other)
+    if ((*found)[other] != (*found)[0])
       return absl::FailedPreconditionError(absl::StrFormat(
           "rank %d holds a plan of fingerprint %016x, rank 0 one of %016x",
-          other, static_cast<uint64_t>(found[other]),
-          static_cast<uint64_t>(found[0])));
+          other, static_cast<uint64_t>((*found)[other]),
+          static_cast<uint64_t>((*found)[0])));
   return absl::OkStatus();
 }
 
@@ -173,31 +242,34 @@ absl::Status HostSession::connect() {
             ? StrCat(" (", plan->topology().servers(), " of them servers)")
             : "",
         ", the world has ", world->size()));
-  absl::Status status = compareFingerprints();
+  // Memory first: what one rank takes to get it, others wait for here, within
+  // the limit, and not in the first step.
+  absl::Status status = memory.allocate(options.checksMemory);
   if (status.ok())
-    status = communicators.create(*plan, *world);
+    status = meetEverybody();
   if (status.ok())
-    status = memory.allocate(options.checksMemory);
+    status = compareFingerprints();
+  if (status.ok())
+    status = communicators.create(
+        *plan, *world, [this](uint32_t stream) { return optionsOf(stream); });
   if (!status.ok())
     return status;
 
   std::vector<bool> isGiven = findGivenTensors();
+  std::vector<bool> isRead = findReadByProgram(*plan);
+  isUpdated = findUpdatedByRuntime(*plan);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
     byName[{tensor.name()->data(), tensor.name()->size()}] = TensorId(i);
     tensors[i].isGivenByProgram = tensor.given_by_program();
     tensors[i].isRequired = isGiven[i];
-    tensors[i].isState =
-        tensor.role() >= fb::Role::Param && tensor.role() <= fb::Role::Replica;
+    tensors[i].isState = isState(tensor.role());
+    tensors[i].mustBeRead =
+        isUpdated[i] && isRead[i] && plan->cluster().isWorker(rank());
     requiredCount += isGiven[i];
+    mustReadCount += tensors[i].mustBeRead;
   }
   return absl::OkStatus();
-}
-
-/// Dedicated servers have what lies on servers, and inputs.
-bool HostSession::isHere(const fb::Tensor &tensor) const {
-  return plan->cluster().isWorker(rank()) || tensor.role() == fb::Role::Input ||
-         isOnServers(readLayout(tensor.layout()));
 }
 
 /// Tensors that some instruction waits for, and that this rank has.
@@ -255,6 +327,7 @@ absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
   if (!data && expected > 0)
     return refuse(absl::StatusCode::kInvalidArgument, "the address is null");
   memory.bind(index, data ? static_cast<std::byte *>(data) : &nothing);
+  tensors[index].isLocated = true;
   if (auto saved = loaded.find(tensorAt(index).name()->str());
       saved != loaded.end()) {
     std::memcpy(data, saved->second.bytes.data(), saved->second.bytes.size());
@@ -263,42 +336,126 @@ absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<void *> HostSession::address(TensorId tensor) const {
+absl::StatusOr<void *> HostSession::address(TensorId tensor, size_t bytes) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return status;
-  if (tensorAt(indexOf(tensor)).arena() < 0 && !memory.isBound(indexOf(tensor)))
+  uint32_t index = indexOf(tensor);
+  if (static_cast<int64_t>(bytes) != localBytes(tensor))
+    return absl::InvalidArgumentError(StrCat(
+        "rank ", rank(), ": address of tensor ", nameOf(tensor),
+        ": the plan has ", localBytes(tensor), " bytes, expected ", bytes));
+  if (tensorAt(index).arena() < 0 && !memory.isBound(index))
     return absl::FailedPreconditionError(
         StrCat("rank ", rank(), ": tensor ", nameOf(tensor), " is not bound"));
-  return static_cast<void *>(memory.tensorAddress(indexOf(tensor)));
+  tensors[index].isLocated = true;
+  return static_cast<void *>(memory.tensorAddress(index));
+}
+
+bool HostSession::programUpdates(absl::string_view name) {
+  auto found = byName.find(name);
+  if (found == byName.end())
+    return true;
+  tensors[indexOf(found->second)].isAsked = true;
+  return !isUpdated[indexOf(found->second)];
+}
+
+/// FailedPrecondition with the first few names, if there are any.
+absl::Status HostSession::listTensors(const char *what,
+                                      const std::vector<uint32_t> &list,
+                                      const char *why) const {
+  constexpr size_t kMostNames = 16;
+  if (list.empty())
+    return absl::OkStatus();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(list.size(), kMostNames); ++i)
+    names.push_back(nameOf(TensorId(list[i])));
+  return absl::FailedPreconditionError(
+      StrCat("rank ", rank(), ": ", what, absl::StrJoin(names, ", "),
+             list.size() > kMostNames
+                 ? StrCat(" and ", list.size() - kMostNames, " more")
+                 : "",
+             why));
 }
 
 absl::Status HostSession::checkBindings() const {
-  std::vector<std::string> missing;
+  std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
     if (isUsed && tensor.arena() < 0 && isHere(tensor) && !memory.isBound(i) &&
         memory.tensorBytes(i) > 0)
-      missing.push_back(nameOf(TensorId(i)));
+      missing.push_back(i);
   }
-  if (missing.empty())
+  return listTensors("not bound: ", missing, "");
+}
+
+/// That the program knows of the params that instructions update: it must not
+/// update them, too, and their first values are its to write.
+absl::Status HostSession::checkParams() const {
+  std::vector<uint32_t> notAsked, notLocated;
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    if (tensorAt(i).role() != fb::Role::Param || !isUpdated[i] ||
+        memory.tensorBytes(i) == 0)
+      continue;
+    if (!tensors[i].isAsked)
+      notAsked.push_back(i);
+    if (tensorAt(i).arena() >= 0 && !tensors[i].isLocated)
+      notLocated.push_back(i);
+  }
+  absl::Status status = listTensors(
+      "the plan's instructions update ", notAsked,
+      ": expected a program that asks programUpdates(), so as not to update "
+      "them, too; with updates=program of its strategy the plan leaves updates "
+      "to the program");
+  return status.ok()
+             ? listTensors("nobody has written ", notLocated,
+                           ", which live in an arena: expected a program that "
+                           "asks for their addresses, or state of theirs")
+             : status;
+}
+
+/// All ranks go on from the same step, or all begin.
+absl::Status HostSession::compareStates() {
+  auto found = gatherFromAll({hasLoadedState, firstStep});
+  if (!found.ok())
+    return executor.fail(found.status());
+  std::map<std::string, std::vector<size_t>> ranksByState;
+  for (size_t i = 0; i < found->size(); i += 2)
+    ranksByState[(*found)[i] ? StrCat("that of step ", (*found)[i + 1])
+                             : std::string("none")]
+        .push_back(i / 2);
+  if (ranksByState.size() == 1)
     return absl::OkStatus();
   return absl::FailedPreconditionError(
-      StrCat("rank ", rank(), ": not bound: ", absl::StrJoin(missing, ", ")));
+      StrCat("ranks have loaded different states: ",
+             absl::StrJoin(
+                 ranksByState, "; ", [](std::string *out, const auto &entry) {
+                   absl::StrAppend(out, entry.first,
+                                   entry.second.size() == 1 ? " on rank "
+                                                            : " on ranks ",
+                                   absl::StrJoin(entry.second, ", "));
+                 })));
 }
 
 absl::Status HostSession::start() {
+  if (executor.hasFailed())
+    return executor.failure();
   if (phase != Phase::Binding)
     return absl::FailedPreconditionError("the session has started already");
+  // Who has not asked would not know why to bind params.
+  if (absl::Status status = checkParams(); !status.ok())
+    return status;
   if (absl::Status status = checkBindings(); !status.ok())
     return status;
   const auto &instructions = *plan->root().instructions();
   OperationSource source = {*plan, rank(), memory, communicators};
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
+  int64_t scratch = 0;
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     operations.push_back(makeOperation(source, i));
     hasWork.push_back(operations.back() != nullptr);
+    scratch += hasWork.back() ? operations.back()->scratchBytes : 0;
   }
   std::vector<bool> isGiven(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i)
@@ -310,8 +467,16 @@ absl::Status HostSession::start() {
       options.trace->nameThread(rank(), static_cast<int>(i) + 1,
                                 plan->root().streams()->Get(i)->str());
   }
-  executor.start(std::move(operations),
-                 makeStreamPrograms(plan->root(), hasWork, isGiven), firstStep);
+  absl::Status status = executor.start(
+      std::move(operations), makeStreamPrograms(plan->root(), hasWork, isGiven),
+      firstStep);
+  if (!status.ok())
+    return status;
+  if (status = compareStates(); !status.ok()) {
+    executor.stop();
+    return status;
+  }
+  scratchBytes = scratch;
   phase = Phase::BetweenSteps;
   return absl::OkStatus();
 }
@@ -320,9 +485,13 @@ absl::Status HostSession::start() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// A caller's bug, which other ranks must not wait for.
+/// A caller's bug. In a run, other ranks must not wait for this one.
+absl::Status HostSession::refuse(const absl::Status &why) {
+  return isRunning ? executor.fail(why) : why;
+}
+
 absl::Status HostSession::misuse(const std::string &what) {
-  return executor.fail(
+  return refuse(
       absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)));
 }
 
@@ -345,32 +514,28 @@ absl::Status HostSession::beginStep() {
     if (absl::Status status = executor.waitForStep(before); !status.ok())
       return status;
   ++now;
-  requiredGiven = 0;
+  requiredGiven = readCount = 0;
+  mustRead = isRunning;
   phase = Phase::InStep;
   isFinished = false;
+  isRunning = true;
   executor.openStep();
   return absl::OkStatus();
 }
 
-bool HostSession::areUsersDone(TensorId tensor, int64_t step) const {
-  for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
-    if (!executor.isReached(point, step))
-      return false;
-  return true;
-}
-
 absl::Status HostSession::checkGift(TensorId tensor) const {
   const TensorState &state = tensors[indexOf(tensor)];
-  const char *why = nullptr;
+  std::string why;
   if (phase != Phase::InStep)
     why = " outside of a step";
   else if (!state.isGivenByProgram)
     why = ", which the plan doesn't have the program give";
   else if (state.givenStep == now)
     why = " for the second time in this step";
-  else if (state.isOwnedByRuntime && !areUsersDone(tensor, state.givenStep))
-    why = ", which the runtime still uses for an earlier step";
-  if (!why)
+  else if (state.isOwnedByRuntime)
+    why = StrCat(", which was given in step ", firstStep + state.givenStep,
+                 " and not taken back: expected a wait() before");
+  if (why.empty())
     return absl::OkStatus();
   return absl::FailedPreconditionError(
       StrCat("rank ", rank(), ": markReady of tensor ", nameOf(tensor), why,
@@ -393,12 +558,12 @@ absl::Status HostSession::markReady(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   const TensorState &state = tensors[indexOf(tensor)];
   if (phase != Phase::InStep || !state.isGivenByProgram ||
       state.givenStep == now || state.isOwnedByRuntime)
     if (absl::Status status = checkGift(tensor); !status.ok())
-      return executor.fail(status);
+      return refuse(status);
   return give(tensor);
 }
 
@@ -406,12 +571,12 @@ absl::Status HostSession::markAbsent(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   if (!tensorAt(indexOf(tensor)).optional())
     return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
                          ", which is not optional"));
   if (absl::Status status = checkGift(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   if (std::byte *data = memory.tensorAddress(indexOf(tensor)))
     std::memset(data, 0, localBytes(tensor));
   return give(tensor);
@@ -429,8 +594,10 @@ absl::Status HostSession::wait(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
-    return executor.fail(status);
+    return refuse(status);
   TensorState &state = tensors[indexOf(tensor)];
+  if (state.mustBeRead && std::exchange(state.waitedStep, now) != now)
+    ++readCount;
   int64_t step = state.givenStep;
   if (!state.isGivenByProgram)
     step = state.isState && phase == Phase::InStep ? now - 1 : now;
@@ -464,13 +631,32 @@ absl::Status HostSession::missingGift() {
                        absl::StrJoin(missing, "; and without tensor ")));
 }
 
+/// A program that has not waited may have read what a step was still changing.
+absl::Status HostSession::missingWait() {
+  std::vector<uint32_t> missing;
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].mustBeRead && tensors[i].waitedStep != now)
+      missing.push_back(i);
+  std::string what = StrCat("step ", step(), " ended without a wait for ");
+  return refuse(listTensors(
+      what.c_str(), missing,
+      ", which the program reads and the plan's instructions update"));
+}
+
 absl::Status HostSession::endStep() {
-  if (executor.hasFailed())
-    return executor.failure();
   if (phase != Phase::InStep)
-    return misuse("endStep before beginStep");
-  if (requiredGiven != requiredCount)
+    return executor.hasFailed() ? executor.failure()
+                                : misuse("endStep before beginStep");
+  // What has ended may be saved, whatever becomes of other ranks.
+  bool isComplete = requiredGiven == requiredCount;
+  if (executor.hasFailed()) {
+    phase = isComplete ? Phase::BetweenSteps : phase;
+    return executor.failure();
+  }
+  if (!isComplete)
     return missingGift();
+  if (mustRead && readCount != mustReadCount)
+    return missingWait();
   phase = Phase::BetweenSteps;
   return absl::OkStatus();
 }
@@ -486,6 +672,9 @@ absl::Status HostSession::finish() {
   if (absl::Status status = memory.checkGuards(); !status.ok())
     return executor.fail(status);
   isFinished = true;
+  isRunning = false;
+  for (TensorState &state : tensors)
+    state.isOwnedByRuntime = false;
   return absl::OkStatus();
 }
 
@@ -493,23 +682,29 @@ absl::Status HostSession::finish() {
 // State
 //===----------------------------------------------------------------------===//
 
+/// Whether the state is that of a step's end: after finish(), or after an error
+/// that came when this rank's part of its last step was done.
+bool HostSession::isAtRest() const {
+  return isFinished || (executor.hasFailed() && phase == Phase::BetweenSteps &&
+                        now >= 0 && executor.isStepReached(now));
+}
+
 absl::StatusOr<std::string> HostSession::saveState() const {
-  if (executor.hasFailed())
-    return executor.failure();
-  if (!isFinished)
-    return absl::FailedPreconditionError(
-        StrCat("rank ", rank(), ": saveState before finish"));
-  SavedState state;
-  state.steps = firstStep + now + 1;
+  if (!isAtRest())
+    return executor.hasFailed()
+               ? executor.failure()
+               : absl::FailedPreconditionError(
+                     StrCat("rank ", rank(), ": saveState before finish"));
+  SavedState state = describeState(*plan, rank(), firstStep + now + 1);
+  std::vector<bool> isSaved = findSaved(*plan, rank(), isUpdated);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
-    const fb::Tensor &tensor = tensorAt(i);
     const std::byte *data = memory.tensorAddress(i);
-    if (!isSavedState(tensor) || !data)
+    if (!isSaved[i] || !data)
       continue;
-    SavedTensor &saved = state.tensors[tensor.name()->str()];
-    saved.type = static_cast<uint8_t>(tensor.type());
+    SavedTensor saved = describeTensor(tensorAt(i));
     saved.bytes.assign(reinterpret_cast<const char *>(data),
                        memory.tensorBytes(i));
+    state.tensors[tensorAt(i).name()->str()] = std::move(saved);
   }
   return writeState(state);
 }
@@ -520,31 +715,21 @@ absl::Status HostSession::loadState(absl::string_view bytes) {
         StrCat("rank ", rank(), ": loadState after start"));
   absl::StatusOr<SavedState> state = readState(bytes);
   if (!state.ok())
-    return state.status();
-  for (const auto &[name, saved] : state->tensors) {
-    absl::StatusOr<TensorId> tensor = find(name);
-    if (!tensor.ok() || !isSavedState(tensorAt(indexOf(*tensor))))
-      return absl::InvalidArgumentError(
-          StrCat("the plan has no state named '", name, "'"));
-    if (localBytes(*tensor) != static_cast<int64_t>(saved.bytes.size()) ||
-        static_cast<uint8_t>(tensorAt(indexOf(*tensor)).type()) != saved.type)
-      return absl::InvalidArgumentError(
-          StrCat("state of tensor ", nameOf(*tensor), ": expected ",
-                 localBytes(*tensor), " bytes, found ", saved.bytes.size(),
-                 " or another element type"));
-  }
-  for (uint32_t i = 0; i < tensors.size(); ++i)
-    if (isSavedState(tensorAt(i)) && isHere(tensorAt(i)) &&
-        tensorAt(i).users() && tensorAt(i).users()->size() > 0 &&
-        state->tensors.count(tensorAt(i).name()->str()) == 0)
-      return absl::InvalidArgumentError(
-          StrCat("there is no state of tensor ", nameOf(TensorId(i))));
-  for (auto &[name, saved] : state->tensors)
-    if (std::byte *data = memory.tensorAddress(indexOf(*find(name))))
+    return withMessage(state.status(),
+                       StrCat("rank ", rank(), ": ", state.status().message()));
+  absl::Status status = adaptState(*plan, rank(), isUpdated, *state);
+  if (!status.ok())
+    return withMessage(status, StrCat("rank ", rank(), ": ", status.message()));
+  for (auto &[name, saved] : state->tensors) {
+    uint32_t tensor = indexOf(*find(name));
+    tensors[tensor].isLocated = true;
+    if (std::byte *data = memory.tensorAddress(tensor))
       std::memcpy(data, saved.bytes.data(), saved.bytes.size());
     else
       loaded[name] = std::move(saved);
+  }
   firstStep = state->steps;
+  hasLoadedState = true;
   return absl::OkStatus();
 }
 

@@ -28,14 +28,6 @@ int64_t roundUp(int64_t bytes) {
 
 } // namespace
 
-int64_t elementsOf(const fb::Tensor &tensor) {
-  int64_t count = 1;
-  if (tensor.shape())
-    for (int64_t size : *tensor.shape())
-      count *= size;
-  return count;
-}
-
 SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
     : plan(loaded), rank(ownRank),
       bindings(loaded.root().tensors()->size(), nullptr) {}
@@ -46,9 +38,9 @@ absl::Status SessionMemory::allocate(bool guarded) {
     int64_t guards = guarded ? 2 * kGuardBytes : 0;
     Pages pages(roundUp(arena->bytes() + guards));
     if (!pages.data() && pages.size() > 0)
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for arena '", arena->name()->str(), "' of ",
-                       arena->bytes(), " bytes"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "rank ", rank, ": no memory for arena '", arena->name()->str(),
+          "' of ", arena->bytes(), " bytes"));
     if (guarded) {
       auto *guard = pages.data();
       std::fill_n(guard, kGuardBytes, kGuard);
@@ -80,17 +72,9 @@ absl::Status SessionMemory::checkGuards() const {
   return absl::OkStatus();
 }
 
-/// An `input` without layout is on dedicated servers too: what updates need.
-int64_t SessionMemory::countOf(const fb::Tensor &tensor, const Layout &layout,
-                               int64_t count) const {
-  if (layout.empty() && tensor.role() == fb::Role::Input)
-    return count;
-  return localCount(count, layout, plan.cluster(), rank);
-}
-
 int64_t SessionMemory::tensorBytes(uint32_t number) const {
   const fb::Tensor &tensor = *plan.root().tensors()->Get(number);
-  return countOf(tensor, readLayout(tensor.layout()), elementsOf(tensor)) *
+  return localCount(tensor, plan.cluster(), rank) *
          dataTypeBytes(static_cast<DataType>(tensor.type()));
 }
 
@@ -116,7 +100,7 @@ LocalValue SessionMemory::value(uint32_t number) const {
     return result;
   }
   const fb::Tensor &tensor = *plan.root().tensors()->Get(value.tensor());
-  result.count = countOf(tensor, result.layout, value.count());
+  result.count = localCount(tensor, value.count(), plan.cluster(), rank);
   if (bindings[value.tensor()])
     result.data = bindings[value.tensor()] + value.offset();
   return result;

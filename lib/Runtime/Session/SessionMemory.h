@@ -44,9 +44,6 @@ public:
   LocalValue value(uint32_t number) const;
 
 private:
-  int64_t countOf(const fb::Tensor &tensor, const Layout &layout,
-                  int64_t count) const;
-
   const Plan &plan;
   const int64_t rank;
   bool isGuarded = false;
@@ -54,9 +51,6 @@ private:
   std::vector<Pages> arenas;
   std::vector<std::byte *> bindings;
 };
-
-/// Elements of a tensor's shape.
-int64_t elementsOf(const fb::Tensor &tensor);
 
 } // namespace bagua::runtime
 

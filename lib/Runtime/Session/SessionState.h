@@ -1,39 +1,76 @@
 //===- SessionState.h - A rank's state as bytes ---------------------------===//
 //
-// What a checkpoint holds of a session. Tensor by tensor and by name, so that
-// it does not depend on the plan that wrote it.
+// What a checkpoint holds of a session: whose it is, the gradients of the step,
+// which all strategies have alike, and tensor by tensor what the plan's
+// instructions update. All by name and with its form, so that another plan over
+// the same tensors can tell what it is given.
 //
-//   magic "BGST", u32 version 0, i64 steps, u64 count, then for each tensor
-//   u64 length, name, u8 element type, u64 length, bytes; at the end the u64
-//   fingerprint of everything before. Little-endian.
+//   magic "BGST", u32 version 1, i64 steps, i64 rank, i64 ranks, string
+//   cluster, string plan, gradients, tensors; at the end the u64 fingerprint of
+//   everything before. Each of the two lists: u64 count, then for each tensor
+//   string name, u8 element type, u8 role, u64 dimensions, i64 sizes, string
+//   layout, string bytes (none of gradients). A string is its u64 length and
+//   its bytes. Little-endian.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONSTATE_H
 #define BAGUA_LIB_RUNTIME_SESSION_SESSIONSTATE_H
 
+#include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace bagua::runtime {
 
 struct SavedTensor {
   uint8_t type = 0;
+  fb::Role role = fb::Role::Optimizer;
+  std::vector<int64_t> shape;
+  /// As in a plan's text; of axes by number.
+  std::string layout;
   std::string bytes;
 };
 
 struct SavedState {
   int64_t steps = 0;
+  int64_t rank = 0;
+  int64_t ranks = 0;
+  /// The axes' sizes and the servers.
+  std::string cluster;
+  /// Its name and strategy, for people.
+  std::string plan;
+  std::map<std::string, SavedTensor> gradients;
   std::map<std::string, SavedTensor> tensors;
 };
 
-/// Whether a checkpoint holds the tensor.
-bool isSavedState(const fb::Tensor &tensor);
+/// More steps than any run has, and few enough to count on from.
+inline constexpr int64_t kMaxSteps = int64_t{1} << 62;
+
+/// A state of `plan`'s on `rank`, without tensors.
+SavedState describeState(const Plan &plan, int64_t rank, int64_t steps);
+/// A tensor of the plan's, without bytes.
+SavedTensor describeTensor(const fb::Tensor &tensor);
+
+/// By tensor: whether a checkpoint holds it, which is what the runtime keeps
+/// from step to step and `rank` has: all optimizer, buffer, residual and
+/// replica tensors that instructions touch, and params that they update
+/// (`isUpdated`) or that live in an arena.
+std::vector<bool> findSaved(const Plan &plan, int64_t rank,
+                            const std::vector<bool> &isUpdated);
+
+/// Brings a state into the form that `plan` has on `rank`: cuts this rank's
+/// part from what was saved whole. InvalidArgument says which rank, tensor or
+/// kind of updates differs.
+absl::Status adaptState(const Plan &plan, int64_t rank,
+                        const std::vector<bool> &isUpdated, SavedState &state);
 
 std::string writeState(const SavedState &state);
 /// InvalidArgument for anything that writeState has not written.

@@ -8,33 +8,33 @@
 #include "Session/StreamPrograms.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bagua::runtime {
 namespace {
 
-/// Passing on long lists again and again would be quadratic: an instruction
-/// with more conditions than this stays, even if it has nothing to do.
-constexpr size_t kMaxPassedOn = 65536;
+/// Of points on some streams the furthest on each.
+class FurthestPoints {
+public:
+  explicit FurthestPoints(size_t streams) : counts(streams, 0) {}
 
-void addPoint(std::vector<StreamPoint> &points, StreamPoint point) {
-  for (StreamPoint &known : points)
-    if (known.stream == point.stream) {
-      known.count = std::max(known.count, point.count);
-      return;
-    }
-  points.push_back(point);
-}
+  void add(const std::vector<StreamPoint> &points) {
+    for (StreamPoint point : points)
+      counts[point.stream] = std::max(counts[point.stream], point.count);
+  }
+  void drop(uint32_t stream) { counts[stream] = 0; }
+  /// By stream; there are none afterwards.
+  std::vector<StreamPoint> take() {
+    std::vector<StreamPoint> points;
+    for (uint32_t stream = 0; stream < counts.size(); ++stream)
+      if (uint32_t count = std::exchange(counts[stream], 0))
+        points.push_back({stream, count});
+    return points;
+  }
 
-void addAll(std::vector<uint32_t> &to, const std::vector<uint32_t> &from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-void dropPoint(std::vector<StreamPoint> &points, uint32_t stream) {
-  points.erase(
-      std::remove_if(points.begin(), points.end(),
-                     [&](StreamPoint point) { return point.stream == stream; }),
-      points.end());
-}
+private:
+  std::vector<uint32_t> counts;
+};
 
 void makeUnique(std::vector<uint32_t> &list) {
   std::sort(list.begin(), list.end());
@@ -46,8 +46,10 @@ public:
   ScheduleBuilder(const fb::Plan &plan, const std::vector<bool> &hasWork,
                   const std::vector<bool> &isGiven)
       : plan(plan), hasWork(hasWork), isGiven(isGiven),
-        doneWhen(plan.instructions()->size()),
-        lastOfStream(plan.streams()->size(), -1) {
+        isLeftOut(plan.instructions()->size(), false),
+        doneWhen(isLeftOut.size()), predecessor(isLeftOut.size(), -1),
+        lastOfStream(plan.streams()->size(), -1),
+        furthest(plan.streams()->size()) {
     schedule.streams.resize(plan.streams()->size());
     schedule.users.resize(plan.tensors()->size());
     schedule.firstWaiter.assign(plan.tensors()->size(), -1);
@@ -57,8 +59,9 @@ public:
 
 private:
   void visit(uint32_t number);
-  /// Conditions of this step for `from` to be complete.
-  void addDone(Conditions &to, uint32_t from) const;
+  void addReady(uint32_t number, std::vector<uint32_t> &list) const;
+  void collectReady(uint32_t from, uint32_t stream,
+                    std::vector<uint64_t> &seenBy, std::vector<uint32_t> &list);
   void resolvePrevious();
   void orderReady();
   void resolveUsers();
@@ -67,80 +70,113 @@ private:
   const std::vector<bool> &hasWork;
   const std::vector<bool> &isGiven;
   StreamPrograms schedule;
-  /// By instruction: when it is complete.
-  std::vector<Conditions> doneWhen;
+  std::vector<bool> isLeftOut;
+  /// By instruction: when it is complete, but for tensors that ones left out
+  /// wait for.
+  std::vector<std::vector<StreamPoint>> doneWhen;
+  /// By instruction: the one before it on its stream; -1 if none.
+  std::vector<int64_t> predecessor;
   /// By stream: the last instruction visited; -1 if none.
   std::vector<int64_t> lastOfStream;
   /// By instruction: instructions of the step before.
   std::vector<std::pair<uint32_t, uint32_t>> previous;
+  /// By instruction: a bit for each stream that waits for its tensors already,
+  /// of this step or of the one before.
+  std::vector<uint64_t> seenBy, seenPreviousBy;
+  // Empty between uses.
+  FurthestPoints furthest;
+  std::vector<uint32_t> stack;
 };
 
-void ScheduleBuilder::addDone(Conditions &to, uint32_t from) const {
-  const Conditions &done = doneWhen[from];
-  addAll(to.ready, done.ready);
-  addAll(to.readyPrevious, done.readyPrevious);
-  for (StreamPoint point : done.after)
-    addPoint(to.after, point);
-  for (StreamPoint point : done.afterPrevious)
-    addPoint(to.afterPrevious, point);
+void ScheduleBuilder::addReady(uint32_t number,
+                               std::vector<uint32_t> &list) const {
+  if (auto *ready = plan.instructions()->Get(number)->ready())
+    for (uint32_t tensor : *ready)
+      if (isGiven[tensor])
+        list.push_back(tensor);
+}
+
+/// Adds the tensors that `from` stands for if it is left out, and those that
+/// the ones before it stand for. A stream waits for each of them once: what is
+/// behind a place where it has been is given already. So the time is linear in
+/// the plan's size for each stream, however long the lists that pass on.
+void ScheduleBuilder::collectReady(uint32_t from, uint32_t stream,
+                                   std::vector<uint64_t> &seen,
+                                   std::vector<uint32_t> &list) {
+  const uint64_t bit = uint64_t{1} << stream;
+  stack.assign(1, from);
+  while (!stack.empty()) {
+    uint32_t number = stack.back();
+    stack.pop_back();
+    if (!isLeftOut[number] || (seen[number] & bit))
+      continue;
+    seen[number] |= bit;
+    addReady(number, list);
+    if (auto *after = plan.instructions()->Get(number)->after())
+      stack.insert(stack.end(), after->begin(), after->end());
+    if (predecessor[number] >= 0)
+      stack.push_back(static_cast<uint32_t>(predecessor[number]));
+  }
 }
 
 void ScheduleBuilder::visit(uint32_t number) {
   const fb::Instruction &op = *plan.instructions()->Get(number);
   uint32_t stream = op.stream();
-  Conditions waits;
-  if (op.ready())
-    for (uint32_t tensor : *op.ready()) {
-      if (!isGiven[tensor])
-        continue;
-      waits.ready.push_back(tensor);
-      if (schedule.firstWaiter[tensor] < 0)
-        schedule.firstWaiter[tensor] = number;
-    }
+  std::vector<uint32_t> before;
   if (op.after())
-    for (uint32_t other : *op.after())
-      addDone(waits, other);
+    before.assign(op.after()->begin(), op.after()->end());
+  predecessor[number] = std::exchange(lastOfStream[stream], number);
+  if (predecessor[number] >= 0)
+    before.push_back(static_cast<uint32_t>(predecessor[number]));
+  Conditions waits;
+  addReady(number, waits.ready);
+  for (uint32_t tensor : waits.ready)
+    if (schedule.firstWaiter[tensor] < 0)
+      schedule.firstWaiter[tensor] = number;
+  for (uint32_t other : before)
+    furthest.add(doneWhen[other]);
   // Instructions of the step before may come later in the plan: they are
   // resolved when all are visited, and none of those is left out.
-  if (op.after_previous())
-    for (uint32_t other : *op.after_previous())
-      previous.push_back({number, other});
-  if (lastOfStream[stream] >= 0)
-    addDone(waits, static_cast<uint32_t>(lastOfStream[stream]));
-  makeUnique(waits.ready);
-  makeUnique(waits.readyPrevious);
-
   bool waitsForPrevious =
       op.after_previous() && op.after_previous()->size() > 0;
-  lastOfStream[stream] = number;
-  if (!hasWork[number] && !waitsForPrevious &&
-      waits.ready.size() <= kMaxPassedOn) {
-    doneWhen[number] = std::move(waits);
+  if (waitsForPrevious)
+    for (uint32_t other : *op.after_previous())
+      previous.push_back({number, other});
+  if (!hasWork[number] && !waitsForPrevious) {
+    isLeftOut[number] = true;
+    doneWhen[number] = furthest.take();
     return;
   }
+  for (uint32_t other : before)
+    collectReady(other, stream, seenBy, waits.ready);
+  makeUnique(waits.ready);
   auto &list = schedule.streams[stream];
-  dropPoint(waits.after, stream); // its own stream's order
+  furthest.drop(stream); // its own stream's order
+  waits.after = furthest.take();
   list.push_back({number, std::move(waits)});
-  doneWhen[number].after = {{stream, static_cast<uint32_t>(list.size())}};
+  doneWhen[number] = {{stream, static_cast<uint32_t>(list.size())}};
 }
 
 /// Completion in the step before. What one that was left out waited for in the
 /// step before that is complete anyway: at most two steps are in flight.
 void ScheduleBuilder::resolvePrevious() {
   std::sort(previous.begin(), previous.end());
-  auto next = previous.begin();
   std::vector<ScheduledInstruction *> byNumber(plan.instructions()->size());
   for (auto &stream : schedule.streams)
     for (ScheduledInstruction &op : stream)
       byNumber[op.instruction] = &op;
-  for (; next != previous.end(); ++next) {
-    Conditions &waits = byNumber[next->first]->waits;
-    const Conditions &done = doneWhen[next->second];
-    addAll(waits.readyPrevious, done.ready);
-    for (StreamPoint point : done.after)
-      addPoint(waits.afterPrevious, point);
-    makeUnique(waits.readyPrevious);
+  for (size_t i = 0; i < previous.size(); ++i) {
+    auto [number, other] = previous[i];
+    Conditions &waits = byNumber[number]->waits;
+    collectReady(other, plan.instructions()->Get(number)->stream(),
+                 seenPreviousBy, waits.readyPrevious);
+    furthest.add(doneWhen[other]);
+    if (i + 1 == previous.size() || previous[i + 1].first != number)
+      waits.afterPrevious = furthest.take();
   }
+  for (auto &stream : schedule.streams)
+    for (ScheduledInstruction &op : stream)
+      makeUnique(op.waits.readyPrevious);
 }
 
 /// In the program's order, where the plan knows it: a stream waits for the last
@@ -162,13 +198,16 @@ void ScheduleBuilder::orderReady() {
 
 void ScheduleBuilder::resolveUsers() {
   for (uint32_t i = 0; i < plan.tensors()->size(); ++i)
-    if (auto *users = plan.tensors()->Get(i)->users())
+    if (auto *users = plan.tensors()->Get(i)->users()) {
       for (uint32_t user : *users)
-        for (StreamPoint point : doneWhen[user].after)
-          addPoint(schedule.users[i], point);
+        furthest.add(doneWhen[user]);
+      schedule.users[i] = furthest.take();
+    }
 }
 
 StreamPrograms ScheduleBuilder::build() {
+  seenBy.assign(plan.instructions()->size(), 0);
+  seenPreviousBy = seenBy;
   for (uint32_t i = 0; i < plan.instructions()->size(); ++i)
     visit(i);
   resolvePrevious();

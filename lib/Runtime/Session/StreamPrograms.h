@@ -49,8 +49,8 @@ struct StreamPrograms {
 
 /// Instructions that have nothing to do on this rank are left out, and what
 /// they waited for passes on to who waited for them. `isGiven`: whether this
-/// rank's program gives a tensor in every step. Linear in the plan's size,
-/// apart from conditions that pass on.
+/// rank's program gives a tensor in every step. Linear in the plan's size for
+/// each stream.
 StreamPrograms makeStreamPrograms(const fb::Plan &plan,
                                   const std::vector<bool> &hasWork,
                                   const std::vector<bool> &isGiven);

@@ -46,10 +46,12 @@ void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
 class InProcessCommunicator final : public Communicator {
 public:
   InProcessCommunicator(std::shared_ptr<InProcessState> sharedState,
-                        std::shared_ptr<InProcessGroup> sharedGroup, int member)
+                        std::shared_ptr<InProcessGroup> sharedGroup, int member,
+                        CommunicatorOptions ownOptions)
       : state(std::move(sharedState)), group(std::move(sharedGroup)),
-        self(member), inputs(group->members.size()),
-        outputs(group->members.size()) {}
+        self(member), options(std::move(ownOptions)),
+        inputs(group->members.size()), outputs(group->members.size()) {}
+  ~InProcessCommunicator() override { state->leaveGroup(*group, self); }
 
   int rank() const override { return self; }
   int size() const override { return group->size(); }
@@ -101,6 +103,7 @@ private:
   const std::shared_ptr<InProcessState> state;
   const std::shared_ptr<InProcessGroup> group;
   const int self;
+  const CommunicatorOptions options;
 
   // Of the call in progress.
   int turn = 0;
@@ -207,7 +210,8 @@ absl::Status InProcessCommunicator::run(CollectiveCall &call) {
                 static_cast<const std::byte *>(call.input),
                 stagedBytes(call, self));
   }
-  absl::Status status = state->meet(*group, self, collectiveOpName(call.op));
+  absl::Status status =
+      state->meet(*group, self, collectiveOpName(call.op), options);
   if (!status.ok())
     return status;
   status = checkCalls(group->calls[turn], group->members, group->name);
@@ -358,9 +362,10 @@ void InProcessCommunicator::exchangeWork(const CollectiveCall &call) {
 
 std::unique_ptr<Communicator>
 makeInProcessCommunicator(std::shared_ptr<InProcessState> state,
-                          std::shared_ptr<InProcessGroup> group, int member) {
-  return std::make_unique<InProcessCommunicator>(std::move(state),
-                                                 std::move(group), member);
+                          std::shared_ptr<InProcessGroup> group, int member,
+                          CommunicatorOptions options) {
+  return std::make_unique<InProcessCommunicator>(
+      std::move(state), std::move(group), member, std::move(options));
 }
 
 } // namespace bagua::runtime

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,6 +60,8 @@ struct InProcessGroup {
   InProcessGate gate;
   /// How often each member came to the gate; only read for messages.
   std::vector<ArrivalCount> arrivalCounts;
+  /// Members that have destroyed their communicators; under the state's lock.
+  std::vector<bool> hasLeft;
   std::array<std::vector<CollectiveCall>, 2> calls;
 
 private:
@@ -83,15 +86,23 @@ public:
   InProcessState &operator=(const InProcessState &) = delete;
 
   /// Meets the other members of `group` for `what`.
-  absl::Status meet(InProcessGroup &group, int member, std::string_view what);
+  absl::Status meet(InProcessGroup &group, int member, std::string_view what,
+                    const CommunicatorOptions &options);
 
   /// The group of this name and these members, made by the first to ask.
   absl::StatusOr<std::shared_ptr<InProcessGroup>>
   joinGroup(const std::vector<int> &members, const std::string &name,
             int member);
 
+  /// A member needs the group no longer: nobody meets there again.
+  void leaveGroup(InProcessGroup &group, int member);
+  /// A rank joins no further group.
+  void leave(int rank);
+
+  void note(int rank, const std::string &what);
   void abort(const absl::Status &why);
   absl::Status status() const;
+  void onAbort(int rank, std::function<void()> handler);
 
   /// Whether every in-process rank of this process has a core of its own.
   static bool hasCoresForAll();
@@ -100,11 +111,15 @@ public:
   const std::chrono::nanoseconds timeout;
 
 private:
-  absl::Status giveUp(InProcessGroup &group, int member,
-                      InProcessGate::Ticket ticket, std::string_view what,
-                      const std::vector<int> &missing);
+  absl::Status giveUp(InProcessGroup &group, InProcessGate::Ticket ticket,
+                      const absl::Status &why);
+  absl::Status missMember(InProcessGroup &group, const std::string &call);
+  std::string describeWait(const std::string &call,
+                           std::chrono::nanoseconds waited,
+                           const std::vector<int> &missing) const;
   absl::Status statusLocked() const;
   void abortLocked(const absl::Status &why);
+  void callHandlers();
 
   /// The group is owned by its communicators; the entry stays, so that a name
   /// is not used twice.
@@ -116,12 +131,20 @@ private:
   mutable std::mutex mutex;
   absl::Status abortStatus;
   std::map<std::pair<std::vector<int>, std::string>, Entry> groups;
+  /// By rank.
+  std::vector<bool> isGone;
+  std::vector<std::string> notes;
+
+  /// Held while handlers run; taken before `mutex`.
+  std::mutex handlerMutex;
+  std::vector<std::function<void()>> handlers;
 };
 
 /// Makes the communicator of member `member`; in InProcessCommunicator.cpp.
 std::unique_ptr<Communicator>
 makeInProcessCommunicator(std::shared_ptr<InProcessState> state,
-                          std::shared_ptr<InProcessGroup> group, int member);
+                          std::shared_ptr<InProcessGroup> group, int member,
+                          CommunicatorOptions options);
 
 } // namespace bagua::runtime
 

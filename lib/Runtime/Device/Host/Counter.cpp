@@ -26,26 +26,32 @@ uint32_t *addressOf(std::atomic<uint32_t> &word) {
 } // namespace
 
 void Counter::advance(uint32_t by) {
-  count.fetch_add(by, std::memory_order_seq_cst);
+  word.fetch_add(by << 1, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     wakeAll();
 }
 
+void Counter::close() {
+  word.fetch_or(kClosed, std::memory_order_seq_cst);
+  wakeAll();
+}
+
 void Counter::wakeAll() {
-  syscall(SYS_futex, addressOf(count), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+  syscall(SYS_futex, addressOf(word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
           nullptr, 0);
 }
 
 void Counter::sleep(uint32_t target, std::chrono::nanoseconds limit) {
   sleepers.fetch_add(1, std::memory_order_seq_cst);
-  uint32_t seen = count.load(std::memory_order_seq_cst);
-  if (static_cast<int32_t>(seen - target) < 0) {
+  uint32_t seen = word.load(std::memory_order_seq_cst);
+  if (!(seen & kClosed) && !isReached(seen >> 1, target)) {
     auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
     timespec time = {};
     time.tv_sec = seconds.count();
     time.tv_nsec = (limit - seconds).count();
-    syscall(SYS_futex, addressOf(count), FUTEX_WAIT_PRIVATE, seen, &time,
-            nullptr, 0);
+    bool isLimited = limit != std::chrono::nanoseconds::max();
+    syscall(SYS_futex, addressOf(word), FUTEX_WAIT_PRIVATE, seen,
+            isLimited ? &time : nullptr, nullptr, 0);
   }
   sleepers.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -1,0 +1,111 @@
+//===- TensorOwners.cpp - Who has what of a plan's tensors ----------------===//
+//
+// A tensor in an arena is written to by whatever has results in its bytes: a
+// bucket's all_gather, say.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/TensorOwners.h"
+
+#include "Plan/Opcodes.h"
+
+#include "bagua/Support/DataType.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+using Extents = std::vector<std::pair<int64_t, int64_t>>;
+
+/// Sorted, and what touches or overlaps is one.
+void mergeExtents(Extents &extents) {
+  std::sort(extents.begin(), extents.end());
+  Extents merged;
+  for (auto [begin, end] : extents)
+    if (!merged.empty() && begin <= merged.back().second)
+      merged.back().second = std::max(merged.back().second, end);
+    else
+      merged.push_back({begin, end});
+  extents = std::move(merged);
+}
+
+bool overlaps(const Extents &extents, int64_t begin, int64_t end) {
+  auto next = std::lower_bound(extents.begin(), extents.end(),
+                               std::pair<int64_t, int64_t>(end, 0));
+  return next != extents.begin() && std::prev(next)->second > begin;
+}
+
+/// Of the rank that stores most.
+int64_t bytesOf(const PlanCluster &cluster, fb::DataType type, int64_t count,
+                const Layout &layout) {
+  return maxLocalCount(count, layout, cluster) *
+         dataTypeBytes(static_cast<DataType>(type));
+}
+
+} // namespace
+
+bool isState(fb::Role role) {
+  switch (role) {
+  case fb::Role::Param:
+  case fb::Role::Optimizer:
+  case fb::Role::Buffer:
+  case fb::Role::Residual:
+  case fb::Role::Replica:
+    return true;
+  case fb::Role::Batch:
+  case fb::Role::Input:
+  case fb::Role::Gradient:
+  case fb::Role::Value:
+    return false;
+  }
+  return false;
+}
+
+std::vector<bool> findUpdatedByRuntime(const Plan &plan) {
+  const fb::Plan &root = plan.root();
+  std::vector<bool> isWritten(root.tensors()->size(), false);
+  std::vector<Extents> written(root.arenas()->size());
+  for (const fb::Instruction *op : *root.instructions()) {
+    if (kindOf(op->opcode()) == InstructionKind::After || !op->outputs())
+      continue;
+    for (uint32_t number : *op->outputs()) {
+      const fb::Value &value = *root.values()->Get(number);
+      if (value.tensor() >= 0)
+        isWritten[value.tensor()] = true;
+      else
+        written[value.arena()].push_back(
+            {value.offset(),
+             value.offset() + bytesOf(plan.cluster(), value.type(),
+                                      value.count(),
+                                      readLayout(value.layout()))});
+    }
+  }
+  for (Extents &extents : written)
+    mergeExtents(extents);
+  for (uint32_t i = 0; i < isWritten.size(); ++i) {
+    const fb::Tensor &tensor = *root.tensors()->Get(i);
+    if (tensor.arena() >= 0)
+      isWritten[i] =
+          overlaps(written[tensor.arena()], tensor.offset(),
+                   tensor.offset() + bytesOf(plan.cluster(), tensor.type(),
+                                             elementsOf(tensor),
+                                             readLayout(tensor.layout())));
+    isWritten[i] =
+        isWritten[i] && isState(tensor.role()) && !tensor.given_by_program();
+  }
+  return isWritten;
+}
+
+std::vector<bool> findReadByProgram(const Plan &plan) {
+  std::vector<bool> isRead(plan.root().tensors()->size(), false);
+  if (plan.root().program())
+    for (const fb::ProgramOp *op : *plan.root().program())
+      if (op->waits())
+        for (uint32_t tensor : *op->waits())
+          isRead[tensor] = true;
+  return isRead;
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,32 @@
+//===- TensorOwners.h - Who has what of a plan's tensors ------------------===//
+//
+// What a session knows of the program's part from the plan alone: which state
+// the plan's instructions update, which it is the program's to update, and what
+// the program reads of the former.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H
+#define BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H
+
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/PlanGenerated.h"
+
+#include <vector>
+
+namespace bagua::runtime {
+
+/// Param, Optimizer, Buffer, Residual or Replica: what a step finds as the one
+/// before it left it.
+bool isState(fb::Role role);
+
+/// By tensor: whether it is state that instructions write to and the program
+/// doesn't give. Linear in the plan's size, but for a sort.
+std::vector<bool> findUpdatedByRuntime(const Plan &plan);
+
+/// By tensor: whether the program's work, where the plan knows it, waits for
+/// it.
+std::vector<bool> findReadByProgram(const Plan &plan);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H
