@@ -224,64 +224,116 @@ static CollectiveCost exchangeCost(const ClusterModel &cluster,
   return cost;
 }
 
-/// Dedicated servers are further hosts on the outermost axis. A co-located one
-/// shares its host's link: what goes to or comes from it loads every host's
-/// link alike on average, and its own host's while it lasts.
+namespace {
+/// What co-located servers load along one axis, for a byte that every worker
+/// sends to them (or gets from them). A message takes the link of the outermost
+/// axis on which its ends differ.
+struct ColocatedLoad {
+  /// Of a worker's own: the part that leaves by this axis, at most.
+  double ofWorker = 0;
+  /// Of a server's own: workers whose bytes reach it by this axis.
+  double ofServer = 0;
+  /// Servers behind one link along the axis.
+  double serversOnLink = 1;
+};
+} // namespace
+
+/// Servers stand at coordinate 0 of the axes that are not theirs, so the
+/// fullest link of a worker is that of one that stands elsewhere.
+static ColocatedLoad colocatedLoad(const ClusterModel &cluster, int axis,
+                                   const CollectiveCall &call) {
+  auto sizeOf = [&](int at) {
+    return static_cast<double>(cluster.axes[at].size);
+  };
+  auto isOfServers = [&](int at) { return has(cluster.serversOn, at); };
+  ColocatedLoad load;
+  // As far out as this axis, server and worker stand alike.
+  double alike = 1;
+  for (int outer = 0; outer < axis; ++outer)
+    if (isOfServers(outer))
+      alike /= sizeOf(outer);
+  // Of the axes over which only roots have a value, they stand at 0.
+  bool isRoot = has(call.roots, axis);
+  if (isOfServers(axis))
+    load.ofWorker = alike * (sizeOf(axis) - 1) / sizeOf(axis);
+  else
+    load.ofWorker = isRoot || sizeOf(axis) == 1 ? 0 : alike;
+  double others =
+      isRoot ? double(isOfServers(axis) && sizeOf(axis) > 1) : sizeOf(axis) - 1;
+  for (int inner = axis + 1; inner < cluster.axisCount(); ++inner)
+    if (!has(call.roots, inner))
+      others *= sizeOf(inner);
+  load.ofServer = others;
+  int64_t rest = cluster.axes[axis].sharers;
+  for (int inner = cluster.axisCount() - 1; inner >= axis; --inner) {
+    int64_t taken = std::min(cluster.axes[inner].size, rest);
+    rest /= taken;
+    if (isOfServers(inner))
+      load.serversOnLink *= static_cast<double>(taken);
+  }
+  return load;
+}
+
+/// Dedicated servers are further hosts on the outermost axis. Co-located ones
+/// share their hosts' links, on all axes between them and the workers. A value
+/// that is whole on one of them loads all links alike on average, for other
+/// values lie on others, and its own server's while it lasts.
 static CollectiveCost serverCost(const ClusterModel &cluster,
                                  const CollectiveCall &call) {
   bool isPush = call.collective == Collective::Push;
-  int hostAxis = 0;
-  for (int axis = 0; axis < cluster.axisCount(); ++axis)
-    if (has(cluster.serversOn, axis))
-      hostAxis = axis;
-  auto hosts = static_cast<double>(cluster.colocatedServers());
   auto bytes = static_cast<double>(call.bytes);
+  auto hosts = static_cast<double>(cluster.colocatedServers());
+  auto servers = static_cast<double>(cluster.servers());
   auto workers = static_cast<double>(cluster.workers()) /
                  static_cast<double>(cluster.groupSize(call.roots));
-  // What is for a co-located server of one's own host doesn't cross its link,
-  // but that of the axis inside.
-  double away = hosts > 0 ? (hosts - 1) / hosts : 0;
   double onHosts = call.server >= 0
                        ? double(call.server >= cluster.dedicatedServers)
-                       : hosts / static_cast<double>(cluster.servers());
-
+                       : hosts / servers;
   CollectiveCost cost;
   cost.bytesSent = isPush ? bytes : 0;
-  auto load = [&](bool isEgress, int axis, double share) {
-    if (share > 0)
-      cost.uses.push_back(
-          useOf(cluster, isEgress ? egressLink(axis) : ingressLink(axis), axis,
-                sharersOf(cluster, axis, call).all * share * bytes));
-  };
-  auto pass = [&](int axis) {
+  // So many times the bytes; a message of none takes its latency as well.
+  auto load = [&](bool isFromWorkers, int axis, double times) {
+    if (times <= 0)
+      return;
+    bool isEgress = isFromWorkers == isPush;
+    cost.uses.push_back(useOf(cluster,
+                              isEgress ? egressLink(axis) : ingressLink(axis),
+                              axis, times * bytes));
     cost.latencyNs = std::max(
         cost.latencyNs, static_cast<double>(cluster.axes[axis].latencyNs));
   };
-  if (onHosts < 1) {
-    pass(0);
-    load(isPush, 0, 1 - onHosts);
-  }
-  if (onHosts > 0) {
-    pass(hostAxis);
-    load(true, hostAxis, onHosts * away);
-    load(false, hostAxis, onHosts * away);
-    if (hostAxis + 1 < cluster.axisCount()) {
-      load(true, hostAxis + 1, onHosts * (1 - away));
-      load(false, hostAxis + 1, onHosts * (1 - away));
+  auto loadServer = [&](int64_t server, int axis, double amount) {
+    cost.uses.push_back(useOf(cluster,
+                              isPush ? serverIngressLink(cluster, server)
+                                     : serverEgressLink(cluster, server),
+                              axis, amount));
+  };
+  load(/*isFromWorkers=*/true, 0,
+       sharersOf(cluster, 0, call).all * (1 - onHosts));
+  // The axis by which most of the time a server's own bytes come.
+  int slowest = 0;
+  double slowestLoad = 0, longest = -1;
+  for (int axis = 0; onHosts > 0 && axis < cluster.axisCount(); ++axis) {
+    ColocatedLoad own = colocatedLoad(cluster, axis, call);
+    load(true, axis,
+         sharersOf(cluster, axis, call).all * own.ofWorker * onHosts);
+    load(false, axis, own.serversOnLink * own.ofServer * onHosts / hosts);
+    double ns =
+        own.ofServer / static_cast<double>(cluster.axes[axis].bytesPerS);
+    if (ns > longest) {
+      longest = ns;
+      slowest = axis;
+      slowestLoad = own.ofServer;
     }
   }
   for (int64_t server = 0; server < cluster.servers(); ++server) {
     if (call.server >= 0 && call.server != server)
       continue;
-    bool isOnHost = server >= cluster.dedicatedServers;
-    double part = call.server >= 0
-                      ? bytes
-                      : bytes / static_cast<double>(cluster.servers());
-    cost.uses.push_back(useOf(cluster,
-                              isPush ? serverIngressLink(cluster, server)
-                                     : serverEgressLink(cluster, server),
-                              isOnHost ? hostAxis : 0,
-                              workers * (isOnHost ? away : 1) * part));
+    double part = call.server >= 0 ? bytes : bytes / servers;
+    if (server < cluster.dedicatedServers)
+      loadServer(server, 0, workers * part);
+    else
+      loadServer(server, slowest, slowestLoad * part);
   }
   return cost;
 }

@@ -108,18 +108,18 @@ TEST(LowerBoundTest, ChecksItsInput) {
 class RandomStep {
 public:
   explicit RandomStep(unsigned seed) : random(seed) {
-    bool isHierarchical = below(2) == 0;
-    if (isHierarchical)
-      problem.cluster.axes = {{"node", 1 + below(4), below(30), 1000000000, 1},
-                              {"gpu", 1 + below(4), below(10), 4000000000}};
-    else
-      problem.cluster.axes = {{"rank", 1 + below(8), below(30), 1000000000}};
-    if (isHierarchical && below(2) == 0)
-      problem.cluster.axes[0].sharers = problem.cluster.axes[1].size;
+    static const char *const kNames[] = {"rack", "node", "gpu"};
+    int axes = 1 + below(3);
+    for (int axis = 0; axis < axes; ++axis)
+      problem.cluster.axes.push_back({kNames[3 - axes + axis],
+                                      1 + below(axes == 1 ? 8 : 4), latency(),
+                                      int64_t(1000000000) << 2 * axis});
+    for (int axis = 0; axis < axes; ++axis)
+      problem.cluster.axes[axis].sharers = sharers(axis);
     if (below(3) == 0)
       problem.cluster.dedicatedServers = 1 + below(4);
-    else if (below(3) == 0)
-      problem.cluster.serversOn = 1;
+    if (below(2) == 0)
+      problem.cluster.serversOn = below(1 << axes);
     layers = 1 + below(6);
     for (int i = 0; i < 2 * layers; ++i)
       problem.computeNs.push_back(below(100));
@@ -189,6 +189,25 @@ public:
 private:
   int below(int limit) { return static_cast<int>(random() % limit); }
 
+  /// Up to a thousandth of a second now and then, in which a message is
+  /// nothing.
+  int64_t latency() { return below(4) == 0 ? 1000 << below(11) : below(30); }
+
+  /// Any number that nests: whole axes from the inside out, and a part of the
+  /// next.
+  int64_t sharers(int axis) {
+    std::vector<int64_t> allowed{1};
+    int64_t inside = 1;
+    for (int inner = problem.cluster.axisCount() - 1; inner >= axis; --inner) {
+      int64_t size = problem.cluster.axes[inner].size;
+      for (int64_t part = 2; part <= size; ++part)
+        if (size % part == 0)
+          allowed.push_back(inside * part);
+      inside *= size;
+    }
+    return allowed[below(static_cast<int>(allowed.size()))];
+  }
+
   std::vector<CollectiveCall> calls(int64_t bytes) {
     const ClusterModel &cluster = problem.cluster;
     if (cluster.servers() > 0 && below(2) == 0) {
@@ -215,7 +234,7 @@ private:
 
 TEST(LowerBoundTest, NoScheduleIsFaster) {
   double closest = 1e9;
-  for (unsigned seed = 0; seed < 3000; ++seed) {
+  for (unsigned seed = 0; seed < 7000; ++seed) {
     RandomStep step(seed);
     ASSERT_EQ(step.problem.check(), std::nullopt);
     LowerBound bound = lowerBound(step.problem);
