@@ -6,10 +6,10 @@
 #include "bagua/Scheduling/PlanSearch.h"
 
 #include <algorithm>
-#include <numeric>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 using namespace bagua;
 
@@ -494,10 +494,9 @@ PlanSearchResult bagua::searchPlan(const CommunicationProblem &problem,
   return PlanSearch(problem, options).run();
 }
 
-std::optional<size_t>
-bagua::pickCandidate(const std::vector<PlanCandidate> &presets,
-                     const PlanCandidate &found,
-                     const std::function<std::optional<double>(size_t)> &measure) {
+std::optional<size_t> bagua::pickCandidate(
+    const std::vector<PlanCandidate> &presets, const PlanCandidate &found,
+    const std::function<std::optional<double>(size_t)> &measure) {
   std::vector<size_t> order(presets.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {

@@ -47,9 +47,8 @@ static void showOwnOptions(mlir::DialectRegistry &registry) {
   bagua::showOnly({"bagua-report", "bagua-strategy", "dump-pass-pipeline",
                    "mlir-print-debuginfo", "mlir-print-ir-after",
                    "mlir-print-ir-after-all", "mlir-print-ir-after-failure",
-                   "mlir-print-op-on-diagnostic",
-                   "mlir-timing", "pass-pipeline", "split-input-file",
-                   "verify-diagnostics"});
+                   "mlir-print-op-on-diagnostic", "mlir-timing",
+                   "pass-pipeline", "split-input-file", "verify-diagnostics"});
 }
 
 int main(int argc, char **argv) {

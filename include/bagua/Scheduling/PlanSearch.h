@@ -76,11 +76,11 @@ struct PlanCandidate {
   double stepNs;
 };
 
-/// The candidate to take: the one of the best rating, presets before a plan that
-/// was found, that can be compiled. `measure` compiles one and says how long its
-/// step takes; nothing where it can't be compiled. A plan that was found is taken
-/// only if it is measured no slower than the best preset. The place of `found` is
-/// `presets.size()`. Nothing where none compiles.
+/// The candidate to take: the one of the best rating, presets before a plan
+/// that was found, that can be compiled. `measure` compiles one and says how
+/// long its step takes; nothing where it can't be compiled. A plan that was
+/// found is taken only if it is measured no slower than the best preset. The
+/// place of `found` is `presets.size()`. Nothing where none compiles.
 std::optional<size_t>
 pickCandidate(const std::vector<PlanCandidate> &presets,
               const PlanCandidate &found,
