@@ -45,13 +45,14 @@ CommunicationPlan bagua::leanestPlan(const CommunicationProblem &problem,
 }
 
 std::vector<StartingPlan>
-bagua::startingPlans(const CommunicationProblem &problem, Wire wire) {
+bagua::startingPlans(const CommunicationProblem &problem,
+                     const UserChoices &choices) {
   std::vector<StartingPlan> plans;
   for (const Strategy &strategy : getStrategies()) {
     // What waits for the end of backward is never ahead of what does not.
     if (strategy.schedule.policy == SchedulePolicy::Bsp)
       continue;
-    if (auto plan = planOf(strategy, problem, wire))
+    if (auto plan = planOf(strategy, problem, choices))
       plans.push_back({&strategy, std::move(*plan)});
   }
   return plans;
@@ -100,6 +101,7 @@ private:
   std::vector<SchedulingOptions> schedulings() const;
 
   CommunicationPlan planBySize(const SizeRule &rule) const;
+  std::vector<bool> updaters() const;
   int sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const;
   bool tryRule(const SizeRule &changed, SizeRule &rule, Candidate &best);
   bool improveRule(SizeRule &rule, Candidate &best);
@@ -134,8 +136,8 @@ double PlanSearch::rate(const CommunicationPlan &plan) {
   if (!isNew)
     return entry->second;
   entry->second = std::numeric_limits<double>::infinity();
-  if (options.memoryBytes > 0 &&
-      arenaBytes(problem, plan) > options.memoryBytes)
+  if (options.choices.memoryBytes > 0 &&
+      arenaBytes(problem, plan) > options.choices.memoryBytes)
     return entry->second;
   auto [ns, tasks] = simulatePlan(problem, plan, prices);
   entry->second = ns;
@@ -193,6 +195,16 @@ std::vector<SchedulingOptions> PlanSearch::schedulings() const {
 // Plans by size
 //===----------------------------------------------------------------------===//
 
+/// Whether the runtime updates: what is allowed, the runtime first.
+std::vector<bool> PlanSearch::updaters() const {
+  std::vector<bool> allowed;
+  if (options.choices.allows(UpdatesBy::Runtime))
+    allowed.push_back(true);
+  if (options.choices.allows(UpdatesBy::Program))
+    allowed.push_back(false);
+  return allowed;
+}
+
 int PlanSearch::sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const {
   int64_t partBytes = bytes / bucket.parts;
   return std::ilogb(static_cast<double>(partBytes + 1));
@@ -207,7 +219,8 @@ CommunicationPlan PlanSearch::planBySize(const SizeRule &rule) const {
       rule.mergeBytes == 0 ? BucketPolicy::None : BucketPolicy::Size;
   buckets.capBytes = rule.mergeBytes;
   buckets.partitionBytes = rule.partitionBytes;
-  plan.buckets = planBuckets(problem, buckets, rule.otherForm, options.wire);
+  plan.buckets =
+      planBuckets(problem, buckets, rule.otherForm, options.choices.wire);
   std::vector<int64_t> bytes = bytesOfBuckets(problem, plan.buckets);
   for (size_t i = 0; i < bytes.size(); ++i) {
     auto form = rule.forms.find(sizeClassOf(plan.buckets[i], bytes[i]));
@@ -238,7 +251,7 @@ bool PlanSearch::improveRule(SizeRule &rule, Candidate &best) {
       changed.forms.clear();
     });
   for (const SchedulingOptions &scheduling : schedulings())
-    for (bool isUpdatedByRuntime : {true, false})
+    for (bool isUpdatedByRuntime : updaters())
       attempt([&](SizeRule &changed) {
         changed.scheduling = scheduling;
         changed.isUpdatedByRuntime = isUpdatedByRuntime;
@@ -276,7 +289,7 @@ bool PlanSearch::improveForms(SizeRule &rule, Candidate &best) {
 bool PlanSearch::improveSchedule(Candidate &best) {
   bool isBetter = false;
   for (const SchedulingOptions &scheduling : schedulings())
-    for (bool isUpdatedByRuntime : {true, false}) {
+    for (bool isUpdatedByRuntime : updaters()) {
       CommunicationPlan changed = best.plan;
       changed.scheduling = scheduling;
       changed.isUpdatedByRuntime = isUpdatedByRuntime;
@@ -425,8 +438,8 @@ void PlanSearch::explain() {
     change(changed);
     if (keyOf(changed) == keyOf(result.plan))
       return;
-    if (options.memoryBytes > 0 &&
-        arenaBytes(problem, changed) > options.memoryBytes)
+    if (options.choices.memoryBytes > 0 &&
+        arenaBytes(problem, changed) > options.choices.memoryBytes)
       return;
     auto entry = known.find(keyOf(changed));
     double ns = entry != known.end()
@@ -455,18 +468,20 @@ void PlanSearch::explain() {
   add("order", [](CommunicationPlan &plan) {
     plan.scheduling = {SchedulePolicy::Wfbp, 0};
   });
-  add("updates in the runtime",
-      [](CommunicationPlan &plan) { plan.isUpdatedByRuntime = false; });
+  if (options.choices.allows(UpdatesBy::Program))
+    add("updates in the runtime",
+        [](CommunicationPlan &plan) { plan.isUpdatedByRuntime = false; });
 }
 
 PlanSearchResult PlanSearch::run() {
   std::vector<Candidate> starts;
-  for (StartingPlan &start : startingPlans(problem, options.wire)) {
+  for (StartingPlan &start : startingPlans(problem, options.choices)) {
     double ns = rate(start.plan);
     result.presets.push_back({std::string(start.strategy->name), ns});
     starts.push_back({std::move(start.plan), ns});
   }
   SizeRule rule;
+  rule.isUpdatedByRuntime = updaters().front();
   Candidate bySize{planBySize(rule), 0};
   if (!isDone()) {
     bySize.stepNs = rate(bySize.plan);

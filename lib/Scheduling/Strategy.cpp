@@ -21,6 +21,8 @@ static constexpr auto kLossless = StrategyClass::Lossless;
 static constexpr Wire kAsIs;
 
 // Options, under the names that the systems have for them.
+static constexpr StrategyOption kAllowedUpdates{"updates",
+                                                Setting::AllowedUpdates};
 static constexpr StrategyOption kBuckets{"buckets", Setting::Buckets};
 static constexpr StrategyOption kBuffer{"buffer-bytes", Setting::CapBytes};
 static constexpr StrategyOption kCap{"cap-bytes", Setting::CapBytes};
@@ -51,7 +53,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {},
      /*isUpdatedByRuntime=*/false,
-     {kEvaluations, kWire, kMemory},
+     {kEvaluations, kWire, kAllowedUpdates, kMemory},
      Strategy::Use::Search},
     {"bagua-allreduce",
      "Gan et al., BAGUA, VLDB 2021",
@@ -62,7 +64,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Leader,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kFusion, kCap, kWire, kForm, kOverlap, kMemory}},
+     {kFusion, kCap, kWire, kForm, kOverlap, kUpdates, kMemory}},
     {"blueconnect",
      "Cho et al., BlueConnect, MLSys 2019",
      kLossless,
@@ -72,7 +74,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Multilevel,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kWire, kForm, kMemory}},
+     {kWire, kForm, kUpdates, kMemory}},
     {"bsp-a2a",
      "Valiant, CACM 1990: one all_reduce a gradient, after backward",
      kLossless,
@@ -82,7 +84,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {Policy::Bsp},
      /*isUpdatedByRuntime=*/false,
-     {kWire, kForm, kMemory}},
+     {kWire, kForm, kUpdates, kMemory}},
     {"bsp-ps",
      "Li et al., Parameter Server, OSDI 2014, without overlap",
      kLossless,
@@ -92,7 +94,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Servers,
      {Policy::Bsp},
      /*isUpdatedByRuntime=*/false,
-     {kWire, kServers, kMemory}},
+     {kWire, kServers, kUpdates, kMemory}},
     {"byteps",
      "Jiang et al., BytePS, OSDI 2020",
      kLossless,
@@ -102,7 +104,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::RailServers,
      {Policy::Priority, 8192000},
      /*isUpdatedByRuntime=*/false,
-     {kPartition, kWire, kForm, kServers, kCredit, kMemory}},
+     {kPartition, kWire, kForm, kServers, kCredit, kUpdates, kMemory}},
     {"bytescheduler-a2a",
      "Peng et al., ByteScheduler, SOSP 2019",
      kLossless,
@@ -112,7 +114,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {Policy::Priority, 8192000},
      /*isUpdatedByRuntime=*/true,
-     {kPartition, kWire, kForm, kCredit, kMemory}},
+     {kPartition, kWire, kForm, kCredit, kUpdates, kMemory}},
     {"bytescheduler-ps",
      "Peng et al., ByteScheduler, SOSP 2019, with a parameter server",
      kLossless,
@@ -122,7 +124,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Servers,
      {Policy::Priority, 8192000},
      /*isUpdatedByRuntime=*/true,
-     {kPartition, kWire, kServers, kCredit, kMemory}},
+     {kPartition, kWire, kServers, kCredit, kUpdates, kMemory}},
     {"custom",
      "every bucket by itself: what auto finds",
      kLossless,
@@ -143,7 +145,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kFirst, kCap, kWire, kForm, kMemory}},
+     {kFirst, kCap, kWire, kForm, kUpdates, kMemory}},
     {"dear",
      "Zhang et al., DeAR, ICDCS 2023",
      kLossless,
@@ -153,7 +155,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Halves,
      {Policy::Decoupled, 0},
      /*isUpdatedByRuntime=*/true,
-     {kCap, kWire, kUpdate, kForm, kMemory}},
+     {kCap, kWire, kUpdate, kForm, kUpdates, kMemory}},
     {"horovod",
      "Sergeev and Del Balso, Horovod, 2018",
      kLossless,
@@ -163,7 +165,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kBuffer, kCycle, kWire, kForm, kMemory}},
+     {kBuffer, kCycle, kWire, kForm, kUpdates, kMemory}},
     {"mg-wfbp",
      "Shi et al., MG-WFBP, INFOCOM 2019",
      kLossless,
@@ -173,7 +175,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kForm, kWire, kMemory}},
+     {kForm, kWire, kUpdates, kMemory}},
     {"p3",
      "Jayarajan et al., Priority-based Parameter Propagation, SysML 2019",
      kLossless,
@@ -183,7 +185,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Servers,
      {Policy::Priority, 0},
      /*isUpdatedByRuntime=*/true,
-     {kPartition, kWire, kServers, kCredit, kMemory}},
+     {kPartition, kWire, kServers, kCredit, kUpdates, kMemory}},
     {"wfbp-a2a",
      "Zhang et al., Poseidon, ATC 2017",
      kLossless,
@@ -193,7 +195,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Flat,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kWire, kForm, kMemory}},
+     {kWire, kForm, kUpdates, kMemory}},
     {"wfbp-ps",
      "Zhang et al., Poseidon, ATC 2017, with a parameter server",
      kLossless,
@@ -203,7 +205,7 @@ static constexpr Strategy kStrategies[] = {
      FormKind::Servers,
      {Policy::Wfbp},
      /*isUpdatedByRuntime=*/false,
-     {kWire, kServers, kMemory}},
+     {kWire, kServers, kUpdates, kMemory}},
 };
 
 StrategyList bagua::getStrategies() {
@@ -279,6 +281,8 @@ std::string Strategy::defaultOf(Setting setting) const {
     return std::to_string(schedule.creditBytes);
   case Setting::UpdatesBy:
     return std::string(updatesWord(isUpdatedByRuntime));
+  case Setting::AllowedUpdates:
+    return std::string(wordOf(AllowedUpdates::Any));
   case Setting::MemoryBytes:
     return "0";
   case Setting::Evaluations:
@@ -291,10 +295,17 @@ std::string Strategy::defaultOf(Setting setting) const {
 // Plans and texts
 //===----------------------------------------------------------------------===//
 
+static bool isUpdatedByRuntime(const Strategy &strategy,
+                               const UserChoices &choices) {
+  return choices.updates == AllowedUpdates::Any
+             ? strategy.isUpdatedByRuntime
+             : choices.allows(UpdatesBy::Runtime);
+}
+
 std::optional<CommunicationPlan>
 bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
-              Wire wire) {
-  bool isOwnWire = wire == strategy.wire;
+              const UserChoices &choices) {
+  bool isOwnWire = choices.wire == strategy.wire;
   bool needsServers = (formBit(strategy.form) & kServerForms) != 0;
   if (strategy.use != Strategy::Use::Published ||
       strategy.relaxation != kDataParallel ||
@@ -302,9 +313,10 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
       (needsServers && problem.cluster.servers() == 0))
     return std::nullopt;
   CommunicationPlan plan;
-  plan.buckets = planBuckets(problem, strategy.buckets, strategy.form, wire);
+  plan.buckets =
+      planBuckets(problem, strategy.buckets, strategy.form, choices.wire);
   plan.scheduling = strategy.schedule;
-  plan.isUpdatedByRuntime = strategy.isUpdatedByRuntime;
+  plan.isUpdatedByRuntime = isUpdatedByRuntime(strategy, choices);
   return plan;
 }
 
@@ -323,12 +335,16 @@ static std::string textOf(const Strategy &strategy,
   return changes.empty() ? name : name + "{" + changes.substr(1) + "}";
 }
 
-std::string bagua::textOf(const Strategy &strategy, Wire wire,
-                          int64_t memoryBytes) {
-  return ::textOf(strategy, changeOf(strategy, Setting::WireType,
-                                     std::string(wordOf(wire.type))) +
-                                changeOf(strategy, Setting::MemoryBytes,
-                                         std::to_string(memoryBytes)));
+std::string bagua::textOf(const Strategy &strategy,
+                          const UserChoices &choices) {
+  return ::textOf(strategy,
+                  changeOf(strategy, Setting::WireType,
+                           std::string(wordOf(choices.wire.type))) +
+                      changeOf(strategy, Setting::UpdatesBy,
+                               std::string(updatesWord(
+                                   isUpdatedByRuntime(strategy, choices)))) +
+                      changeOf(strategy, Setting::MemoryBytes,
+                               std::to_string(choices.memoryBytes)));
 }
 
 /// The wire of all buckets, if they have one; else none.

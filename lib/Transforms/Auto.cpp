@@ -59,18 +59,20 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    Wire sent{wire};
+    UserChoices choices{{wire}, updates, memory};
     FailureOr<CommunicationProblem> problem = readCommunication(module);
     if (failed(problem))
       return signalPassFailure();
     // Of no gradient there is nothing to decide.
-    std::string chosen = textOf(CommunicationPlan(), /*memoryBytes=*/0);
+    CommunicationPlan nothing;
+    nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);
+    std::string chosen = textOf(nothing, /*memoryBytes=*/0);
     if (!problem->gradients.empty()) {
       StepOp step = *getOnlyStep(module);
       FailureOr<NamedBoundProblem> bounded = readBound(step);
       if (failed(bounded))
         return signalPassFailure();
-      int64_t least = arenaBytes(*problem, leanestPlan(*problem, sent));
+      int64_t least = arenaBytes(*problem, leanestPlan(*problem, choices.wire));
       if (memory > 0 && least > memory) {
         step.emitError() << "expected at most " << memory.getValue()
                          << " bytes of runtime memory, found " << least
@@ -78,7 +80,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
                          << " too many";
         return signalPassFailure();
       }
-      chosen = search(*problem, sent, lowerBound(bounded->problem).ns);
+      chosen = search(*problem, choices, lowerBound(bounded->problem).ns);
     }
     OpPassManager manager(ModuleOp::getOperationName());
     if (failed(parsePassPipeline(llvm::cantFail(expandDecisions(chosen)),
@@ -89,17 +91,16 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
   }
 
 private:
-  std::string search(const CommunicationProblem &problem, Wire sent,
-                     double boundNs) {
+  std::string search(const CommunicationProblem &problem,
+                     const UserChoices &choices, double boundNs) {
     PlanSearchOptions options;
     options.evaluations = evaluations;
-    options.wire = sent;
-    options.memoryBytes = memory;
+    options.choices = choices;
     // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
-    options.boundNs = sent.type == WireType::AsIs ? boundNs : 0;
+    options.boundNs = choices.wire.type == WireType::AsIs ? boundNs : 0;
     options.progress = makeProgress(getOperation(), evaluations);
     PlanSearchResult found = searchPlan(problem, options);
-    std::string chosen = choose(found, sent);
+    std::string chosen = choose(found, choices);
     if (Report *report = getReport(&getContext()))
       report->add(getOperation(), getArgument(),
                   llvm::json::Object{{"chosen", chosen},
@@ -113,12 +114,13 @@ private:
 
   /// A preset is known by its name. What the passes make of a plan is what
   /// counts in the end; what they can't make is a candidate less.
-  std::string choose(const PlanSearchResult &found, Wire sent) {
+  std::string choose(const PlanSearchResult &found,
+                     const UserChoices &choices) {
     std::vector<PlanCandidate> presets;
     for (const PlanSearchResult::Rated &preset : found.presets)
       if (std::isfinite(preset.stepNs))
         presets.push_back(
-            {textOf(*findStrategy(preset.name), sent, memory), preset.stepNs});
+            {textOf(*findStrategy(preset.name), choices), preset.stepNs});
     PlanCandidate plan{textOf(found.plan, memory), found.stepNs};
     auto textAt = [&](size_t index) {
       return index < presets.size() ? presets[index].text : plan.text;

@@ -61,23 +61,23 @@ protected:
       ADD_FAILURE() << "the step can't be prepared";
   }
 
-  void walk(const Strategy &strategy, Wire wire);
+  void walk(const Strategy &strategy, const UserChoices &choices);
 
   MLIRContext context{MLIRContext::Threading::DISABLED};
   OwningOpRef<ModuleOp> module;
   std::vector<std::string> lacking;
 };
 
-/// The row's plan and the row's pipeline are one thing, whatever the wire; the
-/// text says the wire where it isn't the row's own.
-void StrategyTest::walk(const Strategy &strategy, Wire wire) {
+/// The row's plan and the row's pipeline are one thing, whatever the user
+/// chooses; the text says that where it isn't the row's own.
+void StrategyTest::walk(const Strategy &strategy, const UserChoices &choices) {
   auto lack = [&](const std::string &what) {
     lacking.push_back("strategy " + std::string(strategy.name) + " lacks " +
                       what);
   };
   FailureOr<CommunicationProblem> problem = readCommunication(*module);
   ASSERT_TRUE(succeeded(problem));
-  std::string text = textOf(strategy, wire, /*memoryBytes=*/0);
+  std::string text = textOf(strategy, choices);
   Prediction predicted = predict(*module, text);
   if (!predicted.refusal.empty())
     return lack("a pipeline: " + text + ": " + predicted.refusal);
@@ -85,9 +85,13 @@ void StrategyTest::walk(const Strategy &strategy, Wire wire) {
   predicted.module->walk([&](CastOp op) {
     isNarrow |= op.getOutput().getType().getElementTypeBitWidth() == 16;
   });
-  if (isNarrow != (wire.type != WireType::AsIs))
+  if (isNarrow != (choices.wire.type != WireType::AsIs))
     lack("a wire: " + text + " sends " + (isNarrow ? "16" : "32") + " bits");
-  std::optional<CommunicationPlan> plan = planOf(strategy, *problem, wire);
+  bool isByRuntime = false;
+  predicted.module->walk([&](SgdOp) { isByRuntime = true; });
+  if (!choices.allows(isByRuntime ? UpdatesBy::Runtime : UpdatesBy::Program))
+    lack("updates by whom the user says: " + text);
+  std::optional<CommunicationPlan> plan = planOf(strategy, *problem, choices);
   if (!plan)
     return lack("a plan for the search");
   CollectivePrices prices(problem->cluster);
@@ -118,7 +122,10 @@ TEST_F(StrategyTest, LacksNothing) {
       continue;
     for (WireType type :
          {WireType::AsIs, WireType::Float16, WireType::BFloat16})
-      walk(strategy, {type});
+      walk(strategy, {{type}});
+    for (AllowedUpdates updates :
+         {AllowedUpdates::Program, AllowedUpdates::Runtime})
+      walk(strategy, {{}, updates});
   }
   EXPECT_THAT(lacking, testing::IsEmpty());
 }

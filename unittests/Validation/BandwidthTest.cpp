@@ -61,7 +61,7 @@ TEST(BandwidthTest, LosslessSystemsAsPublished) {
     problem.cluster.axes[0].bytesPerS =
         static_cast<int64_t>(line.gbps * 1e9 / 8);
     CollectivePrices prices(problem.cluster);
-    for (const StartingPlan &preset : startingPlans(problem, Wire())) {
+    for (const StartingPlan &preset : startingPlans(problem)) {
       std::string name(preset.strategy->name);
       bool isDdp = name == "ddp";
       if (!isDdp && name != "byteps")

@@ -105,7 +105,7 @@ static CommunicationPlan planAlone(const CommunicationProblem &problem,
 }
 
 static CommunicationPlan planMerged(const CommunicationProblem &problem) {
-  return *planOf(*findStrategy("mg-wfbp"), problem, Wire());
+  return *planOf(*findStrategy("mg-wfbp"), problem);
 }
 
 static void adapt(ClusterModel &cluster, const Constants &constants, bool isTcp,

@@ -19,10 +19,10 @@ struct StartingPlan {
   CommunicationPlan plan;
 };
 
-/// The published strategies with that wire, as far as the cluster has what they
-/// need.
+/// The published strategies with the user's choices, as far as the cluster has
+/// what they need.
 std::vector<StartingPlan> startingPlans(const CommunicationProblem &problem,
-                                        Wire wire);
+                                        const UserChoices &choices = {});
 
 /// Every gradient by itself, as a whole, by one all_reduce: no plan needs less
 /// memory.
@@ -33,11 +33,8 @@ struct PlanSearchOptions {
   /// result doesn't depend on the machine's speed.
   int64_t evaluations = kDefaultEvaluations;
   int64_t simulatedTasks = 12000000;
-  /// Of all float32 gradients.
-  Wire wire = {};
-  /// No plan that needs more of the runtime's arenas; 0: any. Every gradient by
-  /// itself, which needs least, must fit.
-  int64_t memoryBytes = 0;
+  /// Every gradient by itself, which needs least memory, must fit.
+  UserChoices choices = {};
   /// Nothing is faster than that; within a thousandth of it the search ends.
   double boundNs = 0;
   /// Called after each simulation.

@@ -60,6 +60,27 @@ template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatesBy> = {
     "program", "runtime"};
 
+/// Who may run them: what a search chooses from.
+enum class AllowedUpdates { Any, Program, Runtime };
+
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<AllowedUpdates> = {
+    "any", "program", "runtime"};
+
+/// What a user fixes for all strategies alike.
+struct UserChoices {
+  /// As what float32 gradients are sent.
+  Wire wire = {};
+  AllowedUpdates updates = AllowedUpdates::Any;
+  /// The most bytes that the runtime's arenas may have; 0: any.
+  int64_t memoryBytes = 0;
+
+  bool allows(UpdatesBy side) const {
+    return updates == AllowedUpdates::Any ||
+           (updates == AllowedUpdates::Runtime) == (side == UpdatesBy::Runtime);
+  }
+};
+
 /// A decision that users may change, by whatever name the system has for it.
 enum class Setting {
   BucketPolicy,
@@ -75,6 +96,7 @@ enum class Setting {
   Schedule,
   CreditBytes,
   UpdatesBy,
+  AllowedUpdates,
   MemoryBytes,
   Evaluations,
 };
@@ -84,9 +106,9 @@ struct StrategyOption {
   Setting setting;
 };
 
-/// Up to six options, in the order in which messages list them.
+/// Up to seven options, in the order in which messages list them.
 struct StrategyOptions {
-  std::array<StrategyOption, 6> list;
+  std::array<StrategyOption, 7> list;
 
   const StrategyOption *begin() const { return list.data(); }
   /// Behind the last with a name.
@@ -138,17 +160,17 @@ StrategyList getStrategies();
 /// Null where there is none of this name.
 const Strategy *findStrategy(std::string_view name);
 
-/// The strategy's decisions about a step that is data-parallel, with another
-/// wire than its own. No plan where the cluster lacks what it needs, the wire
-/// is not to be changed, the algorithm is another, or it is not Published.
+/// The strategy's decisions about a step that is data-parallel, as far as the
+/// user has not made them. No plan where the cluster lacks what it needs, the
+/// wire is not to be changed, the algorithm is another, or it is not Published.
 std::optional<CommunicationPlan> planOf(const Strategy &strategy,
                                         const CommunicationProblem &problem,
-                                        Wire wire);
+                                        const UserChoices &choices = {});
 
-/// The strategy as text, `NAME{option=value ...}`, with that wire and limit of
-/// the runtime's memory (0: none); what the row says anyway is left out. The
-/// row has options for both, unless they are its own.
-std::string textOf(const Strategy &strategy, Wire wire, int64_t memoryBytes);
+/// The strategy as text, `NAME{option=value ...}`, with the user's choices;
+/// what the row says anyway is left out. The row has options for them, unless
+/// they are its own.
+std::string textOf(const Strategy &strategy, const UserChoices &choices);
 /// The same of a plan, by the row that takes a plan.
 std::string textOf(const CommunicationPlan &plan, int64_t memoryBytes);
 

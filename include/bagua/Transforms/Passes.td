@@ -528,13 +528,16 @@ def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
     bound is near, so the result doesn't depend on the machine. Never slower than
     the best strategy. What it found is written into the module as a strategy,
     `custom{...}`, which gives the same again. `wire` is what the user allows on the
-    wire, `memory` the most bytes that the runtime's arenas may have: the search
+    wire, `updates` who may run updates (a program that has its own, says `program`),
+    `memory` the most bytes that the runtime's arenas may have: the search
     stays within it. The report says what every published strategy would take, and what the
     step would without each kind of decision.
   }];
   let options = [
     Option<"evaluations", "evaluations", "int64_t", "::bagua::kDefaultEvaluations", "limit of simulations">,
     Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients may be sent, as in bagua-cast-wire">,
+    Option<"updates", "updates", "::bagua::AllowedUpdates", "::bagua::AllowedUpdates::Any",
+           "who may run updates of whole tensors">,
     Option<"memory", "memory", "int64_t", "0",
            "limit of the runtime's memory, in bytes; 0: none">,
   ];

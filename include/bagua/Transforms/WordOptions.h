@@ -95,6 +95,11 @@ class parser<bagua::UpdatedPart>
   using WordParser::WordParser;
 };
 template <>
+class parser<bagua::AllowedUpdates>
+    : public bagua::WordParser<bagua::AllowedUpdates> {
+  using WordParser::WordParser;
+};
+template <>
 class parser<bagua::UpdatesBy> : public bagua::WordParser<bagua::UpdatesBy> {
   using WordParser::WordParser;
 };

@@ -147,6 +147,7 @@ void PipelineBuilder::addDecisions() {
     // Tries the others and ends as the one that it finds.
     return addToModule(row.name, {{"evaluations", Setting::Evaluations},
                                   {"wire", Setting::WireType},
+                                  {"updates", Setting::AllowedUpdates},
                                   {"memory", Setting::MemoryBytes}});
   // Which gradients travel together comes first: hierarchy and element type are
   // decided for what travels.
@@ -204,6 +205,8 @@ static std::optional<std::string> checkValue(const Strategy &strategy,
     return checkWord<SchedulePolicy>(value);
   case Setting::UpdatesBy:
     return checkWord<UpdatesBy>(value);
+  case Setting::AllowedUpdates:
+    return checkWord<AllowedUpdates>(value);
   case Setting::Buckets: // which bagua-bucketize holds against the gradients
     return std::nullopt;
   case Setting::FirstBytes:
@@ -243,6 +246,11 @@ static llvm::Expected<GivenOptions> parseOptions(const Strategy &strategy,
                      StringRef(strategy.name) + "': " + *wrong);
     given[name] = value.str();
   }
+  if (given.lookup("update") == wordOf(UpdatedPart::Shard) &&
+      given.lookup("updates") == wordOf(UpdatesBy::Program))
+    return errorOf("strategy '" + StringRef(strategy.name) +
+                   "': expected updates=runtime with update=shard, for no "
+                   "program has the shards, found updates=program");
   return given;
 }
 
