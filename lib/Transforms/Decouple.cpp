@@ -9,6 +9,7 @@
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {
@@ -141,7 +142,7 @@ bool Decoupler::canShard(Operation *update, Value gradient) {
   auto stepOp = dyn_cast_or_null<StepOpInterface>(update);
   unsigned states = stepOp ? stepOp.getStateCount() : 0;
   if (states == 0 || !stepOp.isElementwise() ||
-      update->getOperand(states) != gradient)
+      update->getOperand(states) != gradient || !keepsContract(step, stepOp))
     return false;
   // What is cut is the states and the gradient; behind them stands the rate.
   if (update->getNumOperands() > states + 2)

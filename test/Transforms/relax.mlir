@@ -1,4 +1,5 @@
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax),bagua-verify-graph)' %s | FileCheck %s
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax))' %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // Every pending gradient gets its mean, and the step its contract. All results are
 // proved by bagua-verify-graph.
@@ -130,4 +131,17 @@ bagua.step @updates on @pod data [node] (batch %x "x" : !t, input %lr "lr" : ten
   %n5 = bagua.sgd (%w5) grad %g5 lr 0.1 : !t
   %d5 = bagua.linear [0.9] (%n5) : !t
   bagua.yield %n1, %n2, %n3, %n4, %d5, %o1, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t, !t
+}
+
+// What the step computes on before it reduces it is not the mean of what the program gave: nothing is promised of it, and
+// that is said.
+// CHECK-LABEL: bagua.step @scaled_before
+// CHECK-SAME: bagua.contract = []
+bagua.step @scaled_before on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
+  // REMARK: remark: what becomes of 'w.grad' is promised to nobody
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %l = bagua.linear [0.8] (%g) : !t
+  %r = bagua.all_reduce mean %l over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n : !t
 }

@@ -9,6 +9,7 @@
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/OpGraphReader.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
@@ -117,9 +118,12 @@ FailureOr<int64_t> bagua::giveUnorderedToProgram(StepOp step,
     int64_t before = given;
     for (size_t index = block.size(); index-- > 0;) {
       Operation *op = block[index];
-      bool isUpdatable = cast<StepOpInterface>(op).isArithmetic() &&
-                         llvm::all_of(op->getResultTypes(), isWhole);
-      if (!isForComputeAlone(op) && !(isUnordered[index] && isUpdatable))
+      auto stepOp = cast<StepOpInterface>(op);
+      bool isUpdatable =
+          stepOp.isArithmetic() && llvm::all_of(op->getResultTypes(), isWhole);
+      bool isItsOwn = isUnordered[index] ||
+                      (stepOp.isUpdate() && !keepsContract(step, stepOp));
+      if (!isForComputeAlone(op) && !(isItsOwn && isUpdatable))
         continue;
       giveTimed(step, op);
       ++given;

@@ -52,12 +52,19 @@ static bool isReduced(Value gradient, AxesAttr axes) {
 }
 
 /// Whether the program gets the reduced gradient where it gave its own: nobody
-/// else needs that, and the step doesn't give the result a name of its own.
+/// else needs that, nothing is computed of it on the way, and the step doesn't
+/// give the result a name of its own.
 static bool isReducedInPlace(Value gradient) {
-  if (!gradient.hasOneUse())
-    return false;
-  auto reduction = dyn_cast<AllReduceOp>(*gradient.getUsers().begin());
-  return !reduction || !reduction.getNamesAttr();
+  for (Value value = gradient; value.hasOneUse();) {
+    auto op = dyn_cast<StepOpInterface>(*value.getUsers().begin());
+    if (!op || (op.isArithmetic() && !op.isTransit()))
+      return false;
+    auto reduction = dyn_cast<AllReduceOp>(*op);
+    if (op.getReduction() || op->getNumResults() != 1)
+      return !reduction || !reduction.getNamesAttr();
+    value = op->getResult(0);
+  }
+  return false;
 }
 
 /// The results that are marked as gradients, in block order.
@@ -141,6 +148,29 @@ SmallVector<Attribute> bagua::promiseUpdates(StepOp step) {
   return contract;
 }
 
+/// Whether one of the relations is about the tensor, or begins at it.
+static bool speaksOf(ArrayRef<Attribute> contract, StringRef tensor) {
+  return llvm::any_of(contract, [&](Attribute entry) {
+    auto relation = dyn_cast<RelationAttr>(entry);
+    return relation &&
+           (relation.getTensor() == tensor || relation.getOf() == tensor);
+  });
+}
+
+bool bagua::keepsContract(StepOp step, StepOpInterface update) {
+  auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
+  auto param = dyn_cast<BlockArgument>(update->getOperand(0));
+  if (!contract || !param)
+    return true;
+  StringAttr name = step.getArgument(param.getArgNumber()).getName();
+  bool isPromised = llvm::any_of(contract, [&](Attribute entry) {
+    auto made = dyn_cast<UpdateAttr>(entry);
+    return made && llvm::is_contained(made.getStates(), Attribute(name));
+  });
+  return isPromised ||
+         !speaksOf(contract.getValue(), gradientName(name.getValue()));
+}
+
 /// Names what the step itself communicates, in and out.
 static void promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
@@ -195,10 +225,18 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
   promiseExchanged(step, contract);
   for (OpResult gradient : markedGradients(step)) {
     AxesAttr axes = pendingAxes(facts, gradient);
-    if (!axes || !(llvm::is_contained(gradients, gradient) ||
-                   isReducedInPlace(gradient)))
-      continue;
     StringAttr name = nameOf(step, gradient);
+    if (!axes)
+      continue;
+    if (!llvm::is_contained(gradients, gradient) &&
+        !isReducedInPlace(gradient)) {
+      if (!speaksOf(contract, name))
+        emitRemark(gradient.getLoc())
+            << "what becomes of '" << name.getValue()
+            << "' is promised to nobody: the step computes on it before it "
+               "reduces it, or uses it otherwise";
+      continue;
+    }
     contract.push_back(RelationAttr::get(step.getContext(), name, name,
                                          RelationKind::Reduced,
                                          ReduceKind::Mean, axes, 0, 0));

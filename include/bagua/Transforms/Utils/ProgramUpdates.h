@@ -22,8 +22,9 @@ int64_t giveUpdatesToProgram(StepOp step);
 
 /// Gives the program the arithmetic that the runtime can't run between the
 /// program's own ops: what only the program can order (findUnorderedWrites),
-/// and what compute of the same step uses and that has no name to be taken by.
-/// Returns how many ops, or fails with an error.
+/// what would keep a promised gradient from it (keepsContract), and what
+/// compute of the same step uses and that has no name to be taken by. Returns
+/// how many ops, or fails with an error.
 llvm::FailureOr<int64_t> giveUnorderedToProgram(StepOp step,
                                                 const ClusterModel &cluster);
 

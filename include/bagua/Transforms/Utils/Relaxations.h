@@ -52,6 +52,12 @@ std::string listWords<RelaxationChoice>(std::string_view separator,
 /// runtime runs them.
 llvm::SmallVector<mlir::Attribute> promiseUpdates(StepOp step);
 
+/// Whether the runtime may run an update, as far as the step's contract goes:
+/// it says what the update makes of its states, or promises nobody the
+/// gradient. Otherwise (arithmetic stands between reduction and update, say)
+/// only the program gets what was promised.
+bool keepsContract(StepOp step, StepOpInterface update);
+
 } // namespace bagua
 
 #endif // BAGUA_TRANSFORMS_UTILS_RELAXATIONS_H
