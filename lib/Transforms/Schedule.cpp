@@ -104,7 +104,7 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
-    FailureOr<int64_t> unordered = giveUnorderedToProgram(step, *cluster);
+    FailureOr<int64_t> unordered = giveProgramsOwn(step, *cluster);
     if (failed(unordered))
       return signalPassFailure();
     given += *unordered;

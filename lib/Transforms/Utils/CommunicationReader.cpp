@@ -44,7 +44,7 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module) {
     StepOp own = *getOnlyStep(*copy);
     if (isByProgram)
       giveUpdatesToProgram(own);
-    if (failed(giveUnorderedToProgram(own, problem.cluster)))
+    if (failed(giveProgramsOwn(own, problem.cluster)))
       return failure();
     return readGraph(own, problem.cluster);
   };

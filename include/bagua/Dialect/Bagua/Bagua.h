@@ -107,13 +107,13 @@ struct BucketView {
 /// that an opcode does not use keep their defaults (docs/PlanFormat.md).
 struct InstructionFields {
   ExchangePattern pattern = ExchangePattern::Ring;
-  llvm::SmallVector<int64_t> shape = {};
+  llvm::SmallVector<int64_t> shape;
   int64_t splitDim = 0, concatDim = 0;
   LayoutAttr striped = {};
-  llvm::SmallVector<float> constants = {};
+  llvm::SmallVector<float> constants;
   BiasCorrection biasCorrection = BiasCorrection::None;
   /// A literal; else the last operand is the rate.
-  std::optional<float> learningRate = {};
+  std::optional<float> learningRate;
 };
 
 /// The meaning of results whose elements `i` are a function of the operands'

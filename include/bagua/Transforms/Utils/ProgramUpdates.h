@@ -25,8 +25,8 @@ int64_t giveUpdatesToProgram(StepOp step);
 /// what would keep a promised gradient from it (keepsContract), and what
 /// compute of the same step uses and that has no name to be taken by. Returns
 /// how many ops, or fails with an error.
-llvm::FailureOr<int64_t> giveUnorderedToProgram(StepOp step,
-                                                const ClusterModel &cluster);
+llvm::FailureOr<int64_t> giveProgramsOwn(StepOp step,
+                                         const ClusterModel &cluster);
 
 } // namespace bagua
 
