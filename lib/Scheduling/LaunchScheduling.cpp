@@ -432,8 +432,9 @@ void LaunchScheduler::delayWrite(int32_t writer) {
 /// within the step, `size` where it never does.
 std::vector<int32_t> LaunchScheduler::findAwaited() const {
   std::vector<int32_t> awaited(size, size), firstRead(step.yields.size(), size);
+  // Late reads come after all gradients, whatever their numbers.
   for (int32_t op = size; op-- > 0;)
-    if (is(op, GraphOpKind::Compute))
+    if (parts[op] == Part::Main)
       for (int32_t operand : operandsOf(op))
         if (OpGraph::isState(operand))
           firstRead[OpGraph::stateOf(operand)] = op;
