@@ -87,6 +87,12 @@ RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
           isWaitedFor[tensor] = true;
 }
 
+bool RankChecker::isLeftAlone(uint32_t tensor) const {
+  return tensorAt(plan, tensor).role() == fb::Role::Gradient &&
+         plan.root().program() && plan.root().program()->size() > 0 &&
+         !isWaitedFor[tensor];
+}
+
 /// An update's own relation says more.
 bool RankChecker::isLeftToUpdates(const fb::Relation &relation) const {
   if (isWaitedFor[relation.tensor()])
@@ -116,23 +122,11 @@ bool RankChecker::fill(uint32_t tensor, int64_t step, std::byte *data) {
   return true;
 }
 
-bool RankChecker::isUnpromised(uint32_t tensor) const {
-  if (tensorAt(plan, tensor).role() != fb::Role::Gradient ||
-      relationOf[tensor] >= 0)
-    return false;
-  const auto &contract = *plan.root().contract();
-  return std::none_of(
-      contract.begin(), contract.end(),
-      [&](const fb::Relation *relation) { return relation->of() == tensor; });
-}
-
 void RankChecker::check(uint32_t tensor, const std::byte *data) {
   int64_t relation = relationOf[tensor];
   uint32_t of =
       relation < 0 ? tensor : plan.root().contract()->Get(relation)->of();
   int64_t step = filled[of];
-  if (isUnpromised(tensor))
-    return;
   if (step <= lastChecked[tensor])
     return; // the program looks at it again
   lastChecked[tensor] = step;
@@ -349,7 +343,7 @@ CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
   }
   for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
     if (tensorAt(plan, i).given_by_program() && !read.count(i) &&
-        !ranks[0].isUnpromised(i))
+        !ranks[0].isLeftAlone(i))
       expected.insert(i);
   result.tensors =
       static_cast<int64_t>(expected.size() + ranks[0].updatedStates().size());

@@ -58,9 +58,9 @@ private:
                                  const std::vector<RankChecker> &ranks,
                                  int64_t steps);
 
-  /// Whether a gradient is one that no relation speaks of: the step computes on
-  /// it before it reduces it, say, and nobody said what then lies in its place.
-  bool isUnpromised(uint32_t tensor) const;
+  /// Whether a gradient is one that no op of the program, where the plan has
+  /// these, waits for.
+  bool isLeftAlone(uint32_t tensor) const;
   /// Whether only updates use what a relation speaks of: nobody need take it
   /// back.
   bool isLeftToUpdates(const runtime::fb::Relation &relation) const;

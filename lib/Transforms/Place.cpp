@@ -11,6 +11,7 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"
@@ -50,6 +51,7 @@ private:
   void tieState();
   bool tie(Value value, Value base, int64_t delta);
   void tieInPlace(size_t index, Value result, Value operand);
+  bool isOnLoan(Value value);
   bool canGather(const BucketView &bucket);
   void gather();
   LogicalResult assign(int64_t maxBytes);
@@ -194,6 +196,14 @@ void Placer::tieInPlace(size_t index, Value result, Value operand) {
     tie(result, operand, 0);
 }
 
+/// Whether the program finds a tensor as it gave it: nobody has promised it
+/// anything else.
+bool Placer::isOnLoan(Value value) {
+  StringAttr name =
+      value.getDefiningOp<ComputeOp>() ? nameOf(step, value) : StringAttr();
+  return name && !givesBack(step, name.getValue());
+}
+
 /// What was cut or narrowed before it was sent and is restored here: the
 /// operand of the op that began it, by way of ops that send and convert alone.
 /// Null if nothing was.
@@ -227,9 +237,9 @@ void Placer::tieAll() {
     for (OpResult result : op->getResults()) {
       std::optional<unsigned> operand =
           stepOp.getInPlaceOperand(result.getResultNumber());
-      if (operand)
+      if (operand && !isOnLoan(op->getOperand(*operand)))
         tieInPlace(index, result, op->getOperand(*operand));
-      else if (stepOp.isTransit())
+      else if (!operand && stepOp.isTransit())
         // A part lies elsewhere, for its place in the whole depends on the
         // rank.
         if (Value whole = restoredFrom(op); whole && isTouched(whole))

@@ -157,6 +157,11 @@ static bool speaksOf(ArrayRef<Attribute> contract, StringRef tensor) {
   });
 }
 
+bool bagua::givesBack(StepOp step, StringRef tensor) {
+  auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
+  return !contract || speaksOf(contract.getValue(), tensor);
+}
+
 bool bagua::keepsContract(StepOp step, StepOpInterface update) {
   auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
   auto param = dyn_cast<BlockArgument>(update->getOperand(0));

@@ -52,6 +52,10 @@ std::string listWords<RelaxationChoice>(std::string_view separator,
 /// runtime runs them.
 llvm::SmallVector<mlir::Attribute> promiseUpdates(StepOp step);
 
+/// Whether the contract says what the program finds in a tensor that it gave. A
+/// step without a contract leaves that open.
+bool givesBack(StepOp step, llvm::StringRef tensor);
+
 /// Whether the runtime may run an update, as far as the step's contract goes:
 /// it says what the update makes of its states, or promises nobody the
 /// gradient. Otherwise (arithmetic stands between reduction and update, say)
