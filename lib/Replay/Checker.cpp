@@ -90,7 +90,7 @@ RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
 bool RankChecker::isLeftAlone(uint32_t tensor) const {
   return tensorAt(plan, tensor).role() == fb::Role::Gradient &&
          plan.root().program() && plan.root().program()->size() > 0 &&
-         !isWaitedFor[tensor];
+         !isTakenBack(tensor);
 }
 
 /// An update's own relation says more.

@@ -8,7 +8,6 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -104,19 +103,17 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
-    FailureOr<int64_t> unordered = giveProgramsOwn(step, *cluster);
-    if (failed(unordered))
+    FailureOr<SharedStep> shared = giveProgramsOwn(step, *cluster);
+    if (failed(shared))
       return signalPassFailure();
-    given += *unordered;
-    FailureOr<OpGraph> graph = readGraph(step, *cluster);
-    if (failed(graph))
-      return signalPassFailure();
+    given += shared->given;
+    const OpGraph &graph = shared->graph;
     CollectivePrices prices(*cluster);
     LaunchSchedule schedule =
-        scheduleStep(*graph, {policy, creditBytes}, prices);
-    if (failed(expectSound(step, schedule.verify(*graph))))
+        scheduleStep(graph, {policy, creditBytes}, prices);
+    if (failed(expectSound(step, schedule.verify(graph))))
       return signalPassFailure();
-    applySchedule(step, *graph, schedule);
+    applySchedule(step, graph, schedule);
     if (Report *report = getReport(&getContext()))
       report->add(
           step, getArgument(),

@@ -1,6 +1,6 @@
 //===- CompoundFaults.cpp - Faults at graph level that take several ops ---===//
 //
-// Written with the ops' generic builders, as a pass would.
+// Written with the ops' builders, as a pass would.
 //
 //===----------------------------------------------------------------------===//
 #include "CompoundFaults.h"
@@ -10,19 +10,6 @@
 using namespace mlir;
 using namespace bagua;
 using namespace bagua::proofs;
-
-namespace {
-/// An op of the dialect without a stream and places.
-template <typename OpTy>
-Value make(OpBuilder &builder, Location loc, Type result, ValueRange operands,
-           ArrayRef<NamedAttribute> attributes = {}) {
-  OperationState state(loc, OpTy::getOperationName());
-  state.addTypes(result);
-  state.addOperands(operands);
-  state.addAttributes(attributes);
-  return builder.create(state)->getResult(0);
-}
-} // namespace
 
 template <typename OpTy> static std::vector<OpTy> opsOf(StepOp step) {
   std::vector<OpTy> ops;
@@ -42,10 +29,6 @@ static AllReduceOp pickReduction(StepOp step, Random &random) {
   return plain.empty() ? AllReduceOp() : random.pick(plain);
 }
 
-static NamedAttribute overOf(OpBuilder &builder, AxesAttr axes) {
-  return builder.getNamedAttr("over", axes);
-}
-
 Operation *bagua::proofs::keepOneCopy(StepOp step, Random &random) {
   AllReduceOp op = pickReduction(step, random);
   if (!op)
@@ -56,16 +39,24 @@ Operation *bagua::proofs::keepOneCopy(StepOp step, Random &random) {
   bool isWhole = random.chance(50);
   Type kept = pushEntry(type, isWhole ? LayoutEntry::root(over)
                                       : LayoutEntry::shard(over));
-  Value part = make<SliceOp>(builder, op.getLoc(), kept, op.getInput());
-  Value all = isWhole ? make<BroadcastOp>(builder, op.getLoc(), type, part,
-                                          overOf(builder, over))
-                      : make<AllGatherOp>(builder, op.getLoc(), type, part,
-                                          overOf(builder, over));
+  Value all = builder.create<SliceOp>(op.getLoc(), kept, op.getInput());
+  if (isWhole)
+    all = builder.create<BroadcastOp>(op.getLoc(), type, all, over);
+  else
+    all = builder.create<AllGatherOp>(op.getLoc(), type, all, over);
   if (random.chance(50))
     op.getInputMutable().assign(all);
   else
     op.getOutput().replaceAllUsesWith(all);
   return op;
+}
+
+/// The sum of two values, each times the coefficient.
+static Value addUp(OpBuilder &builder, Location loc, Value a, Value b,
+                   float coefficient) {
+  return builder.create<LinearOp>(loc, a.getType(),
+                                  ArrayRef<float>{coefficient, coefficient},
+                                  ValueRange{a, b}, StringAttr(), ArrayAttr());
 }
 
 Operation *bagua::proofs::mixRanks(StepOp step, Random &random) {
@@ -74,31 +65,25 @@ Operation *bagua::proofs::mixRanks(StepOp step, Random &random) {
     return nullptr;
   OpBuilder builder(op);
   auto type = cast<RankedTensorType>(op.getType());
-  NamedAttribute over = overOf(builder, op.getOver());
-  int64_t size = step.lookupCluster().getGroupSize(op.getOver());
+  AxesAttr over = op.getOver();
+  int64_t size = step.lookupCluster().getGroupSize(over);
   if (type.getRank() > 0 && type.getDimSize(0) % size == 0 &&
       random.chance(70)) {
-    NamedAttribute split =
-        builder.getNamedAttr("split_dim", builder.getI64IntegerAttr(0));
-    NamedAttribute concat =
-        builder.getNamedAttr("concat_dim", builder.getI64IntegerAttr(0));
-    op.getInputMutable().assign(make<AllToAllOp>(
-        builder, op.getLoc(), type, op.getInput(), {over, split, concat}));
+    op.getInputMutable().assign(
+        builder
+            .create<AllToAllOp>(op.getLoc(), type, op.getInput(),
+                                /*splitDim=*/0, /*concatDim=*/0, over)
+            .getOutput());
     return op;
   }
   if (size % 2 != 0)
     return nullptr;
-  NamedAttribute pattern = builder.getNamedAttr(
-      "pattern", ExchangePatternAttr::get(builder.getContext(),
-                                          ExchangePattern::ShiftOne));
-  Value peer = make<ExchangeOp>(builder, op.getLoc(), type, op.getInput(),
-                                {over, pattern});
+  auto peer = builder.create<ExchangeOp>(
+      op.getLoc(), TypeRange(type), ExchangePattern::ShiftOne, op.getInput(),
+      over, ArrayAttr(), StringAttr(), ArrayAttr());
   // A mean of what all have is the same whoever has it: of a part of them not.
-  NamedAttribute coefficients = builder.getNamedAttr(
-      "coefficients", builder.getDenseF32ArrayAttr({0.5f, 0.5f}));
-  Value mixed = make<LinearOp>(builder, op.getLoc(), type,
-                               {op.getInput(), peer}, coefficients);
-  op.getOutput().replaceAllUsesWith(mixed);
+  op.getOutput().replaceAllUsesWith(
+      addUp(builder, op.getLoc(), op.getInput(), peer->getResult(0), 0.5f));
   return op;
 }
 
@@ -107,11 +92,11 @@ Operation *bagua::proofs::roundTerms(StepOp step, Random &random) {
   if (!op)
     return nullptr;
   OpBuilder builder(op);
-  auto type = cast<RankedTensorType>(op.getType());
-  auto integers = RankedTensorType::get(type.getShape(), builder.getI32Type());
-  Value rounded = make<CastOp>(builder, op.getLoc(), integers, op.getInput());
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  Value rounded =
+      builder.create<CastOp>(op.getLoc(), op.getInput(), builder.getI32Type());
   op.getInputMutable().assign(
-      make<CastOp>(builder, op.getLoc(), type, rounded));
+      builder.create<CastOp>(op.getLoc(), rounded, element).getOutput());
   return op;
 }
 
@@ -120,13 +105,11 @@ Operation *bagua::proofs::hideReduction(StepOp step, Random &random) {
   if (!op)
     return nullptr;
   OpBuilder builder(op);
-  NamedAttribute attributes[] = {
-      builder.getNamedAttr("name", builder.getStringAttr("psum")),
-      builder.getNamedAttr(
-          "phase", PhaseKindAttr::get(builder.getContext(), PhaseKind::Update)),
-      builder.getNamedAttr("communicates", builder.getUnitAttr())};
-  op.getOutput().replaceAllUsesWith(make<ComputeOp>(
-      builder, op.getLoc(), op.getType(), op.getInput(), attributes));
+  auto hidden =
+      builder.create<ComputeOp>(op.getLoc(), TypeRange(op.getType()),
+                                op.getInput(), PhaseKind::Update, "psum");
+  hidden.setCommunicates(true);
+  op.getOutput().replaceAllUsesWith(hidden->getResult(0));
   return op;
 }
 
@@ -143,36 +126,34 @@ static std::vector<EncodeOp> feedbackOf(StepOp step) {
   return encodes;
 }
 
-Operation *bagua::proofs::dropResidual(StepOp step, Random &random) {
+/// Null if there is none.
+static EncodeOp pickFeedback(StepOp step, Random &random) {
   std::vector<EncodeOp> encodes = feedbackOf(step);
-  if (encodes.empty())
+  return encodes.empty() ? EncodeOp() : random.pick(encodes);
+}
+
+Operation *bagua::proofs::dropResidual(StepOp step, Random &random) {
+  EncodeOp op = pickFeedback(step, random);
+  if (!op)
     return nullptr;
-  EncodeOp op = random.pick(encodes);
   op.getNextResidual().replaceAllUsesWith(op.getResidual());
   if (random.chance(50))
     return op; // what is left over is dropped
-  OpBuilder builder(op);
-  SmallVector<NamedAttribute> attributes;
-  if (op.getOutput().getType().getCodecInterface().needsFeedback())
-    attributes.push_back(
-        builder.getNamedAttr("unchecked", builder.getUnitAttr()));
-  op.getOutput().replaceAllUsesWith(make<EncodeOp>(builder, op.getLoc(),
-                                                   op.getOutput().getType(),
-                                                   op.getInput(), attributes));
+  EncodedType type = op.getOutput().getType();
+  auto alone = OpBuilder(op).create<EncodeOp>(
+      op.getLoc(), type, Type(), op.getInput(), Value(),
+      type.getCodecInterface().needsFeedback(), StringAttr(), ArrayAttr());
+  op.getOutput().replaceAllUsesWith(alone.getOutput());
   return op;
 }
 
 Operation *bagua::proofs::repeatResidual(StepOp step, Random &random) {
-  std::vector<EncodeOp> encodes = feedbackOf(step);
-  if (encodes.empty())
+  EncodeOp op = pickFeedback(step, random);
+  if (!op)
     return nullptr;
-  EncodeOp op = random.pick(encodes);
   OpBuilder builder(op);
-  NamedAttribute coefficients = builder.getNamedAttr(
-      "coefficients", builder.getDenseF32ArrayAttr({1.0f, 1.0f}));
   op.getInputMutable().assign(
-      make<LinearOp>(builder, op.getLoc(), op.getInput().getType(),
-                     {op.getInput(), op.getResidual()}, coefficients));
+      addUp(builder, op.getLoc(), op.getInput(), op.getResidual(), 1.0f));
   return op;
 }
 

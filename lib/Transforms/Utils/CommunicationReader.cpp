@@ -8,7 +8,6 @@
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
-#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -44,9 +43,10 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module) {
     StepOp own = *getOnlyStep(*copy);
     if (isByProgram)
       giveUpdatesToProgram(own);
-    if (failed(giveProgramsOwn(own, problem.cluster)))
+    FailureOr<SharedStep> shared = giveProgramsOwn(own, problem.cluster);
+    if (failed(shared))
       return failure();
-    return readGraph(own, problem.cluster);
+    return std::move(shared->graph);
   };
   FailureOr<OpGraph> byRuntime = read(/*isByProgram=*/false);
   FailureOr<OpGraph> byProgram = read(/*isByProgram=*/true);

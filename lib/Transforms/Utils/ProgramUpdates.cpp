@@ -105,8 +105,8 @@ static bool isForComputeAlone(Operation *op) {
 
 /// What is given becomes late compute itself, which may read other states, and
 /// a user of what came before it.
-FailureOr<int64_t> bagua::giveProgramsOwn(StepOp step,
-                                          const ClusterModel &cluster) {
+FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
+                                             const ClusterModel &cluster) {
   for (int64_t given = 0;;) {
     FailureOr<OpGraph> graph = readGraph(step, cluster);
     if (failed(graph))
@@ -129,6 +129,6 @@ FailureOr<int64_t> bagua::giveProgramsOwn(StepOp step,
       ++given;
     }
     if (given == before)
-      return given;
+      return SharedStep{std::move(*graph), given};
   }
 }

@@ -7,7 +7,7 @@
 #define BAGUA_TRANSFORMS_UTILS_PROGRAMUPDATES_H
 
 #include "bagua/Dialect/Bagua/Bagua.h"
-#include "bagua/Scheduling/ClusterModel.h"
+#include "bagua/Scheduling/OpGraph.h"
 
 namespace bagua {
 
@@ -20,13 +20,20 @@ ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
 /// the wire. Each op becomes one. Returns how many.
 int64_t giveUpdatesToProgram(StepOp step);
 
+/// A step as it is scheduled, and how many ops were given to the program for
+/// it.
+struct SharedStep {
+  OpGraph graph;
+  int64_t given = 0;
+};
+
 /// Gives the program the arithmetic that the runtime can't run between the
 /// program's own ops: what only the program can order (findUnorderedWrites),
 /// what would keep a promised gradient from it (keepsContract), and what
-/// compute of the same step uses and that has no name to be taken by. Returns
-/// how many ops, or fails with an error.
-llvm::FailureOr<int64_t> giveProgramsOwn(StepOp step,
-                                         const ClusterModel &cluster);
+/// compute of the same step uses and that has no name to be taken by. Fails
+/// with an error where the step can't be priced.
+llvm::FailureOr<SharedStep> giveProgramsOwn(StepOp step,
+                                            const ClusterModel &cluster);
 
 } // namespace bagua
 
