@@ -6,6 +6,8 @@ import sys
 
 from tools import run
 
+EXTRA = ["dear{update=shard}", "bsp-a2a{updates=runtime}", "auto"]
+
 
 def main(output, steps):
     os.makedirs(output, exist_ok=True)
@@ -15,11 +17,11 @@ def main(output, steps):
         refused = [row["name"] for row in rows if "refusal" in row]
         if refused:
             sys.exit(f"{step}: refused by {refused}")
-        for name in [row["name"] for row in rows] + ["dear{update=shard}", "auto"]:
+        for name in [row["name"] for row in rows] + EXTRA:
             run("bagua-opt", f"--bagua-strategy={name}", step, "-o", scheduled)
             run("bagua-translate", "--export-plan", scheduled, "-o", plan)
             run("bagua-run", plan, "--check", "--steps=4")
-        print(f"{os.path.basename(step)}: {len(rows) + 2} plans, all passed")
+        print(f"{os.path.basename(step)}: {len(rows) + len(EXTRA)} plans, all passed")
 
 
 main(sys.argv[1], sys.argv[2:])
