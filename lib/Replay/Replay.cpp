@@ -130,6 +130,8 @@ private:
   /// What the program has from a step's start.
   std::vector<uint32_t> arguments;
   int64_t stepCount = 0;
+  /// Whether a step's late ops are still to be run.
+  bool owesLateOps = false;
   int64_t blockedNs = 0;
   /// A wait that takes longer than a call has blocked.
   static constexpr int64_t kBlockedNs = 5000;
@@ -298,9 +300,13 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     for (uint32_t argument : arguments)
       if (absl::Status status = give(argument, step, checks); !status.ok())
         return status;
-    for (const fb::ProgramOp *op : *program)
+    for (const fb::ProgramOp *op : *program) {
+      if (op->late() && !owesLateOps)
+        continue;
       if (absl::Status status = runProgramOp(*op, step, checks); !status.ok())
         return status;
+    }
+    owesLateOps = true;
     // What only the runtime uses is nobody's to take back; a check does.
     for (uint32_t i = 0; checks && i < isPending.size(); ++i)
       if (isPending[i] && !checker.isTakenBack(i) && isUsedByRuntime(i))
@@ -318,8 +324,15 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
   return session->endStep();
 }
 
-/// Takes back what the program would take back in the next step.
+/// Runs what the program would run late in the next step, and takes back what
+/// it would take back then.
 absl::Status Rank::drain(bool checks) {
+  if (std::exchange(owesLateOps, false))
+    for (const fb::ProgramOp *op : *plan->root().program())
+      if (op->late())
+        if (absl::Status status = runProgramOp(*op, stepCount, checks);
+            !status.ok())
+          return status;
   for (uint32_t i = 0; i < isPending.size(); ++i)
     if (isPending[i] && checker.isTakenBack(i))
       if (absl::Status status = wait(i, checks); !status.ok())

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/LaunchScheduling.h"
 
+#include "StepParts.h"
+
+#include "bagua/Scheduling/LateOps.h"
 #include "bagua/Scheduling/Simulator.h"
 
 #include <algorithm>
@@ -15,48 +18,7 @@
 using namespace bagua;
 
 namespace {
-/// What an op is to the schedule.
-enum class Part : uint8_t {
-  /// Forward and backward compute.
-  Main,
-  /// Communication that main compute waits for.
-  Activation,
-  /// The runtime's work beside main compute.
-  Comm,
-  /// What comes after that: updates, outputs.
-  Late,
-};
-
-std::vector<Part> classify(const OpGraph &step) {
-  const int32_t size = step.size();
-  // What a gradient is computed from must not be put off.
-  std::vector<bool> reachesGradient(size, false);
-  for (int32_t op = size; op-- > 0;) {
-    if (step[op].makesGradient)
-      reachesGradient[op] = true;
-    if (reachesGradient[op])
-      for (const int32_t *from = step.operandsBegin(op);
-           from != step.operandsEnd(op); ++from)
-        if (!OpGraph::isState(*from))
-          reachesGradient[*from] = true;
-  }
-  std::vector<Part> parts(size);
-  for (int32_t op = 0; op < size; ++op) {
-    bool isProgram = step[op].kind == GraphOpKind::Compute, isLate = false;
-    for (const int32_t *from = step.operandsBegin(op);
-         from != step.operandsEnd(op); ++from)
-      if (!OpGraph::isState(*from))
-        isLate |= parts[*from] == Part::Late ||
-                  (parts[*from] == Part::Comm && isProgram);
-    if (isLate && !reachesGradient[op])
-      parts[op] = Part::Late;
-    else if (isProgram)
-      parts[op] = Part::Main;
-    else
-      parts[op] = reachesGradient[op] ? Part::Activation : Part::Comm;
-  }
-  return parts;
-}
+using Part = StepPart;
 
 /// Calls `visit(op, state)` for every state that an op overwrites: by its place
 /// in the yield, or as an update.
@@ -73,9 +35,9 @@ template <typename Visit> void forEachWrite(const OpGraph &step, Visit visit) {
 }
 
 /// Streams by their place in the list of names.
-enum Stream : uint8_t { Compute, Comm, Push, Pull, Update, Activation };
-constexpr std::array<const char *, 6> kStreams = {
-    "compute", "comm", "push", "pull", "update", "activation"};
+enum Stream : uint8_t { Compute, Comm, Push, Pull, Update, Activation, Late };
+constexpr std::array<const char *, 7> kStreams = {
+    "compute", "comm", "push", "pull", "update", "activation", "late"};
 
 /// Streams for what one queue has in flight. More small messages than that wait
 /// for each other.
@@ -84,8 +46,10 @@ constexpr size_t kMaxLanes = 4;
 class LaunchScheduler {
 public:
   LaunchScheduler(const OpGraph &step, CollectivePrices &prices)
-      : step(step), prices(prices), size(step.size()), parts(classify(step)),
-        readsOver(size, -1), seenBy(size, -1) {}
+      : step(step), prices(prices), size(step.size()), parts(classifyOps(step)),
+        readsOver(size, -1), seenBy(size, -1) {
+    result.lateBefore = findLateOps(step);
+  }
 
   LaunchSchedule run(const SchedulingOptions &options);
 
@@ -125,6 +89,7 @@ private:
     return {users.data() + firstUser[op], users.data() + firstUser[op + 1]};
   }
   bool is(int32_t op, GraphOpKind kind) const { return step[op].kind == kind; }
+  bool isPutOff(int32_t op) const { return result.lateBefore[op] >= 0; }
   bool isCollective(int32_t op, Collective collective) const {
     return is(op, GraphOpKind::Collective) &&
            step[op].call.collective == collective;
@@ -262,7 +227,7 @@ std::vector<int32_t> LaunchScheduler::orderLate() const {
     arrival[result.order[place]] = place;
   std::vector<int32_t> late;
   for (int32_t op = 0; op < size; ++op) {
-    if (parts[op] != Part::Late)
+    if (parts[op] != Part::Late || isPutOff(op))
       continue;
     for (int32_t from : operandsOf(op))
       if (!OpGraph::isState(from))
@@ -325,6 +290,8 @@ void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
     place(*found);
     left.erase(found);
   }
+  for (int32_t op : orderLateOps(result.lateBefore))
+    place(op);
 }
 
 /// What leads to a push, what follows a pull, updates with what leads to and
@@ -364,7 +331,7 @@ void LaunchScheduler::findStreams() {
   }
   for (int32_t op = 0; op < size; ++op) {
     if (is(op, GraphOpKind::Compute))
-      streams[op] = Stream::Compute;
+      streams[op] = isPutOff(op) ? Stream::Late : Stream::Compute;
     else if (parts[op] == Part::Activation)
       streams[op] = Stream::Activation;
     if (parts[op] != Part::Comm || streams[op] == Stream::Update)
@@ -388,7 +355,8 @@ void LaunchScheduler::nameStreams() {
   for (size_t stream = 0; stream < kStreams.size(); ++stream)
     if (isUsed[stream]) {
       numbers[stream] = static_cast<int32_t>(result.streams.size());
-      result.streams.push_back({kStreams[stream], stream == Stream::Compute});
+      result.streams.push_back({kStreams[stream], stream == Stream::Compute ||
+                                                      stream == Stream::Late});
     }
   result.streamOf.resize(size);
   for (int32_t op = 0; op < size; ++op)
@@ -511,7 +479,8 @@ void LaunchScheduler::delayFirst(int32_t comm) {
 /// Plays the queue against the predicted times, and keeps the order in which
 /// messages started. What was in flight at once goes on streams of its own.
 void LaunchScheduler::orderByPriority(int64_t creditBytes) {
-  TaskGraph graph = tasksOf(step, result, prices).graph;
+  PricedTasks tasks = tasksOf(step, result, prices);
+  TaskGraph &graph = tasks.graph;
   std::vector<bool> isQueue(graph.streams.size(), false);
   for (size_t i = 0; i < graph.streams.size(); ++i) {
     StreamModel &stream = graph.streams[i];
@@ -525,7 +494,7 @@ void LaunchScheduler::orderByPriority(int64_t creditBytes) {
     isQueue[i] = true;
   }
   for (int32_t task = 0; task < size; ++task)
-    graph.setPriority(task, urgency[result.order[task]]);
+    graph.setPriority(task, urgency[tasks.ops[task]]);
   Simulation played = simulate(graph);
 
   // Dependencies end before what waits for them starts, so this is an order of
@@ -540,7 +509,9 @@ void LaunchScheduler::orderByPriority(int64_t creditBytes) {
   std::vector<int32_t> order;
   std::vector<std::vector<Lane>> lanesOf(graph.streams.size());
   for (int32_t task : byStart) {
-    int32_t op = result.order[task], stream = result.streamOf[op];
+    int32_t op = tasks.ops[task], stream = result.streamOf[op];
+    if (isPutOff(op))
+      continue;
     order.push_back(op);
     if (!isQueue[stream])
       continue;
@@ -549,6 +520,9 @@ void LaunchScheduler::orderByPriority(int64_t creditBytes) {
     lane.freeNs = times.endNs;
     result.streamOf[op] = lane.stream;
   }
+  std::copy_if(result.order.begin(), result.order.end(),
+               std::back_inserter(order),
+               [&](int32_t op) { return isPutOff(op); });
   result.order = std::move(order);
 }
 
@@ -648,7 +622,7 @@ static void findUnorderedWrites(const OpGraph &step,
 }
 
 std::vector<int32_t> bagua::findProgramsOwn(const OpGraph &step) {
-  std::vector<Part> parts = classify(step);
+  std::vector<Part> parts = classifyOps(step);
   std::vector<int32_t> found;
   findUnorderedWrites(step, parts, found);
   for (int32_t op = 0; op < step.size(); ++op)

@@ -25,6 +25,23 @@ const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
   return entry->second;
 }
 
+/// As the program and the streams come to their ops in a step.
+static std::vector<int32_t> executionOrder(const LaunchSchedule &schedule) {
+  std::vector<std::vector<int32_t>> lateOf(schedule.order.size());
+  for (int32_t op : schedule.order)
+    if (int32_t before = schedule.lateBefore[op]; before >= 0)
+      lateOf[before].push_back(op);
+  std::vector<int32_t> order;
+  order.reserve(schedule.order.size());
+  for (int32_t op : schedule.order) {
+    if (schedule.lateBefore[op] >= 0)
+      continue;
+    order.insert(order.end(), lateOf[op].begin(), lateOf[op].end());
+    order.push_back(op);
+  }
+  return order;
+}
+
 PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
                            CollectivePrices &prices) {
   const ClusterModel &cluster = prices.getCluster();
@@ -43,15 +60,18 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
   std::vector<const LaunchSchedule::Delay *> delayOf(step.size(), nullptr);
   for (const LaunchSchedule::Delay &delay : schedule.delays)
     delayOf[delay.op] = &delay;
+  result.ops = executionOrder(schedule);
   std::vector<int32_t> taskOf(step.size());
-  for (size_t i = 0; i < schedule.order.size(); ++i)
-    taskOf[schedule.order[i]] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < result.ops.size(); ++i)
+    taskOf[result.ops[i]] = static_cast<int32_t>(i);
+  auto isLate = [&](int32_t op) { return schedule.lateBefore[op] >= 0; };
 
   static const std::vector<LinkUse> kNoUses;
   std::vector<TaskDependency> dependencies;
-  for (int32_t op : schedule.order) {
+  for (int32_t op : result.ops) {
     Task task;
-    task.stream = schedule.streamOf[op];
+    // The program does one thing after the other.
+    task.stream = schedule.streamOf[isLate(op) ? schedule.lateBefore[op] : op];
     task.fixedNs = step[op].ns;
     const std::vector<LinkUse> *uses = &kNoUses;
     if (step[op].kind == GraphOpKind::Collective) {
@@ -63,14 +83,12 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
     }
     dependencies.clear();
     auto waitFor = [&](int32_t operand) {
-      if (!OpGraph::isState(operand)) {
-        dependencies.push_back({taskOf[operand], 0});
-        return;
-      }
       // What the previous step left; a state that it left alone is there.
-      int32_t from = step.yields[OpGraph::stateOf(operand)];
+      bool isState = OpGraph::isState(operand);
+      int32_t from = isState ? step.yields[OpGraph::stateOf(operand)] : operand;
       if (from >= 0)
-        dependencies.push_back({taskOf[from], 1});
+        dependencies.push_back(
+            {taskOf[from], isState + isLate(op) - (isLate(from) ? 1 : 0)});
     };
     std::for_each(step.operandsBegin(op), step.operandsEnd(op), waitFor);
     if (delayOf[op])
@@ -83,11 +101,13 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
 
 std::optional<std::string> LaunchSchedule::verify(const OpGraph &graph) const {
   auto count = static_cast<size_t>(graph.size());
-  if (order.size() != count || streamOf.size() != count)
-    return "expected a place and a stream for each of " +
+  if (order.size() != count || streamOf.size() != count ||
+      lateBefore.size() != count)
+    return "expected a place, a stream and a time for each of " +
            std::to_string(count) + " ops, found " +
-           std::to_string(order.size()) + " and " +
-           std::to_string(streamOf.size());
+           std::to_string(order.size()) + ", " +
+           std::to_string(streamOf.size()) + " and " +
+           std::to_string(lateBefore.size());
   std::vector<int32_t> placeOf(count, -1);
   for (size_t i = 0; i < count; ++i) {
     if (order[i] < 0 || order[i] >= graph.size() || placeOf[order[i]] >= 0)

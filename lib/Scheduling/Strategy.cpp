@@ -248,8 +248,12 @@ static FormKind formOfStage(FormKind form) {
   return form;
 }
 
-static std::string_view updatesWord(bool isUpdatedByRuntime) {
-  return wordOf(isUpdatedByRuntime ? UpdatesBy::Runtime : UpdatesBy::Program);
+static std::string updatesWord(bool isUpdatedByRuntime,
+                               const UserChoices &choices) {
+  UpdatesBy byProgram =
+      choices.allows(UpdatesBy::Late) ? UpdatesBy::Late : UpdatesBy::Program;
+  return std::string(
+      wordOf(isUpdatedByRuntime ? UpdatesBy::Runtime : byProgram));
 }
 
 std::string Strategy::defaultOf(Setting setting) const {
@@ -280,7 +284,7 @@ std::string Strategy::defaultOf(Setting setting) const {
   case Setting::CreditBytes:
     return std::to_string(schedule.creditBytes);
   case Setting::UpdatesBy:
-    return std::string(updatesWord(isUpdatedByRuntime));
+    return updatesWord(isUpdatedByRuntime, {});
   case Setting::AllowedUpdates:
     return std::string(wordOf(AllowedUpdates::Any));
   case Setting::MemoryBytes:
@@ -337,14 +341,14 @@ static std::string textOf(const Strategy &strategy,
 
 std::string bagua::textOf(const Strategy &strategy,
                           const UserChoices &choices) {
-  return ::textOf(strategy,
-                  changeOf(strategy, Setting::WireType,
-                           std::string(wordOf(choices.wire.type))) +
-                      changeOf(strategy, Setting::UpdatesBy,
-                               std::string(updatesWord(
-                                   isUpdatedByRuntime(strategy, choices)))) +
-                      changeOf(strategy, Setting::MemoryBytes,
-                               std::to_string(choices.memoryBytes)));
+  return ::textOf(
+      strategy, changeOf(strategy, Setting::WireType,
+                         std::string(wordOf(choices.wire.type))) +
+                    changeOf(strategy, Setting::UpdatesBy,
+                             updatesWord(isUpdatedByRuntime(strategy, choices),
+                                         choices)) +
+                    changeOf(strategy, Setting::MemoryBytes,
+                             std::to_string(choices.memoryBytes)));
 }
 
 /// The wire of all buckets, if they have one; else none.
@@ -356,7 +360,8 @@ static Wire commonWire(const std::vector<PlannedBucket> &buckets) {
   return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
 }
 
-std::string bagua::textOf(const CommunicationPlan &plan, int64_t memoryBytes) {
+std::string bagua::textOf(const CommunicationPlan &plan,
+                          const UserChoices &choices) {
   const Strategy &row =
       *std::find_if(std::begin(kStrategies), std::end(kStrategies),
                     [](const Strategy &entry) {
@@ -372,8 +377,8 @@ std::string bagua::textOf(const CommunicationPlan &plan, int64_t memoryBytes) {
   if (plan.scheduling.policy == SchedulePolicy::Priority)
     changes += " " + std::string(row.findOption(Setting::CreditBytes)->name) +
                "=" + std::to_string(plan.scheduling.creditBytes);
-  change(Setting::UpdatesBy, std::string(updatesWord(plan.isUpdatedByRuntime)));
+  change(Setting::UpdatesBy, updatesWord(plan.isUpdatedByRuntime, choices));
   change(Setting::WireType, std::string(wordOf(wire.type)));
-  change(Setting::MemoryBytes, std::to_string(memoryBytes));
+  change(Setting::MemoryBytes, std::to_string(choices.memoryBytes));
   return ::textOf(row, changes);
 }

@@ -60,13 +60,14 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     UserChoices choices{{wire}, updates, memory};
-    FailureOr<CommunicationProblem> problem = readCommunication(module);
+    FailureOr<CommunicationProblem> problem =
+        readCommunication(module, choices.allows(UpdatesBy::Late));
     if (failed(problem))
       return signalPassFailure();
     // Of no gradient there is nothing to decide.
     CommunicationPlan nothing;
     nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);
-    std::string chosen = textOf(nothing, /*memoryBytes=*/0);
+    std::string chosen = textOf(nothing, {{}, updates, /*memoryBytes=*/0});
     if (!problem->gradients.empty()) {
       StepOp step = *getOnlyStep(module);
       FailureOr<NamedBoundProblem> bounded = readBound(step);
@@ -121,7 +122,7 @@ private:
       if (std::isfinite(preset.stepNs))
         presets.push_back(
             {textOf(*findStrategy(preset.name), choices), preset.stepNs});
-    PlanCandidate plan{textOf(found.plan, memory), found.stepNs};
+    PlanCandidate plan{textOf(found.plan, choices), found.stepNs};
     auto textAt = [&](size_t index) {
       return index < presets.size() ? presets[index].text : plan.text;
     };

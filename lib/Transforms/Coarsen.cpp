@@ -29,8 +29,10 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
   // Micro-batches are cut alike, but for names, which the last one has.
   llvm::DenseSet<std::pair<Value, Attribute>> seen;
   auto isFirstUse = [&](Operation *op, Value operand) {
+    // A gradient is communicated, if only by bagua-relax.
     bool communicates =
-        operand.getDefiningOp() && !isa<ComputeOp>(operand.getDefiningOp());
+        operand.getDefiningOp() &&
+        (!isa<ComputeOp>(operand.getDefiningOp()) || getGradientParam(operand));
     auto argument = dyn_cast<BlockArgument>(operand);
     bool isParam =
         argument &&

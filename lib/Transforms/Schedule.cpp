@@ -49,6 +49,8 @@ static void applySchedule(StepOp step, const OpGraph &graph,
     order.push_back(block[op]);
     cast<StepOpInterface>(block[op]).setStreamAttr(
         cast<StringAttr>(streams[schedule.streamOf[op]]));
+    if (schedule.lateBefore[op] >= 0)
+      cast<ComputeOp>(block[op]).setLate(true);
   }
   applyOrder(step, order);
   for (const LaunchSchedule::Delay &delay : schedule.delays) {
@@ -99,7 +101,7 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
       return signalPassFailure();
     }
     int64_t given =
-        updates == UpdatesBy::Program ? giveUpdatesToProgram(step) : 0;
+        updates == UpdatesBy::Runtime ? 0 : giveUpdatesToProgram(step);
     FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
     if (failed(cluster))
       return signalPassFailure();
@@ -107,6 +109,8 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     if (failed(shared))
       return signalPassFailure();
     given += shared->given;
+    if (updates == UpdatesBy::Late)
+      offerLate(step, shared->graph);
     const OpGraph &graph = shared->graph;
     CollectivePrices prices(*cluster);
     LaunchSchedule schedule =
@@ -117,9 +121,12 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     if (Report *report = getReport(&getContext()))
       report->add(
           step, getArgument(),
-          llvm::json::Object{{"policy", std::string(wordOf(policy.getValue()))},
-                             {"given_to_program", given},
-                             {"ops_of_streams", countByStream(step)}});
+          llvm::json::Object{
+              {"policy", std::string(wordOf(policy.getValue()))},
+              {"given_to_program", given},
+              {"run_late", llvm::count_if(schedule.lateBefore,
+                                          [](int32_t op) { return op >= 0; })},
+              {"ops_of_streams", countByStream(step)}});
   }
 };
 } // namespace

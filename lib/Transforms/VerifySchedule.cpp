@@ -11,11 +11,13 @@
 #include "bagua/Scheduling/ByteUsers.h"
 #include "bagua/Scheduling/CircularWait.h"
 #include "bagua/Scheduling/HappensBefore.h"
+#include "bagua/Scheduling/LateOps.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/MemoryContents.h"
 #include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -56,6 +58,7 @@ public:
 
 private:
   LogicalResult readStreams();
+  LogicalResult readLate();
   int32_t streamOf(Operation *op);
   LogicalResult readPlaces();
   void readStatePlaces();
@@ -81,6 +84,9 @@ private:
   StepOp step;
   ClusterOp cluster;
   BlockOrder block;
+  /// By op: the op of the next step that it runs right before; -1 if it isn't
+  /// late.
+  std::vector<int32_t> lateBefore;
   OrderingProblem problem;
   NamedPlaces named;
   llvm::DenseMap<StringAttr, int32_t> streamNumbers;
@@ -121,6 +127,32 @@ LogicalResult ScheduleVerifier::readStreams() {
     if (!streamNumbers.count(stream))
       return op->emitOpError() << "is on stream '" << stream.getValue()
                                << "', which the step doesn't have";
+  }
+  return success();
+}
+
+/// What is late has a stream of its own, and comes last.
+LogicalResult ScheduleVerifier::readLate() {
+  lateBefore = findLateOps(readDataFlow(step));
+  bool wasLate = false;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    auto compute = dyn_cast<ComputeOp>(op);
+    bool isLate = compute && compute.getLate();
+    if (isLate && lateBefore[index] < 0)
+      return op->emitOpError(
+          "can't run late: expected it to wait for communication, and to make "
+          "only states that the next step's compute reads, or what late ops "
+          "use");
+    if (wasLate && !isLate)
+      return op->emitOpError("expected before all late ops, found it behind");
+    wasLate = isLate;
+    for (Operation *other : block)
+      if (isLate && isa<ComputeOp>(other) &&
+          !cast<ComputeOp>(other).getLate() &&
+          compute.getStreamAttr() == cast<ComputeOp>(other).getStreamAttr())
+        return op->emitOpError()
+               << "is late, on stream '" << compute.getStreamAttr().getValue()
+               << "' of compute that isn't";
   }
   return success();
 }
@@ -315,6 +347,8 @@ std::vector<std::vector<int32_t>> ScheduleVerifier::findWaits() {
   llvm::DenseMap<int32_t, int32_t> lastOf;
   for (auto [index, op] : llvm::enumerate(block)) {
     bool isProgram = cast<StepOpInterface>(op).isRunByProgram();
+    if (lateBefore[index] >= 0)
+      continue; // what it takes is of the step before
     auto task = static_cast<int32_t>(index);
     auto [last, isFirst] =
         lastOf.try_emplace(isProgram ? -1 : streamOf(op), task);
@@ -355,6 +389,13 @@ LogicalResult ScheduleVerifier::verifyWaits() {
 /// yields for it.
 void ScheduleVerifier::addCopy(int32_t copy) {
   auto first = static_cast<int32_t>(copy * block.size());
+  // Late ops run behind all compute of their own step, and before some of the
+  // next one's.
+  int32_t lastInTime = 0;
+  llvm::DenseMap<int32_t, SmallVector<int32_t, 1>> lateOf;
+  for (auto [op, before] : llvm::enumerate(lateBefore))
+    if (before >= 0)
+      lateOf[before].push_back(static_cast<int32_t>(op));
   llvm::DenseMap<Value, Value> yielded;
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
@@ -374,6 +415,14 @@ void ScheduleVerifier::addCopy(int32_t copy) {
       if (std::optional<size_t> from = block.definitionOf(operand))
         dependencies.push_back(static_cast<int32_t>(base + *from));
     }
+    if (lateBefore[index] >= 0)
+      dependencies.push_back(first + lastInTime);
+    else if (isa<ComputeOp>(op))
+      lastInTime = static_cast<int32_t>(index);
+    if (copy > 0)
+      for (int32_t late : lateOf.lookup(static_cast<int32_t>(index)))
+        dependencies.push_back(first - static_cast<int32_t>(block.size()) +
+                               late);
     addAccesses(task, op);
   }
 }
@@ -483,7 +532,8 @@ LogicalResult ScheduleVerifier::verifyContents() {
 }
 
 LogicalResult ScheduleVerifier::run() {
-  if (failed(readStreams()) || failed(readPlaces()) || failed(verifyState()))
+  if (failed(readStreams()) || failed(readLate()) || failed(readPlaces()) ||
+      failed(verifyState()))
     return failure();
   for (Operation *op : block)
     if (failed(verifyInPlace(op)))

@@ -280,3 +280,44 @@ bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t
   %m = bagua.sgd (%v) grad %f lr 0.1 on comm at ["v"] : !m
   bagua.yield %n, %m : !t, !m
 }
+
+// -----
+
+// What runs in the next step makes nothing for this one.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm, late] (param %w "w" : !t, buffer %v "v" : !t) {
+  %g = bagua.compute backward "l"(%w, %v) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  // expected-error @+1 {{can't run late: expected it to wait for communication, and to make only states that the next step's compute reads, or what late ops use}}
+  %n = bagua.compute update "sgd"(%w, %r) late on late at [program] : (!t, !t) -> (!t)
+  %m = bagua.compute update "average"(%v, %n) on compute at [program] : (!t, !t) -> (!t)
+  bagua.yield %n, %m : !t, !t
+}
+
+// -----
+
+// Late ops come last.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm, late] (param %w "w" : !t, buffer %v "v" : !t) {
+  %g = bagua.compute backward "l"(%w, %v) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  %n = bagua.compute update "sgd"(%w, %r) late on late at [program] : (!t, !t) -> (!t)
+  // expected-error @+1 {{expected before all late ops, found it behind}}
+  %m = bagua.compute update "average"(%v, %r) on compute at [program] : (!t, !t) -> (!t)
+  bagua.yield %n, %m : !t, !t
+}
+
+// -----
+
+// A stream runs in the order of the block, and late ops don't.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm] (param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%w) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  // expected-error @+1 {{is late, on stream 'compute' of compute that isn't}}
+  %n = bagua.compute update "sgd"(%w, %r) late on compute at [program] : (!t, !t) -> (!t)
+  bagua.yield %n : !t
+}

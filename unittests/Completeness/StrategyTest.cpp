@@ -75,7 +75,8 @@ void StrategyTest::walk(const Strategy &strategy, const UserChoices &choices) {
     lacking.push_back("strategy " + std::string(strategy.name) + " lacks " +
                       what);
   };
-  FailureOr<CommunicationProblem> problem = readCommunication(*module);
+  FailureOr<CommunicationProblem> problem =
+      readCommunication(*module, choices.allows(UpdatesBy::Late));
   ASSERT_TRUE(succeeded(problem));
   std::string text = textOf(strategy, choices);
   Prediction predicted = predict(*module, text);
@@ -91,6 +92,10 @@ void StrategyTest::walk(const Strategy &strategy, const UserChoices &choices) {
   predicted.module->walk([&](SgdOp) { isByRuntime = true; });
   if (!choices.allows(isByRuntime ? UpdatesBy::Runtime : UpdatesBy::Program))
     lack("updates by whom the user says: " + text);
+  bool isLate = false;
+  predicted.module->walk([&](ComputeOp op) { isLate |= op.getLate(); });
+  if (isLate != choices.allows(UpdatesBy::Late))
+    lack("updates when the user says: " + text);
   std::optional<CommunicationPlan> plan = planOf(strategy, *problem, choices);
   if (!plan)
     return lack("a plan for the search");
@@ -124,7 +129,8 @@ TEST_F(StrategyTest, LacksNothing) {
          {WireType::AsIs, WireType::Float16, WireType::BFloat16})
       walk(strategy, {{type}});
     for (AllowedUpdates updates :
-         {AllowedUpdates::Program, AllowedUpdates::Runtime})
+         {AllowedUpdates::Program, AllowedUpdates::Late,
+          AllowedUpdates::Runtime})
       walk(strategy, {{}, updates});
   }
   EXPECT_THAT(lacking, testing::IsEmpty());

@@ -16,7 +16,8 @@ StringRef bagua::proofs::stringifyScheduleMutation(ScheduleMutation mutation) {
       "offset moved",   "place changed",
       "after removed",  "launch order changed",
       "stream changed", "size changed",
-      "name used",      "update put last"};
+      "name used",      "update put last",
+      "late or not"};
   return kNames[static_cast<int>(mutation)];
 }
 
@@ -44,6 +45,7 @@ private:
   bool changeSize();
   bool useName();
   bool putLast();
+  bool changeLate();
   void replaceType(RankedTensorType from, RankedTensorType to);
   void fitBuckets();
 
@@ -247,6 +249,28 @@ bool ScheduleMutator::putLast() {
   return true;
 }
 
+bool ScheduleMutator::changeLate() {
+  std::vector<ComputeOp> computes;
+  for (Operation *op : ops)
+    if (auto compute = dyn_cast<ComputeOp>(op))
+      computes.push_back(compute);
+  ComputeOp compute = random.pick(computes);
+  compute.setLate(!compute.getLate());
+  compute.setStreamAttr(StringAttr::get(
+      step.getContext(), compute.getLate() ? "late" : "compute"));
+  SmallVector<Attribute> streams(step.getStreamsAttr().getValue());
+  if (!llvm::is_contained(streams, compute.getStreamAttr()))
+    streams.push_back(compute.getStreamAttr());
+  step.setStreamsAttr(ArrayAttr::get(step.getContext(), streams));
+  // Late ops come last, unless somebody in the step needs them sooner.
+  bool isUsedNow = llvm::any_of(compute->getUsers(), [](Operation *user) {
+    return !user->hasTrait<OpTrait::IsTerminator>();
+  });
+  if (compute.getLate() && !isUsedNow)
+    compute->moveBefore(step.getYield());
+  return true;
+}
+
 bool ScheduleMutator::apply(ScheduleMutation mutation) {
   switch (mutation) {
   case ScheduleMutation::MoveOffset:
@@ -265,6 +289,8 @@ bool ScheduleMutator::apply(ScheduleMutation mutation) {
     return useName();
   case ScheduleMutation::PutLast:
     return putLast();
+  case ScheduleMutation::ChangeLate:
+    return changeLate();
   }
   llvm_unreachable("all mutations are handled");
 }

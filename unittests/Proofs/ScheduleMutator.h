@@ -27,9 +27,11 @@ enum class ScheduleMutation {
   /// An update of the runtime's stands as late as its users let it: behind
   /// updates that wait for more.
   PutLast,
+  /// Compute is late that was not, or the other way round.
+  ChangeLate,
 };
 
-inline constexpr int kScheduleMutationCount = 8;
+inline constexpr int kScheduleMutationCount = 9;
 
 llvm::StringRef stringifyScheduleMutation(ScheduleMutation mutation);
 

@@ -183,6 +183,11 @@ Value ScheduleOracle::sourceOf(Value operand, int copy) {
   return operand;
 }
 
+static bool isLate(Operation *op) {
+  auto compute = dyn_cast<ComputeOp>(op);
+  return compute && compute.getLate();
+}
+
 void ScheduleOracle::unroll() {
   for (int copy = 0; copy < 2; ++copy)
     for (Operation *op : ops) {
@@ -208,6 +213,11 @@ void ScheduleOracle::unroll() {
       before[i].set(j);
       break;
     }
+    // The program runs it in its next step.
+    for (size_t j = 0; isLate(op) && j < tasks.size(); ++j)
+      if (tasks[j].copy == copy && isa<ComputeOp>(tasks[j].op) &&
+          !isLate(tasks[j].op))
+        before[i].set(j);
   }
 }
 
@@ -249,7 +259,7 @@ bool ScheduleOracle::waitsInACircle() {
     if (!isa<ComputeOp>(op))
       continue;
     for (size_t j = 0; j < i; ++j)
-      if (isa<ComputeOp>(tasks[j].op))
+      if (isa<ComputeOp>(tasks[j].op) && !isLate(op) && !isLate(tasks[j].op))
         waits[i].set(j);
     for (Value operand : op->getOperands()) {
       Operation *maker = operand.getDefiningOp();

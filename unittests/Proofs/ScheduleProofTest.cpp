@@ -54,6 +54,8 @@ protected:
     for (const Strategy &strategy : getStrategies())
       if (strategy.use != Strategy::Use::Explicit)
         addCompiled(text, strategy.name);
+    for (const char *strategy : {"ddp", "bytescheduler-a2a", "dear"})
+      addCompiled(text, std::string(strategy) + "{updates=late}");
   }
   void addByHand(size_t count);
   std::optional<Verdict> tryMutant(ModuleOp original);
@@ -212,7 +214,8 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
   EXPECT_GE(exported, report.mutants() / 20);
   EXPECT_EQ(report.missed(), 0);
   EXPECT_GE(report.harmful() * 100, report.mutants() * 30);
-  for (auto kind : {ScheduleMutation::UseName, ScheduleMutation::PutLast})
+  for (auto kind : {ScheduleMutation::UseName, ScheduleMutation::PutLast,
+                    ScheduleMutation::ChangeLate})
     EXPECT_GE(report.harmfulOf(stringifyScheduleMutation(kind)), 100)
         << stringifyScheduleMutation(kind).str();
 }

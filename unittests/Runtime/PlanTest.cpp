@@ -374,6 +374,11 @@ const BrokenPlan kBrokenInstructions[] = {
      "not given by the program"},
     {"ProgramWaitsOutOfRange", [](P &p) { p.plan.program[0]->waits = {5}; },
      "expected tensors below 5, found 5"},
+    {"LateOpGives", [](P &p) { p.plan.program[0]->late = true; },
+     "program op 0: is late and gives tensors, which are of its own step"},
+    {"LateOpTakesAResult", [](P &p) { p.plan.program[1]->late = true; },
+     "program op 1: is late and waits for tensor 4, which is not given by the "
+     "program"},
     {"ProgramCost", [](P &p) { p.plan.program[0]->cost_ns = -5; },
      "cost of -5 ns"},
     {"SizeScale", [](P &p) { p.plan.size_scale = 0; },
@@ -485,6 +490,15 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
   EXPECT_THAT(loadError(plan.bytes()),
               HasSubstr("program op 1 takes back tensor 'g', which instruction "
                         "1 uses only when the program has run op 1"));
+  // A late op takes what the step before gave.
+  plan.plan.program[1]->waits = {};
+  plan.addProgramOp("update", fb::Phase::Update, 0, {0}, {});
+  std::rotate(plan.plan.program.begin(), plan.plan.program.end() - 1,
+              plan.plan.program.end());
+  plan.plan.program[0]->late = true;
+  EXPECT_NE(plan.load(), nullptr);
+  plan.plan.program.erase(plan.plan.program.begin());
+  plan.plan.program[1]->waits = {0};
   // On streams of their own neither waits for the other.
   plan.op(0).stream = plan.addStream("other");
   EXPECT_NE(plan.load(), nullptr);

@@ -87,9 +87,9 @@ TEST_F(LaunchSchedulingTest, FaultsAreFound) {
     ASSERT_TRUE(wrong) << message;
     EXPECT_NE(wrong->find(message), std::string::npos) << *wrong;
   };
-  expect("expected a place and a stream for each",
+  expect("expected a place, a stream and a time for each",
          [](LaunchSchedule &s) { s.order.pop_back(); });
-  expect("expected a place and a stream for each",
+  expect("expected a place, a stream and a time for each",
          [](LaunchSchedule &s) { s.streamOf.pop_back(); });
   expect("expected every op once",
          [](LaunchSchedule &s) { s.order[1] = s.order[0]; });

@@ -56,7 +56,8 @@ CommunicationProblem ExportedStep::problemOn(StringRef cluster,
   for (ComputeOp op : computes)
     op.setCostNs(std::llround(static_cast<double>(op.getCostNs().value_or(0)) *
                               computeNs / total));
-  FailureOr<CommunicationProblem> problem = readCommunication(*module);
+  FailureOr<CommunicationProblem> problem =
+      readCommunication(*module, /*offersLate=*/false);
   EXPECT_TRUE(succeeded(problem));
   return std::move(*problem);
 }

@@ -29,7 +29,7 @@
 // (after endStep: as this one left it); any other as this step made it.
 //
 // Updates: the plan says who runs them, by what its strategy was told
-// (updates=program or updates=runtime). Where the plan's instructions update a
+// (updates=program, late or runtime). Where the plan's instructions update a
 // param, the program waits for it in each step before it reads it, and does not
 // update it. It asks programUpdates for every param, and so runs on either kind
 // of plan; start refuses one that has not asked.

@@ -31,6 +31,8 @@ struct GraphOp {
   GraphOpKind kind = GraphOpKind::Compute;
   /// One of its results is a gradient.
   bool makesGradient = false;
+  /// Of compute: whether the program may run it in the next step (LateOps.h).
+  bool mayBeLate = false;
   /// Of all but collectives.
   double ns = 0;
   /// Of collectives.
@@ -55,6 +57,7 @@ public:
 
   int32_t size() const { return static_cast<int32_t>(ops.size()); }
   const GraphOp &operator[](int32_t op) const { return ops[op]; }
+  void setMayBeLate(int32_t op) { ops[op].mayBeLate = true; }
   const int32_t *operandsBegin(int32_t op) const {
     return operands.data() + firstOperand[op];
   }
@@ -98,6 +101,9 @@ struct LaunchSchedule {
   /// By op.
   std::vector<int32_t> streamOf;
   std::vector<int32_t> order;
+  /// By op: of one that the program runs in the next step, the op of that step
+  /// that it runs right before; else -1. Such ops come last in the order.
+  std::vector<int32_t> lateBefore;
   /// What an op waits for besides its operands: an op of the runtime's for
   /// others, one of the program's for states that the previous step left.
   struct Delay {
@@ -111,10 +117,12 @@ struct LaunchSchedule {
   std::optional<std::string> verify(const OpGraph &graph) const;
 };
 
-/// What the simulator plays: tasks in launch order, so task `i` is op
-/// `schedule.order[i]`.
+/// What the simulator plays: tasks in launch order, a late op where the program
+/// runs it, so that its task is of the step after the one that it belongs to.
 struct PricedTasks {
   TaskGraph graph;
+  /// By task: its op.
+  std::vector<int32_t> ops;
   /// What a worker sends in a step.
   double bytesSent = 0;
 };

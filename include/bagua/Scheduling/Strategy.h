@@ -53,19 +53,22 @@ template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatedPart> = {
     "whole", "shard"};
 
-/// Who runs the updates of whole tensors.
-enum class UpdatesBy { Program, Runtime };
+/// Who runs the updates of whole tensors: the program at the end of its step,
+/// the program right before it needs them in the next one (LateOps.h), or the
+/// runtime.
+enum class UpdatesBy { Program, Late, Runtime };
 
 template <>
-inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatesBy> = {
-    "program", "runtime"};
+inline constexpr std::array<std::string_view, 3> kWordsOf<UpdatesBy> = {
+    "program", "late", "runtime"};
 
-/// Who may run them: what a search chooses from.
-enum class AllowedUpdates { Any, Program, Runtime };
+/// Who may run them: what a search chooses from. Not every program can run them
+/// late, so that has to be asked for.
+enum class AllowedUpdates { Any, Program, Late, Runtime };
 
 template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<AllowedUpdates> = {
-    "any", "program", "runtime"};
+inline constexpr std::array<std::string_view, 4> kWordsOf<AllowedUpdates> = {
+    "any", "program", "late", "runtime"};
 
 /// What a user fixes for all strategies alike.
 struct UserChoices {
@@ -75,9 +78,18 @@ struct UserChoices {
   /// The most bytes that the runtime's arenas may have; 0: any.
   int64_t memoryBytes = 0;
 
+  /// A program that may run them late still runs those in time that can't wait.
   bool allows(UpdatesBy side) const {
-    return updates == AllowedUpdates::Any ||
-           (updates == AllowedUpdates::Runtime) == (side == UpdatesBy::Runtime);
+    switch (side) {
+    case UpdatesBy::Program:
+      return updates != AllowedUpdates::Runtime;
+    case UpdatesBy::Late:
+      return updates == AllowedUpdates::Late;
+    case UpdatesBy::Runtime:
+      return updates == AllowedUpdates::Any ||
+             updates == AllowedUpdates::Runtime;
+    }
+    return false;
   }
 };
 
@@ -172,7 +184,7 @@ std::optional<CommunicationPlan> planOf(const Strategy &strategy,
 /// they are its own.
 std::string textOf(const Strategy &strategy, const UserChoices &choices);
 /// The same of a plan, by the row that takes a plan.
-std::string textOf(const CommunicationPlan &plan, int64_t memoryBytes);
+std::string textOf(const CommunicationPlan &plan, const UserChoices &choices);
 
 } // namespace bagua
 

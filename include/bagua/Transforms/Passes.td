@@ -431,7 +431,9 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
 
     With `updates=program`, arithmetic on whole tensors that only the program uses
     (updates, and what leads to them) becomes compute: the program runs its
-    optimizer, and all of it before its next forward. With `runtime` structured
+    optimizer, and all of it before its next forward. With `late` the same, but what
+    can run in the next step, right before the first op that needs it, does:
+    `late`, on a stream `late`, behind all else in the block. With `runtime` structured
     updates stay, on stream `update`, and the next forward of a layer waits for that
     layer's parameters alone. An update waits for the program's last read of what it
     overwrites.

@@ -142,8 +142,9 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Type> operandTypes;
   if (parser.parseOperandList(operands, AsmParser::Delimiter::Paren))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("communicates")))
-    result.addAttribute("communicates", parser.getBuilder().getUnitAttr());
+  for (StringRef word : {"communicates", "late"})
+    if (succeeded(parser.parseOptionalKeyword(word)))
+      result.addAttribute(word, parser.getBuilder().getUnitAttr());
   if (parseCost(parser, result) ||
       parseSchedule(parser, result, "stream", "places") ||
       parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
@@ -163,6 +164,8 @@ void ComputeOp::print(OpAsmPrinter &printer) {
           << '(' << getOperands() << ')';
   if (getCommunicates())
     printer << " communicates";
+  if (getLate())
+    printer << " late";
   if (std::optional<int64_t> flops = getFlops())
     printer << " flops " << *flops;
   if (std::optional<int64_t> bytes = getBytes())
@@ -172,8 +175,8 @@ void ComputeOp::print(OpAsmPrinter &printer) {
             << stringifyCostSource(*getCostSource());
   printSchedule(printer, getStreamAttr(), getPlacesAttr());
   printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {"phase", "name", "communicates", "flops",
-                                 "bytes", "cost_ns", "cost_source",
+                                {"phase", "name", "communicates", "late",
+                                 "flops", "bytes", "cost_ns", "cost_source",
                                  "result_info", "stream", "places"});
   printer << " : (";
   llvm::interleaveComma(getOperandTypes(), printer);

@@ -139,11 +139,9 @@ Json relation(const fb::Relation &relation) {
 }
 
 Json programOp(const fb::ProgramOp &op) {
-  return {{"name", text(op.name())},
-          {"phase", fb::EnumNamePhase(op.phase())},
-          {"cost_ns", op.cost_ns()},
-          {"waits", list(op.waits())},
-          {"gives", list(op.gives())}};
+  return {{"name", text(op.name())},   {"phase", fb::EnumNamePhase(op.phase())},
+          {"cost_ns", op.cost_ns()},   {"waits", list(op.waits())},
+          {"gives", list(op.gives())}, {"late", op.late()}};
 }
 
 } // namespace

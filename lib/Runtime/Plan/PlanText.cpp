@@ -285,7 +285,8 @@ void PlanPrinter::printProgram() {
   TextTable table;
   table.add({"phase", "ns", "op", "waits", "gives"});
   for (const fb::ProgramOp *op : *root.program())
-    table.add({snakeCase(fb::EnumNamePhase(op->phase())),
+    table.add({snakeCase(fb::EnumNamePhase(op->phase())) +
+                   (op->late() ? " late" : ""),
                absl::StrCat(op->cost_ns()),
                absl::StrCat("'", nameOf(op->name()), "'"),
                tensorNames(op->waits()), tensorNames(op->gives())});

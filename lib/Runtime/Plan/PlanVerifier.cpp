@@ -574,6 +574,14 @@ absl::Status PlanVerifier::verifyProgram() {
       status = verifyIndices(op.gives(), tensorCount, "tensors");
     if (status.ok() && (op.cost_ns() < 0 || op.cost_ns() > kMaxBytes))
       status = invalid(StrCat("cost of ", op.cost_ns(), " ns"));
+    if (status.ok() && op.late() && lengthOf(op.gives()) > 0)
+      status = invalid("is late and gives tensors, which are of its own step");
+    for (size_t j = 0; status.ok() && op.late() && j < lengthOf(op.waits());
+         ++j)
+      if (!plan.tensors()->Get(op.waits()->Get(j))->given_by_program())
+        status =
+            invalid(StrCat("is late and waits for tensor ", op.waits()->Get(j),
+                           ", which is not given by the program"));
     for (size_t j = 0; status.ok() && j < lengthOf(op.gives()); ++j)
       if (!plan.tensors()->Get(op.gives()->Get(j))->given_by_program())
         status = invalid(StrCat("gives tensor ", op.gives()->Get(j),
@@ -617,7 +625,7 @@ absl::Status PlanVerifier::verifyWaits() {
   for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
     const fb::ProgramOp &op = *plan.program()->Get(i);
     auto now = static_cast<int64_t>(i);
-    for (size_t j = 0; j < lengthOf(op.waits()); ++j) {
+    for (size_t j = 0; !op.late() && j < lengthOf(op.waits()); ++j) {
       uint32_t number = op.waits()->Get(j);
       const fb::Tensor &tensor = *plan.tensors()->Get(number);
       // Else it waits for the step before.

@@ -173,10 +173,10 @@ PlanWriter::writeProgramOp(const PlanProgramOp &entry) {
   auto name = builder.CreateString(op ? op.getName().str() : "next states");
   auto waits = builder.CreateVector(entry.waits);
   auto gives = builder.CreateVector(entry.gives);
-  return fb::CreateProgramOp(builder, name,
-                             op ? static_cast<fb::Phase>(op.getPhase())
-                                : fb::Phase::Update,
-                             op ? op.getCostNs().value_or(0) : 0, waits, gives);
+  return fb::CreateProgramOp(
+      builder, name,
+      op ? static_cast<fb::Phase>(op.getPhase()) : fb::Phase::Update,
+      op ? op.getCostNs().value_or(0) : 0, waits, gives, entry.late);
 }
 
 llvm::FailureOr<std::string> PlanWriter::write() {

@@ -8,8 +8,10 @@
 
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/ByteUsers.h"
+#include "bagua/Scheduling/LateOps.h"
 #include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -292,6 +294,23 @@ void PlanModel::readUsers() {
   }
 }
 
+/// As the program runs its ops in a step: what is late before what needs it.
+std::vector<ComputeOp> PlanModel::programOrder() {
+  std::vector<int32_t> lateBefore = findLateOps(readDataFlow(step));
+  llvm::DenseMap<int32_t, SmallVector<ComputeOp, 1>> lateOf;
+  std::vector<ComputeOp> order;
+  for (auto [index, op] : llvm::enumerate(stepOps(step)))
+    if (lateBefore[index] >= 0)
+      lateOf[lateBefore[index]].push_back(cast<ComputeOp>(op));
+  for (auto [index, op] : llvm::enumerate(stepOps(step)))
+    if (auto compute = dyn_cast<ComputeOp>(op);
+        compute && lateBefore[index] < 0) {
+      llvm::append_range(order, lateOf[static_cast<int32_t>(index)]);
+      order.push_back(compute);
+    }
+  return order;
+}
+
 LogicalResult PlanModel::readProgram() {
   llvm::DenseMap<std::tuple<int32_t, int64_t, Type>, uint32_t> byPlace;
   for (auto [number, tensor] : llvm::enumerate(tensors))
@@ -307,9 +326,10 @@ LogicalResult PlanModel::readProgram() {
     if (Operation *maker = value.getDefiningOp();
         maker && !isa<ComputeOp>(maker))
       newStates.insert(step.getBody().getArgument(index));
-  for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
+  for (ComputeOp compute : programOrder()) {
     PlanProgramOp &entry = program.emplace_back();
     entry.op = compute;
+    entry.late = compute.getLate();
     for (Value operand : compute->getOperands()) {
       Operation *maker = operand.getDefiningOp();
       if (auto argument = dyn_cast<BlockArgument>(operand);
@@ -331,6 +351,12 @@ LogicalResult PlanModel::readProgram() {
       if (!tensor)
         return compute.emitOpError(
             "uses a value of the runtime's that has no name");
+      // Of others it would get what the next step makes.
+      if (entry.late && !tensors[*tensor].givenByProgram)
+        return compute.emitOpError()
+               << "is late, so it can only take back what the program gives, "
+                  "found tensor '"
+               << tensors[*tensor].name << "'";
       entry.waits.push_back(*tensor);
     }
     for (OpResult result : compute->getResults())

@@ -52,6 +52,7 @@ struct PlanProgramOp {
   ComputeOp op;
   std::vector<uint32_t> waits;
   std::vector<uint32_t> gives;
+  bool late = false;
 };
 
 /// Everything of a plan but its encoding.
@@ -91,6 +92,7 @@ private:
   llvm::LogicalResult readDependencies(PlanInstruction &instruction);
   void readUsers();
   llvm::LogicalResult readProgram();
+  std::vector<ComputeOp> programOrder();
   void addTakenStates();
   std::string labelOf(mlir::Operation *op) const;
 

@@ -9,10 +9,13 @@
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 using namespace bagua;
+
+using GradientSets = llvm::DenseMap<Value, llvm::BitVector>;
 
 /// Time of an update: its own, or that of the memory it touches.
 static int64_t updateNsOf(Operation *op, const ClusterModel &model) {
@@ -24,6 +27,36 @@ static int64_t updateNsOf(Operation *op, const ClusterModel &model) {
                     {1, model.memoryBytesPerS, model.launchNs});
 }
 
+/// The gradients that an op depends on; nothing if there are none.
+static std::optional<llvm::BitVector> uniteOf(Operation &op,
+                                              const GradientSets &gradientsOf) {
+  std::optional<llvm::BitVector> all;
+  for (Value operand : op.getOperands())
+    if (auto found = gradientsOf.find(operand); found != gradientsOf.end()) {
+      if (!all)
+        all.emplace();
+      *all |= found->second;
+    }
+  return all;
+}
+
+/// Each gradient is needed by the first op that uses any state it leads to.
+static void findNeeds(StepOp step, const GradientSets &gradientsOf,
+                      const llvm::DenseMap<Value, int32_t> &firstUse,
+                      std::vector<BoundGradient> &gradients) {
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    auto use = firstUse.find(step.getBody().getArgument(index));
+    auto read = gradientsOf.find(value);
+    if (use == firstUse.end() || read == gradientsOf.end())
+      continue;
+    for (unsigned gradient : read->second.set_bits()) {
+      int32_t &needed = gradients[gradient].neededBy;
+      needed = needed < 0 ? use->second : std::min(needed, use->second);
+    }
+  }
+}
+
 FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   ClusterOp cluster = step.lookupCluster();
   FailureOr<ClusterModel> model = readClusterModel(cluster);
@@ -33,9 +66,9 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   BoundProblem &problem = result.problem;
   problem.cluster = *model;
 
-  // Updates are what depends on a reduced gradient.
-  llvm::DenseSet<Value> updated;
-  llvm::DenseMap<Value, size_t> gradientOf;
+  // Updates are what depends on a reduced gradient, on several where they are
+  // clipped by their common norm.
+  GradientSets gradientsOf;
   llvm::DenseMap<Operation *, int32_t> numbers;
   llvm::DenseMap<Value, int32_t> firstUse;
   for (Operation &op : step.getBody().front().without_terminator()) {
@@ -47,18 +80,23 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
           getElementCount(type) * getElementBytes(type.getElementType());
       gradient.over = readAxes(cluster, reduce.getOver());
       gradient.readyAfter = numbers.lookup(reduce.getInput().getDefiningOp());
-      gradientOf[reduce.getOutput()] = problem.gradients.size() - 1;
       result.params.push_back(getGradientParam(reduce.getInput()));
-      updated.insert(reduce.getOutput());
+      llvm::BitVector own(problem.gradients.size());
+      own.set(own.size() - 1);
+      gradientsOf[reduce.getOutput()] = std::move(own);
       continue;
     }
-    auto user = llvm::find_if(op.getOperands(), [&](Value operand) {
-      return updated.contains(operand);
-    });
-    if (user != op.getOperands().end()) {
-      updated.insert(op.result_begin(), op.result_end());
-      if (auto found = gradientOf.find(*user); found != gradientOf.end())
-        problem.gradients[found->second].updateNs += updateNsOf(&op, *model);
+    if (std::optional<llvm::BitVector> read = uniteOf(op, gradientsOf)) {
+      // Of the first gradient that it reads itself.
+      for (Value operand : op.getOperands())
+        if (auto reduced = operand.getDefiningOp<AllReduceOp>();
+            reduced && gradientsOf.contains(operand)) {
+          problem.gradients[gradientsOf[operand].find_first()].updateNs +=
+              updateNsOf(&op, *model);
+          break;
+        }
+      for (Value made : op.getResults())
+        gradientsOf[made] = *read;
       continue;
     }
     auto compute = dyn_cast<ComputeOp>(op);
@@ -71,12 +109,7 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
     for (Value operand : op.getOperands())
       firstUse.try_emplace(operand, number);
   }
-  for (auto [gradient, param] :
-       llvm::zip_equal(problem.gradients, result.params)) {
-    Value argument = step.getBody().getArgument(*step.findArgument(param));
-    auto use = firstUse.find(argument);
-    gradient.neededBy = use == firstUse.end() ? -1 : use->second;
-  }
+  findNeeds(step, gradientsOf, firstUse, problem.gradients);
   if (failed(expectSound(step, problem.check())))
     return failure();
   return result;

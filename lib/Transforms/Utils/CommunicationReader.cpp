@@ -16,7 +16,8 @@
 using namespace mlir;
 using namespace bagua;
 
-FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module) {
+FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
+                                                         bool offersLate) {
   FailureOr<StepOp> step = getOnlyStep(module);
   if (failed(step))
     return failure();
@@ -46,6 +47,8 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module) {
     FailureOr<SharedStep> shared = giveProgramsOwn(own, problem.cluster);
     if (failed(shared))
       return failure();
+    if (offersLate && isByProgram)
+      offerLate(own, shared->graph);
     return std::move(shared->graph);
   };
   FailureOr<OpGraph> byRuntime = read(/*isByProgram=*/false);

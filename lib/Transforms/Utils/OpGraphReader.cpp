@@ -6,6 +6,7 @@
 #include "bagua/Transforms/Utils/OpGraphReader.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Scheduling/LateOps.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -85,25 +86,65 @@ int64_t GraphReader::movedBytes(StepOpInterface op) {
   return bytes;
 }
 
-FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
+/// All but its price.
+static GraphOp describe(StepOpInterface op) {
   GraphOp result;
   result.makesGradient = llvm::any_of(op->getResults(), getGradientParam);
+  if (auto compute = dyn_cast<ComputeOp>(*op)) {
+    result.mayBeLate = compute.getLate();
+  } else if (op.getCollective()) {
+    result.kind = GraphOpKind::Collective;
+  } else if (op.isUpdate()) {
+    result.kind = GraphOpKind::Update;
+    result.writtenOperand = static_cast<int32_t>(op.getStateCount());
+  } else {
+    result.kind = GraphOpKind::Local;
+  }
+  return result;
+}
+
+/// Ops in block order; operands and yields by their numbers.
+static OpGraph connect(StepOp step, const BlockOrder &block,
+                       ArrayRef<GraphOp> ops) {
+  OpGraph graph;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    std::vector<int32_t> operands;
+    for (Value operand : op->getOperands()) {
+      std::optional<size_t> from = block.definitionOf(operand);
+      operands.push_back(
+          from ? static_cast<int32_t>(*from)
+               : OpGraph::state(static_cast<int32_t>(
+                     cast<BlockArgument>(operand).getArgNumber())));
+    }
+    graph.add(ops[index], operands);
+  }
+  graph.yields.assign(step.getBody().getNumArguments(), -1);
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (std::optional<size_t> from = block.definitionOf(value))
+      graph.yields[index] = static_cast<int32_t>(*from);
+  return graph;
+}
+
+OpGraph bagua::readDataFlow(StepOp step) {
+  BlockOrder block(step);
+  return connect(step, block, llvm::map_to_vector(block, [](Operation *op) {
+                   return describe(cast<StepOpInterface>(op));
+                 }));
+}
+
+FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
+  GraphOp result = describe(op);
   if (auto compute = dyn_cast<ComputeOp>(*op)) {
     result.ns = static_cast<double>(compute.getCostNs().value_or(0));
     return result;
   }
   if (op.getCollective()) {
-    result.kind = GraphOpKind::Collective;
     FailureOr<CollectiveCall> call = readCall(op);
     if (failed(call))
       return failure();
     result.call = *call;
     return result;
-  }
-  result.kind = GraphOpKind::Local;
-  if (op.isUpdate()) {
-    result.kind = GraphOpKind::Update;
-    result.writtenOperand = static_cast<int32_t>(op.getStateCount());
   }
   for (Type type : op->getResultTypes())
     if (!isa<RankedTensorType>(type))
@@ -116,27 +157,14 @@ FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
 FailureOr<OpGraph> GraphReader::read() {
   if (block.size() == 0)
     return step.emitError("expected a step with ops, found none");
-  OpGraph graph;
+  SmallVector<GraphOp> ops;
   for (Operation *op : block) {
     FailureOr<GraphOp> entry = readOp(cast<StepOpInterface>(op));
     if (failed(entry))
       return failure();
-    std::vector<int32_t> operands;
-    for (Value operand : op->getOperands()) {
-      std::optional<size_t> from = block.definitionOf(operand);
-      operands.push_back(
-          from ? static_cast<int32_t>(*from)
-               : OpGraph::state(static_cast<int32_t>(
-                     cast<BlockArgument>(operand).getArgNumber())));
-    }
-    graph.add(*entry, operands);
+    ops.push_back(*entry);
   }
-  graph.yields.assign(step.getBody().getNumArguments(), -1);
-  for (auto [value, index] :
-       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
-    if (std::optional<size_t> from = block.definitionOf(value))
-      graph.yields[index] = static_cast<int32_t>(*from);
-  return graph;
+  return connect(step, block, ops);
 }
 
 FailureOr<OpGraph> bagua::readGraph(StepOp step, const ClusterModel &model) {
@@ -144,8 +172,9 @@ FailureOr<OpGraph> bagua::readGraph(StepOp step, const ClusterModel &model) {
 }
 
 /// As the step says.
-static LaunchSchedule readSchedule(StepOp step) {
+static LaunchSchedule readSchedule(StepOp step, const OpGraph &graph) {
   LaunchSchedule schedule;
+  schedule.lateBefore = findLateOps(graph);
   BlockOrder block(step);
   // Program and runtime share no stream.
   llvm::MapVector<std::pair<StringAttr, int>, int32_t> numbers;
@@ -192,7 +221,7 @@ FailureOr<ScheduledTasks> bagua::readTasks(StepOp step,
   FailureOr<OpGraph> graph = readGraph(step, model);
   if (failed(graph))
     return failure();
-  LaunchSchedule schedule = readSchedule(step);
+  LaunchSchedule schedule = readSchedule(step, *graph);
   if (failed(expectSound(step, schedule.verify(*graph))))
     return failure();
   CollectivePrices prices(model);
@@ -203,7 +232,8 @@ FailureOr<ScheduledTasks> bagua::readTasks(StepOp step,
   result.graph = std::move(tasks.graph);
   result.bytesSent = tasks.bytesSent;
   result.arenaBytes = arenaBytesOf(step);
-  for (Operation &op : step.getBody().front().without_terminator())
-    result.ops.push_back(&op);
+  BlockOrder block(step);
+  for (int32_t op : tasks.ops)
+    result.ops.push_back(block[op]);
   return result;
 }

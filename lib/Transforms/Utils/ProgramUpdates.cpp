@@ -8,6 +8,7 @@
 #include "bagua/Scheduling/LaunchScheduling.h"
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -15,6 +16,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -130,5 +132,48 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
     }
     if (given == before)
       return SharedStep{std::move(*graph), given};
+  }
+}
+
+/// Whether what the runtime has made is what became of a gradient that was
+/// given, in that gradient's place: all of its type that it can be made of are
+/// taken back.
+static bool isTakenBack(StepOp step, Value value) {
+  bool isAny = false;
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Operation *maker = open.pop_back_val().getDefiningOp();
+    for (Value from : maker->getOperands()) {
+      Operation *source = from.getDefiningOp();
+      if (!source || !seen.insert(from).second)
+        continue;
+      if (!isa<ComputeOp>(source)) {
+        open.push_back(from);
+        continue;
+      }
+      if (from.getType() != value.getType())
+        continue;
+      StringAttr name = nameOf(step, from);
+      if (!name || !givesBack(step, name.getValue()))
+        return false;
+      isAny = true;
+    }
+  }
+  return isAny;
+}
+
+void bagua::offerLate(StepOp step, OpGraph &graph) {
+  for (auto [index, op] :
+       llvm::enumerate(step.getBody().front().without_terminator())) {
+    auto fromRuntime = [](Value value) {
+      Operation *maker = value.getDefiningOp();
+      return maker && !isa<ComputeOp>(maker);
+    };
+    auto canWait = [&](Value value) {
+      return !fromRuntime(value) || isTakenBack(step, value);
+    };
+    if (isa<ComputeOp>(op) && llvm::all_of(op.getOperands(), canWait))
+      graph.setMayBeLate(static_cast<int32_t>(index));
   }
 }

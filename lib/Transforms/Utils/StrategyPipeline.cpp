@@ -246,11 +246,13 @@ static llvm::Expected<GivenOptions> parseOptions(const Strategy &strategy,
                      StringRef(strategy.name) + "': " + *wrong);
     given[name] = value.str();
   }
+  std::string updates = given.lookup("updates");
   if (given.lookup("update") == wordOf(UpdatedPart::Shard) &&
-      given.lookup("updates") == wordOf(UpdatesBy::Program))
+      !updates.empty() && updates != wordOf(UpdatesBy::Runtime))
     return errorOf("strategy '" + StringRef(strategy.name) +
                    "': expected updates=runtime with update=shard, for no "
-                   "program has the shards, found updates=program");
+                   "program has the shards, found updates=" +
+                   updates);
   return given;
 }
 

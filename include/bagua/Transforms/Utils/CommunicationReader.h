@@ -13,8 +13,10 @@
 
 namespace bagua {
 
-/// Of the module's only step, after bagua-relax. Emits errors.
-llvm::FailureOr<CommunicationProblem> readCommunication(mlir::ModuleOp module);
+/// Of the module's only step, after bagua-relax. `offersLate`: the program may
+/// run its updates in the next step. Emits errors.
+llvm::FailureOr<CommunicationProblem> readCommunication(mlir::ModuleOp module,
+                                                        bool offersLate);
 
 } // namespace bagua
 

@@ -16,6 +16,9 @@ namespace bagua {
 /// priced: an encoded value.
 llvm::FailureOr<OpGraph> readGraph(StepOp step, const ClusterModel &model);
 
+/// The same without prices, for questions of data flow.
+OpGraph readDataFlow(StepOp step);
+
 /// A scheduled step and the op of each of its tasks.
 struct ScheduledTasks {
   TaskGraph graph;
@@ -26,8 +29,9 @@ struct ScheduledTasks {
   int64_t arenaBytes = 0;
 };
 
-/// Tasks in block order; waits are operands, also from the previous step. Emits
-/// an error for a step that isn't scheduled, and for what readGraph refuses.
+/// Tasks in block order, late ones where they run; waits are operands, also
+/// from the previous step. Emits an error for a step that isn't scheduled, and
+/// for what readGraph refuses.
 llvm::FailureOr<ScheduledTasks> readTasks(StepOp step,
                                           const ClusterModel &model);
 

@@ -35,6 +35,11 @@ struct SharedStep {
 llvm::FailureOr<SharedStep> giveProgramsOwn(StepOp step,
                                             const ClusterModel &cluster);
 
+/// Marks what the program may run in the next step (GraphOp::mayBeLate), as far
+/// as that is not the graph's to say: what it takes from the runtime lies in
+/// tensors that it gives, so that it can still take them back then.
+void offerLate(StepOp step, OpGraph &graph);
+
 } // namespace bagua
 
 #endif // BAGUA_TRANSFORMS_UTILS_PROGRAMUPDATES_H

@@ -1,0 +1,34 @@
+//===- LateOps.h - What the program can put off to its next step ----------===//
+//
+// An update that the program runs right before the next op that needs what it
+// makes, rather than at the end of its own step, lets communication go on
+// beside the forward compute in between (docs/Semantics.md, "Late updates").
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_LATEOPS_H
+#define BAGUA_SCHEDULING_LATEOPS_H
+
+#include "bagua/Scheduling/OpGraph.h"
+
+namespace bagua {
+
+/// By op, the op of the next step that it runs right before; -1 for all that
+/// run in their own step. Late are those ops that may be (GraphOp::mayBeLate)
+/// and
+/// - wait for communication, themselves or by other late ops;
+/// - make only what late ops use, or what the step leaves as a state that late
+///   ops and forward and backward compute alone read;
+/// - read no state that an op which isn't late leaves behind;
+/// - have a first user: an op that reads such a state, or one whose gradient
+///   takes the place of what they read; or follow a late op that has.
+/// An op runs no later than what uses its results or overwrites what it reads.
+/// O(rounds * (ops + operands)) with as many rounds as reasons pass from op to
+/// op.
+std::vector<int32_t> findLateOps(const OpGraph &step);
+
+/// The program's late ops in the order in which it runs them.
+std::vector<int32_t> orderLateOps(const std::vector<int32_t> &before);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_LATEOPS_H

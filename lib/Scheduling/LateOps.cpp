@@ -1,0 +1,203 @@
+//===- LateOps.cpp - What the program can put off to its next step --------===//
+//
+// First which ops can be late at all, by striking out; then where they run.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/LateOps.h"
+
+#include "StepParts.h"
+
+#include <algorithm>
+
+using namespace bagua;
+
+namespace {
+class LateFinder {
+public:
+  explicit LateFinder(const OpGraph &step)
+      : step(step), size(step.size()), parts(classifyOps(step)) {}
+
+  std::vector<int32_t> run();
+
+private:
+  struct Range {
+    const int32_t *first, *last;
+    const int32_t *begin() const { return first; }
+    const int32_t *end() const { return last; }
+  };
+  Range operandsOf(int32_t op) const {
+    return {step.operandsBegin(op), step.operandsEnd(op)};
+  }
+  bool isProgram(int32_t op) const {
+    return step[op].kind == GraphOpKind::Compute;
+  }
+  bool strikeOut();
+  void findFirstReaders();
+  void findFirstGifts();
+  void placeAll();
+  void runBefore(int32_t op, int32_t other);
+
+  const OpGraph &step;
+  const int32_t size;
+  std::vector<StepPart> parts;
+  std::vector<bool> isLate;
+  std::vector<int32_t> before;
+  /// By state: the first op of a step that reads it and isn't late; -1 for
+  /// none.
+  std::vector<int32_t> firstReaders;
+  /// By op of the runtime: the first of the program's ops whose results it is
+  /// made of by the runtime alone; -1 for none.
+  std::vector<int32_t> firstGifts;
+};
+} // namespace
+
+/// Strikes out ops that have to run in their own step as things stand; whether
+/// there were any.
+bool LateFinder::strikeOut() {
+  // Whether somebody in the step uses an op who isn't late, or only late ones
+  // and the yield do; whether it leads to anything; whether it waits.
+  std::vector<bool> isUsedNow(size, false), isUsed(size, false),
+      isBehind(size, false);
+  // Of states: whether the runtime has to do with it, or the program reads it
+  // when the step's gradients are made.
+  std::vector<bool> isTouched(step.yields.size(), false);
+  for (int32_t op = 0; op < size; ++op)
+    for (int32_t operand : operandsOf(op)) {
+      if (OpGraph::isState(operand)) {
+        if (!isProgram(op) || (parts[op] == StepPart::Late && !isLate[op]))
+          isTouched[OpGraph::stateOf(operand)] = true;
+        continue;
+      }
+      (isLate[op] ? isUsed : isUsedNow)[operand] = true;
+      if (!isProgram(operand) || (isLate[operand] && isBehind[operand]))
+        isBehind[op] = true;
+    }
+  std::vector<bool> mustStay(size, false);
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (int32_t from = step.yields[state]; from >= 0) {
+      isUsed[from] = true;
+      if (isTouched[state])
+        mustStay[from] = true;
+    }
+  bool isAny = false;
+  for (int32_t op = 0; op < size; ++op) {
+    if (!isLate[op])
+      continue;
+    bool stays = isUsedNow[op] || !isUsed[op] || !isBehind[op] || mustStay[op];
+    for (int32_t operand : operandsOf(op))
+      if (OpGraph::isState(operand)) {
+        int32_t writer = step.yields[OpGraph::stateOf(operand)];
+        stays |= writer >= 0 && !isLate[writer];
+      }
+    if (stays) {
+      isLate[op] = false;
+      isAny = true;
+    }
+  }
+  return isAny;
+}
+
+void LateFinder::findFirstReaders() {
+  firstReaders.assign(step.yields.size(), -1);
+  for (int32_t op = 0; op < size; ++op)
+    if (isProgram(op) && !isLate[op])
+      for (int32_t operand : operandsOf(op))
+        if (OpGraph::isState(operand)) {
+          int32_t &first = firstReaders[OpGraph::stateOf(operand)];
+          first = first < 0 ? op : first;
+        }
+}
+
+void LateFinder::runBefore(int32_t op, int32_t other) {
+  if (other >= 0 && (before[op] < 0 || other < before[op]))
+    before[op] = other;
+}
+
+/// The next step's gifts lie where those lie that the late ops read what the
+/// runtime made of.
+void LateFinder::findFirstGifts() {
+  firstGifts.assign(size, -1);
+  for (int32_t op = 0; op < size; ++op)
+    for (int32_t operand : operandsOf(op)) {
+      if (OpGraph::isState(operand) || isProgram(op))
+        continue;
+      int32_t gift = isProgram(operand) ? operand : firstGifts[operand];
+      if (gift >= 0 && (firstGifts[op] < 0 || gift < firstGifts[op]))
+        firstGifts[op] = gift;
+    }
+}
+
+/// From the last op to the first, so that what uses a result, or overwrites a
+/// state, comes before what makes or reads it; then the rest, which nothing
+/// bounds, where that is done which it waits for.
+void LateFinder::placeAll() {
+  before.assign(size, -1);
+  std::vector<std::vector<int32_t>> statesOf(size), lateReaders;
+  lateReaders.resize(step.yields.size());
+  for (size_t state = 0; state < step.yields.size(); ++state)
+    if (int32_t writer = step.yields[state]; writer >= 0 && isLate[writer]) {
+      statesOf[writer].push_back(static_cast<int32_t>(state));
+      runBefore(writer, firstReaders[state]);
+    }
+  for (int32_t op = 0; op < size; ++op)
+    for (int32_t operand : operandsOf(op))
+      if (isLate[op] && OpGraph::isState(operand))
+        lateReaders[OpGraph::stateOf(operand)].push_back(op);
+  // Late ops that have to run before another one, or with it.
+  auto forEachEarlier = [&](int32_t op, auto visit) {
+    for (int32_t operand : operandsOf(op))
+      if (!OpGraph::isState(operand) && isLate[operand])
+        visit(operand);
+    for (int32_t state : statesOf[op])
+      for (int32_t reader : lateReaders[state])
+        if (reader < op)
+          visit(reader);
+  };
+  for (int32_t op = size; op-- > 0;) {
+    if (!isLate[op])
+      continue;
+    for (int32_t operand : operandsOf(op))
+      if (!OpGraph::isState(operand) && !isProgram(operand))
+        runBefore(op, firstGifts[operand]);
+    forEachEarlier(op, [&](int32_t other) { runBefore(other, before[op]); });
+  }
+  for (int32_t op = 0; op < size; ++op)
+    if (isLate[op] && before[op] < 0)
+      forEachEarlier(op, [&](int32_t other) {
+        before[op] = std::max(before[op], before[other]);
+      });
+}
+
+std::vector<int32_t> LateFinder::run() {
+  isLate.assign(size, false);
+  for (int32_t op = 0; op < size; ++op)
+    isLate[op] = isProgram(op) && step[op].mayBeLate;
+  findFirstGifts();
+  for (bool isChanged = true; isChanged;) {
+    while (strikeOut())
+      ;
+    findFirstReaders();
+    placeAll();
+    isChanged = false;
+    for (int32_t op = 0; op < size; ++op)
+      if (isLate[op] && before[op] < 0) {
+        isLate[op] = false;
+        isChanged = true;
+      }
+  }
+  return before;
+}
+
+std::vector<int32_t> bagua::findLateOps(const OpGraph &step) {
+  return LateFinder(step).run();
+}
+
+std::vector<int32_t> bagua::orderLateOps(const std::vector<int32_t> &before) {
+  std::vector<int32_t> order;
+  for (size_t op = 0; op < before.size(); ++op)
+    if (before[op] >= 0)
+      order.push_back(static_cast<int32_t>(op));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return before[a] < before[b]; });
+  return order;
+}

@@ -1,0 +1,29 @@
+//===- StepParts.h - What an op is to a step's schedule -------------------===//
+//
+// Told apart by data flow alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_SCHEDULING_STEPPARTS_H
+#define BAGUA_LIB_SCHEDULING_STEPPARTS_H
+
+#include "bagua/Scheduling/OpGraph.h"
+
+namespace bagua {
+
+enum class StepPart : uint8_t {
+  /// Forward and backward compute.
+  Main,
+  /// Communication that main compute waits for.
+  Activation,
+  /// The runtime's work beside main compute.
+  Comm,
+  /// What comes after that: updates, outputs.
+  Late,
+};
+
+/// By op. O(ops + operands).
+std::vector<StepPart> classifyOps(const OpGraph &step);
+
+} // namespace bagua
+
+#endif // BAGUA_LIB_SCHEDULING_STEPPARTS_H
