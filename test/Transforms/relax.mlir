@@ -145,3 +145,38 @@ bagua.step @scaled_before on @pod data [node] (batch %x "x" : !t, param %w "w" :
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t
 }
+
+// Of a gradient that the step reduces into parts the program gets nothing back; what the update makes of the parts is
+// promised: of states that exist in parts, of the rank's part of a whole one, and by a reduction axis after axis.
+// CHECK-LABEL: bagua.step @in_parts
+// CHECK-SAME: bagua.contract = [#bagua.update<["w1"] by sgd [] lr 1.000000e-01 : f32 grad mean "w1.grad" over [node, tp]>,
+// CHECK-SAME: #bagua.update<["w2", "m2"] by sgd [9.000000e-01] lr 1.000000e-01 : f32 grad mean "w2.grad" over [node, tp]>]
+// CHECK-NOT: as "
+// CHECK: bagua.yield
+#part = #bagua.layout<shard [tp], shard [node]>
+!p = tensor<8xf32, #part>
+bagua.step @in_parts on @pod data [node, tp] (batch %x "x" : !t, param %w1 "w1" : !p, param %w2 "w2" : !t, optimizer %m2 "m2" : !p) {
+  %g1, %g2 = bagua.compute backward "l"(%x, %w2) : (!t, !t) -> (!t grad "w1", !t grad "w2")
+  %s1 = bagua.reduce_scatter mean %g1 over [tp] : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %r1 = bagua.reduce_scatter mean %s1 over [node] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !p
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !p
+  %s2 = bagua.reduce_scatter mean %g2 over [tp] : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %r2 = bagua.reduce_scatter mean %s2 over [node] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !p
+  %c = bagua.slice %w2 : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %p2 = bagua.slice %c : tensor<8xf32, #bagua.layout<shard [tp]>> -> !p
+  %q2, %o2 = bagua.sgd (%p2, %m2) momentum 0.9 grad %r2 lr 0.1 : !p
+  %a2 = bagua.all_gather %q2 over [node] : !p -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %n2 = bagua.all_gather %a2 over [tp] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !t
+  bagua.yield %n1, %n2, %o2 : !p, !t, !p
+}
+
+// Reduced in parts and made whole again, it is the program's gradient.
+// CHECK-LABEL: bagua.step @halves
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [node, tp]>]
+bagua.step @halves on @pod data [node, tp] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %s = bagua.reduce_scatter mean %g over [node, tp] : !t -> tensor<8xf32, #bagua.layout<shard [node, tp]>>
+  %r = bagua.all_gather %s over [node, tp] : tensor<8xf32, #bagua.layout<shard [node, tp]>> -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n : !t
+}
