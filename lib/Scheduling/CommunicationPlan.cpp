@@ -37,6 +37,14 @@ std::optional<std::string> CommunicationProblem::check() const {
   return std::nullopt;
 }
 
+bool CommunicationProblem::canServeAll() const {
+  return cluster.servers() > 0 &&
+         std::all_of(gradients.begin(), gradients.end(),
+                     [this](const StepGradient &gradient) {
+                       return canServe(cluster, gradient.over);
+                     });
+}
+
 std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
   std::vector<int32_t> order(problem.tensors.size());
   std::iota(order.begin(), order.end(), 0);

@@ -132,6 +132,10 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
 // Choice
 //===----------------------------------------------------------------------===//
 
+bool bagua::canServe(const ClusterModel &cluster, AxisSet over) {
+  return cluster.servers() > 0 && cluster.groupSize(over) == cluster.workers();
+}
+
 PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
                                AxisSet over, FormSet allowed) {
   assert(allowed != 0 && over != 0);

@@ -310,7 +310,7 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
   if (strategy.use != Strategy::Use::Published ||
       strategy.relaxation != kDataParallel ||
       (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
-      (needsServers && problem.cluster.servers() == 0))
+      (needsServers && !problem.canServeAll()))
     return std::nullopt;
   CommunicationPlan plan;
   plan.buckets =

@@ -75,6 +75,8 @@ struct SelectArchitecturePass
     llvm::json::Array decided;
     for (auto [reduce, server, size] :
          llvm::zip_equal(reduces, assigned, bytes)) {
+      if (failed(expectServed(reduce, *model)))
+        return signalPassFailure();
       pushAndPull(reduce, *model, server);
       decided.push_back(
           llvm::json::Object{{"bytes", size}, {"server", server}});

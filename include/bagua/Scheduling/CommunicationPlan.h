@@ -38,6 +38,8 @@ struct CommunicationProblem {
 
   /// What is wrong with it; nothing if it is sound.
   std::optional<std::string> check() const;
+  /// Whether servers can sum all of the gradients.
+  bool canServeAll() const;
 };
 
 /// What becomes of some gradients that follow each other.

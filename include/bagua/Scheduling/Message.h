@@ -121,6 +121,11 @@ struct AllReduceForm {
   AxisSet inner = 0;
 };
 
+/// Whether servers can sum what is reduced over the axes: there are some, and
+/// all ranks push. A server that had to keep ranks along another axis apart
+/// (tensor parallelism, experts) would need a slot for each of them.
+bool canServe(const ClusterModel &cluster, AxisSet over);
+
 //===----------------------------------------------------------------------===//
 // Messages
 //===----------------------------------------------------------------------===//

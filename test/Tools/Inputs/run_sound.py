@@ -19,14 +19,13 @@ def main(output, folder):
         step = f"{folder}/{name}"
         rows = json.loads(run("bagua-sim", step, "--compare", "--json"))["strategies"]
         refused = [row["name"] for row in rows if "refusal" in row]
-        if refused:
-            sys.exit(f"{step}: refused by {refused}")
         strategies = [row["name"] for row in rows] + VARIANTS
+        strategies = [strategy for strategy in strategies if strategy.split("{")[0] not in refused]
         for strategy in strategies:
             run("bagua-opt", f"--bagua-strategy={strategy}", step, "-o", scheduled)
             run("bagua-translate", "--export-plan", scheduled, "-o", plan)
             run("bagua-run", plan, "--check", "--steps=4")
-        print(f"{name}: {len(strategies)} plans, all passed")
+        print(f"{name}: {len(strategies)} plans, all passed; refused by {' '.join(refused) or 'none'}")
 
 
 main(*sys.argv[1:])
