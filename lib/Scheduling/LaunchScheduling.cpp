@@ -627,8 +627,9 @@ static bool uses(const OpGraph &step, int32_t op, int32_t source) {
   return false;
 }
 
-std::vector<int32_t> bagua::findUnorderedWrites(const OpGraph &step) {
-  std::vector<Part> parts = classify(step);
+static void findUnorderedWrites(const OpGraph &step,
+                                const std::vector<Part> &parts,
+                                std::vector<int32_t> &found) {
   std::vector<std::vector<int32_t>> lateReads(step.yields.size());
   for (int32_t op = 0; op < step.size(); ++op)
     if (parts[op] == Part::Late && step[op].kind == GraphOpKind::Compute)
@@ -636,17 +637,27 @@ std::vector<int32_t> bagua::findUnorderedWrites(const OpGraph &step) {
            from != step.operandsEnd(op); ++from)
         if (OpGraph::isState(*from))
           lateReads[OpGraph::stateOf(*from)].push_back(op);
-  std::vector<int32_t> unordered;
   forEachWrite(step, [&](int32_t op, int32_t state) {
     if (parts[op] != Part::Late || step[op].kind == GraphOpKind::Compute)
       return;
     auto isUnordered = [&](int32_t read) { return !uses(step, op, read); };
     if (std::any_of(lateReads[state].begin(), lateReads[state].end(),
                     isUnordered))
-      unordered.push_back(op);
+      found.push_back(op);
   });
-  std::sort(unordered.begin(), unordered.end());
-  unordered.erase(std::unique(unordered.begin(), unordered.end()),
-                  unordered.end());
-  return unordered;
+}
+
+std::vector<int32_t> bagua::findProgramsOwn(const OpGraph &step) {
+  std::vector<Part> parts = classify(step);
+  std::vector<int32_t> found;
+  findUnorderedWrites(step, parts, found);
+  for (int32_t op = 0; op < step.size(); ++op)
+    if (parts[op] == Part::Comm && step[op].kind != GraphOpKind::Collective)
+      for (const int32_t *from = step.operandsBegin(op);
+           from != step.operandsEnd(op); ++from)
+        if (!OpGraph::isState(*from) && parts[*from] == Part::Activation)
+          found.push_back(op);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
 }

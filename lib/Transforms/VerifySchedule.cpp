@@ -1,12 +1,15 @@
 //===- VerifySchedule.cpp - bagua-verify-schedule -------------------------===//
 //
-// Two proofs on two unrolled steps. First, every two conflicting accesses are
-// ordered (Scheduling's HappensBefore); then all executions are alike, so it is
-// enough to play one, in block order, and to see that every read finds the
-// bytes of the value that it means.
+// That nobody waits in a circle, on one step. Then two proofs on two unrolled
+// ones: every two conflicting accesses are ordered (Scheduling's
+// HappensBefore); then all executions are alike, so it is enough to play one,
+// in block order, and to see that every read finds the bytes of the value that
+// it means.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Scheduling/ByteUsers.h"
+#include "bagua/Scheduling/CircularWait.h"
 #include "bagua/Scheduling/HappensBefore.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
@@ -63,6 +66,9 @@ private:
   void addCopy(int32_t copy);
   void addAccesses(int32_t task, Operation *op);
   bool movesNothing(Operation *op);
+  ByteUsers findRuntimeUsers();
+  std::vector<std::vector<int32_t>> findWaits();
+  LogicalResult verifyWaits();
   LogicalResult verifyOrder();
   LogicalResult verifyContents();
   LogicalResult replay(Operation *op, MemoryContents &contents);
@@ -281,6 +287,70 @@ void ScheduleVerifier::addAccesses(int32_t task, Operation *op) {
     add(result, true);
 }
 
+ByteUsers ScheduleVerifier::findRuntimeUsers() {
+  ByteUsers users;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    if (cast<StepOpInterface>(op).isRunByProgram())
+      continue;
+    for (Value value :
+         llvm::concat<Value>(llvm::to_vector(usedOperands(op)),
+                             llvm::to_vector_of<Value>(op->getResults()))) {
+      ByteRange range = rangeOf(value);
+      users.add(range.memory, range.begin, range.end,
+                static_cast<int32_t>(index));
+    }
+  }
+  return users;
+}
+
+/// By op, what it waits for: operands, the stream's order, and where the
+/// program takes back what the runtime has made, all of the runtime's ops that
+/// touch those bytes, those behind it in the block, too. (What it takes of the
+/// step before waits for nothing of this one.)
+std::vector<std::vector<int32_t>> ScheduleVerifier::findWaits() {
+  ByteUsers users = findRuntimeUsers();
+  std::vector<std::vector<int32_t>> waits(block.size());
+  // Of each of the runtime's streams, and of the program, which runs its ops
+  // one after the other.
+  llvm::DenseMap<int32_t, int32_t> lastOf;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    bool isProgram = cast<StepOpInterface>(op).isRunByProgram();
+    auto task = static_cast<int32_t>(index);
+    auto [last, isFirst] =
+        lastOf.try_emplace(isProgram ? -1 : streamOf(op), task);
+    if (!isFirst)
+      waits[task].push_back(std::exchange(last->second, task));
+    for (Value operand : op->getOperands()) {
+      std::optional<size_t> from = block.definitionOf(operand);
+      if (!from)
+        continue;
+      waits[task].push_back(static_cast<int32_t>(*from));
+      ByteRange range = rangeOf(operand);
+      if (isProgram && range.isSeen() &&
+          !cast<StepOpInterface>(block[*from]).isRunByProgram())
+        llvm::append_range(waits[task],
+                           users.find(range.memory, range.begin, range.end));
+    }
+  }
+  return waits;
+}
+
+LogicalResult ScheduleVerifier::verifyWaits() {
+  std::vector<int32_t> circle = findCircularWait(findWaits());
+  for (auto [index, task] : llvm::enumerate(circle)) {
+    int32_t awaited = circle[(index + 1) % circle.size()];
+    if (awaited < task)
+      continue;
+    InFlightDiagnostic diagnostic =
+        block[task]->emitOpError()
+        << "takes back what an op behind it still uses, which waits for the "
+           "program in turn";
+    diagnostic.attachNote(block[awaited]->getLoc()) << "this op uses its bytes";
+    return diagnostic;
+  }
+  return success();
+}
+
 /// Adds the tasks of one step; a state argument of the second is what the first
 /// yields for it.
 void ScheduleVerifier::addCopy(int32_t copy) {
@@ -356,7 +426,10 @@ LogicalResult ScheduleVerifier::replay(Operation *op,
   if (bucket && bucket->whole.getDefiningOp() == op)
     contents.defineConcat(bucket->whole, bucket->tensors);
   else if (bucket)
-    contents.defineSplit(bucket->whole, bucket->tensors);
+    contents.defineSplit(bucket->whole, bucket->tensors,
+                         llvm::map_to_vector(bucket->tensors, [&](Value value) {
+                           return bytesOf(value);
+                         }));
   else
     for (Value result : op->getResults())
       contents.defineFresh(result, bytesOf(result));
@@ -415,7 +488,7 @@ LogicalResult ScheduleVerifier::run() {
   for (Operation *op : block)
     if (failed(verifyInPlace(op)))
       return failure();
-  if (failed(verifyOrder()))
+  if (failed(verifyWaits()) || failed(verifyOrder()))
     return failure();
   return verifyContents();
 }

@@ -237,3 +237,46 @@ bagua.step @s on @pod data [node] streams [compute, comm] (
   // expected-error @+1 {{yields state 'b', whose bytes have been overwritten}}
   bagua.yield %b : !t
 }
+
+// -----
+
+// To take a tensor back is to wait until the runtime is done with it. The update of w stands on its stream behind that
+// of v, which waits for a gradient that the program makes after it has taken w's.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm, update] (param %w "w" at "w" : !t, param %v "v" at "v" : !t) {
+  %g = bagua.compute backward "l"(%w) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  // expected-error @+1 {{takes back what an op behind it still uses, which waits for the program in turn}}
+  %h = bagua.compute backward "k"(%v, %r) on compute at ["v.grad"] : (!t, !t) -> (!t grad "v")
+  %rh = bagua.all_reduce mean %h over [node] on comm at ["v.grad"] : !t
+  %m = bagua.sgd (%v) grad %rh lr 0.1 on update at ["v"] : !t
+  // expected-note @+1 {{this op uses its bytes}}
+  %n = bagua.sgd (%w) grad %r lr 0.1 on update at ["w"] : !t
+  bagua.yield %n, %m : !t, !t
+}
+
+// -----
+
+// More ranks than an element has bytes: a part of two bytes' worth of ranks is four bytes, and what overwrites it is found.
+!t = tensor<10xf32>
+!m = tensor<2x5xf32>
+#part = #bagua.layout<shard [node]>
+!tp = tensor<10xf32, #part>
+!mp = tensor<2x5xf32, #part>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 16, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t, param %w "w" at "w" : !t, param %v "v" at "v" : !m) {
+  %g = bagua.compute backward "l"(%x, %w) on compute at ["w.grad"] : (!t, !t) -> (!t grad "w")
+  %h = bagua.compute backward "k"(%x, %v) on compute at ["v.grad"] : (!t, !m) -> (!m grad "v")
+  %c = bagua.reduce_scatter mean %g over [node] on comm at [parts:0] : !t -> !tp
+  // expected-note @+1 {{the value is made here}}
+  %s = bagua.split %c on comm at [parts:64] : !tp -> !mp
+  %d = bagua.reduce_scatter mean %h over [node] on comm at [parts:64] : !m -> !mp
+  // expected-error @+1 {{reads a value whose bytes have been overwritten}}
+  %e = bagua.all_gather %s over [node] on comm at ["w.grad"] : !mp -> !m
+  %e1 = bagua.split %e on comm at ["w.grad"] : !m -> !t
+  %f = bagua.all_gather %d over [node] on comm at ["v.grad"] : !mp -> !m
+  %n = bagua.sgd (%w) grad %e1 lr 0.1 on comm at ["w"] : !t
+  %m = bagua.sgd (%v) grad %f lr 0.1 on comm at ["v"] : !m
+  bagua.yield %n, %m : !t, !m
+}

@@ -141,7 +141,8 @@ PlanBuilder makeManyOps() {
     plan.use(3, op);
   plan.promise(0, {0, 1}, fb::ReduceKind::Sum);
   plan.promiseUpdate({1, 2}, 0, {0, 1}, sgd);
-  plan.addProgramOp("all", fb::Phase::Backward, 10, {4}, {0, 1, 2, 3});
+  plan.addProgramOp("all", fb::Phase::Backward, 10, {}, {0, 1, 2, 3});
+  plan.addProgramOp("end", fb::Phase::Update, 10, {4}, {});
   return plan;
 }
 
@@ -467,6 +468,31 @@ TEST(PlanVerifierTest, ChecksRatesOnServers) {
   for (int32_t onServer : {-1, 0})
     EXPECT_THAT(loadError(makePlan(fb::Role::Value, onServer).bytes()),
                 HasSubstr("expected a learning rate that is an input"));
+}
+
+/// To take a tensor back is to wait for all that use it, and for what these
+/// wait for.
+TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
+  PlanBuilder plan({{"gpu", 2}});
+  for (const char *name : {"g", "h"})
+    plan.addTensor(name, {10});
+  for (uint32_t tensor : {1, 0}) {
+    uint32_t value = plan.whole(tensor);
+    plan.addOp(Opcode::AllReduce, {value}, {value}, {0});
+  }
+  plan.addProgramOp("l1", fb::Phase::Backward, 0, {}, {0});
+  plan.addProgramOp("l2", fb::Phase::Backward, 0, {0}, {1});
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("program op 1 takes back tensor 'g', which instruction "
+                        "1 uses only when the program has run op 1"));
+  // On streams of their own neither waits for the other.
+  plan.op(0).stream = plan.addStream("other");
+  EXPECT_NE(plan.load(), nullptr);
+  // What is given later in the step is waited for as the step before left it.
+  plan.op(0).stream = 0;
+  plan.plan.program[0]->gives = {};
+  plan.plan.program[1]->gives = {0, 1};
+  EXPECT_NE(plan.load(), nullptr);
 }
 
 TEST(PlanVerifierTest, RefusesShiftOneOfOddGroups) {

@@ -106,6 +106,31 @@ TEST(SessionFailureTest, AWaitThatCanNotEndIsAnErrorAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+/// The same by way of two more streams.
+TEST(SessionFailureTest, AWaitThatCanNotEndIsFoundBehindOtherStreams) {
+  auto begin = std::chrono::steady_clock::now();
+  PlanBuilder plan({{"gpu", 2}});
+  for (uint32_t i : {0, 1, 2}) {
+    plan.addTensor("g" + std::to_string(i), {10});
+    uint32_t value = plan.whole(i);
+    uint32_t stream = i ? plan.addStream("s" + std::to_string(i)) : 0;
+    uint32_t op =
+        plan.addOp(fb::Opcode::AllReduce, {value}, {value}, {0}, stream);
+    if (i)
+      plan.op(op).after = {op - 1};
+  }
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    BAGUA_RETURN_IF_ERROR(rank.give(1));
+    BAGUA_RETURN_IF_ERROR(rank.give(2));
+    return rank.wait(2);
+  };
+  expectOnAllRanks(runRanks(plan.load(), body),
+                   AllOf(HasSubstr("wait for tensor 'g2' can't end"),
+                         HasSubstr("waits for tensor 'g0'")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
 TEST(SessionFailureTest, ARankThatThrows) {
   auto body = [](RankContext &rank) -> absl::Status {
     BAGUA_RETURN_IF_ERROR(rank.step({0}));

@@ -177,9 +177,21 @@ TEST_F(LaunchSchedulingTest, WritesBesideLateReadsAreThePrograms) {
   local.kind = GraphOpKind::Local;
   int32_t behind = graph.add(local, {OpGraph::state(2), scaled});
   graph.yields = {update, -1, behind};
-  EXPECT_EQ(findUnorderedWrites(graph), std::vector<int32_t>{behind});
+  EXPECT_EQ(findProgramsOwn(graph), std::vector<int32_t>{behind});
   // What uses the reader's result is behind it.
   int32_t ordered = graph.add(local, {OpGraph::state(2), reader});
   graph.yields = {update, -1, ordered};
-  EXPECT_EQ(findUnorderedWrites(graph), std::vector<int32_t>{});
+  EXPECT_EQ(findProgramsOwn(graph), std::vector<int32_t>{});
+}
+
+// A gradient of a gradient's mean: the program takes that mean back, so it
+// waits for whoever reads it.
+TEST_F(LaunchSchedulingTest, UpdatesOfMeansThatBackwardReadsAreThePrograms) {
+  EXPECT_EQ(findProgramsOwn(graph), std::vector<int32_t>{});
+  GraphOp second = graph[backward];
+  int32_t secondMean =
+      graph.add(graph[reduced], {graph.add(second, {reduced})});
+  int32_t next = graph.add(graph[update], {OpGraph::state(2), secondMean});
+  graph.yields = {update, -1, next};
+  EXPECT_EQ(findProgramsOwn(graph), std::vector<int32_t>{update});
 }

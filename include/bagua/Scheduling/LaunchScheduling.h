@@ -48,11 +48,16 @@ LaunchSchedule scheduleStep(const OpGraph &step,
                             const SchedulingOptions &options,
                             CollectivePrices &prices);
 
-/// The runtime's ops behind late compute (what waits for communication and
-/// leads to no gradient) that overwrite a state which other late compute reads.
-/// No wait can order them, for the program gives nothing then that says that it
-/// has read; so the program has to run them. O(ops + operands) for each.
-std::vector<int32_t> findUnorderedWrites(const OpGraph &step);
+/// The runtime's updates and local ops that only the program can run,
+/// ascending. O(ops + operands) for each.
+///
+/// Those behind late compute (what waits for communication and leads to no
+/// gradient) that overwrite a state which other late compute reads: no wait can
+/// order them, for the program gives nothing then that says that it has read.
+/// And those beside main compute that read what main compute takes back (a mean
+/// from which another gradient is computed): the program would wait for them,
+/// and what stands before them on their stream waits for its later gradients.
+std::vector<int32_t> findProgramsOwn(const OpGraph &step);
 
 } // namespace bagua
 

@@ -8,6 +8,7 @@
 #include "PlanVerifier.h"
 
 #include "Opcodes.h"
+#include "Roles.h"
 
 #include "bagua/Support/DataType.h"
 #include "bagua/Support/ReduceKind.h"
@@ -583,6 +584,58 @@ absl::Status PlanVerifier::verifyProgram() {
   return absl::OkStatus();
 }
 
+/// The program waits for what it takes back until all of the tensor's users are
+/// done. None of these may wait for what it gives only then, be it by way of
+/// others: the run would hang.
+absl::Status PlanVerifier::verifyWaits() {
+  constexpr int64_t kNever = -1;
+  // By tensor, instruction and stream: the last of the program's ops whose gift
+  // it is, waits for, or has waited for.
+  std::vector<int64_t> givenBy(plan.tensors()->size(), kNever);
+  std::vector<int64_t> awaits(plan.instructions()->size(), kNever);
+  std::vector<int64_t> hasAwaited(plan.streams()->size(), kNever);
+  for (size_t i = 0; i < lengthOf(plan.program()); ++i)
+    for (size_t j = 0; j < lengthOf(plan.program()->Get(i)->gives()); ++j)
+      givenBy[plan.program()->Get(i)->gives()->Get(j)] =
+          static_cast<int64_t>(i);
+  for (size_t i = 0; i < awaits.size(); ++i) {
+    const fb::Instruction &instruction = *plan.instructions()->Get(i);
+    int64_t &last = hasAwaited[instruction.stream()];
+    for (size_t j = 0; j < lengthOf(instruction.ready()); ++j)
+      last = std::max(last, givenBy[instruction.ready()->Get(j)]);
+    for (size_t j = 0; j < lengthOf(instruction.after()); ++j)
+      last = std::max(last, awaits[instruction.after()->Get(j)]);
+    awaits[i] = last;
+  }
+  std::vector<std::pair<int64_t, uint32_t>> latestUser;
+  for (const fb::Tensor *tensor : *plan.tensors()) {
+    auto &latest = latestUser.emplace_back(kNever, 0);
+    for (size_t j = 0; j < lengthOf(tensor->users()); ++j)
+      latest = std::max(
+          latest, {awaits[tensor->users()->Get(j)], tensor->users()->Get(j)});
+  }
+  for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
+    const fb::ProgramOp &op = *plan.program()->Get(i);
+    auto now = static_cast<int64_t>(i);
+    for (size_t j = 0; j < lengthOf(op.waits()); ++j) {
+      uint32_t number = op.waits()->Get(j);
+      const fb::Tensor &tensor = *plan.tensors()->Get(number);
+      // Else it waits for the step before.
+      bool isOfThisStep =
+          tensor.given_by_program()
+              ? givenBy[number] != kNever && givenBy[number] < now
+              : !isState(tensor.role());
+      auto [awaited, user] = latestUser[number];
+      if (isOfThisStep && awaited >= now)
+        return invalid(StrCat("program op ", i, " takes back tensor '",
+                              nameOf(tensor.name()), "', which instruction ",
+                              user, " uses only when the program has run op ",
+                              awaited));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PlanVerifier::verify() {
   if (absl::Status status = verifyCluster(); !status.ok())
     return status;
@@ -612,7 +665,8 @@ absl::Status PlanVerifier::verify() {
   for (size_t i = 0; i < plan.contract()->size(); ++i)
     if (status = verifyRelation(*plan.contract()->Get(i)); !status.ok())
       return prefixed(StrCat("contract ", i), status);
-  return verifyProgram();
+  status = verifyProgram();
+  return status.ok() ? verifyWaits() : status;
 }
 
 absl::StatusOr<PlanCluster> verifyPlan(const fb::Plan &plan, size_t fileBytes) {

@@ -101,6 +101,7 @@ private:
   /// A tensor is promised once.
   absl::Status promise(uint32_t tensor);
   absl::Status verifyProgram();
+  absl::Status verifyWaits();
   absl::Status measure(fb::DataType type, int64_t count, int layout,
                        VerifiedValue &info);
   absl::Status verifyArenaPlace(const VerifiedValue &info, int64_t arena);

@@ -411,29 +411,49 @@ void Executor::give(uint32_t tensor, int64_t step) {
   counter.advance(static_cast<uint32_t>(step + 1) - counter.value());
 }
 
+/// Sleeps until a stream is where it should be, or for some time. What a stream
+/// waits for on others is looked at to the end: only this thread gives tensors,
+/// and it is here.
+absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
+                                   bool &mayWatch) {
+  for (Blocker next = blocker; next.stream >= 0;) {
+    Stream &stream = *streams[next.stream];
+    uint64_t sequence = stream.next();
+    // Counts wrap; then it is there, or about to say so.
+    if (static_cast<int32_t>(next.target - static_cast<uint32_t>(sequence)) <=
+        0)
+      break;
+    const Slot &slot = stream.slots[sequence % stream.slots.size()];
+    int64_t step = stepOf(sequence, stream.slots.size());
+    next = findBlocker(slot, step);
+    if (next.tensor >= 0)
+      return impossible(slot, next, tensor, step);
+  }
+  if (!std::exchange(mayWatch, false) ||
+      !watch(*blocker.counter, blocker.target))
+    blocker.counter->sleep(blocker.target, options.timeout / 10);
+  return absl::OkStatus();
+}
+
 /// One attempt to bring a stream closer to `target`.
 absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
                             bool &mayWatch) {
-  Counter *counter = &stream.completed;
-  auto goal = static_cast<uint32_t>(target);
   uint64_t next = stream.next();
+  Blocker blocker = {&stream.completed, static_cast<uint32_t>(target), -1,
+                     stream.number};
   // Else it is done; whoever did it is about to say so.
   if (next < target) {
     const Slot &slot = stream.slots[next % stream.slots.size()];
     int64_t step = stepOf(next, stream.slots.size());
-    if (Blocker blocker = findBlocker(slot, step)) {
-      // Only this thread gives tensors, and it is here.
-      if (blocker.tensor >= 0)
-        return impossible(slot, blocker, tensor, step);
-      counter = blocker.counter;
-      goal = blocker.target;
+    if (Blocker found = findBlocker(slot, step)) {
+      if (found.tensor >= 0)
+        return impossible(slot, found, tensor, step);
+      blocker = found;
     } else if (stream.take(next)) {
       return execute(stream, next);
     }
   }
-  if (!std::exchange(mayWatch, false) || !watch(*counter, goal))
-    counter->sleep(goal, kNoLimit);
-  return absl::OkStatus();
+  return awaitStream(blocker, tensor, mayWatch);
 }
 
 bool Executor::isReached(StreamPoint point, int64_t step) const {

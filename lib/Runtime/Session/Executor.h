@@ -144,6 +144,7 @@ private:
   absl::Status failCall(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);
+  absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
   absl::Status impossible(const Slot &slot, const Blocker &blocker,
                           int64_t tensor, int64_t step);
   std::string describeBlocker(const Slot &slot, const Blocker &blocker) const;

@@ -7,6 +7,7 @@
 #include "bagua/Runtime/Session.h"
 
 #include "Communication/StatusCopy.h"
+#include "Plan/Roles.h"
 #include "Session/Executor.h"
 #include "Session/Operation.h"
 #include "Session/PlanCommunicators.h"

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session/SessionState.h"
+#include "Plan/Roles.h"
 
 #include "Session/TensorOwners.h"
 

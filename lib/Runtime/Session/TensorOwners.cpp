@@ -7,6 +7,7 @@
 #include "Session/TensorOwners.h"
 
 #include "Plan/Opcodes.h"
+#include "Plan/Roles.h"
 
 #include "bagua/Support/DataType.h"
 
@@ -45,23 +46,6 @@ int64_t bytesOf(const PlanCluster &cluster, fb::DataType type, int64_t count,
 }
 
 } // namespace
-
-bool isState(fb::Role role) {
-  switch (role) {
-  case fb::Role::Param:
-  case fb::Role::Optimizer:
-  case fb::Role::Buffer:
-  case fb::Role::Residual:
-  case fb::Role::Replica:
-    return true;
-  case fb::Role::Batch:
-  case fb::Role::Input:
-  case fb::Role::Gradient:
-  case fb::Role::Value:
-    return false;
-  }
-  return false;
-}
 
 std::vector<bool> findUpdatedByRuntime(const Plan &plan) {
   const fb::Plan &root = plan.root();

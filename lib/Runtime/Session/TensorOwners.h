@@ -9,15 +9,10 @@
 #define BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H
 
 #include "bagua/Runtime/Plan.h"
-#include "bagua/Runtime/PlanGenerated.h"
 
 #include <vector>
 
 namespace bagua::runtime {
-
-/// Param, Optimizer, Buffer, Residual or Replica: what a step finds as the one
-/// before it left it.
-bool isState(fb::Role role);
 
 /// By tensor: whether it is state that instructions write to and the program
 /// doesn't give. Linear in the plan's size, but for a sort.

@@ -7,6 +7,7 @@
 #include "PlanModel.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Scheduling/ByteUsers.h"
 #include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
@@ -257,52 +258,37 @@ LogicalResult PlanModel::readInstructions() {
   return success();
 }
 
-/// Instructions that touch any byte of a tensor.
+/// Instructions that touch any byte of a tensor. Named ones, of no bytes too,
+/// are memories behind the arenas.
 void PlanModel::readUsers() {
-  struct Use {
-    int64_t begin, end;
-    uint32_t instruction;
+  auto memoryOf = [&](const Storage &storage) {
+    return storage.arena >= 0
+               ? storage.arena
+               : static_cast<int32_t>(arenas.size()) + storage.tensor;
   };
-  std::vector<std::vector<Use>> uses(arenas.size());
+  auto rangeOf = [](const Storage &storage, int64_t bytes) {
+    return storage.arena >= 0
+               ? std::pair(storage.offset, storage.offset + bytes)
+               : std::pair(int64_t{0}, int64_t{1});
+  };
+  ByteUsers uses;
   for (auto [number, instruction] : llvm::enumerate(instructions)) {
-    Operation *op = instruction.op;
-    for (Value value :
-         llvm::concat<Value>(llvm::to_vector(op->getOperands()),
-                             llvm::to_vector_of<Value>(op->getResults()))) {
+    auto op = cast<StepOpInterface>(instruction.op);
+    for (Value value : llvm::concat<Value>(
+             llvm::to_vector(op->getOperands().take_front(op.getReadCount())),
+             llvm::to_vector_of<Value>(op->getResults()))) {
       const Storage &storage = values.find(value)->second;
-      auto user = static_cast<uint32_t>(number);
-      if (storage.arena >= 0)
-        uses[storage.arena].push_back(
-            {storage.offset, storage.offset + bytesOf(value), user});
-      else
-        tensors[storage.tensor].users.push_back(user);
+      auto [begin, end] = rangeOf(storage, bytesOf(value));
+      uses.add(memoryOf(storage), begin, end, static_cast<int32_t>(number));
     }
   }
-  // By begin, with the furthest end so far: a query walks back no further than
-  // where all ranges end before it.
-  std::vector<std::vector<int64_t>> furthest(arenas.size());
-  for (size_t arena = 0; arena < uses.size(); ++arena) {
-    llvm::stable_sort(uses[arena], [](const Use &a, const Use &b) {
-      return a.begin < b.begin;
-    });
-    int64_t end = 0;
-    for (const Use &use : uses[arena])
-      furthest[arena].push_back(end = std::max(end, use.end));
-  }
-  for (PlanTensor &tensor : tensors) {
-    if (int32_t arena = tensor.storage.arena; arena >= 0) {
-      int64_t begin = tensor.storage.offset;
-      int64_t end = begin + maxLocalBytes(tensor.type, cluster);
-      auto it = llvm::partition_point(
-          uses[arena], [end](const Use &use) { return use.begin < end; });
-      for (ptrdiff_t i = it - uses[arena].begin() - 1;
-           i >= 0 && furthest[arena][i] > begin; --i)
-        if (uses[arena][i].end > begin)
-          tensor.users.push_back(uses[arena][i].instruction);
-    }
-    llvm::sort(tensor.users);
-    tensor.users.erase(std::unique(tensor.users.begin(), tensor.users.end()),
-                       tensor.users.end());
+  for (auto [number, tensor] : llvm::enumerate(tensors)) {
+    Storage home = tensor.storage;
+    if (home.arena < 0)
+      home.tensor = static_cast<int32_t>(number);
+    auto [begin, end] = rangeOf(home, maxLocalBytes(tensor.type, cluster));
+    for (int32_t user : uses.find(memoryOf(home), begin, end))
+      tensor.users.push_back(static_cast<uint32_t>(user));
   }
 }
 

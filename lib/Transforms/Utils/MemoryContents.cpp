@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/MemoryContents.h"
 
-#include "mlir/IR/BuiltinTypes.h"
-
 using namespace mlir;
 using namespace bagua;
 
@@ -37,22 +35,14 @@ void MemoryContents::defineConcat(Value whole, ValueRange pieces) {
   values[whole] = joined;
 }
 
-void MemoryContents::defineSplit(Value whole, ValueRange pieces) {
+void MemoryContents::defineSplit(Value whole, ValueRange pieces,
+                                 llvm::ArrayRef<int64_t> bytes) {
   const Pieces source = values[whole];
-  int64_t total = 0, elements = 0;
-  for (const Piece &piece : source)
-    total += piece.bytes;
-  auto countOf = [](Value value) {
-    return cast<ShapedType>(value.getType()).getNumElements();
-  };
-  for (Value value : pieces)
-    elements += countOf(value);
-  int64_t elementBytes = elements ? total / elements : 0;
   size_t index = 0;
   int64_t used = 0; // bytes of source[index] that are taken
-  for (Value value : pieces) {
+  for (auto [value, size] : llvm::zip_equal(pieces, bytes)) {
     Pieces cut;
-    int64_t left = countOf(value) * elementBytes;
+    int64_t left = size;
     while (left > 0) {
       const Piece &piece = source[index];
       int64_t taken = std::min(left, piece.bytes - used);

@@ -112,17 +112,17 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
     if (failed(graph))
       return failure();
     BlockOrder block(step);
-    llvm::BitVector isUnordered(block.size());
-    for (int32_t index : findUnorderedWrites(*graph))
-      isUnordered.set(index);
+    llvm::BitVector isOwn(block.size());
+    for (int32_t index : findProgramsOwn(*graph))
+      isOwn.set(index);
     int64_t before = given;
     for (size_t index = block.size(); index-- > 0;) {
       Operation *op = block[index];
       auto stepOp = cast<StepOpInterface>(op);
       bool isUpdatable =
           stepOp.isArithmetic() && llvm::all_of(op->getResultTypes(), isWhole);
-      bool isItsOwn = isUnordered[index] ||
-                      (stepOp.isUpdate() && !keepsContract(step, stepOp));
+      bool isItsOwn =
+          isOwn[index] || (stepOp.isUpdate() && !keepsContract(step, stepOp));
       if (!isForComputeAlone(op) && !(isItsOwn && isUpdatable))
         continue;
       giveTimed(step, op);

@@ -8,7 +8,7 @@ from tools import run
 
 # Beside what each strategy does by itself: shards, and the updates where the other side has them by default.
 VARIANTS = ["dear{update=shard}", "dear{updates=program}", "ddp{updates=runtime}", "bsp-a2a{updates=runtime}",
-            "wfbp-ps{updates=runtime}", "byteps{updates=runtime}", "auto{evaluations=50}",
+            "wfbp-ps{updates=runtime}", "byteps{updates=runtime}", "auto",
             "auto{evaluations=50 updates=runtime}"]
 
 

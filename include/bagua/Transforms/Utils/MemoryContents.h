@@ -8,6 +8,7 @@
 #define BAGUA_TRANSFORMS_UTILS_MEMORYCONTENTS_H
 
 #include "mlir/IR/ValueRange.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 
 #include <cstdint>
@@ -22,8 +23,9 @@ public:
   void defineFresh(mlir::Value value, int64_t bytes);
   /// The whole is the pieces, one after the other.
   void defineConcat(mlir::Value whole, mlir::ValueRange pieces);
-  /// The pieces are the whole, cut by their element counts.
-  void defineSplit(mlir::Value whole, mlir::ValueRange pieces);
+  /// The pieces are the whole, cut into so many bytes each, all of it together.
+  void defineSplit(mlir::Value whole, mlir::ValueRange pieces,
+                   llvm::ArrayRef<int64_t> bytes);
   /// From now on each of `to` means what the value of `from` beside it does.
   void rename(mlir::ValueRange from, mlir::ValueRange to);
 

@@ -28,7 +28,7 @@ struct SharedStep {
 };
 
 /// Gives the program the arithmetic that the runtime can't run between the
-/// program's own ops: what only the program can order (findUnorderedWrites),
+/// program's own ops: what only the program can order (findProgramsOwn),
 /// what would keep a promised gradient from it (keepsContract), and what
 /// compute of the same step uses and that has no name to be taken by. Fails
 /// with an error where the step can't be priced.

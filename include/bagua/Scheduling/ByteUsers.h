@@ -1,0 +1,42 @@
+//===- ByteUsers.h - Who touches which bytes ------------------------------===//
+//
+// Ranges of bytes of some memories, each with a user, and which users touch a
+// range.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_BYTEUSERS_H
+#define BAGUA_SCHEDULING_BYTEUSERS_H
+
+#include <cstdint>
+#include <vector>
+
+namespace bagua {
+
+class ByteUsers {
+public:
+  /// `user` touches bytes [begin, end) of a memory; memories count from 0.
+  void add(int32_t memory, int64_t begin, int64_t end, int32_t user);
+
+  /// The users of any byte of the range, each once, ascending. O(n log n) after
+  /// add; then it looks at no range before the first from which on all end
+  /// before `begin`.
+  std::vector<int32_t> find(int32_t memory, int64_t begin, int64_t end);
+
+private:
+  struct Use {
+    int64_t begin, end;
+    int32_t user;
+    /// The furthest end of this and all that begin before it.
+    int64_t furthest;
+  };
+  struct Memory {
+    std::vector<Use> uses;
+    bool isSorted = false;
+  };
+
+  std::vector<Memory> memories;
+};
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_BYTEUSERS_H

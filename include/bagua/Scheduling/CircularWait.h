@@ -1,0 +1,22 @@
+//===- CircularWait.h - Tasks that wait for each other --------------------===//
+//
+// A run hangs exactly where some tasks wait for each other in a circle.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_CIRCULARWAIT_H
+#define BAGUA_SCHEDULING_CIRCULARWAIT_H
+
+#include <cstdint>
+#include <vector>
+
+namespace bagua {
+
+/// `waits` lists for each task those that it waits for. One circle, in which
+/// each task waits for the next one and the last for the first; empty if there
+/// is none. O(tasks + waits).
+std::vector<int32_t>
+findCircularWait(const std::vector<std::vector<int32_t>> &waits);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_CIRCULARWAIT_H
