@@ -107,6 +107,8 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     if (failed(shared))
       return signalPassFailure();
     given += shared->given;
+    for (auto &[location, reason] : shared->reasons)
+      emitRemark(location) << reason;
     const OpGraph &graph = shared->graph;
     CollectivePrices prices(*cluster);
     LaunchSchedule schedule =

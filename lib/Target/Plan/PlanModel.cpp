@@ -100,7 +100,8 @@ void PlanModel::addTensor(Value value, StringRef name) {
   }
 }
 
-/// Tensors that cross: arguments and named results that the runtime touches.
+/// Tensors that cross: arguments and named results that the runtime touches, a
+/// state that it only writes (a param that is cast from its master) included.
 LogicalResult PlanModel::readTensors() {
   for (auto &[value, storage] : values) {
     StringAttr name = nameOf(step, value);
@@ -110,6 +111,11 @@ LogicalResult PlanModel::readTensors() {
       return value.getDefiningOp()->emitOpError(
           "gives the runtime a value without a name");
   }
+  for (auto &[value, storage] : values)
+    if (PlaceAttr place = places.lookup(value);
+        place.getKind() == PlaceKind::Named)
+      if (auto written = step.findArgument(place.getName().getValue()))
+        addTensor(step.getBody().getArgument(*written), place.getName());
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     if (!isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
