@@ -41,7 +41,8 @@ bool CommunicationProblem::canServeAll() const {
   return cluster.servers() > 0 &&
          std::all_of(gradients.begin(), gradients.end(),
                      [this](const StepGradient &gradient) {
-                       return canServe(cluster, gradient.over);
+                       return gradient.isStatistic ||
+                              canServe(cluster, gradient.over);
                      });
 }
 
@@ -96,9 +97,10 @@ bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
     int64_t count = 0;
     for (int32_t member : bucket)
       count += problem.gradients[member].count;
+    bool isStatistic = problem.gradients[bucket.front()].isStatistic;
     planned.push_back({static_cast<int32_t>(bucket.size()),
                        partsOf(rule, bytesOf(problem.bucketing, bucket), count),
-                       form, wire});
+                       isStatistic ? hierarchyOf(form) : form, wire});
   }
   return planned;
 }

@@ -11,6 +11,22 @@
 
 using namespace bagua;
 
+FormKind bagua::hierarchyOf(FormKind form) {
+  switch (form) {
+  case FormKind::RailServers:
+    return FormKind::Rail;
+  case FormKind::Halves:
+  case FormKind::Servers:
+    return FormKind::Flat;
+  case FormKind::Flat:
+  case FormKind::Leader:
+  case FormKind::Rail:
+  case FormKind::Multilevel:
+    return form;
+  }
+  return form;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//

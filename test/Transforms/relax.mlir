@@ -180,3 +180,19 @@ bagua.step @halves on @pod data [node, tp] (batch %x "x" : !t, param %w "w" : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t
 }
+
+// What the step reduces for later alone is reduced where the program gave it, as a gradient is: it may share a bucket. What
+// backward waits for keeps a name of its own.
+// CHECK-LABEL: bagua.step @statistics
+// CHECK-SAME: bagua.contract = [#bagua.relation<"norm.1" = mean "norm.1" over [node]>, #bagua.relation<"all_reduce" = sum "norm.2" over [node]>, #bagua.relation<"w.grad"
+// CHECK: %[[R:.*]] = bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32>{{$}}
+// CHECK-NEXT: bagua.linear {{.*}}(%{{.*}}, %[[R]])
+bagua.step @statistics on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %e "mean" : !t) {
+  %a, %s, %l = bagua.compute forward "norm"(%x, %w) : (!t, !t) -> (!t, !t, !t)
+  %r = bagua.all_reduce mean %s over [node] : !t
+  %f = bagua.linear [0.9, 0.1] (%e, %r) : !t
+  %q = bagua.all_reduce sum %l over [node] : !t
+  %g = bagua.compute backward "l"(%a, %q) : (!t, !t) -> (!t grad "w")
+  %n = bagua.sgd (%w) grad %g lr 0.1 : !t
+  bagua.yield %n, %f : !t, !t
+}

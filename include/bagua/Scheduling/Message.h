@@ -87,6 +87,9 @@ inline constexpr FormSet kHierarchyForms =
 inline constexpr FormSet kServerForms =
     formBit(FormKind::Servers) | formBit(FormKind::RailServers);
 
+/// What is left of a form where servers, or halves, are a stage of their own.
+FormKind hierarchyOf(FormKind form);
+
 /// What a user may ask for: a form under its own number, or the cheapest of the
 /// hierarchies.
 enum class FormChoice { Cheapest = kFormKindCount };

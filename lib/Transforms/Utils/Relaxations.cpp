@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Relaxations.h"
 
+#include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -251,6 +252,9 @@ bool bagua::keepsContract(StepOp step, StepOpInterface update) {
 static void promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
   StepNames names(step);
+  llvm::SmallPtrSet<Operation *, 16> isStatistic;
+  for (AllReduceOp reduce : findStatistics(step))
+    isStatistic.insert(reduce);
   for (Operation &op : step.getBody().front()) {
     auto stepOp = dyn_cast<StepOpInterface>(op);
     if (!stepOp || !stepOp.getRelation())
@@ -259,7 +263,10 @@ static void promiseExchanged(StepOp step,
         isReducedInPlace(op.getOperand(0)))
       continue; // the gradient's own relation says it
     StringAttr of = names.nameValue(op.getOperand(0));
-    StringAttr tensor = of ? names.nameValue(op.getResult(0)) : nullptr;
+    // A statistic is reduced where the program gave it.
+    StringAttr tensor = !of || isStatistic.contains(&op)
+                            ? of
+                            : names.nameValue(op.getResult(0));
     if (tensor)
       contract.push_back(relationOf(stepOp, of, tensor));
   }
