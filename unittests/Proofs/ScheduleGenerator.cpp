@@ -1,7 +1,8 @@
 //===- ScheduleGenerator.cpp - Random steps scheduled by hand -------------===//
 //
 // Layer by layer: backward in two ops (one reads the weight, one makes the
-// gradient), then the layer's communication and its update.
+// gradient, sometimes of the mean of the layer behind), then the layer's
+// communication and its update.
 //
 //===----------------------------------------------------------------------===//
 #include "ScheduleGenerator.h"
@@ -50,6 +51,9 @@ private:
   std::vector<int> counts, offsets;
   std::string body, lastStaged, lastStagedType;
   std::vector<std::string> next;
+  /// By layer: its reduced gradient; empty before it is written, and where no
+  /// rank has all of it.
+  std::vector<std::string> means;
 };
 } // namespace
 
@@ -67,11 +71,16 @@ void ScheduleWriter::writeForward() {
 void ScheduleWriter::writeBackward(int layer) {
   std::string i = number(layer), up = "%d" + number(layer + 1);
   std::string input = layer ? "%a" + number(layer - 1) : "%x";
-  std::string makesGradient = "%g" + i + " = bagua.compute backward \"wgrad" +
-                              i + "\"(" + up + ", " + input +
-                              ") on compute at [" + gradient(layer) +
-                              "] : (tensor<4xf32>, tensor<4xf32>) -> (" +
-                              type(layer) + " grad " + weight(layer) + ")";
+  std::string mean, meanType;
+  if (layer + 1 < layers && !means[layer + 1].empty() && random.chance(60)) {
+    mean = ", " + means[layer + 1];
+    meanType = ", " + type(layer + 1);
+  }
+  std::string makesGradient =
+      "%g" + i + " = bagua.compute backward \"wgrad" + i + "\"(" + up + ", " +
+      input + mean + ") on compute at [" + gradient(layer) +
+      "] : (tensor<4xf32>, tensor<4xf32>" + meanType + ") -> (" + type(layer) +
+      " grad " + weight(layer) + ")";
   std::string readsWeight = "%d" + i + " = bagua.compute backward \"dgrad" + i +
                             "\"(" + up + ", %w" + i +
                             ") on compute at [program] : (tensor<4xf32>, " +
@@ -122,6 +131,7 @@ void ScheduleWriter::writeLayer(int layer) {
          comm() + " at [" + reduced(layer) + "] : " + type(layer));
     value = result;
   }
+  means[layer] = value;
   // The update overwrites what `dgrad` reads.
   value = inOrder(value, gradient(layer), type(layer), "%d" + i);
   std::string updated = "%n" + i;
@@ -161,6 +171,7 @@ std::string ScheduleWriter::write() {
     offset += 4 * counts.back() + (random.chance(30) ? 8 : 0);
   }
   next.resize(layers);
+  means.resize(layers);
   writeForward();
   line("%d" + number(layers) + " = bagua.compute backward \"loss\"(%a" +
        number(layers - 1) +

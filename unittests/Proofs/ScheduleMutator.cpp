@@ -16,7 +16,7 @@ StringRef bagua::proofs::stringifyScheduleMutation(ScheduleMutation mutation) {
       "offset moved",   "place changed",
       "after removed",  "launch order changed",
       "stream changed", "size changed",
-      "name used"};
+      "name used",      "update put last"};
   return kNames[static_cast<int>(mutation)];
 }
 
@@ -43,6 +43,7 @@ private:
   bool changeStream();
   bool changeSize();
   bool useName();
+  bool putLast();
   void replaceType(RankedTensorType from, RankedTensorType to);
   void fitBuckets();
 
@@ -228,6 +229,24 @@ bool ScheduleMutator::useName() {
   return true;
 }
 
+bool ScheduleMutator::putLast() {
+  std::vector<Operation *> updates;
+  for (Operation *op : ops)
+    if (cast<StepOpInterface>(op).isUpdate())
+      updates.push_back(op);
+  if (updates.empty())
+    return false;
+  Operation *op = random.pick(updates), *next = op->getNextNode();
+  Operation *before = next;
+  while (!before->hasTrait<OpTrait::IsTerminator>() &&
+         !llvm::is_contained(op->getUsers(), before))
+    before = before->getNextNode();
+  if (before == next)
+    return false;
+  op->moveBefore(before);
+  return true;
+}
+
 bool ScheduleMutator::apply(ScheduleMutation mutation) {
   switch (mutation) {
   case ScheduleMutation::MoveOffset:
@@ -244,6 +263,8 @@ bool ScheduleMutator::apply(ScheduleMutation mutation) {
     return changeSize();
   case ScheduleMutation::UseName:
     return useName();
+  case ScheduleMutation::PutLast:
+    return putLast();
   }
   llvm_unreachable("all mutations are handled");
 }

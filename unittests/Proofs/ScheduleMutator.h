@@ -24,9 +24,12 @@ enum class ScheduleMutation {
   ChangeSize,
   /// A value lies in the tensor of a name, maybe one that lies in an arena.
   UseName,
+  /// An update of the runtime's stands as late as its users let it: behind
+  /// updates that wait for more.
+  PutLast,
 };
 
-inline constexpr int kScheduleMutationCount = 7;
+inline constexpr int kScheduleMutationCount = 8;
 
 llvm::StringRef stringifyScheduleMutation(ScheduleMutation mutation);
 

@@ -55,7 +55,7 @@ private:
   std::optional<Spot> locationOf(PlaceAttr place);
   Value sourceOf(Value operand, int copy);
   void unroll();
-  void close();
+  bool waitsInACircle();
   bool overwritesItself(Operation *op);
   std::vector<std::pair<Address, Address>> copiesOf(Operation *op);
   std::map<Address, Use> usesOf(Operation *op);
@@ -211,11 +211,62 @@ void ScheduleOracle::unroll() {
   }
 }
 
-void ScheduleOracle::close() {
-  for (size_t k = 0; k < tasks.size(); ++k)
-    for (size_t i = 0; i < tasks.size(); ++i)
+/// Adds what follows from an order.
+static void close(std::vector<llvm::BitVector> &before) {
+  for (size_t k = 0; k < before.size(); ++k)
+    for (size_t i = 0; i < before.size(); ++i)
       if (before[i].test(k))
         before[i] |= before[k];
+}
+
+/// The program runs its ops one after the other. Before one that uses what the
+/// runtime has made, it waits until nothing of the runtime's in this step has
+/// to do with any of those bytes.
+bool ScheduleOracle::waitsInACircle() {
+  std::vector<llvm::BitVector> waits = before;
+  auto addressesOf = [&](Value value) {
+    std::set<Address> addresses;
+    if (const std::optional<Spot> &at = locations[value])
+      for (int64_t i = 0; i < bytesOf(value); ++i)
+        addresses.insert({at->memory, at->begin + i});
+    return addresses;
+  };
+  auto touches = [&](Operation *op, const std::set<Address> &addresses) {
+    // What an `after` only waits for it doesn't touch.
+    auto operands = op->getOperands();
+    if (isa<AfterOp>(op))
+      operands = operands.take_front(1);
+    for (Value value :
+         llvm::concat<Value>(llvm::to_vector(operands),
+                             llvm::to_vector_of<Value>(op->getResults())))
+      for (const Address &address : addressesOf(value))
+        if (addresses.count(address))
+          return true;
+    return false;
+  };
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    auto [op, copy] = tasks[i];
+    if (!isa<ComputeOp>(op))
+      continue;
+    for (size_t j = 0; j < i; ++j)
+      if (isa<ComputeOp>(tasks[j].op))
+        waits[i].set(j);
+    for (Value operand : op->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || isa<ComputeOp>(maker))
+        continue;
+      std::set<Address> taken = addressesOf(operand);
+      for (size_t j = 0; j < tasks.size(); ++j)
+        if (tasks[j].copy == copy && !isa<ComputeOp>(tasks[j].op) &&
+            touches(tasks[j].op, taken))
+          waits[i].set(j);
+    }
+  }
+  close(waits);
+  for (size_t i = 0; i < tasks.size(); ++i)
+    if (waits[i].test(i))
+      return true;
+  return false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -452,10 +503,9 @@ std::optional<std::string> ScheduleOracle::run() {
       }))
     return "after moves memory that the runtime can't reach";
   unroll();
-  close();
-  for (size_t i = 0; i < tasks.size(); ++i)
-    if (before[i].test(i))
-      return "a circular wait";
+  if (waitsInACircle())
+    return "a circular wait";
+  close(before);
   for (Operation *op : ops)
     if (overwritesItself(op))
       return op->getName().getStringRef().str() + " overwrites what it reads";
