@@ -133,15 +133,31 @@ bagua.step @updates on @pod data [node] (batch %x "x" : !t, input %lr "lr" : ten
   bagua.yield %n1, %n2, %n3, %n4, %d5, %o1, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t, !t
 }
 
-// What the step computes on before it reduces it is not the mean of what the program gave: nothing is promised of it, and
-// that is said.
+// What the step computes on before it reduces it is not the mean of what the program gave. So the program computes that, and
+// the mean of what it makes is promised.
 // CHECK-LABEL: bagua.step @scaled_before
-// CHECK-SAME: bagua.contract = []
+// CHECK-SAME: bagua.contract = [#bagua.relation<"linear.0" = mean "linear.0" over [node]>]
+// CHECK: %[[G:.*]] = bagua.compute backward "l"
+// CHECK-NEXT: %[[L:.*]] = bagua.compute backward "linear"(%[[G]], %w)
+// CHECK-NEXT: bagua.all_reduce mean %[[L]]
 bagua.step @scaled_before on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
-  // REMARK: remark: what becomes of 'w.grad' is promised to nobody
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  %l = bagua.linear [0.8] (%g) : !t
+  // REMARK: remark: 'bagua.linear' op is left to the program: it stands between a gradient and its reduction
+  %l = bagua.linear [0.8, 0.01] (%g, %w) : !t
   %r = bagua.all_reduce mean %l over [node] : !t
+  %n = bagua.linear [1.0, -0.1] (%w, %r) : !t
+  bagua.yield %n : !t
+}
+
+// A gradient that each rank clips before the step reduces it.
+// CHECK-LABEL: bagua.step @clipped_before
+// CHECK-SAME: bagua.contract = [#bagua.relation<"clip.0" = mean "clip.0" over [node]>
+// CHECK-COUNT-1: bagua.all_reduce
+// CHECK-NOT: bagua.all_reduce
+bagua.step @clipped_before on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %c = bagua.compute backward "clip"(%g) : (!t) -> (!t)
+  %r = bagua.all_reduce mean %c over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t
 }

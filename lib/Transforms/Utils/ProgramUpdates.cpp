@@ -69,11 +69,11 @@ static bool isWhole(Type type) {
   return !getLayout(cast<RankedTensorType>(type));
 }
 
-/// With the duration that the cluster's device would need, if it has one.
-static void giveTimed(StepOp step, Operation *op) {
+ComputeOp bagua::giveTimed(StepOp step, Operation *op) {
   ComputeOp compute = giveToProgram(step, op);
   if (DeviceAttr device = step.lookupCluster().getDeviceAttr())
     setRoofline(compute, device);
+  return compute;
 }
 
 /// From the last op to the first, so that users are decided before what they

@@ -7,10 +7,12 @@
 
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -30,15 +32,25 @@ static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
   return names.empty() ? nullptr : AxesAttr::get(value.getContext(), names);
 }
 
+/// Whether backward computes on a gradient before the step reduces it, if
+/// `user` does so: it is clipped on each rank, say.
+static bool isOnGradient(Operation *user) {
+  auto compute = dyn_cast<ComputeOp>(user);
+  return compute && compute.getPhase() == PhaseKind::Backward &&
+         llvm::none_of(compute->getResults(), getGradientParam);
+}
+
 /// Whether the step reduces the gradient over some of the axes by itself, maybe
-/// in a bucket or as another element type: then it is left alone.
-static bool isReduced(Value gradient, AxesAttr axes) {
+/// in a bucket or as another element type, or as what backward makes of it.
+static bool isReduced(Value gradient, AxesAttr axes, bool isByWayOfCompute) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Value> open{gradient};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
       auto stepOp = dyn_cast<StepOpInterface>(user);
-      if (!stepOp || stepOp.isRunByProgram() || !seen.insert(user).second)
+      if (!stepOp || !seen.insert(user).second ||
+          (stepOp.isRunByProgram() &&
+           !(isByWayOfCompute && isOnGradient(user))))
         continue;
       AxesAttr over = stepOp.getGroupAxes(); // null for decode
       bool isOver =
@@ -50,6 +62,26 @@ static bool isReduced(Value gradient, AxesAttr axes) {
       open.append(user->result_begin(), user->result_end());
     }
   return false;
+}
+
+/// Whether the next value of a gradient's param agrees over the axes already.
+static bool isParamReduced(StepOp step, const FactAnalysis &analysis,
+                           OpResult gradient, AxesAttr axes) {
+  unsigned param = *step.findArgument(getGradientParam(gradient).getValue());
+  Value next = nextValueOf(step, step.getBody().getArgument(param));
+  const Facts &facts = analysis.factsOf(next);
+  for (auto [axis, name] : llvm::enumerate(analysis.getContext().axisNames))
+    if (axes.contains(name) && facts[axis] != Fact::Replicated)
+      return false;
+  return true;
+}
+
+/// Whether the step reduces a gradient by itself: then it is left alone.
+static bool isReducedByStep(StepOp step, const FactAnalysis &analysis,
+                            OpResult gradient, AxesAttr axes) {
+  return isReduced(gradient, axes, /*isByWayOfCompute=*/false) ||
+         (isReduced(gradient, axes, /*isByWayOfCompute=*/true) &&
+          isParamReduced(step, analysis, gradient, axes));
 }
 
 /// Whether every rank stores all of the value.
@@ -86,6 +118,38 @@ static SmallVector<OpResult> markedGradients(StepOp step) {
       if (getGradientParam(result))
         gradients.push_back(result);
   return gradients;
+}
+
+/// The arithmetic on whole tensors by which the step computes on a gradient
+/// before it reduces it.
+static void findUnreducedArithmetic(Value gradient, AxesAttr axes,
+                                    llvm::SetVector<Operation *> &found) {
+  SmallVector<Value> open{gradient};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      auto op = dyn_cast<StepOpInterface>(user);
+      if (!op || op.isRunByProgram() || op.isUpdate() || op.getReduction() ||
+          op->getNumResults() != 1 ||
+          !isReduced(op->getResult(0), axes, /*isByWayOfCompute=*/false))
+        continue;
+      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)))
+        found.insert(op);
+      open.push_back(op->getResult(0));
+    }
+}
+
+int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
+  llvm::SetVector<Operation *> found;
+  for (OpResult gradient : markedGradients(step))
+    if (AxesAttr axes = pendingAxes(facts, gradient))
+      findUnreducedArithmetic(gradient, axes, found);
+  for (Operation *op : found) {
+    op->emitRemark() << "'" << op->getName()
+                     << "' op is left to the program: it stands between a "
+                        "gradient and its reduction";
+    giveTimed(step, op).setPhase(PhaseKind::Backward);
+  }
+  return static_cast<int64_t>(found.size());
 }
 
 //===----------------------------------------------------------------------===//
@@ -281,7 +345,7 @@ static SmallVector<OpResult> findUnreduced(StepOp step,
   SmallVector<OpResult> gradients;
   for (OpResult gradient : markedGradients(step))
     if (AxesAttr axes = pendingAxes(facts, gradient);
-        axes && !isReduced(gradient, axes))
+        axes && !isReducedByStep(step, facts, gradient, axes))
       gradients.push_back(gradient);
   return gradients;
 }
@@ -314,7 +378,10 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
       continue;
     if (!llvm::is_contained(gradients, gradient) &&
         !isReducedInPlace(gradient)) {
-      if (!speaksOf(contract, name) && !updating.contains(name))
+      bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
+        return !isa<ComputeOp, YieldOp>(user);
+      });
+      if (isGiven && !speaksOf(contract, name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
             << "what becomes of '" << name.getValue()
             << "' is promised to nobody: the step computes on it before it "

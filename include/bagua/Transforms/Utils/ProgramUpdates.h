@@ -15,6 +15,10 @@ namespace bagua {
 /// a duration.
 ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
 
+/// The same with the duration that the cluster's device would need, if it has
+/// one.
+ComputeOp giveTimed(StepOp step, mlir::Operation *op);
+
 /// Makes compute of the arithmetic on whole tensors that only the program uses:
 /// of updates, and of the casts and sums that lead to them, but for casts of
 /// the wire. Each op becomes one. Returns how many.
