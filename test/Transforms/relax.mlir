@@ -212,3 +212,13 @@ bagua.step @statistics on @pod data [node] (batch %x "x" : !t, param %w "w" : !t
   %n = bagua.sgd (%w) grad %g lr 0.1 : !t
   bagua.yield %n, %f : !t, !t
 }
+
+// Where there is no backward, forward waits for all that is reduced.
+// CHECK-LABEL: bagua.step @infer
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_reduce" = sum "l.0" over [tp]>]
+bagua.step @infer on @pod data [node] (batch %x "x" : !t, param %w "w" varies [tp] : !t) {
+  %a = bagua.compute forward "l"(%x, %w) : (!t, !t) -> (!t)
+  %r = bagua.all_reduce sum %a over [tp] : !t
+  %y = bagua.compute forward "m"(%r) : (!t) -> (!t as "y")
+  bagua.yield %w : !t
+}

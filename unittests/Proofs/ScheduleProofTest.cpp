@@ -208,8 +208,8 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
   while (report.mutants() < mutantCount() && !HasFatalFailure())
     if (auto verdict = tryMutant(pickOriginal()))
       report.add(*verdict);
-  std::cout << report.str()
-            << "accepted mutants that are exported: " << exported << "\n";
+  std::cout << report.str() << "originals compiled by strategies: " << compiled
+            << "\naccepted mutants that are exported: " << exported << "\n";
   for (const auto &[message, count] : notExported)
     std::cout << "  " << count << " not: " << message << "\n";
   EXPECT_GE(exported, report.mutants() / 20);

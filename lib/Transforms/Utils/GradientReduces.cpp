@@ -55,6 +55,8 @@ static llvm::DenseSet<Operation *> behindGradients(StepOp step) {
 SmallVector<AllReduceOp> bagua::findStatistics(StepOp step) {
   llvm::DenseSet<Operation *> isBehind = behindGradients(step);
   SmallVector<AllReduceOp> statistics;
+  if (isBehind.empty())
+    return statistics; // all of the step is what it is for
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
     Value input = reduce.getInput();
     if (isa_and_nonnull<ComputeOp>(input.getDefiningOp()) &&

@@ -17,7 +17,8 @@ bool isOfGradients(mlir::Value value);
 
 /// The all_reduces of statistics: of what compute makes for them alone, where
 /// nothing that a gradient is computed from waits for the result (the running
-/// means of batch normalisation, a loss). In block order. O(ops).
+/// means of batch normalisation, a loss). None where there are no gradients. In
+/// block order. O(ops).
 llvm::SmallVector<AllReduceOp> findStatistics(StepOp step);
 
 /// A gradient's or statistic's all_reduce and when its operand is there.
