@@ -37,6 +37,15 @@ std::optional<std::string> CommunicationProblem::check() const {
   return std::nullopt;
 }
 
+bool CommunicationProblem::canServeAll() const {
+  return cluster.servers() > 0 &&
+         std::all_of(gradients.begin(), gradients.end(),
+                     [this](const StepGradient &gradient) {
+                       return gradient.isStatistic ||
+                              canServe(cluster, gradient.over);
+                     });
+}
+
 std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
   std::vector<int32_t> order(problem.tensors.size());
   std::iota(order.begin(), order.end(), 0);
@@ -88,9 +97,10 @@ bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
     int64_t count = 0;
     for (int32_t member : bucket)
       count += problem.gradients[member].count;
+    bool isStatistic = problem.gradients[bucket.front()].isStatistic;
     planned.push_back({static_cast<int32_t>(bucket.size()),
                        partsOf(rule, bytesOf(problem.bucketing, bucket), count),
-                       form, wire});
+                       isStatistic ? hierarchyOf(form) : form, wire});
   }
   return planned;
 }

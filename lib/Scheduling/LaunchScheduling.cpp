@@ -65,9 +65,10 @@ private:
   void nameStreams();
   void delay(int32_t op, const std::vector<int32_t> &after);
   void delayWrite(int32_t writer);
-  void delayGradients();
+  bool isGift(int32_t op) const;
+  void delayGifts();
   std::vector<int32_t> findAwaited() const;
-  void delayGradientsOf(int32_t state, int32_t awaited);
+  void delayGiftsOf(int32_t state, int32_t awaited);
   void delayFirst(int32_t comm);
   void orderByPriority(int64_t creditBytes);
   /// A stream on which one message at a time is in flight.
@@ -416,44 +417,51 @@ std::vector<int32_t> LaunchScheduler::findAwaited() const {
   return awaited;
 }
 
+/// Whether the program makes something for the runtime: a gradient, a statistic
+/// that is reduced.
+bool LaunchScheduler::isGift(int32_t op) const {
+  return is(op, GraphOpKind::Compute) &&
+         std::any_of(usersOf(op).begin(), usersOf(op).end(), [&](int32_t user) {
+           return !is(user, GraphOpKind::Compute);
+         });
+}
+
 /// The next step's gradient overwrites what the runtime reads of this one's.
 /// The program waits for the runtime when it reads the state that the gradient
 /// led to; where it computes the gradient before it reads that, or never reads
 /// it (the zeros of a frozen param, say), the gradient has to wait by itself.
-void LaunchScheduler::delayGradients() {
+/// So does whatever else the program gives.
+void LaunchScheduler::delayGifts() {
   std::vector<int32_t> awaited = findAwaited();
-  // The first gradient that what the runtime makes depends on.
-  std::vector<int32_t> firstGradient(size, size);
+  // The first gift that what the runtime makes depends on.
+  std::vector<int32_t> firstGift(size, size);
   for (int32_t op = 0; op < size; ++op) {
-    if (step[op].makesGradient)
-      firstGradient[op] = op;
+    if (isGift(op))
+      firstGift[op] = op;
     else if (!is(op, GraphOpKind::Compute))
       for (int32_t operand : operandsOf(op))
         if (!OpGraph::isState(operand))
-          firstGradient[op] =
-              std::min(firstGradient[op], firstGradient[operand]);
+          firstGift[op] = std::min(firstGift[op], firstGift[operand]);
   }
   for (size_t state = 0; state < step.yields.size(); ++state)
     if (int32_t writer = step.yields[state];
         writer >= 0 && !is(writer, GraphOpKind::Compute) &&
-        firstGradient[writer] < awaited[writer])
-      delayGradientsOf(static_cast<int32_t>(state), awaited[writer]);
+        firstGift[writer] < awaited[writer])
+      delayGiftsOf(static_cast<int32_t>(state), awaited[writer]);
 }
 
-/// Of all gradients in a bucket, for it doesn't tell which led to the state.
-void LaunchScheduler::delayGradientsOf(int32_t state, int32_t awaited) {
+/// Of all gifts in a bucket, for it doesn't tell which led to the state.
+void LaunchScheduler::delayGiftsOf(int32_t state, int32_t awaited) {
   std::vector<bool> seen(size, false);
   std::vector<int32_t> open{step.yields[state]};
   while (!open.empty()) {
     int32_t op = open.back();
     open.pop_back();
-    if (step[op].makesGradient) {
+    if (is(op, GraphOpKind::Compute)) {
       if (op < awaited)
         delay(op, {OpGraph::state(state)});
       continue;
     }
-    if (is(op, GraphOpKind::Compute))
-      continue;
     for (int32_t from : operandsOf(op))
       if (!OpGraph::isState(from) && !seen[from]) {
         seen[from] = true;
@@ -562,7 +570,7 @@ LaunchSchedule LaunchScheduler::run(const SchedulingOptions &options) {
   nameStreams();
   for (int32_t op : comm)
     delayWrite(op);
-  delayGradients();
+  delayGifts();
   if (isBsp) {
     std::vector<bool> isDelayed(result.streams.size(), false);
     for (int32_t op : comm)

@@ -11,6 +11,22 @@
 
 using namespace bagua;
 
+FormKind bagua::hierarchyOf(FormKind form) {
+  switch (form) {
+  case FormKind::RailServers:
+    return FormKind::Rail;
+  case FormKind::Halves:
+  case FormKind::Servers:
+    return FormKind::Flat;
+  case FormKind::Flat:
+  case FormKind::Leader:
+  case FormKind::Rail:
+  case FormKind::Multilevel:
+    return form;
+  }
+  return form;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
@@ -131,6 +147,10 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
 //===----------------------------------------------------------------------===//
 // Choice
 //===----------------------------------------------------------------------===//
+
+bool bagua::canServe(const ClusterModel &cluster, AxisSet over) {
+  return cluster.servers() > 0 && cluster.groupSize(over) == cluster.workers();
+}
 
 PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
                                AxisSet over, FormSet allowed) {

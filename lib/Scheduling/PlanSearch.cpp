@@ -173,7 +173,7 @@ std::vector<FormKind> PlanSearch::usefulForms() const {
     forms.push_back(FormKind::Multilevel);
     forms.push_back(FormKind::Leader);
   }
-  if (problem.cluster.servers() > 0) {
+  if (problem.canServeAll()) {
     forms.push_back(FormKind::Servers);
     if (levels > 1)
       forms.push_back(FormKind::RailServers);

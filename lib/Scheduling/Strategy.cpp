@@ -230,24 +230,6 @@ const StrategyOption *Strategy::findOption(Setting setting) const {
   return nullptr;
 }
 
-/// Of the form: what is left of it where servers, or halves, are a stage of
-/// their own.
-static FormKind formOfStage(FormKind form) {
-  switch (form) {
-  case FormKind::RailServers:
-    return FormKind::Rail;
-  case FormKind::Halves:
-  case FormKind::Servers:
-    return FormKind::Flat;
-  case FormKind::Flat:
-  case FormKind::Leader:
-  case FormKind::Rail:
-  case FormKind::Multilevel:
-    return form;
-  }
-  return form;
-}
-
 static std::string updatesWord(bool isUpdatedByRuntime,
                                const UserChoices &choices) {
   UpdatesBy byProgram =
@@ -273,7 +255,7 @@ std::string Strategy::defaultOf(Setting setting) const {
   case Setting::WireType:
     return std::string(wordOf(wire.type));
   case Setting::Form:
-    return std::string(wordOf(formOfStage(form)));
+    return std::string(wordOf(hierarchyOf(form)));
   case Setting::Servers:
     return std::string(wordOf(formBit(form) & kServerForms ? ServerUse::Spread
                                                            : ServerUse::None));
@@ -314,7 +296,7 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
   if (strategy.use != Strategy::Use::Published ||
       strategy.relaxation != kDataParallel ||
       (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
-      (needsServers && problem.cluster.servers() == 0))
+      (needsServers && !problem.canServeAll()))
     return std::nullopt;
   CommunicationPlan plan;
   plan.buckets =

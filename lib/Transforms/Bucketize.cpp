@@ -13,6 +13,7 @@
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
+#include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -223,7 +224,10 @@ private:
         bytes += problem.tensors[index].bytes;
         readyNs = std::max(readyNs, problem.tensors[index].readyNs);
         AllReduceOp reduce = candidates[index].op;
-        params.push_back(getGradientParam(reduce.getInput()).getValue());
+        StringAttr param = getGradientParam(reduce.getInput());
+        params.push_back(
+            (param ? param : nameOf(getOperation(), reduce.getInput()))
+                .getValue());
       }
       list.push_back(llvm::json::Object{{"bytes", bytes},
                                         {"ready_ns", readyNs},

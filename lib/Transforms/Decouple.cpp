@@ -9,8 +9,10 @@
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
+#include "bagua/Transforms/Utils/Ownership.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_DECOUPLEPASS
@@ -142,25 +144,23 @@ bool Decoupler::canShard(Operation *update, Value gradient) {
   auto stepOp = dyn_cast_or_null<StepOpInterface>(update);
   unsigned states = stepOp ? stepOp.getStateCount() : 0;
   if (states == 0 || !stepOp.isElementwise() ||
-      update->getOperand(states) != gradient || !keepsContract(step, stepOp))
+      update->getOperand(states) != gradient || !keepsContract(step, stepOp) ||
+      whyNotOwned(step, stepOp))
     return false;
   // What is cut is the states and the gradient; behind them stands the rate.
   if (update->getNumOperands() > states + 2)
     return false;
   for (unsigned i = 0; i < update->getNumResults(); ++i) {
     auto state = dyn_cast<BlockArgument>(update->getOperand(i));
-    if (!state || getLayout(tensorTypeOf(state)))
+    if (!state || getLayout(tensorTypeOf(state)) ||
+        nextValueOf(step, state) != update->getResult(i))
       return false;
     if (i == 0)
       continue;
-    auto yield = dyn_cast_or_null<YieldOp>(onlyUserOf(update->getResult(i)));
-    if (!state.hasOneUse() || !yield)
+    if (!state.hasOneUse() || !update->getResult(i).hasOneUse())
       return false;
-    unsigned position =
-        update->getResult(i).getUses().begin()->getOperandNumber();
     ArgumentAttr info = step.getArgument(state.getArgNumber());
-    if (step.getStateArguments()[position] != state.getArgNumber() ||
-        info.getRole() != Role::Optimizer || info.getPlace())
+    if (info.getRole() != Role::Optimizer || info.getPlace())
       return false;
   }
   return true;

@@ -43,12 +43,8 @@ struct LowerHierarchyPass
       if (failed(choice))
         return signalPassFailure();
       FormSet allowed = formsOf(*choice);
-      if (allowed & kServerForms && model->servers() == 0) {
-        reduce.emitOpError() << "expected a cluster with servers, found none "
-                                "in '"
-                             << step.lookupCluster().getSymName() << "'";
+      if (allowed & kServerForms && failed(expectServed(reduce, *model)))
         return signalPassFailure();
-      }
       reduce->removeAttr(kFormAttr);
       Message message = messageOf(reduce);
       PricedForm best =

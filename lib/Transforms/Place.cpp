@@ -52,6 +52,7 @@ private:
   bool tie(Value value, Value base, int64_t delta);
   void tieInPlace(size_t index, Value result, Value operand);
   bool isOnLoan(Value value);
+  bool isKeptElsewhere(OpResult value, Value operand);
   bool canGather(const BucketView &bucket);
   void gather();
   LogicalResult assign(int64_t maxBytes);
@@ -106,7 +107,8 @@ LogicalResult Placer::nameCrossing() {
   return success();
 }
 
-/// Numbers the values that the runtime touches.
+/// Numbers the values that the runtime touches, and the states that its
+/// arithmetic makes anew.
 void Placer::collect() {
   auto touch = [&](Value value) {
     if (!numbers.insert({value, 0}).second)
@@ -123,6 +125,12 @@ void Placer::collect() {
       touch(operand);
     for (Value result : op->getResults())
       touch(result);
+  }
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    auto maker = dyn_cast_or_null<StepOpInterface>(value.getDefiningOp());
+    if (maker && maker.isArithmetic())
+      touch(step.getBody().getArgument(index));
   }
 }
 
@@ -204,6 +212,19 @@ bool Placer::isOnLoan(Value value) {
   return name && !givesBack(step, name.getValue());
 }
 
+/// Whether a value is left behind where a state lies, and not in the operand's
+/// place.
+bool Placer::isKeptElsewhere(OpResult value, Value operand) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    if (!isa<YieldOp>(use.getOwner()))
+      return false;
+    unsigned index = step.getStateArguments()[use.getOperandNumber()];
+    Value state = step.getBody().getArgument(index);
+    return isTouched(state) &&
+           aliases.classOf(numbers[state]) != aliases.classOf(numbers[operand]);
+  });
+}
+
 /// What was cut or narrowed before it was sent and is restored here: the
 /// operand of the op that began it, by way of ops that send and convert alone.
 /// Null if nothing was.
@@ -237,7 +258,8 @@ void Placer::tieAll() {
     for (OpResult result : op->getResults()) {
       std::optional<unsigned> operand =
           stepOp.getInPlaceOperand(result.getResultNumber());
-      if (operand && !isOnLoan(op->getOperand(*operand)))
+      if (operand && !isOnLoan(op->getOperand(*operand)) &&
+          !isKeptElsewhere(result, op->getOperand(*operand)))
         tieInPlace(index, result, op->getOperand(*operand));
       else if (!operand && stepOp.isTransit())
         // A part lies elsewhere, for its place in the whole depends on the

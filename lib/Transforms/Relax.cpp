@@ -25,6 +25,12 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
   void runOnOperation() override {
     StepOp step = getOperation();
     const Relaxation *relaxation = algorithm.row;
+    if (!step->hasAttr(kContractAttr)) {
+      FactAnalysis unreduced(step);
+      if (failed(unreduced.run()))
+        return signalPassFailure();
+      giveUnreduced(step, unreduced);
+    }
     FactAnalysis facts(step);
     if (failed(facts.run()))
       return signalPassFailure();

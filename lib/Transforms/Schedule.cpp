@@ -109,6 +109,8 @@ struct SchedulePass : public bagua::impl::SchedulePassBase<SchedulePass> {
     if (failed(shared))
       return signalPassFailure();
     given += shared->given;
+    for (auto &[location, reason] : shared->reasons)
+      emitRemark(location) << reason;
     if (updates == UpdatesBy::Late)
       offerLate(step, shared->graph);
     const OpGraph &graph = shared->graph;

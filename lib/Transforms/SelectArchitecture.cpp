@@ -10,6 +10,7 @@
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -21,23 +22,13 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// Whether every rank stores the value, or a part of it that no other entry of
-/// its layout hides from some ranks.
-static bool isWholeOrSharded(RankedTensorType type) {
-  LayoutAttr layout = getLayout(type);
-  return !layout ||
-         llvm::all_of(layout.getEntries(), [](const LayoutEntry &entry) {
-           return entry.kind == LayoutEntry::Kind::Shard;
-         });
-}
-
 /// All_reduces of gradients, buckets or parts of them. Those of shards must be
 /// over all other axes: servers sum everything.
 static SmallVector<AllReduceOp> collectReduces(StepOp step) {
   SmallVector<AllReduceOp> reduces;
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
     auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-    if (type && isWholeOrSharded(type) && !reduce.getCodecAttr() &&
+    if (type && isOnEveryRank(type) && !reduce.getCodecAttr() &&
         isOfGradients(reduce.getInput()))
       reduces.push_back(reduce);
   }
@@ -84,6 +75,8 @@ struct SelectArchitecturePass
     llvm::json::Array decided;
     for (auto [reduce, server, size] :
          llvm::zip_equal(reduces, assigned, bytes)) {
+      if (failed(expectServed(reduce, *model)))
+        return signalPassFailure();
       pushAndPull(reduce, *model, server);
       decided.push_back(
           llvm::json::Object{{"bytes", size}, {"server", server}});

@@ -138,7 +138,7 @@ bagua.step @used_elsewhere on @pod data [node] (batch %x "x" : !t, param %w1 "w1
   bagua.yield %n1, %n2 : !t, !t
 }
 
-// Parts of sharded params, and all_reduces of anything but gradients, are not gathered.
+// Parts of sharded params are not gathered, nor is what somebody waits for.
 !z = tensor<8xf32, #bagua.layout<shard [tp]>>
 // CHECK-LABEL: bagua.step @not_whole
 // CHECK-NOT: bagua.concat
@@ -152,6 +152,30 @@ bagua.step @not_whole on @pod data [node] (batch %x "x" : !t, param %w1 "w1" : !
   %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !z
   %n2 = bagua.sgd (%w2) grad %r2 lr 0.1 : !z
   bagua.yield %n1, %n2 : !z, !z
+}
+
+// Statistics that have time share buckets, too, but none with gradients, with another kind, or with what backward waits for.
+// SIZE-LABEL: bagua.step @statistics
+// SIZE: bagua.all_reduce mean %[[D:[0-9#]+]] over [node]
+// SIZE: %[[B:.*]] = bagua.concat
+// SIZE-NEXT: %[[M:.*]] = bagua.all_reduce mean %[[B]] over [node] : tensor<16xf32>
+// SIZE-NEXT: %[[S:.*]]:2 = bagua.split %[[M]]
+// SIZE: bagua.all_reduce max
+// SIZE: bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32>
+// SIZE-NOT: bagua.all_reduce
+// SIZE: bagua.compute update "variance"(%{{.*}}, %[[S]]#0, %[[S]]#1,
+bagua.step @statistics on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %e "mean" : !t, buffer %v "variance" : !t) {
+  %a, %s0, %s1, %s2, %s3 = bagua.compute forward "l"(%x, %w) : (!t, !t) -> (!t, !t, !t, !t, !t)
+  %r0 = bagua.all_reduce mean %s0 over [node] : !t
+  %r1 = bagua.all_reduce mean %s1 over [node] : !t
+  %r2 = bagua.all_reduce mean %s2 over [node] : !t
+  %r3 = bagua.all_reduce max %s3 over [node] : !t
+  %f = bagua.linear [0.9, 0.1] (%e, %r1) : !t
+  %g = bagua.compute backward "l"(%a, %r0) : (!t, !t) -> (!t grad "w")
+  %q = bagua.all_reduce mean %g over [node] : !t
+  %u = bagua.compute update "variance"(%v, %r1, %r2, %r3) : (!t, !t, !t, !t) -> (!t)
+  %n = bagua.sgd (%w) grad %q lr 0.1 : !t
+  bagua.yield %n, %f, %u : !t, !t, !t
 }
 
 // A step without gradients has no buckets.

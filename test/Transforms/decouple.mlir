@@ -74,3 +74,15 @@ bagua.step @others on @pod data [node, gpu] (batch %x "x" : !u, param %w1 "w1" :
   bagua.compute forward "print"(%loss, %o1) : (tensor<f32>, !t) -> ()
   bagua.yield %n1, %n2, %o1 : !t, !u, !t
 }
+
+// A target network takes over the old params, which the program alone can keep: it needs whole gradients.
+// CHECK-LABEL: bagua.step @target
+// CHECK-NOT: bagua.slice
+// CHECK: bagua.all_gather
+// CHECK-NEXT: bagua.sgd (%w) grad
+bagua.step @target on @pod data [node, gpu] (batch %x "x" : tensor<20xf32>, param %w "w" : tensor<20xf32>, buffer %t "target" : tensor<20xf32>) {
+  %g = bagua.compute backward "l"(%x, %w, %t) : (tensor<20xf32>, tensor<20xf32>, tensor<20xf32>) -> (tensor<20xf32> grad "w")
+  %r = bagua.all_reduce mean %g over [node, gpu] : tensor<20xf32>
+  %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<20xf32>
+  bagua.yield %n, %w : tensor<20xf32>, tensor<20xf32>
+}

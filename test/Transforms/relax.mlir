@@ -133,15 +133,92 @@ bagua.step @updates on @pod data [node] (batch %x "x" : !t, input %lr "lr" : ten
   bagua.yield %n1, %n2, %n3, %n4, %d5, %o1, %o2, %u2 : !t, !t, !t, !t, !t, !t, !t, !t
 }
 
-// What the step computes on before it reduces it is not the mean of what the program gave: nothing is promised of it, and
-// that is said.
+// What the step computes on before it reduces it is not the mean of what the program gave. So the program computes that, and
+// the mean of what it makes is promised.
 // CHECK-LABEL: bagua.step @scaled_before
-// CHECK-SAME: bagua.contract = []
+// CHECK-SAME: bagua.contract = [#bagua.relation<"linear.0" = mean "linear.0" over [node]>]
+// CHECK: %[[G:.*]] = bagua.compute backward "l"
+// CHECK-NEXT: %[[L:.*]] = bagua.compute backward "linear"(%[[G]], %w)
+// CHECK-NEXT: bagua.all_reduce mean %[[L]]
 bagua.step @scaled_before on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
-  // REMARK: remark: what becomes of 'w.grad' is promised to nobody
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
-  %l = bagua.linear [0.8] (%g) : !t
+  // REMARK: remark: 'bagua.linear' op is left to the program: it stands between a gradient and its reduction
+  %l = bagua.linear [0.8, 0.01] (%g, %w) : !t
   %r = bagua.all_reduce mean %l over [node] : !t
+  %n = bagua.linear [1.0, -0.1] (%w, %r) : !t
+  bagua.yield %n : !t
+}
+
+// A gradient that each rank clips before the step reduces it.
+// CHECK-LABEL: bagua.step @clipped_before
+// CHECK-SAME: bagua.contract = [#bagua.relation<"clip.0" = mean "clip.0" over [node]>
+// CHECK-COUNT-1: bagua.all_reduce
+// CHECK-NOT: bagua.all_reduce
+bagua.step @clipped_before on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %c = bagua.compute backward "clip"(%g) : (!t) -> (!t)
+  %r = bagua.all_reduce mean %c over [node] : !t
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   bagua.yield %n : !t
+}
+
+// Of a gradient that the step reduces into parts the program gets nothing back; what the update makes of the parts is
+// promised: of states that exist in parts, of the rank's part of a whole one, and by a reduction axis after axis.
+// CHECK-LABEL: bagua.step @in_parts
+// CHECK-SAME: bagua.contract = [#bagua.update<["w1"] by sgd [] lr 1.000000e-01 : f32 grad mean "w1.grad" over [node, tp]>,
+// CHECK-SAME: #bagua.update<["w2", "m2"] by sgd [9.000000e-01] lr 1.000000e-01 : f32 grad mean "w2.grad" over [node, tp]>]
+// CHECK-NOT: as "
+// CHECK: bagua.yield
+#part = #bagua.layout<shard [tp], shard [node]>
+!p = tensor<8xf32, #part>
+bagua.step @in_parts on @pod data [node, tp] (batch %x "x" : !t, param %w1 "w1" : !p, param %w2 "w2" : !t, optimizer %m2 "m2" : !p) {
+  %g1, %g2 = bagua.compute backward "l"(%x, %w2) : (!t, !t) -> (!t grad "w1", !t grad "w2")
+  %s1 = bagua.reduce_scatter mean %g1 over [tp] : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %r1 = bagua.reduce_scatter mean %s1 over [node] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !p
+  %n1 = bagua.sgd (%w1) grad %r1 lr 0.1 : !p
+  %s2 = bagua.reduce_scatter mean %g2 over [tp] : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %r2 = bagua.reduce_scatter mean %s2 over [node] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !p
+  %c = bagua.slice %w2 : !t -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %p2 = bagua.slice %c : tensor<8xf32, #bagua.layout<shard [tp]>> -> !p
+  %q2, %o2 = bagua.sgd (%p2, %m2) momentum 0.9 grad %r2 lr 0.1 : !p
+  %a2 = bagua.all_gather %q2 over [node] : !p -> tensor<8xf32, #bagua.layout<shard [tp]>>
+  %n2 = bagua.all_gather %a2 over [tp] : tensor<8xf32, #bagua.layout<shard [tp]>> -> !t
+  bagua.yield %n1, %n2, %o2 : !p, !t, !p
+}
+
+// Reduced in parts and made whole again, it is the program's gradient.
+// CHECK-LABEL: bagua.step @halves
+// CHECK-SAME: bagua.contract = [#bagua.relation<"w.grad" = mean "w.grad" over [node, tp]>]
+bagua.step @halves on @pod data [node, tp] (batch %x "x" : !t, param %w "w" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %s = bagua.reduce_scatter mean %g over [node, tp] : !t -> tensor<8xf32, #bagua.layout<shard [node, tp]>>
+  %r = bagua.all_gather %s over [node, tp] : tensor<8xf32, #bagua.layout<shard [node, tp]>> -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n : !t
+}
+
+// What the step reduces for later alone is reduced where the program gave it, as a gradient is: it may share a bucket. What
+// backward waits for keeps a name of its own.
+// CHECK-LABEL: bagua.step @statistics
+// CHECK-SAME: bagua.contract = [#bagua.relation<"norm.1" = mean "norm.1" over [node]>, #bagua.relation<"all_reduce" = sum "norm.2" over [node]>, #bagua.relation<"w.grad"
+// CHECK: %[[R:.*]] = bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32>{{$}}
+// CHECK-NEXT: bagua.linear {{.*}}(%{{.*}}, %[[R]])
+bagua.step @statistics on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %e "mean" : !t) {
+  %a, %s, %l = bagua.compute forward "norm"(%x, %w) : (!t, !t) -> (!t, !t, !t)
+  %r = bagua.all_reduce mean %s over [node] : !t
+  %f = bagua.linear [0.9, 0.1] (%e, %r) : !t
+  %q = bagua.all_reduce sum %l over [node] : !t
+  %g = bagua.compute backward "l"(%a, %q) : (!t, !t) -> (!t grad "w")
+  %n = bagua.sgd (%w) grad %g lr 0.1 : !t
+  bagua.yield %n, %f : !t, !t
+}
+
+// Where there is no backward, forward waits for all that is reduced.
+// CHECK-LABEL: bagua.step @infer
+// CHECK-SAME: bagua.contract = [#bagua.relation<"all_reduce" = sum "l.0" over [tp]>]
+bagua.step @infer on @pod data [node] (batch %x "x" : !t, param %w "w" varies [tp] : !t) {
+  %a = bagua.compute forward "l"(%x, %w) : (!t, !t) -> (!t)
+  %r = bagua.all_reduce sum %a over [tp] : !t
+  %y = bagua.compute forward "m"(%r) : (!t) -> (!t as "y")
+  bagua.yield %w : !t
 }

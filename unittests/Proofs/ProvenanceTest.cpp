@@ -138,6 +138,16 @@ TEST_F(ProvenanceTest, RefusesAParamThatComesFromAnother) {
                         "value, found that of 'v'"));
 }
 
+// The last step's moment beside this one's, say.
+TEST_F(ProvenanceTest, AnOptimizerMayKeepAnotherStatesOldValue) {
+  EXPECT_EQ(errorOf(R"(
+  %wn = bagua.sgd (%w) grad %r lr 0.1 : !t
+  %vn = bagua.sgd (%v) grad %q lr 0.1 : !t
+  bagua.yield %wn, %w, %vn : !t, !t, !t
+)"),
+            "");
+}
+
 TEST_F(ProvenanceTest, RefusesAParamThatComesFromNone) {
   EXPECT_THAT(errorOf(R"(
   %wn, %mn = bagua.sgd (%w, %m) momentum 0.9 grad %r lr 0.1 : !t

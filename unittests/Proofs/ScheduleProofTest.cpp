@@ -101,6 +101,9 @@ void ScheduleProofTest::addCompiled(StringRef text, StringRef strategy) {
   llvm::Expected<std::string> pipeline = expandStrategy(strategy);
   ASSERT_TRUE(static_cast<bool>(pipeline));
   auto error = run(*pipeline, *module);
+  // Servers would have to keep ranks along other axes than the data's apart.
+  if (error && StringRef(*error).contains("can't be left to servers"))
+    return;
   ASSERT_FALSE(error) << strategy.str() << ": " << *error << "\n" << text.str();
   auto fault = findScheduleFault(stepOf(*module), random);
   EXPECT_FALSE(fault) << strategy.str() << ": " << *fault << "\n" << text.str();
@@ -207,8 +210,8 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
   while (report.mutants() < mutantCount() && !HasFatalFailure())
     if (auto verdict = tryMutant(pickOriginal()))
       report.add(*verdict);
-  std::cout << report.str()
-            << "accepted mutants that are exported: " << exported << "\n";
+  std::cout << report.str() << "originals compiled by strategies: " << compiled
+            << "\naccepted mutants that are exported: " << exported << "\n";
   for (const auto &[message, count] : notExported)
     std::cout << "  " << count << " not: " << message << "\n";
   EXPECT_GE(exported, report.mutants() / 20);

@@ -234,6 +234,58 @@ TEST(PlanSearchTest, KeepsItsBudgetAndRepeats) {
   EXPECT_LE(searchPlan(problem, options).evaluations, first.evaluations);
 }
 
+// Tensor parallelism along `gpu`: what is reduced over nodes alone is another
+// sum for each gpu of a node, which no server keeps apart.
+TEST(PlanSearchTest, ServersThatCannotSumAreNoCandidate) {
+  CommunicationProblem problem = RandomPlanning(6).problem(6, false);
+  problem.cluster = {};
+  problem.cluster.axes = {{"node", 4, 25000, 1250000000, 1},
+                          {"gpu", 2, 3000, 200000000000, 1}};
+  problem.cluster.dedicatedServers = 64;
+  problem.cluster.memoryBytesPerS = 500000000000;
+  auto presetsOf = [&](AxisSet over) {
+    for (StepGradient &gradient : problem.gradients)
+      gradient.over = over;
+    int64_t withServers = 0;
+    for (const StartingPlan &plan : startingPlans(problem, {}))
+      for (const PlannedBucket &bucket : plan.plan.buckets)
+        withServers += (formBit(bucket.form) & kServerForms) != 0;
+    return withServers;
+  };
+  EXPECT_GT(presetsOf(0b11), 0);
+  EXPECT_EQ(presetsOf(0b01), 0);
+  for (const PlannedBucket &bucket : searchPlan(problem, {}).plan.buckets)
+    EXPECT_EQ(formBit(bucket.form) & kServerForms, 0u);
+}
+
+// A loss that is reduced over nodes alone: no server need sum it, so it keeps
+// no gradient from servers.
+TEST(PlanSearchTest, StatisticsStayWithTheRanks) {
+  CommunicationProblem problem = RandomPlanning(7).problem(6, true);
+  problem.cluster = {};
+  problem.cluster.axes = {{"node", 4, 25000, 1250000000, 1},
+                          {"gpu", 2, 3000, 200000000000, 1}};
+  problem.cluster.dedicatedServers = 4;
+  problem.cluster.memoryBytesPerS = 500000000000;
+  for (size_t i = 0; i < problem.gradients.size(); ++i)
+    if (problem.bucketing.tensors[i].shareClass == 0) {
+      problem.gradients[i].isStatistic = true;
+      problem.gradients[i].over = 0b01;
+    }
+  ASSERT_EQ(problem.check(), std::nullopt);
+  std::optional<CommunicationPlan> plan =
+      planOf(*findStrategy("byteps"), problem, {});
+  ASSERT_TRUE(plan);
+  size_t next = 0;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  for (const PlannedBucket &bucket : plan->buckets) {
+    bool isStatistic = problem.gradients[order[next]].isStatistic;
+    EXPECT_EQ(bucket.form,
+              isStatistic ? FormKind::Rail : FormKind::RailServers);
+    next += bucket.gradients;
+  }
+}
+
 // Four ranks share a node's bus, which reducing inside the node fills, while
 // links to the servers have room: some gradients had better go straight there.
 TEST(PlanSearchTest, LoadsLinksAlike) {

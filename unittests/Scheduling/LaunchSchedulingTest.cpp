@@ -169,6 +169,27 @@ TEST_F(LaunchSchedulingTest, AGradientMadeBeforeItsStateIsReadWaitsForIt) {
   }
 }
 
+// The next step's statistic is made where the mean of this one's, which nobody
+// in the step waits for, may still be computed from.
+TEST_F(LaunchSchedulingTest, AStatisticThatIsKeptWaitsForTheLastOne) {
+  int32_t statistic = addCompute({forward});
+  int32_t mean = graph.add(graph[reduced], {statistic});
+  graph.yields = {update, -1, mean};
+  ClusterModel cluster = makeCluster();
+  CollectivePrices prices(cluster);
+  for (SchedulePolicy policy : kAll) {
+    LaunchSchedule result = scheduleStep(graph, {policy, 4096}, prices);
+    auto isOfStatistic = [&](const LaunchSchedule::Delay &delay) {
+      return delay.op == statistic &&
+             delay.after == std::vector<int32_t>{OpGraph::state(2)};
+    };
+    EXPECT_EQ(std::count_if(result.delays.begin(), result.delays.end(),
+                            isOfStatistic),
+              1)
+        << wordOf(policy);
+  }
+}
+
 // Lion: the step reads the moment that the runtime would write.
 TEST_F(LaunchSchedulingTest, WritesBesideLateReadsAreThePrograms) {
   int32_t scaled = addCompute({reduced});

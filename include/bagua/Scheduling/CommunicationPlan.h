@@ -16,15 +16,18 @@
 
 namespace bagua {
 
-/// A gradient that is all-reduced.
+/// A gradient that is all-reduced, or a statistic that nothing in the step
+/// waits for.
 struct StepGradient {
   /// Its all_reduce in the step's graph.
   int32_t op;
   int64_t count;
   int64_t elementBytes;
   AxisSet over;
-  /// float32, which a narrower type on the wire stands for.
+  /// A float32 gradient, which a narrower type on the wire stands for.
   bool isNarrowable;
+  /// Statistics are reduced by the ranks themselves.
+  bool isStatistic = false;
 };
 
 struct CommunicationProblem {
@@ -38,6 +41,8 @@ struct CommunicationProblem {
 
   /// What is wrong with it; nothing if it is sound.
   std::optional<std::string> check() const;
+  /// Whether servers can sum all of the gradients.
+  bool canServeAll() const;
 };
 
 /// What becomes of some gradients that follow each other.

@@ -87,6 +87,9 @@ inline constexpr FormSet kHierarchyForms =
 inline constexpr FormSet kServerForms =
     formBit(FormKind::Servers) | formBit(FormKind::RailServers);
 
+/// What is left of a form where servers, or halves, are a stage of their own.
+FormKind hierarchyOf(FormKind form);
+
 /// What a user may ask for: a form under its own number, or the cheapest of the
 /// hierarchies.
 enum class FormChoice { Cheapest = kFormKindCount };
@@ -120,6 +123,11 @@ struct AllReduceForm {
   /// For leader and rails: the inner axes.
   AxisSet inner = 0;
 };
+
+/// Whether servers can sum what is reduced over the axes: there are some, and
+/// all ranks push. A server that had to keep ranks along another axis apart
+/// (tensor parallelism, experts) would need a slot for each of them.
+bool canServe(const ClusterModel &cluster, AxisSet over);
 
 //===----------------------------------------------------------------------===//
 // Messages

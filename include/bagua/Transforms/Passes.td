@@ -165,10 +165,12 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
   let summary = "Puts the algorithm's communication on each gradient";
   let description = [{
     `all-reduce`: every gradient that is pending is reduced by a mean over the axes
-    over which it is, unless the step reduces it by itself. Values that the step
-    itself communicates get names, and the step its contract: what must hold of
-    every tensor that the runtime gives back, and of states where the runtime
-    updates them.
+    over which it is, unless the step reduces it by itself. Arithmetic on a gradient
+    before such a reduction becomes the program's. Values that the step itself
+    communicates get names, and the step its contract: what must hold of every tensor
+    that the runtime gives back, and of states where the runtime updates them. A
+    statistic that nothing in forward and backward waits for is given back where it
+    was given, as a gradient is.
 
     A step that has a contract keeps it. It is refused where a gradient is not
     reduced, or the contract is another algorithm's.
@@ -200,7 +202,8 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
 def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
   let summary = "Decides which gradients travel together";
   let description = [{
-    Gathers the all_reduces of gradients, in the order in which the gradients are
+    Gathers the all_reduces of gradients (and, in buckets of their own, of statistics
+    that nothing in forward and backward waits for), in the order in which they are
     predicted to be ready, into buckets: `none` (each alone), `size` (buckets of
     `cap-bytes`), `ddp` (the same with a first bucket of `first-bytes`), `cycle`
     (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`), `mg-wfbp`
@@ -383,7 +386,8 @@ def SelectArchitecturePass : Pass<"bagua-select-architecture", "::bagua::StepOp"
     With `servers=spread` each all_reduce of gradients becomes a push to all servers,
     each of which sums its part, and a pull; with `balanced` each is whole on one
     server, the largest first on the server that has least. A step on a cluster
-    without servers is refused. `none` leaves all_reduces.
+    without servers is refused, and one whose gradients are not reduced over all of
+    its axes: servers sum what all ranks push. `none` leaves all_reduces.
 
     With `servers=spread`
 
@@ -436,7 +440,9 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     `late`, on a stream `late`, behind all else in the block. With `runtime` structured
     updates stay, on stream `update`, and the next forward of a layer waits for that
     layer's parameters alone. An update waits for the program's last read of what it
-    overwrites.
+    overwrites. What the runtime can't own is the program's all the same, with a
+    remark: an update whose old state something needs beside the new one, or of a
+    gradient that the contract promises the program.
 
     ```
     bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w1 "w1" : tensor<3xf32>, param %w2 "w2" : tensor<2xf32>) {

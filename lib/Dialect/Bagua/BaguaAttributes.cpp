@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
 
+#include "bagua/Support/Limits.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -469,9 +471,10 @@ void PlaceAttr::print(AsmPrinter &printer) const {
 LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 PlaceKind kind, StringAttr name,
                                 int64_t offset) {
-  if (offset < 0)
-    return emitError() << "expected a byte offset of at least 0 in arena '"
-                       << name.getValue() << "', found " << offset;
+  if (offset < 0 || offset > kMaxBytes)
+    return emitError() << "expected a byte offset of 0 to " << kMaxBytes
+                       << " in arena '" << name.getValue() << "', found "
+                       << offset;
   if (kind == PlaceKind::Arena && name.getValue() == "program")
     return emitError() << "'program' can't be the name of an arena";
   return success();

@@ -414,7 +414,10 @@ LogicalResult ProvenanceVerifier::run() {
   for (auto [next, argument] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Role role = step.getArgument(argument).getRole();
-    if (role != Role::Param && role != Role::Optimizer)
+    // What an optimizer keeps of another state as it was (the last step's
+    // moment) is made of nothing.
+    bool isKept = role == Role::Optimizer && isa<BlockArgument>(next);
+    if (isKept || (role != Role::Param && role != Role::Optimizer))
       continue;
     if (failed(verifyState(argument, next)))
       return failure();

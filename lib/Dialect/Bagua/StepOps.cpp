@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
 
+#include "bagua/Support/Limits.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -280,6 +282,11 @@ bool StepOp::isAsynchronous() {
 static LogicalResult verifyNames(StepOp step) {
   llvm::StringMap<Location> seen;
   auto claim = [&](StringRef name, Location location) -> LogicalResult {
+    if (name.empty() || name.size() > kMaxNameLength)
+      return mlir::emitError(location)
+             << "expected names of 1 to " << kMaxNameLength
+             << " bytes in step '" << step.getSymName() << "', found one of "
+             << name.size();
     auto [entry, isNew] = seen.try_emplace(name, location);
     if (isNew)
       return success();
@@ -359,8 +366,30 @@ static LogicalResult verifyMembers(StepOp step) {
   return success();
 }
 
-/// Streams are among the step's; there are as many places as results.
+/// The runtime computes on elements where they lie.
+static LogicalResult verifyPlace(Operation *op, Value value, PlaceAttr place) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.getElementType().isIntOrFloat() || !place ||
+      place.getKind() != PlaceKind::Arena)
+    return success();
+  int64_t elementBytes = getElementBytes(type.getElementType());
+  if (elementBytes == 0 || place.getOffset() % elementBytes == 0)
+    return success();
+  return op->emitOpError() << "expected a place for " << type
+                           << " at a multiple of " << elementBytes
+                           << " bytes, found byte " << place.getOffset()
+                           << " of arena '" << place.getName().getValue()
+                           << "'";
+}
+
+/// Streams are among the step's; there are as many places as results, each
+/// where elements may lie.
 static LogicalResult verifyPlacement(StepOp step) {
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (failed(
+            verifyPlace(step, argument,
+                        step.getArgument(argument.getArgNumber()).getPlace())))
+      return failure();
   ArrayAttr streams = step.getStreamsAttr();
   for (Operation &op : step.getBody().front().without_terminator()) {
     auto stepOp = cast<StepOpInterface>(op);
@@ -374,6 +403,10 @@ static LogicalResult verifyPlacement(StepOp step) {
       return op.emitOpError()
              << "expected one place for each of " << op.getNumResults()
              << " results, found " << places.size();
+    if (places)
+      for (auto [place, result] : llvm::zip_equal(places, op.getResults()))
+        if (failed(verifyPlace(&op, result, cast<PlaceAttr>(place))))
+          return failure();
   }
   return success();
 }

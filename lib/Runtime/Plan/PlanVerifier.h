@@ -10,6 +10,7 @@
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Runtime/PlanLayout.h"
+#include "bagua/Support/Limits.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,11 +27,9 @@ namespace bagua::runtime {
 // of a few of them fit 63 bits.
 inline constexpr int64_t kMaxRanks = int64_t{1} << 20;
 inline constexpr int64_t kMaxElements = int64_t{1} << 44;
-inline constexpr int64_t kMaxBytes = int64_t{1} << 48;
 inline constexpr size_t kMaxAxes = 32;
 inline constexpr size_t kMaxStreams = 64;
 inline constexpr size_t kMaxInstructions = size_t{1} << 24;
-inline constexpr size_t kMaxNameLength = 4096;
 
 /// A value or tensor, decoded once.
 struct VerifiedValue {

@@ -102,7 +102,8 @@ void PlanModel::addTensor(Value value, StringRef name) {
   }
 }
 
-/// Tensors that cross: arguments and named results that the runtime touches.
+/// Tensors that cross: arguments and named results that the runtime touches, a
+/// state that it only writes (a param that is cast from its master) included.
 LogicalResult PlanModel::readTensors() {
   for (auto &[value, storage] : values) {
     StringAttr name = nameOf(step, value);
@@ -112,6 +113,11 @@ LogicalResult PlanModel::readTensors() {
       return value.getDefiningOp()->emitOpError(
           "gives the runtime a value without a name");
   }
+  for (auto &[value, storage] : values)
+    if (PlaceAttr place = places.lookup(value);
+        place.getKind() == PlaceKind::Named)
+      if (auto written = step.findArgument(place.getName().getValue()))
+        addTensor(step.getBody().getArgument(*written), place.getName());
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     if (!isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
@@ -311,11 +317,20 @@ std::vector<ComputeOp> PlanModel::programOrder() {
   return order;
 }
 
+std::optional<uint32_t> PlanModel::tensorOf(Value value) const {
+  if (StringAttr name = nameOf(step, value))
+    return findTensor(name);
+  const Storage &storage = values.find(value)->second;
+  if (storage.tensor >= 0)
+    return storage.tensor;
+  auto found = tensorAt.find({storage.arena, storage.offset, value.getType()});
+  return found == tensorAt.end() ? std::nullopt : std::optional(found->second);
+}
+
 LogicalResult PlanModel::readProgram() {
-  llvm::DenseMap<std::tuple<int32_t, int64_t, Type>, uint32_t> byPlace;
   for (auto [number, tensor] : llvm::enumerate(tensors))
     if (tensor.storage.arena >= 0)
-      byPlace.try_emplace(
+      tensorAt.try_emplace(
           {tensor.storage.arena, tensor.storage.offset, Type(tensor.type)},
           number);
   // What instructions of the step before have made. Where none of them touches
@@ -338,16 +353,7 @@ LogicalResult PlanModel::readProgram() {
           entry.waits.push_back(*state);
       if (!maker || isa<ComputeOp>(maker))
         continue;
-      const Storage &storage = values.find(operand)->second;
-      std::optional<uint32_t> tensor;
-      if (StringAttr name = nameOf(step, operand))
-        tensor = findTensor(name);
-      else if (storage.tensor >= 0)
-        tensor = storage.tensor;
-      else if (auto found = byPlace.find(
-                   {storage.arena, storage.offset, operand.getType()});
-               found != byPlace.end())
-        tensor = found->second;
+      std::optional<uint32_t> tensor = tensorOf(operand);
       if (!tensor)
         return compute.emitOpError(
             "uses a value of the runtime's that has no name");
@@ -374,10 +380,9 @@ void PlanModel::addTakenStates() {
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Operation *maker = value.getDefiningOp();
-    StringAttr name = nameOf(step, value);
-    if (maker && !isa<ComputeOp>(maker) && name &&
+    if (maker && !isa<ComputeOp>(maker) &&
         !findTensor(step.getArgument(index).getName().getValue()))
-      if (auto tensor = findTensor(name.getValue()))
+      if (std::optional<uint32_t> tensor = tensorOf(value))
         end.waits.push_back(*tensor);
   }
   if (!end.waits.empty())

@@ -94,10 +94,15 @@ private:
   llvm::LogicalResult readProgram();
   std::vector<ComputeOp> programOrder();
   void addTakenStates();
+  /// As what the program gets a value of the runtime's: by its name, or in the
+  /// place of a tensor that has one.
+  std::optional<uint32_t> tensorOf(mlir::Value value) const;
   std::string labelOf(mlir::Operation *op) const;
 
   llvm::DenseMap<mlir::Value, PlaceAttr> places;
   llvm::StringMap<uint32_t> tensorNumbers;
+  /// Those in arenas, by arena, offset and type.
+  llvm::DenseMap<std::tuple<int32_t, int64_t, mlir::Type>, uint32_t> tensorAt;
   llvm::StringSet<> updatedByProgram;
   llvm::DenseMap<mlir::Operation *, uint32_t> instructionNumbers;
 };

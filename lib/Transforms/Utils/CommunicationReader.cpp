@@ -32,11 +32,12 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
   BlockOrder block(*step);
   for (GradientReduce &reduce : reduces) {
     auto type = cast<RankedTensorType>(reduce.op.getInput().getType());
+    bool isStatistic = !getGradientParam(reduce.op.getInput());
     problem.gradients.push_back(
         {static_cast<int32_t>(block.indexOf(reduce.op)), getElementCount(type),
          getElementBytes(type.getElementType()),
          readAxes(step->lookupCluster(), reduce.op.getOver()),
-         type.getElementType().isF32()});
+         !isStatistic && type.getElementType().isF32(), isStatistic});
   }
   // As bagua-schedule will have it.
   auto read = [&](bool isByProgram) -> FailureOr<OpGraph> {

@@ -6,6 +6,7 @@
 #include "bagua/Transforms/Utils/GradientReduces.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <map>
@@ -37,19 +38,49 @@ static bool canShare(AllReduceOp reduce) {
          !reduce.getCodecAttr() && !reduce.getNamesAttr();
 }
 
+/// The ops that lead to a gradient.
+static llvm::DenseSet<Operation *> behindGradients(StepOp step) {
+  llvm::DenseSet<Operation *> found;
+  for (Operation &op : llvm::reverse(step.getBody().front())) {
+    bool leads = llvm::any_of(op.getResults(), getGradientParam) ||
+                 llvm::any_of(op.getUsers(), [&](Operation *user) {
+                   return found.contains(user);
+                 });
+    if (leads)
+      found.insert(&op);
+  }
+  return found;
+}
+
+SmallVector<AllReduceOp> bagua::findStatistics(StepOp step) {
+  llvm::DenseSet<Operation *> isBehind = behindGradients(step);
+  SmallVector<AllReduceOp> statistics;
+  if (isBehind.empty())
+    return statistics; // all of the step is what it is for
+  for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
+    Value input = reduce.getInput();
+    if (isa_and_nonnull<ComputeOp>(input.getDefiningOp()) &&
+        !getGradientParam(input) && canShare(reduce) &&
+        !reduce.getOutput().use_empty() && !isBehind.contains(reduce))
+      statistics.push_back(reduce);
+  }
+  return statistics;
+}
+
 SmallVector<GradientReduce> bagua::collectGradientReduces(StepOp step) {
+  llvm::DenseSet<Operation *> isStatistic;
+  for (AllReduceOp reduce : findStatistics(step))
+    isStatistic.insert(reduce);
   SmallVector<GradientReduce> candidates;
   int64_t now = 0;
   for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
     now += compute.getCostNs().value_or(0);
-    for (OpResult result : compute->getResults()) {
-      if (!getGradientParam(result))
-        continue;
+    for (OpResult result : compute->getResults())
       for (Operation *user : result.getUsers())
         if (auto reduce = dyn_cast<AllReduceOp>(user))
-          if (canShare(reduce))
+          if (getGradientParam(result) ? canShare(reduce)
+                                       : isStatistic.contains(reduce))
             candidates.push_back({reduce, now});
-    }
   }
   return candidates;
 }
@@ -78,21 +109,25 @@ depthsOf(ArrayRef<GradientReduce> candidates) {
 }
 
 /// A bucket agrees no better than its worst member, so what is the same along
-/// an axis must not share one with what differs there (tensor parallelism).
+/// an axis must not share one with what differs there (tensor parallelism). And
+/// what may become of a gradient (a narrower wire, servers) is not for
+/// statistics.
 BucketingProblem bagua::readBucketing(ArrayRef<GradientReduce> candidates,
                                       const FactAnalysis &analysis) {
   BucketingProblem problem;
   llvm::DenseMap<Operation *, int32_t> depths = depthsOf(candidates);
-  std::map<std::tuple<const void *, const void *, const void *, Facts, int32_t>,
+  std::map<std::tuple<const void *, const void *, const void *, Facts, int32_t,
+                      bool>,
            int32_t>
       classes;
   for (GradientReduce candidate : candidates) {
     auto type = cast<RankedTensorType>(candidate.op.getInput().getType());
-    auto key = std::make_tuple(type.getElementType().getAsOpaquePointer(),
-                               candidate.op.getKindAttr().getAsOpaquePointer(),
-                               candidate.op.getOverAttr().getAsOpaquePointer(),
-                               analysis.factsOf(candidate.op.getInput()),
-                               depths.lookup(candidate.op));
+    auto key = std::make_tuple(
+        type.getElementType().getAsOpaquePointer(),
+        candidate.op.getKindAttr().getAsOpaquePointer(),
+        candidate.op.getOverAttr().getAsOpaquePointer(),
+        analysis.factsOf(candidate.op.getInput()), depths.lookup(candidate.op),
+        getGradientParam(candidate.op.getInput()) != nullptr);
     int32_t shareClass = classes.try_emplace(key, classes.size()).first->second;
     problem.tensors.push_back(
         {getElementCount(type) * getElementBytes(type.getElementType()),

@@ -19,6 +19,29 @@ Message bagua::messageOf(AllReduceOp reduce) {
           maxLocalBytes(type, cluster) / elementBytes, elementBytes, Wire()};
 }
 
+LogicalResult bagua::expectServed(AllReduceOp reduce,
+                                  const ClusterModel &model) {
+  ClusterOp cluster = cast<StepOp>(reduce->getParentOp()).lookupCluster();
+  if (model.servers() == 0)
+    return reduce.emitOpError()
+           << "expected a cluster with servers, found none in '"
+           << cluster.getSymName() << "'";
+  AxisSet over = readAxes(cluster, reduce.getOver());
+  auto type = cast<RankedTensorType>(reduce.getInput().getType());
+  if (LayoutAttr layout = getLayout(type))
+    for (const LayoutEntry &entry : layout.getEntries())
+      if (AxesAttr axes = entry.getAxes())
+        over |= readAxes(cluster, axes);
+  if (canServe(model, over))
+    return success();
+  AxisSet all = readAxes(cluster, cluster.getAllAxes());
+  return reduce.emitOpError()
+         << "can't be left to servers, which sum what all ranks push: expected "
+            "a reduction over all axes of '"
+         << cluster.getSymName() << "', found none over "
+         << writeAxes(cluster, all & ~over).str();
+}
+
 static Type elementTypeOf(MLIRContext *context, WireType type, Type own) {
   switch (type) {
   case WireType::AsIs:

@@ -10,6 +10,7 @@
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/OpGraphReader.h"
+#include "bagua/Transforms/Utils/Ownership.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -17,6 +18,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -69,11 +71,11 @@ static bool isWhole(Type type) {
   return !getLayout(cast<RankedTensorType>(type));
 }
 
-/// With the duration that the cluster's device would need, if it has one.
-static void giveTimed(StepOp step, Operation *op) {
+ComputeOp bagua::giveTimed(StepOp step, Operation *op) {
   ComputeOp compute = giveToProgram(step, op);
   if (DeviceAttr device = step.lookupCluster().getDeviceAttr())
     setRoofline(compute, device);
+  return compute;
 }
 
 /// From the last op to the first, so that users are decided before what they
@@ -97,19 +99,75 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
   return given;
 }
 
-/// What the runtime would hand over within the step, but can't by name.
-static bool isForComputeAlone(Operation *op) {
+/// What the program can run as well.
+static bool isWholeArithmetic(Operation *op) {
+  return cast<StepOpInterface>(op).isArithmetic() &&
+         llvm::all_of(op->getResultTypes(), isWhole);
+}
+
+/// Whether an update that the runtime runs leads to an op by the runtime's ops
+/// alone.
+static bool isFromUpdates(Operation *op) {
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  SmallVector<Value> open(op->getOperands());
+  while (!open.empty()) {
+    auto maker =
+        dyn_cast_or_null<StepOpInterface>(open.pop_back_val().getDefiningOp());
+    if (!maker || maker.isRunByProgram() || !seen.insert(maker).second)
+      continue;
+    if (maker.isUpdate())
+      return true;
+    llvm::append_range(open, maker->getOperands());
+  }
+  return false;
+}
+
+/// Arithmetic apart from updates, whose results the program alone gets: within
+/// the step, where the runtime could hand them over by no name, or as a state
+/// that no update has to do with (a statistic's running mean).
+static bool isForProgramAlone(Operation *op) {
+  return isWholeArithmetic(op) && !cast<StepOpInterface>(op).isUpdate() &&
+         !isBackFromWire(op) &&
+         (llvm::all_of(op->getUsers(), llvm::IsaPred<ComputeOp>) ||
+          (llvm::all_of(op->getUsers(), llvm::IsaPred<ComputeOp, YieldOp>) &&
+           !isFromUpdates(op)));
+}
+
+/// Why the program has to run an op that the runtime was to; nothing if it need
+/// not. `isOwn`: it can't be ordered otherwise.
+static std::optional<std::string> whyProgramsOwn(StepOp step, Operation *op,
+                                                 bool isOwn) {
+  if (!isWholeArithmetic(op))
+    return std::nullopt;
   auto stepOp = cast<StepOpInterface>(op);
-  return stepOp.isArithmetic() && !stepOp.isUpdate() && !isBackFromWire(op) &&
-         llvm::all_of(op->getResultTypes(), isWhole) && !op->use_empty() &&
-         llvm::all_of(op->getUsers(), llvm::IsaPred<ComputeOp>);
+  if (isOwn)
+    return "no wait could order it with the program's own compute";
+  if (stepOp.isUpdate() && !keepsContract(step, stepOp))
+    return "the program is promised the gradient itself";
+  if (isBackFromWire(op)) // it lies where the gradient does
+    return std::nullopt;
+  return whyNotOwned(step, stepOp);
+}
+
+/// Gives what is the program's alone. Returns how many.
+static int64_t giveWhatIsApart(StepOp step) {
+  int64_t given = 0;
+  BlockOrder block(step);
+  for (size_t index = block.size(); index-- > 0;)
+    if (isForProgramAlone(block[index])) {
+      giveTimed(step, block[index]);
+      ++given;
+    }
+  return given;
 }
 
 /// What is given becomes late compute itself, which may read other states, and
 /// a user of what came before it.
 FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
                                              const ClusterModel &cluster) {
-  for (int64_t given = 0;;) {
+  SharedStep result;
+  while (true) {
+    result.given += giveWhatIsApart(step);
     FailureOr<OpGraph> graph = readGraph(step, cluster);
     if (failed(graph))
       return failure();
@@ -117,21 +175,23 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
     llvm::BitVector isOwn(block.size());
     for (int32_t index : findProgramsOwn(*graph))
       isOwn.set(index);
-    int64_t before = given;
+    int64_t before = result.given;
     for (size_t index = block.size(); index-- > 0;) {
-      Operation *op = block[index];
-      auto stepOp = cast<StepOpInterface>(op);
-      bool isUpdatable =
-          stepOp.isArithmetic() && llvm::all_of(op->getResultTypes(), isWhole);
-      bool isItsOwn =
-          isOwn[index] || (stepOp.isUpdate() && !keepsContract(step, stepOp));
-      if (!isForComputeAlone(op) && !(isItsOwn && isUpdatable))
+      std::optional<std::string> why =
+          whyProgramsOwn(step, block[index], isOwn[index]);
+      if (!why)
         continue;
-      giveTimed(step, op);
-      ++given;
+      result.reasons.push_back({block[index]->getLoc(),
+                                ("'" + block[index]->getName().getStringRef() +
+                                 "' op is left to the program: " + *why)
+                                    .str()});
+      giveTimed(step, block[index]);
+      ++result.given;
     }
-    if (given == before)
-      return SharedStep{std::move(*graph), given};
+    if (result.given == before) {
+      result.graph = std::move(*graph);
+      return result;
+    }
   }
 }
 

@@ -5,11 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Relaxations.h"
 
+#include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/Names.h"
+#include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -29,15 +32,25 @@ static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
   return names.empty() ? nullptr : AxesAttr::get(value.getContext(), names);
 }
 
+/// Whether backward computes on a gradient before the step reduces it, if
+/// `user` does so: it is clipped on each rank, say.
+static bool isOnGradient(Operation *user) {
+  auto compute = dyn_cast<ComputeOp>(user);
+  return compute && compute.getPhase() == PhaseKind::Backward &&
+         llvm::none_of(compute->getResults(), getGradientParam);
+}
+
 /// Whether the step reduces the gradient over some of the axes by itself, maybe
-/// in a bucket or as another element type: then it is left alone.
-static bool isReduced(Value gradient, AxesAttr axes) {
+/// in a bucket or as another element type, or as what backward makes of it.
+static bool isReduced(Value gradient, AxesAttr axes, bool isByWayOfCompute) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Value> open{gradient};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
       auto stepOp = dyn_cast<StepOpInterface>(user);
-      if (!stepOp || stepOp.isRunByProgram() || !seen.insert(user).second)
+      if (!stepOp || !seen.insert(user).second ||
+          (stepOp.isRunByProgram() &&
+           !(isByWayOfCompute && isOnGradient(user))))
         continue;
       AxesAttr over = stepOp.getGroupAxes(); // null for decode
       bool isOver =
@@ -51,18 +64,48 @@ static bool isReduced(Value gradient, AxesAttr axes) {
   return false;
 }
 
+/// Whether the next value of a gradient's param agrees over the axes already.
+static bool isParamReduced(StepOp step, const FactAnalysis &analysis,
+                           OpResult gradient, AxesAttr axes) {
+  unsigned param = *step.findArgument(getGradientParam(gradient).getValue());
+  Value next = nextValueOf(step, step.getBody().getArgument(param));
+  const Facts &facts = analysis.factsOf(next);
+  for (auto [axis, name] : llvm::enumerate(analysis.getContext().axisNames))
+    if (axes.contains(name) && facts[axis] != Fact::Replicated)
+      return false;
+  return true;
+}
+
+/// Whether the step reduces a gradient by itself: then it is left alone.
+static bool isReducedByStep(StepOp step, const FactAnalysis &analysis,
+                            OpResult gradient, AxesAttr axes) {
+  return isReduced(gradient, axes, /*isByWayOfCompute=*/false) ||
+         (isReduced(gradient, axes, /*isByWayOfCompute=*/true) &&
+          isParamReduced(step, analysis, gradient, axes));
+}
+
+/// Whether every rank stores all of the value.
+static bool isWhole(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && !getLayout(type);
+}
+
 /// Whether the program gets the reduced gradient where it gave its own: nobody
-/// else needs that, nothing is computed of it on the way, and the step doesn't
-/// give the result a name of its own.
+/// else needs that, nothing is computed of it on the way, it is made whole
+/// again where it was reduced in parts, and the step doesn't give the result a
+/// name of its own.
 static bool isReducedInPlace(Value gradient) {
+  bool isReduced = false;
   for (Value value = gradient; value.hasOneUse();) {
     auto op = dyn_cast<StepOpInterface>(*value.getUsers().begin());
-    if (!op || (op.isArithmetic() && !op.isTransit()))
+    if (!op || op.isRunByProgram() || (op.isArithmetic() && !op.isTransit()))
       return false;
-    auto reduction = dyn_cast<AllReduceOp>(*op);
-    if (op.getReduction() || op->getNumResults() != 1)
-      return !reduction || !reduction.getNamesAttr();
+    if (op->getNumResults() != 1)
+      return isReduced;
+    isReduced |= op.getReduction() != nullptr;
     value = op->getResult(0);
+    if (isReduced && isWhole(value))
+      return !op.getResultName(0);
   }
   return false;
 }
@@ -77,20 +120,49 @@ static SmallVector<OpResult> markedGradients(StepOp step) {
   return gradients;
 }
 
+/// The arithmetic on whole tensors by which the step computes on a gradient
+/// before it reduces it.
+static void findUnreducedArithmetic(Value gradient, AxesAttr axes,
+                                    llvm::SetVector<Operation *> &found) {
+  SmallVector<Value> open{gradient};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      auto op = dyn_cast<StepOpInterface>(user);
+      if (!op || op.isRunByProgram() || op.isUpdate() || op.getReduction() ||
+          op->getNumResults() != 1 ||
+          !isReduced(op->getResult(0), axes, /*isByWayOfCompute=*/false))
+        continue;
+      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)))
+        found.insert(op);
+      open.push_back(op->getResult(0));
+    }
+}
+
+int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
+  llvm::SetVector<Operation *> found;
+  for (OpResult gradient : markedGradients(step))
+    if (AxesAttr axes = pendingAxes(facts, gradient))
+      findUnreducedArithmetic(gradient, axes, found);
+  for (Operation *op : found) {
+    op->emitRemark() << "'" << op->getName()
+                     << "' op is left to the program: it stands between a "
+                        "gradient and its reduction";
+    giveTimed(step, op).setPhase(PhaseKind::Backward);
+  }
+  return static_cast<int64_t>(found.size());
+}
+
 //===----------------------------------------------------------------------===//
 // Contracts
 //===----------------------------------------------------------------------===//
 
-/// What the step's own communication promises, for values that have names by
-/// now; null where no check would know.
+/// What a collective of the step's own promises, for values that have names by
+/// now.
 static RelationAttr relationOf(StepOpInterface op, StringAttr of,
                                StringAttr tensor) {
-  std::optional<RelationKind> relation = op.getRelation();
-  if (!relation)
-    return nullptr;
   InstructionFields fields = op.getInstruction().value_or(InstructionFields());
   ReduceKindAttr kind = op.getReduction();
-  return RelationAttr::get(op.getContext(), tensor, of, *relation,
+  return RelationAttr::get(op.getContext(), tensor, of, *op.getRelation(),
                            kind ? kind.getValue() : ReduceKind::Sum,
                            op.getGroupAxes(), fields.splitDim,
                            fields.concatDim);
@@ -107,36 +179,100 @@ static Attribute rateOf(StepOp step, StepOpInterface op,
   return step.getArgument(argument.getArgNumber()).getName();
 }
 
-/// What an update of state arguments by a gradient that one all_reduce makes
-/// promises, where the runtime runs it; null for others.
+namespace {
+/// The reduction of a named tensor, maybe in steps that each leave a part.
+struct ReducedTensor {
+  StringAttr of;
+  ReduceKind kind;
+  AxesAttr over;
+};
+} // namespace
+
+/// The reduction that makes a value; null for none.
+static StepOpInterface reductionOf(Value value) {
+  auto op = dyn_cast_or_null<StepOpInterface>(value.getDefiningOp());
+  return op && op.isTransit() && op.getReduction() ? op : nullptr;
+}
+
+/// As what a value was reduced, if nothing else was done to it.
+static std::optional<ReducedTensor> reducedFrom(StepOp step, Value value) {
+  std::optional<ReduceKind> kind;
+  SmallVector<StringAttr> axes;
+  if (auto cast = value.getDefiningOp<CastOp>())
+    value = cast.getInput();
+  while (StepOpInterface op = reductionOf(value)) {
+    ReduceKind found = op.getReduction().getValue();
+    if (kind.value_or(found) != found)
+      return std::nullopt;
+    kind = found;
+    llvm::append_range(axes, op.getGroupAxes().getNames());
+    value = op->getOperand(0);
+  }
+  StringAttr of = nameOf(step, value);
+  if (!kind || !of)
+    return std::nullopt;
+  llvm::sort(axes, [cluster = step.lookupCluster()](StringAttr a,
+                                                    StringAttr b) mutable {
+    return *cluster.findAxis(a.getValue()) < *cluster.findAxis(b.getValue());
+  });
+  return ReducedTensor{of, *kind, AxesAttr::get(step.getContext(), axes)};
+}
+
+/// The state that an update reads, all of it or the rank's part.
+static BlockArgument stateReadAs(Value value) {
+  auto isCut = [](StepOpInterface op) {
+    return op->getNumOperands() == 1 && op.isElementwise() &&
+           !op.isArithmetic() && !op.getCollective();
+  };
+  while (auto op = dyn_cast_or_null<StepOpInterface>(value.getDefiningOp())) {
+    if (!isCut(op))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  return cast<BlockArgument>(value);
+}
+
+/// Whether what an update makes, gathered if it is in parts, is the next value
+/// of the state.
+static bool becomes(StepOp step, Value made, BlockArgument state) {
+  while (made != nextValueOf(step, state)) {
+    auto op = made.hasOneUse()
+                  ? dyn_cast<StepOpInterface>(*made.getUsers().begin())
+                  : nullptr;
+    if (!op || !op.isTransit() || !op.getGroupAxes() || op.getReduction())
+      return false;
+    made = op->getResult(0);
+  }
+  return true;
+}
+
+/// What an update of state arguments, or of the rank's parts of them, by a
+/// gradient that was just reduced promises, where the runtime runs it; null for
+/// others.
 static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
   std::optional<UpdateRule> rule = op.getUpdateRule();
   if (!rule)
     return nullptr;
   MLIRContext *context = step.getContext();
-  Value gradient = op->getOperand(op.getStateCount());
-  if (auto cast = gradient.getDefiningOp<CastOp>())
-    gradient = cast.getInput();
-  auto reduction = gradient.getDefiningOp<AllReduceOp>();
-  StringAttr of = reduction ? nameOf(step, reduction.getInput()) : nullptr;
-  if (!of)
+  Value operand = op->getOperand(op.getStateCount());
+  std::optional<ReducedTensor> gradient = reducedFrom(step, operand);
+  if (!gradient || !isOnEveryRank(cast<RankedTensorType>(operand.getType())))
     return nullptr;
   SmallVector<Attribute> states;
   for (OpResult next : op->getResults()) {
-    auto argument =
-        dyn_cast<BlockArgument>(op->getOperand(next.getResultNumber()));
-    if (!argument || nextValueOf(step, argument) != next)
+    BlockArgument state = stateReadAs(op->getOperand(next.getResultNumber()));
+    if (!state || !becomes(step, next, state))
       return nullptr;
-    states.push_back(step.getArgument(argument.getArgNumber()).getName());
+    states.push_back(step.getArgument(state.getArgNumber()).getName());
   }
   InstructionFields fields = *op.getInstruction();
   Attribute rate = rateOf(step, op, fields);
   if (!rate)
     return nullptr;
-  return UpdateAttr::get(
-      context, ArrayAttr::get(context, states), *rule,
-      DenseF32ArrayAttr::get(context, fields.constants), fields.biasCorrection,
-      rate, of, reduction.getKind().getValue(), reduction.getGroupAxes());
+  return UpdateAttr::get(context, ArrayAttr::get(context, states), *rule,
+                         DenseF32ArrayAttr::get(context, fields.constants),
+                         fields.biasCorrection, rate, gradient->of,
+                         gradient->kind, gradient->over);
 }
 
 SmallVector<Attribute> bagua::promiseUpdates(StepOp step) {
@@ -180,19 +316,23 @@ bool bagua::keepsContract(StepOp step, StepOpInterface update) {
 static void promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
   StepNames names(step);
+  llvm::SmallPtrSet<Operation *, 16> isStatistic;
+  for (AllReduceOp reduce : findStatistics(step))
+    isStatistic.insert(reduce);
   for (Operation &op : step.getBody().front()) {
     auto stepOp = dyn_cast<StepOpInterface>(op);
-    if (!stepOp || !stepOp.getGroupAxes() || op.getNumResults() != 1)
-      continue;
+    if (!stepOp || !stepOp.getRelation())
+      continue; // no check would know
     if (getGradientParam(op.getOperand(0)) &&
         isReducedInPlace(op.getOperand(0)))
       continue; // the gradient's own relation says it
     StringAttr of = names.nameValue(op.getOperand(0));
-    StringAttr tensor = of ? names.nameValue(op.getResult(0)) : nullptr;
-    if (!tensor)
-      continue;
-    if (RelationAttr relation = relationOf(stepOp, of, tensor))
-      contract.push_back(relation);
+    // A statistic is reduced where the program gave it.
+    StringAttr tensor = !of || isStatistic.contains(&op)
+                            ? of
+                            : names.nameValue(op.getResult(0));
+    if (tensor)
+      contract.push_back(relationOf(stepOp, of, tensor));
   }
 }
 
@@ -205,7 +345,7 @@ static SmallVector<OpResult> findUnreduced(StepOp step,
   SmallVector<OpResult> gradients;
   for (OpResult gradient : markedGradients(step))
     if (AxesAttr axes = pendingAxes(facts, gradient);
-        axes && !isReduced(gradient, axes))
+        axes && !isReducedByStep(step, facts, gradient, axes))
       gradients.push_back(gradient);
   return gradients;
 }
@@ -228,6 +368,9 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
                                            ArrayRef<OpResult> gradients) {
   SmallVector<Attribute> contract;
   promiseExchanged(step, contract);
+  llvm::DenseSet<StringAttr> updating;
+  for (Attribute update : promiseUpdates(step))
+    updating.insert(cast<UpdateAttr>(update).getOf());
   for (OpResult gradient : markedGradients(step)) {
     AxesAttr axes = pendingAxes(facts, gradient);
     StringAttr name = nameOf(step, gradient);
@@ -235,7 +378,10 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
       continue;
     if (!llvm::is_contained(gradients, gradient) &&
         !isReducedInPlace(gradient)) {
-      if (!speaksOf(contract, name))
+      bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
+        return !isa<ComputeOp, YieldOp>(user);
+      });
+      if (isGiven && !speaksOf(contract, name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
             << "what becomes of '" << name.getValue()
             << "' is promised to nobody: the step computes on it before it "

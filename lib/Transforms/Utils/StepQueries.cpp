@@ -42,6 +42,14 @@ PlaceAttr bagua::getPlace(Value value) {
              : nullptr;
 }
 
+bool bagua::isOnEveryRank(RankedTensorType type) {
+  LayoutAttr layout = getLayout(type);
+  return !layout ||
+         llvm::all_of(layout.getEntries(), [](const LayoutEntry &entry) {
+           return entry.kind == LayoutEntry::Kind::Shard;
+         });
+}
+
 int64_t bagua::trafficOf(Operation *op) {
   int64_t bytes = 0;
   for (TypeRange types :

@@ -16,8 +16,14 @@ module attributes {bagua.example = #bagua.place<nowhere>} {}
 // -----
 
 // Offsets in an arena are not negative.
-// expected-error @+1 {{expected a byte offset of at least 0 in arena 'grads', found -4}}
+// expected-error @+1 {{expected a byte offset of 0 to 281474976710656 in arena 'grads', found -4}}
 module attributes {bagua.example = #bagua.place<grads:-4>} {}
+
+// -----
+
+// No arena is larger than any machine's memory, so what lies at an offset ends at a number.
+// expected-error @+1 {{expected a byte offset of 0 to 281474976710656 in arena 'grads', found 9223372036854775000}}
+module attributes {bagua.example = #bagua.place<grads:9223372036854775000>} {}
 
 // -----
 

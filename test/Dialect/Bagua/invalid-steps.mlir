@@ -114,6 +114,26 @@ bagua.step @s on @pod data [node, gpu] (
 
 // -----
 
+// By no name, nothing can be bound.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] (
+    batch %x "x" : tensor<8xf32>,
+    // expected-error @+1 {{expected names of 1 to 4096 bytes in step 's', found one of 0}}
+    param %w "" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected names of 1 to 4096 bytes in step 's', found one of 0}}
+  %a = bagua.compute forward "l"(%x) : (tensor<8xf32>) -> (tensor<8xf32> as "")
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
 // A param has one gradient: a second `grad` would claim its name twice.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
@@ -202,6 +222,24 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
   // expected-error @+1 {{expected one place for each of 1 results, found 2}}
   %r = bagua.all_reduce mean %x over [node, gpu] at [grads:0, grads:32] : tensor<8xf32>
   bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// Elements lie where the runtime can compute on them.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected a place for 'tensor<8xf32>' at a multiple of 4 bytes, found byte 1 of arena 'grads'}}
+  %r = bagua.all_reduce mean %x over [node] at [grads:1] : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{expected a place for 'tensor<8xf64>' at a multiple of 8 bytes, found byte 4 of arena 'grads'}}
+bagua.step @s on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" at grads:4 : tensor<8xf64>) {
+  bagua.yield %w : tensor<8xf64>
 }
 
 // -----

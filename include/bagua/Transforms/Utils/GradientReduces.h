@@ -15,14 +15,21 @@ namespace bagua {
 /// gradients alone.
 bool isOfGradients(mlir::Value value);
 
-/// A gradient's all_reduce and when its operand is there.
+/// The all_reduces of statistics: of what compute makes for them alone, where
+/// nothing that a gradient is computed from waits for the result (the running
+/// means of batch normalisation, a loss). None where there are no gradients. In
+/// block order. O(ops).
+llvm::SmallVector<AllReduceOp> findStatistics(StepOp step);
+
+/// A gradient's or statistic's all_reduce and when its operand is there.
 struct GradientReduce {
   AllReduceOp op;
   int64_t readyNs;
 };
 
-/// The all_reduces of whole gradients that may share buckets, by readiness; the
-/// program runs its compute in block order, one op after the other.
+/// The all_reduces of whole gradients and statistics that may share buckets, by
+/// readiness; the program runs its compute in block order, one op after the
+/// other.
 llvm::SmallVector<GradientReduce> collectGradientReduces(StepOp step);
 
 /// Which of them may share one. `analysis` must have run on the step.

@@ -43,6 +43,11 @@ mlir::FailureOr<Enum> readChoice(AllReduceOp reduce, llvm::StringRef attribute,
 /// wire.
 Message messageOf(AllReduceOp reduce);
 
+/// Emits an error where servers can't sum what the all_reduce does (canServe):
+/// all ranks have to be among those that reduce, or to store other parts.
+llvm::LogicalResult expectServed(AllReduceOp reduce,
+                                 const ClusterModel &cluster);
+
 /// Writes the steps before the all_reduce, in order; the last has its name, if
 /// any. Returns the result; the all_reduce stays.
 mlir::Value writeMessage(mlir::OpBuilder &builder, AllReduceOp reduce,

@@ -15,6 +15,10 @@ namespace bagua {
 /// a duration.
 ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
 
+/// The same with the duration that the cluster's device would need, if it has
+/// one.
+ComputeOp giveTimed(StepOp step, mlir::Operation *op);
+
 /// Makes compute of the arithmetic on whole tensors that only the program uses:
 /// of updates, and of the casts and sums that lead to them, but for casts of
 /// the wire. Each op becomes one. Returns how many.
@@ -25,13 +29,15 @@ int64_t giveUpdatesToProgram(StepOp step);
 struct SharedStep {
   OpGraph graph;
   int64_t given = 0;
+  /// Where an op can't be the runtime's, and a remark that says why.
+  llvm::SmallVector<std::pair<mlir::Location, std::string>> reasons;
 };
 
-/// Gives the program the arithmetic that the runtime can't run between the
-/// program's own ops: what only the program can order (findProgramsOwn),
-/// what would keep a promised gradient from it (keepsContract), and what
-/// compute of the same step uses and that has no name to be taken by. Fails
-/// with an error where the step can't be priced.
+/// Gives the program the arithmetic that the runtime can't run, or has no
+/// reason to: what only the program can order (findProgramsOwn), what would
+/// keep a promised gradient from it (keepsContract), what the runtime could
+/// leave nowhere (whyNotOwned), and what has to do with no update and only the
+/// program gets. Fails with an error where the step can't be priced.
 llvm::FailureOr<SharedStep> giveProgramsOwn(StepOp step,
                                             const ClusterModel &cluster);
 

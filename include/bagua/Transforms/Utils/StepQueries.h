@@ -29,6 +29,10 @@ mlir::Value nextValueOf(StepOp step, mlir::BlockArgument argument);
 /// Where a value of a step lies; null before it has a place.
 PlaceAttr getPlace(mlir::Value value);
 
+/// Whether every rank stores a value of the type, or a part of it that no entry
+/// of its layout hides from some ranks.
+bool isOnEveryRank(mlir::RankedTensorType type);
+
 /// Bytes of whole tensors that an op reads and writes.
 int64_t trafficOf(mlir::Operation *op);
 

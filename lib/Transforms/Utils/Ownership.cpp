@@ -1,0 +1,81 @@
+//===- Ownership.cpp - What the runtime can keep of a step's arithmetic ---===//
+//
+// By the uses of a result and of the state that it overwrites.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Utils/Ownership.h"
+
+#include "bagua/Transforms/Utils/Names.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace bagua;
+
+/// Whether `op` uses, maybe by way of others, what `source` makes.
+static bool dependsOn(Operation *op, Operation *source) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Operation *> open{op};
+  while (!open.empty()) {
+    Operation *next = open.pop_back_val();
+    if (next == source)
+      return true;
+    for (Value operand : next->getOperands())
+      if (Operation *maker = operand.getDefiningOp();
+          maker && seen.insert(maker).second)
+        open.push_back(maker);
+  }
+  return false;
+}
+
+/// Who needs the old value of a state when the op has overwritten it, or may
+/// need it then; nothing if nobody does.
+static std::optional<std::string> whoNeedsOld(StepOp step, BlockArgument state,
+                                              Operation *op) {
+  StringRef name = nameOf(step, state).getValue();
+  for (OpOperand &use : state.getUses()) {
+    Operation *user = use.getOwner();
+    if (user == op)
+      continue;
+    if (isa<YieldOp>(user)) {
+      unsigned heir = step.getStateArguments()[use.getOperandNumber()];
+      return ("the old value of '" + name + "' becomes '" +
+              step.getArgument(heir).getName().getValue() + "'")
+          .str();
+    }
+    bool isProgram = cast<StepOpInterface>(user).isRunByProgram();
+    if (isProgram ? dependsOn(user, op) : !dependsOn(op, user))
+      return ("the old value of '" + name + "' is needed beside the new one")
+          .str();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> bagua::whyNotOwned(StepOp step, StepOpInterface op) {
+  SmallVector<unsigned> states = step.getStateArguments();
+  for (OpResult made : op->getResults()) {
+    SmallVector<unsigned> heirs;
+    bool isUsedByProgram = false;
+    for (OpOperand &use : made.getUses())
+      if (isa<YieldOp>(use.getOwner()))
+        heirs.push_back(states[use.getOperandNumber()]);
+      else
+        isUsedByProgram |=
+            cast<StepOpInterface>(use.getOwner()).isRunByProgram();
+    auto nameOfHeir = [&](size_t index) {
+      return step.getArgument(heirs[index]).getName().getValue();
+    };
+    if (heirs.size() > 1)
+      return ("it makes the next value of '" + nameOfHeir(0) + "' and of '" +
+              nameOfHeir(1) + "'")
+          .str();
+    if (heirs.empty() && isUsedByProgram)
+      return "compute uses what it makes, which is no state's next value";
+    if (heirs.empty())
+      continue;
+    if (auto who =
+            whoNeedsOld(step, step.getBody().getArgument(heirs.front()), op))
+      return who;
+  }
+  return std::nullopt;
+}
