@@ -46,7 +46,7 @@ LogicalResult TrainingAnalysis::enter(PhaseOp phase, FactAnalysis &analysis) {
         known.try_emplace(info.getName().getValue(), declared);
     for (unsigned axis = 0; !isNew && axis < declared.size(); ++axis) {
       Fact proved = entry->second[axis];
-      if (declared[axis] < proved)
+      if (declared[axis] == Fact::Replicated && proved != Fact::Replicated)
         return phase.emitOpError()
                << "declares state '" << info.getName().getValue() << "' "
                << stringifyFact(declared[axis]) << " over axis '"
@@ -128,7 +128,8 @@ LogicalResult bagua::verifyGraph(ModuleOp module) {
   for (auto step : module.getOps<StepOp>()) {
     FactAnalysis analysis(step);
     if (failed(analysis.run()) || failed(analysis.verifyYield()) ||
-        failed(verifyResiduals(step)) || failed(verifyOwnCommunication(step)) ||
+        failed(verifyResiduals(step)) ||
+        failed(verifyOwnCommunication(step, analysis.getContext())) ||
         failed(verifyProvenance(step, analysis)))
       return failure();
   }

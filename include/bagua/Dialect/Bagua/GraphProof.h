@@ -22,8 +22,9 @@ llvm::LogicalResult verifyGraph(mlir::ModuleOp module);
 llvm::LogicalResult verifyResiduals(StepOp step);
 
 /// No compute that communicates stands between gradients or states and the next
-/// states. Emits an error. O(uses).
-llvm::LogicalResult verifyOwnCommunication(StepOp step);
+/// states but buffers. Emits an error. O(ops).
+llvm::LogicalResult verifyOwnCommunication(StepOp step,
+                                           const FactContext &context);
 
 } // namespace bagua
 
