@@ -81,7 +81,7 @@ bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t
   %g1 = bagua.compute backward "l1"(%d) on compute : (!t) -> (!t grad "w1")
   %n2 = bagua.compute update "sgd w2"(%w2, %r2) on compute : (!t, !t) -> (!t)
   %n1 = bagua.compute update "sgd w1"(%w1, %g1) on compute : (!t, !t) -> (!t)
-  // expected-error @+1 {{expected state 'w1' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'w1' replicated over axis 'node', found mixed}}
   bagua.yield %n1, %n2 : !t, !t
 }
 
@@ -98,6 +98,6 @@ bagua.step @train on @pod data [node] streams [compute, comm] (batch %x "x" : !t
   %r1 = bagua.all_reduce mean %g1 over [node] on comm at ["w1.grad"] : !t
   %n2 = bagua.compute update "sgd w2"(%w2, %f) on compute at [program] : (!t, !t) -> (!t)
   %n1 = bagua.compute update "sgd w1"(%w1, %r1) on compute at [program] : (!t, !t) -> (!t)
-  // expected-error @+1 {{expected state 'w2' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'w2' replicated over axis 'node', found mixed}}
   bagua.yield %n1, %n2 : !t, !t
 }

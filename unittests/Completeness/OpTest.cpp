@@ -100,7 +100,7 @@ static Value gathered(OpBuilder &builder, Value value, ClusterOp cluster,
   if (!getLayout(typeOf(value))) {
     AxesAttr all = cluster.getAllAxes();
     Type part = pushEntry(typeOf(value), LayoutEntry::shard(all));
-    if (llvm::is_contained(facts.factsOf(value), Fact::Pending))
+    if (llvm::any_of(facts.factsOf(value), isOwed))
       value = builder.create<ReduceScatterOp>(
           location, part,
           ReduceKindAttr::get(builder.getContext(), ReduceKind::Mean), value,

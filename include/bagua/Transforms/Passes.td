@@ -12,10 +12,10 @@ def VerifyGraphPass : Pass<"bagua-verify-graph", "::mlir::ModuleOp"> {
   let summary = "Proves that every state is yielded with the agreement it declares";
   let description = [{
     The fact analysis of docs/Rationale.md: per value and axis of the cluster,
-    replicated, pending or varying. For gradients this is exactly-once reduction:
-    one that is never reduced, reduced twice, over the wrong axes or by another
-    kind than `mean` is refused, whatever buckets, parts, hierarchy and codecs
-    lie between.
+    replicated, pending, varying, mixed or partial. For gradients this is
+    exactly-once reduction: one that is never reduced, reduced twice, over the wrong
+    axes or by another kind than `mean` is refused, whatever buckets, parts,
+    hierarchy and codecs lie between.
 
     Then, what the states are made of: the next value of each comes from the state
     itself, updated once, by its own gradient alone; and where `bagua.meaning` says

@@ -22,9 +22,19 @@ static LogicalResult verifyCollective(Operation *op, AxesAttr over,
   return success();
 }
 
+static bool isOnServer(Type type) {
+  auto encoded = dyn_cast<EncodedType>(type);
+  LayoutAttr layout =
+      getLayout(encoded ? encoded.getTensor() : cast<RankedTensorType>(type));
+  return layout && layout.getEntries().back().kind == LayoutEntry::Kind::Server;
+}
+
 /// Ranks that store different elements, or none, have nothing to combine or to
-/// swap with each other.
+/// swap with each other; what lies on servers has left them.
 static LogicalResult verifyNotCut(Operation *op, AxesAttr over, Type operand) {
+  if (isOnServer(operand))
+    return op->emitOpError()
+           << "expected an operand that workers have, found " << operand;
   if (!isCutOver(operand, over))
     return success();
   return op->emitOpError() << "expected an operand that is not cut over "
@@ -171,8 +181,8 @@ LogicalResult AllGatherOp::inferFacts(const FactContext &context,
   auto encoded = dyn_cast<EncodedType>(getOutput().getType());
   bool keepsTerms = encoded && encoded.getTerms();
   if (!keepsTerms &&
-      failed(expectNotPending(*this, context, context.maskOf(getOver()),
-                              operands[0])))
+      failed(expectReduced(*this, context, context.maskOf(getOver()),
+                           operands[0])))
     return failure();
   results.push_back(operands[0]);
   return success();
@@ -217,7 +227,7 @@ LogicalResult BroadcastOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
   auto mask = context.maskOf(getOver());
-  if (failed(expectNotPending(*this, context, mask, operands[0])))
+  if (failed(expectReduced(*this, context, mask, operands[0])))
     return failure();
   Facts facts = operands[0];
   for (auto [fact, isIn] : llvm::zip_equal(facts, mask))
@@ -313,8 +323,8 @@ LogicalResult AllToAllOp::inferFacts(const FactContext &context,
     results.push_back(operands[0]);
     return success();
   }
-  if (failed(expectNotPending(*this, context, context.maskOf(getOver()),
-                              operands[0])))
+  if (failed(expectReduced(*this, context, context.maskOf(getOver()),
+                           operands[0])))
     return failure();
   results.push_back(inferExchanged(context, getOver(), operands[0]));
   return success();
@@ -359,8 +369,8 @@ std::optional<InstructionFields> ExchangeOp::getInstruction() {
 LogicalResult ExchangeOp::inferFacts(const FactContext &context,
                                      ArrayRef<Facts> operands,
                                      SmallVectorImpl<Facts> &results) {
-  if (failed(expectNotPending(*this, context, context.maskOf(getOver()),
-                              operands[0])))
+  if (failed(expectReduced(*this, context, context.maskOf(getOver()),
+                           operands[0])))
     return failure();
   results.append(getNumResults(),
                  inferExchanged(context, getOver(), operands[0]));
@@ -414,6 +424,16 @@ LogicalResult PushOp::inferFacts(const FactContext &context,
                                  ArrayRef<Facts> operands,
                                  SmallVectorImpl<Facts> &results) {
   Facts facts = operands[0];
+  // Along other axes the server has room for one of the values that differ.
+  SmallVector<bool, 4> others;
+  for (StringRef name : context.axisNames) {
+    auto axis =
+        AxesAttr::get(getContext(), StringAttr::get(getContext(), name));
+    others.push_back(!getOver().contains(name) &&
+                     !isCutOver(getInput().getType(), axis));
+  }
+  if (failed(expectReduced(*this, context, others, facts)))
+    return failure();
   // Encoded terms arrive unreduced; their decode is the reduction.
   if (isa<EncodedType>(getOutput().getType())) {
     results.push_back(facts);

@@ -205,6 +205,24 @@ std::string ComputeOp::getNameStem(unsigned index) {
   return (getName() + "." + Twine(index)).str();
 }
 
+/// Other ranks than the root can't compute of what only the root has.
+static LogicalResult verifyAtRoot(ComputeOp op) {
+  auto entriesOf = [](Type type) -> ArrayRef<LayoutEntry> {
+    LayoutAttr layout = getLayout(cast<RankedTensorType>(type));
+    return layout ? layout.getEntries() : ArrayRef<LayoutEntry>();
+  };
+  for (Type operand : op.getOperandTypes())
+    for (const LayoutEntry &entry : entriesOf(operand))
+      for (Type result : op.getResultTypes())
+        if (entry.kind == LayoutEntry::Kind::Root &&
+            !llvm::is_contained(entriesOf(result), entry))
+          return op.emitOpError()
+                 << "expected results that only the root over "
+                 << entry.getAxes().str() << " has, like operand " << operand
+                 << ", found " << result;
+  return success();
+}
+
 LogicalResult ComputeOp::verify() {
   if (getCostNs().has_value() != getCostSource().has_value())
     return emitOpError("expected a duration and its source together");
@@ -218,6 +236,8 @@ LogicalResult ComputeOp::verify() {
     return layout &&
            layout.getEntries().back().kind == LayoutEntry::Kind::Server;
   };
+  if (failed(verifyAtRoot(*this)))
+    return failure();
   for (TypeRange types :
        {TypeRange(getOperandTypes()), TypeRange(getResultTypes())})
     for (Type type : types)
@@ -233,9 +253,15 @@ LogicalResult ComputeOp::inferFacts(const FactContext &context,
                                     ArrayRef<Facts> operands,
                                     SmallVectorImpl<Facts> &results) {
   Facts unmarked = varyUnlessReplicated(context, operands);
+  // On the way to gradients alone, a gradient is one more intermediate value.
+  if (!context.updating.contains(*this))
+    for (Fact &fact : unmarked)
+      if (fact != Fact::Replicated)
+        fact = Fact::Varying;
+  results.append(getNumResults(), unmarked);
+  varyWhereStoredApart(*this, context, results);
   auto step = cast<StepOp>((*this)->getParentOp());
-  for (unsigned index = 0; index < getNumResults(); ++index) {
-    Facts &facts = results.emplace_back(unmarked);
+  for (auto [index, facts] : llvm::enumerate(results)) {
     StringAttr name = getGradientParam(getResult(index));
     if (!name)
       continue;
@@ -400,7 +426,7 @@ LogicalResult SliceOp::inferFacts(const FactContext &context,
   auto mask = entry.kind == LayoutEntry::Kind::Server
                   ? SmallVector<bool, 4>(context.axisCount(), true)
                   : context.maskOf(entry.getAxes());
-  if (failed(expectNotPending(*this, context, mask, operands[0])))
+  if (failed(expectReduced(*this, context, mask, operands[0])))
     return failure();
   results.push_back(operands[0]);
   return success();
@@ -430,9 +456,11 @@ static bool isExact(CastOp op) {
 LogicalResult CastOp::inferFacts(const FactContext &context,
                                  ArrayRef<Facts> operands,
                                  SmallVectorImpl<Facts> &results) {
-  SmallVector<bool, 4> all(context.axisCount(), true);
+  SmallVector<bool, 4> owed;
+  for (Fact fact : operands[0])
+    owed.push_back(isOwed(fact));
   if (!isExact(*this) &&
-      failed(expectNotPending(*this, context, all, operands[0])))
+      failed(expectReduced(*this, context, owed, operands[0])))
     return failure();
   results.push_back(operands[0]);
   return success();

@@ -105,7 +105,8 @@ LogicalResult FactAnalysis::verifyYield() {
     Facts declared = declaredFacts(argument);
     for (unsigned axis = 0; axis < context.axisCount(); ++axis) {
       Fact found = factsOf(value)[axis];
-      if (found <= declared[axis])
+      // What may differ is the rank's own, whatever it holds.
+      if (found == Fact::Replicated || declared[axis] != Fact::Replicated)
         continue;
       ArgumentAttr info = step.getArgument(argument);
       InFlightDiagnostic diagnostic =

@@ -5,26 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Dialect/Bagua/Sources.h"
 
 using namespace mlir;
 using namespace bagua;
 
 StringRef bagua::stringifyFact(Fact fact) {
-  switch (fact) {
-  case Fact::Replicated:
+  if (fact == Fact::Replicated)
     return "replicated";
-  case Fact::Pending:
+  if (fact == Fact::Pending)
     return "pending";
-  case Fact::Varying:
-    return "varying";
-  }
-  llvm_unreachable("all facts are handled");
+  if (isOwed(fact))
+    return "mixed";
+  return fact == Fact::Varying ? "varying" : "partial";
 }
 
 Facts bagua::joinFacts(const Facts &lhs, const Facts &rhs) {
   Facts joined = lhs;
   for (auto [a, b] : llvm::zip_equal(joined, rhs))
-    a = std::max(a, b);
+    a = joinFact(a, b);
   return joined;
 }
 
@@ -32,6 +31,18 @@ FactContext::FactContext(StepOp step) : asynchronous(step.isAsynchronous()) {
   for (auto axis : step.lookupCluster().getAxes().getAsRange<AxisAttr>())
     axisNames.push_back(axis.getName());
   dataAxes = maskOf(step.getDataAxes());
+  SmallVector<Value> next;
+  for (auto [value, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (step.getArgument(argument).getRole() != Role::Buffer)
+      next.push_back(value);
+  walkSources(next, [&](Value value) {
+    if (getGradientParam(value))
+      return WalkResult::skip();
+    if (Operation *op = value.getDefiningOp())
+      updating.insert(op);
+    return WalkResult::advance();
+  });
 }
 
 SmallVector<bool, 4> FactContext::maskOf(AxesAttr axes) const {
@@ -66,8 +77,33 @@ Facts bagua::varyUnlessReplicated(const FactContext &context,
   Facts facts = joinAll(context, operands);
   for (Fact &fact : facts)
     if (fact != Fact::Replicated)
-      fact = Fact::Varying;
+      fact = joinFact(fact, Fact::Varying);
   return facts;
+}
+
+/// How a tensor is kept over an axis; nothing where each rank has all of it.
+static std::optional<LayoutEntry::Kind> storageOver(Type type, StringRef axis) {
+  if (LayoutAttr layout = getLayout(cast<RankedTensorType>(type)))
+    for (const LayoutEntry &entry : layout.getEntries())
+      if (entry.kind != LayoutEntry::Kind::Server &&
+          entry.getAxes().contains(axis))
+        return entry.kind;
+  return std::nullopt;
+}
+
+void bagua::varyWhereStoredApart(Operation *op, const FactContext &context,
+                                 MutableArrayRef<Facts> results) {
+  for (auto [axis, name] : llvm::enumerate(context.axisNames))
+    for (Type operand : op->getOperandTypes()) {
+      std::optional<LayoutEntry::Kind> kind = storageOver(operand, name);
+      for (auto [type, facts] : llvm::zip_equal(op->getResultTypes(), results))
+        if (kind && kind != storageOver(type, name))
+          facts[axis] =
+              joinFact(facts[axis], kind == LayoutEntry::Kind::Shard &&
+                                            context.updating.contains(op)
+                                        ? Fact::Partial
+                                        : Fact::Varying);
+    }
 }
 
 LogicalResult bagua::reduceFacts(Operation *op, const FactContext &context,
@@ -82,7 +118,7 @@ LogicalResult bagua::reduceFacts(Operation *op, const FactContext &context,
              << "reduces over axis '" << name
              << "', where its operand is already the same on all ranks";
     bool isSum = kind == ReduceKind::Sum;
-    if (facts[axis] == Fact::Pending && kind != ReduceKind::Mean &&
+    if (isOwed(facts[axis]) && kind != ReduceKind::Mean &&
         !(isSum && allowsPendingSum)) {
       std::string_view found = reduceKindName(kind);
       return op->emitOpError()
@@ -94,15 +130,14 @@ LogicalResult bagua::reduceFacts(Operation *op, const FactContext &context,
   return success();
 }
 
-LogicalResult bagua::expectNotPending(Operation *op, const FactContext &context,
-                                      ArrayRef<bool> axes,
-                                      const Facts &operand) {
+LogicalResult bagua::expectReduced(Operation *op, const FactContext &context,
+                                   ArrayRef<bool> axes, const Facts &operand) {
   for (auto [axis, isIn] : llvm::enumerate(axes))
-    if (isIn && operand[axis] == Fact::Pending)
+    if (isIn && needsAll(operand[axis]))
       return op->emitOpError()
              << "expected an operand that has been reduced over axis '"
-             << context.axisNames[axis]
-             << "', found one that is pending over it";
+             << context.axisNames[axis] << "', found one that is "
+             << stringifyFact(operand[axis]) << " over it";
   return success();
 }
 
@@ -116,10 +151,10 @@ Facts bagua::inferMultilinear(const FactContext &context,
   Facts facts = joinAll(context, operands);
   for (unsigned axis = 0; axis < context.axisCount(); ++axis) {
     auto isPending = [axis](const Facts &operand) {
-      return operand[axis] == Fact::Pending;
+      return isOwed(operand[axis]);
     };
     if (llvm::count_if(operands, isPending) > 1)
-      facts[axis] = Fact::Varying;
+      facts[axis] = joinFact(facts[axis], Fact::Varying);
   }
   return facts;
 }

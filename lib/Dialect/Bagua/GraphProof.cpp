@@ -31,7 +31,83 @@ private:
   TrainingOp training;
   Agreement known;
 };
+
+/// Of whose gradients the optimizer's states and residuals are made.
+class GradientOwners {
+public:
+  LogicalResult meet(PhaseOp phase);
+
+private:
+  struct Owner {
+    GradientRuns gradients;
+    PhaseOp phase;
+  };
+  llvm::StringMap<Owner> owners;
+};
 } // namespace
+
+/// Whether at some element both have gradients and share none.
+static bool areDisjoint(const GradientRuns &lhs, const GradientRuns &rhs) {
+  size_t i = 0, j = 0;
+  int64_t usedOfLhs = 0, usedOfRhs = 0; // of the runs met
+  while (i < lhs.size() && j < rhs.size()) {
+    const GradientRun &a = lhs[i], &b = rhs[j];
+    auto isShared = [&](StringRef param) { return b.params.count(param) > 0; };
+    if (!a.params.empty() && !b.params.empty() &&
+        llvm::none_of(a.params, isShared))
+      return true;
+    int64_t count = std::min(a.count - usedOfLhs, b.count - usedOfRhs);
+    auto advance = [count](const GradientRun &run, int64_t &used, size_t &at) {
+      used += count;
+      if (used < run.count)
+        return;
+      used = 0;
+      ++at;
+    };
+    advance(a, usedOfLhs, i);
+    advance(b, usedOfRhs, j);
+  }
+  return false;
+}
+
+/// Rows share states by their names: what one leaves for a param's gradient,
+/// the next must not take for another's.
+LogicalResult GradientOwners::meet(PhaseOp phase) {
+  StepOp step = phase.lookupStep();
+  SmallVector<Value> values;
+  SmallVector<StringRef> names;
+  for (auto [next, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    ArgumentAttr info = step.getArgument(argument);
+    bool isResidual = info.getRole() == Role::Residual;
+    if (!isResidual && info.getRole() != Role::Optimizer)
+      continue;
+    values.push_back(
+        isResidual ? getFedBack(step.getBody().getArgument(argument)) : next);
+    names.push_back(info.getName().getValue());
+  }
+  if (values.empty())
+    return success();
+  FactAnalysis facts(step);
+  if (failed(facts.run()))
+    return failure();
+  auto gradients = collectGradients(step, facts, values);
+  if (failed(gradients))
+    return failure();
+  for (auto [name, runs] : llvm::zip_equal(names, *gradients)) {
+    auto [entry, isNew] = owners.try_emplace(name, Owner{runs, phase});
+    if (isNew || !areDisjoint(entry->second.gradients, runs))
+      continue;
+    InFlightDiagnostic diagnostic =
+        phase.emitOpError() << "expected state '" << name
+                            << "' to hold what comes of the same gradients in "
+                               "each row, found others in step '"
+                            << step.getSymName() << "'";
+    diagnostic.attachNote(entry->second.phase.getLoc()) << "the other row";
+    return diagnostic;
+  }
+  return success();
+}
 
 /// A row may declare at most what is known; of a state that no row before it
 /// names, the program's promise is known.
@@ -46,7 +122,7 @@ LogicalResult TrainingAnalysis::enter(PhaseOp phase, FactAnalysis &analysis) {
         known.try_emplace(info.getName().getValue(), declared);
     for (unsigned axis = 0; !isNew && axis < declared.size(); ++axis) {
       Fact proved = entry->second[axis];
-      if (declared[axis] < proved)
+      if (declared[axis] == Fact::Replicated && proved != Fact::Replicated)
         return phase.emitOpError()
                << "declares state '" << info.getName().getValue() << "' "
                << stringifyFact(declared[axis]) << " over axis '"
@@ -128,12 +204,19 @@ LogicalResult bagua::verifyGraph(ModuleOp module) {
   for (auto step : module.getOps<StepOp>()) {
     FactAnalysis analysis(step);
     if (failed(analysis.run()) || failed(analysis.verifyYield()) ||
-        failed(verifyResiduals(step)) || failed(verifyOwnCommunication(step)) ||
+        failed(verifyResiduals(step)) ||
+        failed(verifyOwnCommunication(step, analysis.getContext())) ||
+        failed(verifyPushes(step)) || failed(verifyIncrements(step)) ||
         failed(verifyProvenance(step, analysis)))
       return failure();
   }
-  for (auto training : module.getOps<TrainingOp>())
+  for (auto training : module.getOps<TrainingOp>()) {
     if (failed(TrainingAnalysis(training).run()))
       return failure();
+    GradientOwners owners;
+    for (auto phase : training.getBody().front().getOps<PhaseOp>())
+      if (failed(owners.meet(phase)))
+        return failure();
+  }
   return success();
 }

@@ -315,11 +315,22 @@ MeaningAnalysis::elementwise(Kind kind, const Words &words, Value result,
 /// The order of the sum does not matter in exact arithmetic; in a term it is
 /// that of the addends' meanings.
 void MeaningAnalysis::defineLinear(LinearOp op) {
-  if (op.getInputs().size() == 1 && op.getCoefficients()[0] == 1.0f)
-    return defineSame(op);
+  // What is multiplied by 0 is not there.
+  SmallVector<Value> addends;
+  SmallVector<float> coefficients;
+  for (auto [coefficient, input] :
+       llvm::zip_equal(op.getCoefficients(), op.getInputs()))
+    if (coefficient != 0.0f) {
+      addends.push_back(input);
+      coefficients.push_back(coefficient);
+    }
+  if (addends.size() == 1 && coefficients[0] == 1.0f) {
+    meanings[op.getOutput()] = Segments(of(addends[0]));
+    return;
+  }
   meanings[op.getOutput()] =
       elementwise(Kind::Elementwise, {llvm::xxh3_64bits("linear")},
-                  op.getOutput(), op.getInputs(), op.getCoefficients());
+                  op.getOutput(), addends, coefficients);
 }
 
 void MeaningAnalysis::defineElementwise(Operation *op) {

@@ -2,36 +2,23 @@
 //
 // Compute that communicates by itself (`communicates`: a reduction in a loop,
 // say) is a box: what it does to agreement between ranks, nobody knows. On the
-// way to a gradient it is part of the model. Behind one, or between a state and
-// its next value, it may be the reduction itself, or a second one.
+// way to a gradient or to a buffer it is part of the model. Behind a gradient,
+// or between a state and its next value, it may be the reduction itself, or a
+// second one.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace bagua;
 
-/// Ops that a state's next value is made of, other than through gradients.
-static llvm::DenseSet<Operation *> collectUpdating(StepOp step) {
-  llvm::DenseSet<Operation *> updating;
-  SmallVector<Value> open(step.getYield().getValues());
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (op && !getGradientParam(value) && updating.insert(op).second)
-      open.append(op->operand_begin(), op->operand_end());
-  }
-  return updating;
-}
-
-LogicalResult bagua::verifyOwnCommunication(StepOp step) {
+LogicalResult bagua::verifyOwnCommunication(StepOp step,
+                                            const FactContext &context) {
   auto communicates = [](ComputeOp op) { return op.getCommunicates(); };
   if (llvm::none_of(step.getBody().front().getOps<ComputeOp>(), communicates))
     return success();
-  llvm::DenseSet<Operation *> updating = collectUpdating(step);
   // The name of a state or gradient that each value is made of.
   llvm::DenseMap<Value, StringAttr> madeOf;
   for (unsigned argument : step.getStateArguments())
@@ -43,7 +30,8 @@ LogicalResult bagua::verifyOwnCommunication(StepOp step) {
       if (!name)
         name = madeOf.lookup(operand);
     auto compute = dyn_cast<ComputeOp>(op);
-    if (name && compute && compute.getCommunicates() && updating.contains(&op))
+    if (name && compute && compute.getCommunicates() &&
+        context.updating.contains(&op))
       return op.emitOpError()
              << "expected no communication of the program's own between a "
                 "gradient or a state and the next states, found it on the way "

@@ -8,12 +8,10 @@
 #include "bagua/Dialect/Bagua/Provenance.h"
 
 #include "bagua/Dialect/Bagua/Meaning.h"
+#include "bagua/Dialect/Bagua/Sources.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/DenseSet.h"
-
-#include <set>
 
 using namespace mlir;
 using namespace bagua;
@@ -74,14 +72,21 @@ public:
 
   LogicalResult run();
 
+  /// Has to be called before what follows.
+  void collectReaches();
+  GradientRuns gradientsIn(Value value);
+
 private:
   std::optional<unsigned> markOf(Value value);
-  void collectReaches();
   void collect(const Way &way, SmallVectorImpl<Way> &open, Sources &sources);
   Sources sourcesOf(const MeaningSegment &segment, int64_t position);
   LogicalResult verifyUpdate(Operation *op);
   LogicalResult verifyOperand(ComputeOp op, Value operand);
   LogicalResult verifyState(unsigned argument, Value next);
+  LogicalResult verifyIsUpdated(unsigned argument, Value next,
+                                const Sources &sources);
+  bool mayUse(Value next, unsigned argument, bool orOptimizer);
+  LogicalResult verifyIncrement(unsigned argument, const Sources &sources);
   LogicalResult verifyBase(unsigned argument, Value next,
                            const Sources &sources);
   LogicalResult verifyGradient(unsigned argument, const Sources &sources);
@@ -101,6 +106,8 @@ private:
   SmallVector<Value> gradients;
   /// What is yielded for each state argument.
   llvm::DenseMap<Value, Value> nextValues;
+  /// The next values that updates make of each state.
+  llvm::DenseMap<unsigned, SmallVector<Value>> updated;
   /// Gradients that an op's results depend on, for ops that do.
   llvm::DenseMap<Operation *, std::shared_ptr<llvm::BitVector>> reaches;
 };
@@ -229,12 +236,42 @@ Sources ProvenanceVerifier::sourcesOf(const MeaningSegment &segment,
 
 /// Moments belong to their param: nobody may lose one of an update's results.
 LogicalResult ProvenanceVerifier::verifyUpdate(Operation *op) {
-  for (OpResult next : op->getResults())
+  for (OpResult next : op->getResults()) {
     if (next.use_empty())
       return op->emitOpError() << "expected a use of the next value of each of "
                                   "its states, found none of result "
                                << next.getResultNumber();
+    int64_t position = 0;
+    for (const MeaningSegment &segment :
+         meanings.of(op->getOperand(next.getResultNumber()))) {
+      // Of a mixture, none is what the update replaces.
+      std::set<unsigned> states;
+      for (const Arrival &arrival : sourcesOf(segment, position).states)
+        states.insert(cast<BlockArgument>(meanings.term(arrival.term).value)
+                          .getArgNumber());
+      if (states.size() == 1)
+        updated[*states.begin()].push_back(next);
+      position += segment.count;
+    }
+  }
   return success();
+}
+
+/// ... nor give it to another state.
+LogicalResult ProvenanceVerifier::verifyIsUpdated(unsigned argument, Value next,
+                                                  const Sources &sources) {
+  auto found = updated.find(argument);
+  if (found == updated.end() || sources.isUpdated)
+    return success();
+  auto isUsed = [&](Value value) { return isMadeOf(next, value); };
+  if (sources.isOpaque && llvm::any_of(found->second, isUsed))
+    return success();
+  InFlightDiagnostic diagnostic =
+      step.getYield().emitOpError()
+      << "expected the next value of state '" << nameOf(argument)
+      << "' to be what its update made of it, found another";
+  diagnostic.attachNote(found->second.front().getLoc()) << "the update is here";
+  return diagnostic;
 }
 
 /// A gradient belongs to one part of the model along an axis that its param
@@ -281,26 +318,27 @@ LogicalResult ProvenanceVerifier::verifyOperand(ComputeOp op, Value operand) {
   return success();
 }
 
-/// Whether a value may depend on an argument, other than through gradients.
-static bool mayUse(Value value, BlockArgument argument,
-                   function_ref<bool(Value)> isGradient) {
-  llvm::DenseSet<Value> seen{value};
-  SmallVector<Value> open{value};
-  while (!open.empty()) {
-    Value next = open.pop_back_val();
-    if (next == argument)
-      return true;
-    if (next.getDefiningOp() && !isGradient(next))
-      for (Value operand : next.getDefiningOp()->getOperands())
-        if (seen.insert(operand).second)
-          open.push_back(operand);
-  }
-  return false;
+/// Whether a value may depend on an argument, or on any state of the optimizer,
+/// other than through gradients.
+bool ProvenanceVerifier::mayUse(Value next, unsigned argument,
+                                bool orOptimizer) {
+  auto visit = [&](Value value) {
+    auto source = dyn_cast<BlockArgument>(value);
+    if (!source)
+      return markOf(value) ? WalkResult::skip() : WalkResult::advance();
+    Role role = step.getArgument(source.getArgNumber()).getRole();
+    return source.getArgNumber() == argument ||
+                   (orOptimizer && role == Role::Optimizer)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  return walkSources(next, visit).wasInterrupted();
 }
 
 /// The next value of a param comes from its value, and so does that of each
 /// moment of an update. A param may be the copy of an optimizer's state (its
-/// master), with which it then shares the next value.
+/// master), with which it then shares the next value; where the program makes
+/// both, it need not read the copy.
 LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
                                              const Sources &sources) {
   bool isParam = step.getArgument(argument).getRole() == Role::Param;
@@ -317,10 +355,9 @@ LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
     if (role == Role::Param || role == Role::Optimizer)
       wrong = &arrival;
   }
-  auto isGradient = [&](Value value) { return markOf(value).has_value(); };
+  bool isFree = !sources.isUpdated && !(isParam && gradients[argument]);
   if (sources.isOpaque &&
-      (!sources.isUpdated ||
-       mayUse(next, step.getBody().getArgument(argument), isGradient)))
+      (isFree || mayUse(next, argument, /*orOptimizer=*/!sources.isUpdated)))
     return success();
   YieldOp yield = step.getYield();
   if (!wrong && (isParam || sources.isUpdated))
@@ -338,6 +375,21 @@ LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
          << "expected the next value of state '" << nameOf(argument)
          << "' to come from its value, found that of '"
          << nameOf(source.getArgNumber()) << "'";
+}
+
+/// What is added to a state differs from that state, in place.
+LogicalResult ProvenanceVerifier::verifyIncrement(unsigned argument,
+                                                  const Sources &sources) {
+  for (const Arrival &arrival : sources.states) {
+    auto source = cast<BlockArgument>(meanings.term(arrival.term).value);
+    if (step.getArgument(source.getArgNumber()).getRole() != Role::Replica &&
+        (source.getArgNumber() != argument || arrival.shift != 0))
+      return step.getYield().emitOpError()
+             << "expected nothing but state '" << nameOf(argument)
+             << "' in place in what is added to it, found '"
+             << nameOf(source.getArgNumber()) << "'";
+  }
+  return success();
 }
 
 LogicalResult ProvenanceVerifier::verifyGradient(unsigned argument,
@@ -388,7 +440,10 @@ LogicalResult ProvenanceVerifier::verifyState(unsigned argument, Value next) {
   int64_t position = 0;
   for (const MeaningSegment &segment : meanings.of(next)) {
     Sources sources = sourcesOf(segment, position);
-    if (failed(verifyBase(argument, next, sources)) ||
+    if (step.getYield().getAdd() && failed(verifyIncrement(argument, sources)))
+      return failure();
+    if (failed(verifyIsUpdated(argument, next, sources)) ||
+        failed(verifyBase(argument, next, sources)) ||
         failed(verifyGradient(argument, sources)))
       return failure();
     position += segment.count;
@@ -423,6 +478,35 @@ LogicalResult ProvenanceVerifier::run() {
       return failure();
   }
   return success();
+}
+
+GradientRuns ProvenanceVerifier::gradientsIn(Value value) {
+  GradientRuns runs;
+  int64_t position = 0;
+  for (const MeaningSegment &segment : meanings.of(value)) {
+    Sources sources = sourcesOf(segment, position);
+    position += segment.count;
+    GradientRun &run = runs.emplace_back(GradientRun{segment.count, {}});
+    for (const Arrival &arrival : sources.gradients)
+      run.params.insert(nameOf(*markOf(meanings.term(arrival.term).value)));
+    for (unsigned param : sources.opaque.set_bits())
+      run.params.insert(nameOf(param));
+  }
+  return runs;
+}
+
+FailureOr<std::vector<GradientRuns>>
+bagua::collectGradients(StepOp step, const FactAnalysis &facts,
+                        ArrayRef<Value> values) {
+  MeaningAnalysis meanings(step, facts);
+  if (failed(meanings.run()))
+    return failure();
+  ProvenanceVerifier verifier(step, facts.getContext(), meanings);
+  verifier.collectReaches();
+  std::vector<GradientRuns> all;
+  for (Value value : values)
+    all.push_back(verifier.gradientsIn(value));
+  return all;
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,27 +7,97 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"
 
-#include "llvm/ADT/SmallPtrSet.h"
+#include "bagua/Dialect/Bagua/Sources.h"
+
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace bagua;
 
-static bool dependsOn(Value value, Value source) {
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  SmallVector<Value> open{value};
-  while (!open.empty()) {
-    Value next = open.pop_back_val();
-    if (next == source)
-      return true;
-    Operation *op = next.getDefiningOp();
-    if (op && seen.insert(op).second)
-      open.append(op->operand_begin(), op->operand_end());
-  }
-  return false;
+namespace {
+class ResidualVerifier {
+public:
+  explicit ResidualVerifier(StepOp step);
+
+  LogicalResult run();
+
+private:
+  LogicalResult verify(BlockArgument residual, Value next);
+  LogicalResult verifyEncode(EncodeOp encode, StringAttr name, Value next);
+  LogicalResult verifyLinear(LinearOp linear, BlockArgument residual,
+                             StringAttr name, Value next);
+  bool isWhatWasNotSent(Value next, Value sum);
+
+  StepOp step;
+  /// What the next states but residuals and buffers are made of.
+  llvm::DenseSet<Value> sent;
+};
+} // namespace
+
+ResidualVerifier::ResidualVerifier(StepOp step) : step(step) {
+  SmallVector<Value> next;
+  for (auto [value, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (Role role = step.getArgument(argument).getRole();
+        role != Role::Residual && role != Role::Buffer)
+      next.push_back(value);
+  walkSources(next, [&](Value value) {
+    sent.insert(value);
+    return WalkResult::advance();
+  });
 }
 
-static LogicalResult verifyResidual(StepOp step, BlockArgument residual,
-                                    Value next) {
+LogicalResult ResidualVerifier::verifyEncode(EncodeOp encode, StringAttr name,
+                                             Value next) {
+  if (next != encode.getNextResidual() || !next.hasOneUse()) {
+    InFlightDiagnostic diagnostic =
+        step.getYield().emitOpError()
+        << "expected the next value of residual " << name
+        << " to be what its encode has left over, used here alone";
+    diagnostic.attachNote(encode.getLoc()) << "the residual is added here";
+    return diagnostic;
+  }
+  if (sent.contains(encode.getOutput()))
+    return success();
+  return encode.emitOpError()
+         << "expected what residual " << name
+         << " is added to in the next value of a param or of an optimizer's "
+            "state, found it in none";
+}
+
+/// `linear [1.0, -1.0] (sum, ..)` of what was sent of the sum.
+bool ResidualVerifier::isWhatWasNotSent(Value next, Value sum) {
+  auto rest = next.getDefiningOp<LinearOp>();
+  if (!rest || rest.getInputs().size() != 2 || !next.hasOneUse())
+    return false;
+  ArrayRef<float> coefficients = rest.getCoefficients();
+  unsigned own = rest.getInputs()[0] == sum ? 0 : 1;
+  Value other = rest.getInputs()[1 - own];
+  return rest.getInputs()[own] == sum && coefficients[own] == 1.0f &&
+         coefficients[1 - own] == -1.0f && other != sum &&
+         sent.contains(other) && isMadeOf(other, sum);
+}
+
+LogicalResult ResidualVerifier::verifyLinear(LinearOp linear,
+                                             BlockArgument residual,
+                                             StringAttr name, Value next) {
+  unsigned index = residual.use_begin()->getOperandNumber();
+  float coefficient = linear.getCoefficients()[index];
+  if (coefficient != 1.0f)
+    return linear.emitOpError() << "expected coefficient 1 for residual "
+                                << name << ", found " << coefficient;
+  if (isWhatWasNotSent(next, linear.getOutput()))
+    return success();
+  InFlightDiagnostic diagnostic =
+      step.getYield().emitOpError()
+      << "expected the next value of residual " << name
+      << " to be the sum that it was added to, less what was sent of that, "
+         "found another";
+  diagnostic.attachNote(linear.getLoc()) << "the residual is added here";
+  return diagnostic;
+}
+
+LogicalResult ResidualVerifier::verify(BlockArgument residual, Value next) {
   StringAttr name = step.getArgument(residual.getArgNumber()).getName();
   if (!residual.hasOneUse()) {
     auto uses = std::distance(residual.use_begin(), residual.use_end());
@@ -35,28 +105,14 @@ static LogicalResult verifyResidual(StepOp step, BlockArgument residual,
            << "expected one use of residual " << name << ", found " << uses;
   }
   Operation *user = *residual.user_begin();
-  YieldOp yield = step.getYield();
   if (auto encode = dyn_cast<EncodeOp>(user);
-      encode && encode.getResidual() == residual) {
-    if (next == encode.getNextResidual() && next.hasOneUse())
-      return success();
-    InFlightDiagnostic diagnostic =
-        yield.emitOpError() << "expected the next value of residual " << name
-                            << " to be what its encode has left over, used "
-                               "here alone";
-    diagnostic.attachNote(encode.getLoc()) << "the residual is added here";
-    return diagnostic;
-  }
+      encode && encode.getResidual() == residual)
+    return verifyEncode(encode, name, next);
   // PowerSGD adds it to the gradient, and what is left is a difference.
-  auto linear = dyn_cast<LinearOp>(user);
-  if (!linear)
-    return user->emitOpError() << "expected residual " << name
-                               << " to be added by an encode or a linear";
-  if (dependsOn(next, linear.getOutput()))
-    return success();
-  return yield.emitOpError()
-         << "expected the next value of residual " << name
-         << " to come from the sum that it was added to, found another";
+  if (auto linear = dyn_cast<LinearOp>(user))
+    return verifyLinear(linear, residual, name, next);
+  return user->emitOpError() << "expected residual " << name
+                             << " to be added by an encode or a linear";
 }
 
 /// What an encode leaves over has a state to go to.
@@ -68,15 +124,25 @@ static LogicalResult verifyLeftOver(EncodeOp encode) {
                             "step, found a value that it computes");
 }
 
-LogicalResult bagua::verifyResiduals(StepOp step) {
+LogicalResult ResidualVerifier::run() {
   for (auto encode : step.getBody().front().getOps<EncodeOp>())
     if (failed(verifyLeftOver(encode)))
       return failure();
   for (auto [next, argument] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
     if (step.getArgument(argument).getRole() == Role::Residual &&
-        failed(
-            verifyResidual(step, step.getBody().getArgument(argument), next)))
+        failed(verify(step.getBody().getArgument(argument), next)))
       return failure();
   return success();
+}
+
+LogicalResult bagua::verifyResiduals(StepOp step) {
+  return ResidualVerifier(step).run();
+}
+
+Value bagua::getFedBack(BlockArgument residual) {
+  Operation *user = *residual.user_begin();
+  if (auto encode = dyn_cast<EncodeOp>(user))
+    return encode.getInput();
+  return user->getResult(0);
 }

@@ -233,6 +233,7 @@ LogicalResult SgdOp::inferFacts(const FactContext &context,
                                 ArrayRef<Facts> operands,
                                 SmallVectorImpl<Facts> &results) {
   results.append(getNumResults(), inferMultilinear(context, operands));
+  varyWhereStoredApart(*this, context, results);
   return success();
 }
 
@@ -338,6 +339,7 @@ LogicalResult AdamOp::inferFacts(const FactContext &context,
                                  ArrayRef<Facts> operands,
                                  SmallVectorImpl<Facts> &results) {
   results.append(getNumResults(), varyUnlessReplicated(context, operands));
+  varyWhereStoredApart(*this, context, results);
   return success();
 }
 
@@ -369,6 +371,7 @@ LogicalResult AdamApplyOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
   results.push_back(varyUnlessReplicated(context, operands));
+  varyWhereStoredApart(*this, context, results);
   return success();
 }
 

@@ -182,7 +182,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   // expected-note @+1 {{'w.grad' is pending over axis 'node'}}
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %n = bagua.compute update "l"(%w, %g) : (!t, !t) -> (!t)
-  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found mixed}}
   bagua.yield %n : !t
 }
 
@@ -690,7 +690,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, param 
   %g = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w")
   %h = bagua.compute backward "s"(%x) : (!t) -> (!l grad "s")
   %u = bagua.sgd (%w) grad %g lr %h : !t, !l
-  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found mixed}}
   bagua.yield %u, %s : !t, !l
 }
 
@@ -707,7 +707,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %a "a" : !m, param 
   %g = bagua.compute backward "a"(%x) : (!t) -> (!m grad "a")
   %h = bagua.compute backward "b"(%x) : (!t) -> (!m grad "b")
   %p = bagua.matmul %g, %h : !m, !m -> !m
-  // expected-error @+1 {{expected state 'a' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'a' replicated over axis 'node', found mixed}}
   bagua.yield %p, %b : !m, !m
 }
 
@@ -729,7 +729,7 @@ bagua.step @s on @grid data [node] (
 
 // -----
 
-// adam is not linear: before the mean its result varies.
+// adam is not linear: before the mean its result is mixed.
 !t = tensor<8xf32>
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
                           #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
@@ -737,7 +737,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, optimi
   // expected-note @+1 {{'w.grad' is pending over axis 'node'}}
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %n, %a, %b = bagua.adam (%w, %m, %v) grad %g lr 0.1 : !t
-  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found mixed}}
   bagua.yield %n, %a, %b : !t, !t, !t
 }
 
@@ -752,7 +752,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, input %lr "lr" : tensor<f
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %l = bagua.linear [0.9, 0.1] (%m, %g) : !t
   %n = bagua.adam_apply %w, %l, %v lr %lr : !t, tensor<f32>
-  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'w' replicated over axis 'node', found mixed}}
   bagua.yield %n, %m, %v : !t, !t, !t
 }
 
@@ -768,7 +768,7 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %a "a" : !m, param 
   // expected-note @+1 {{'a.grad' is pending over axis 'node'}}
   %g = bagua.compute backward "a"(%x) : (!t) -> (!m grad "a")
   %n = bagua.orthonormalize %g : !m
-  // expected-error @+1 {{expected state 'a' replicated over axis 'node', found varying}}
+  // expected-error @+1 {{expected state 'a' replicated over axis 'node', found mixed}}
   bagua.yield %n, %b : !m, !m
 }
 

@@ -289,3 +289,27 @@ bagua.step @sync on @grid data [node] (param %w "w" : !t) {
 bagua.training @job {
   bagua.phase @sync
 }
+
+// -----
+
+// Rows share states by their names, so a moment of one param is not another's in the next row.
+!t = tensor<8xf32>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, optimizer %m "m" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %n, %o = bagua.sgd (%w, %m) momentum 0.9 grad %r lr 0.1 : !t
+  bagua.yield %n, %o : !t, !t
+}
+bagua.step @b on @grid data [node] (batch %x "x" : !t, param %u "u" : !t, optimizer %m "m" : !t) {
+  %g = bagua.compute backward "l"(%x, %u) : (!t, !t) -> (!t grad "u")
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %n, %o = bagua.sgd (%u, %m) momentum 0.9 grad %r lr 0.1 : !t
+  bagua.yield %n, %o : !t, !t
+}
+bagua.training @job {
+  // expected-note @+1 {{the other row}}
+  bagua.phase @a every 2 offset 0
+  // expected-error @+1 {{expected state 'm' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  bagua.phase @b
+}

@@ -53,8 +53,11 @@ bagua.step @varies on @grid data [node] (param %w "w" varies [tp] : !t, optimize
 // Residuals and replicas vary over all axes; a replica may be anything next.
 bagua.step @per_rank on @grid data [node] (batch %x "x" : !t, residual %e "e" : !t, replica %r "r" : !t) {
   %a = bagua.linear [1.0, 1.0] (%x, %e) : !t
-  %b = bagua.all_reduce sum %r over [node, tp] : !t
-  bagua.yield %a, %b : !t, !t
+  %b = bagua.all_reduce sum %a over [node, tp] : !t
+  %c = bagua.all_reduce sum %r over [node, tp] : !t
+  %d = bagua.linear [1.0, -1.0] (%a, %b) : !t
+  %s = bagua.linear [1.0, 1.0] (%b, %c) : !t
+  bagua.yield %d, %s : !t, !t
 }
 
 // A gradient is pending over the data axes: its mean is what is wanted.
@@ -295,7 +298,8 @@ bagua.step @sgd_pending on @grid data [node] (batch %x "x" : !t, param %w "w" : 
 bagua.step @matmul_pending on @grid data [node] (batch %x "x" : !t, param %a "a" : !m, param %b "b" : !m) {
   %g = bagua.compute backward "a"(%x) : (!t) -> (!m grad "a")
   %p = bagua.matmul %g, %b : !m, !m -> !m
-  %n = bagua.all_reduce mean %p over [node] : !m
+  %r = bagua.all_reduce mean %p over [node] : !m
+  %n = bagua.sgd (%a) grad %r lr 0.1 : !m
   bagua.yield %n, %b : !m, !m
 }
 
@@ -317,7 +321,8 @@ bagua.step @adam_apply on @grid data [node] (batch %x "x" : !t, input %lr "lr" :
 bagua.step @orthonormalize on @grid data [node] (batch %x "x" : !t, param %a "a" : !m, param %b "b" : !m) {
   %g = bagua.compute backward "a"(%x) : (!t) -> (!m grad "a")
   %r = bagua.all_reduce mean %g over [node] : !m
-  %n = bagua.orthonormalize %r : !m
+  %o = bagua.orthonormalize %r : !m
+  %n = bagua.sgd (%a) grad %o lr 0.1 : !m
   bagua.yield %n, %b : !m, !m
 }
 

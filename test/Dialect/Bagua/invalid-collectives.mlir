@@ -443,3 +443,39 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
   %r = bagua.all_reduce mean %x over [gpu] codec (#bagua.onebit) : tensor<8xf32>
   bagua.yield %w : tensor<8xf32>
 }
+
+// -----
+
+// What lies on servers has left the ranks: workers don't reduce it,
+!v = tensor<8xf32, #bagua.layout<server>>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %w "w" : !v) {
+  // expected-error @+1 {{expected an operand that workers have, found 'tensor<8xf32, #bagua.layout<server>>'}}
+  %r = bagua.all_reduce mean %w over [gpu] : !v
+  bagua.yield %r : !v
+}
+
+// -----
+
+// ... nor exchange it,
+!v = tensor<8xf32, #bagua.layout<server>>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %w "w" : !v) {
+  // expected-error @+1 {{expected an operand that workers have, found 'tensor<8xf32, #bagua.layout<server>>'}}
+  %l, %r = bagua.exchange ring %w over [gpu] : !v -> !v, !v
+  bagua.yield %w : !v
+}
+
+// -----
+
+// ... nor gather it encoded.
+!v = tensor<8xf32, #bagua.layout<server>>
+!q = !bagua.encoded<!v, #bagua.signsgd>
+!qt = !bagua.encoded<!v, #bagua.signsgd, terms [gpu]>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (param %w "w" : !v) {
+  %q = bagua.encode %w : (!v) -> (!q)
+  // expected-error @+1 {{expected an operand that workers have, found 'tensor<8xf32, #bagua.layout<server>>'}}
+  %t = bagua.all_gather %q over [gpu] : !q -> !qt
+  bagua.yield %w : !v
+}

@@ -209,3 +209,16 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
   %c = bagua.cast %x : tensor<8xf32> -> tensor<4xbf16>
   bagua.yield %w : tensor<8xf32>
 }
+
+// -----
+
+// What only a root has, only the root can compute with.
+!t = tensor<8xf32>
+!r = tensor<8xf32, #bagua.layout<root [node]>>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : !t, param %w "w" : !t) {
+  %r = bagua.slice %x : !t -> !r
+  // expected-error @+1 {{expected results that only the root over [node] has, like operand 'tensor<8xf32, #bagua.layout<root [node]>>', found 'tensor<8xf32>'}}
+  %g = bagua.compute backward "l"(%r, %w) : (!r, !t) -> (!t grad "w")
+  bagua.yield %w : !t
+}

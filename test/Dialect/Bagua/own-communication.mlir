@@ -42,3 +42,17 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t) {
   %n = bagua.sgd (%r) grad %m lr 0.1 : !t
   bagua.yield %n : !t
 }
+
+// -----
+
+// What only leads to buffers is the model's: batch statistics of all ranks.
+!t = tensor<8xf32>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %b "b" varies [node] : !t) {
+  %a = bagua.compute forward "norm"(%x, %w, %b) communicates : (!t, !t, !t) -> (!t)
+  %g = bagua.compute backward "l"(%a, %w) : (!t, !t) -> (!t grad "w")
+  %m = bagua.all_reduce mean %g over [node] : !t
+  %n = bagua.sgd (%w) grad %m lr 0.1 : !t
+  bagua.yield %n, %a : !t, !t
+}

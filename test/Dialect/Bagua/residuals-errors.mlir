@@ -117,11 +117,12 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
 bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
 bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-note @+1 {{the residual is added here}}
   %l = bagua.linear [1.0, 1.0] (%g, %e) : !t
   %m = bagua.all_reduce mean %l over [node] : !t
   %n = bagua.sgd (%w) grad %m lr 0.1 : !t
   %d = bagua.linear [1.0, -1.0] (%g, %w) : !t
-  // expected-error @+1 {{expected the next value of residual "e" to come from the sum that it was added to, found another}}
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
   bagua.yield %n, %d : !t, !t
 }
 
@@ -141,4 +142,260 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residu
   %m = bagua.decode mean %t : !qt -> !t
   %n = bagua.sgd (%w) grad %m lr 0.1 : !t
   bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// What it is added to is sent: here the gradient goes without it.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-error @+1 {{expected what residual "e" is added to in the next value of a param or of an optimizer's state, found it in none}}
+  %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// What else is encoded with it, and used by nobody, is not sent either.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-error @+1 {{expected what residual "e" is added to in the next value of a param or of an optimizer's state, found it in none}}
+  %q, %d = bagua.encode %x feedback %e : (!t, !t) -> (!q, !t)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %k = bagua.decode mean %t : !qt -> !t
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// What is sent 0 times is not sent.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-error @+1 {{expected what residual "e" is added to in the next value of a param or of an optimizer's state, found it in none}}
+  %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %k = bagua.decode mean %t : !qt -> !t
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %z = bagua.linear [0.0, 1.0] (%k, %r) : !t
+  %n = bagua.sgd (%w) grad %z lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// A sum that is kept and never sent only grows.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-note @+1 {{the residual is added here}}
+  %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  bagua.yield %n, %y : !t, !t
+}
+
+// -----
+
+// A sum that is sent and kept is sent twice.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-note @+1 {{the residual is added here}}
+  %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
+  %r = bagua.all_reduce mean %y over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  bagua.yield %n, %y : !t, !t
+}
+
+// -----
+
+// What was not sent is not forgotten.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-note @+1 {{the residual is added here}}
+  %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
+  %r = bagua.all_reduce mean %y over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  %d = bagua.linear [0.0, 0.0] (%y, %r) : !t
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// What is taken off the sum has been sent.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-note @+1 {{the residual is added here}}
+  %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
+  %r = bagua.all_reduce mean %g over [node] : !t
+  %k = bagua.cast %y : !t -> tensor<8xbf16>
+  %c = bagua.cast %k : tensor<8xbf16> -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  %d = bagua.linear [1.0, -1.0] (%y, %c) : !t
+  // expected-error @+1 {{expected the next value of residual "e" to be the sum that it was added to, less what was sent of that, found another}}
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// A residual is added as it is, not multiplied by 0.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  // expected-error @+1 {{expected coefficient 1 for residual "e", found 0.000000e+00}}
+  %y = bagua.linear [1.0, 0.0] (%g, %e) : !t
+  %r = bagua.all_reduce mean %y over [node] : !t
+  %d = bagua.linear [1.0, -1.0] (%y, %r) : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// What is rounded to the wire's type may be fed back by a linear.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %y = bagua.linear [1.0, 1.0] (%g, %e) : !t
+  %k = bagua.cast %y : !t -> tensor<8xbf16>
+  %c = bagua.cast %k : tensor<8xbf16> -> !t
+  %r = bagua.all_reduce mean %c over [node] : !t
+  %d = bagua.linear [1.0, -1.0] (%y, %c) : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+
+// -----
+
+// Rows of a training share a residual by its name, and its gradient with it.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %r = bagua.decode mean %t : !qt -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+bagua.step @b on @grid data [node] (batch %x "x" : !t, param %w "u" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "u")
+  %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %r = bagua.decode mean %t : !qt -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+bagua.training @job {
+  // expected-note @+1 {{the other row}}
+  bagua.phase @a every 2 offset 0
+  // expected-error @+1 {{expected state 'e' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  bagua.phase @b
+}
+
+// -----
+
+// The same of the parts of a bucket.
+!t = tensor<8xf32>
+!b = tensor<16xf32>
+!q = !bagua.encoded<!b, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!b, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, param %u "u" : !t, residual %e "e" : !b) {
+  %g, %h = bagua.compute backward "l"(%x, %w, %u) : (!t, !t, !t) -> (!t grad "w", !t grad "u")
+  %c = bagua.concat %g, %h : !t, !t -> !b
+  %q, %d = bagua.encode %c feedback %e : (!b, !b) -> (!q, !b)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %r = bagua.decode mean %t : !qt -> !b
+  %k, %l = bagua.split %r : !b -> !t, !t
+  %n = bagua.sgd (%w) grad %k lr 0.1 : !t
+  %o = bagua.sgd (%u) grad %l lr 0.1 : !t
+  bagua.yield %n, %o, %d : !t, !t, !b
+}
+bagua.step @b on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, param %u "u" : !t, residual %e "e" : !b) {
+  %g, %h = bagua.compute backward "l"(%x, %w, %u) : (!t, !t, !t) -> (!t grad "w", !t grad "u")
+  %c = bagua.concat %h, %g : !t, !t -> !b
+  %q, %d = bagua.encode %c feedback %e : (!b, !b) -> (!q, !b)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %r = bagua.decode mean %t : !qt -> !b
+  %l, %k = bagua.split %r : !b -> !t, !t
+  %n = bagua.sgd (%w) grad %k lr 0.1 : !t
+  %o = bagua.sgd (%u) grad %l lr 0.1 : !t
+  bagua.yield %n, %o, %d : !t, !t, !b
+}
+bagua.training @job {
+  // expected-note @+1 {{the other row}}
+  bagua.phase @a until 100
+  // expected-error @+1 {{expected state 'e' to hold what comes of the same gradients in each row, found others in step 'b'}}
+  bagua.phase @b
+}
+
+// -----
+
+// How each row adds it is its own affair.
+!t = tensor<8xf32>
+!q = !bagua.encoded<!t, #bagua.topk<count = 2>>
+!qt = !bagua.encoded<!t, #bagua.topk<count = 2>, terms [node]>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %q, %d = bagua.encode %g feedback %e : (!t, !t) -> (!q, !t)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %r = bagua.decode mean %t : !qt -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+bagua.step @b on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, residual %e "e" : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %h = bagua.linear [0.5] (%g) : !t
+  %q, %d = bagua.encode %h feedback %e : (!t, !t) -> (!q, !t)
+  %t = bagua.all_gather %q over [node] : !q -> !qt
+  %r = bagua.decode mean %t : !qt -> !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %d : !t, !t
+}
+bagua.training @job {
+  bagua.phase @a until 100
+  bagua.phase @b
 }

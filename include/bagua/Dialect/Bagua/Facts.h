@@ -11,6 +11,8 @@
 
 #include "bagua/Support/ReduceKind.h"
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LogicalResult.h"
@@ -26,7 +28,8 @@ namespace bagua {
 class AxesAttr;
 class StepOp;
 
-/// In ascending order: the worse of two facts is the larger.
+/// A bit for each trouble, so that joining loses none: a mean is owed, ranks
+/// differ by more than contributions to one, each has computed of its own part.
 enum class Fact : uint8_t {
   /// All ranks along the axis have the same numbers.
   Replicated = 0,
@@ -34,14 +37,32 @@ enum class Fact : uint8_t {
   Pending = 1,
   /// They differ.
   Varying = 2,
+  /// They differ, and hold contributions to a mean that is still owed.
+  Mixed = Pending | Varying,
+  /// They differ, for each has computed of its own part of a tensor: what all
+  /// have is wanted, by a reduction of any kind.
+  Partial = Varying | 4,
 };
 
+/// The worst word for the troubles.
 llvm::StringRef stringifyFact(Fact fact);
+
+/// All troubles of both.
+inline Fact joinFact(Fact lhs, Fact rhs) {
+  return static_cast<Fact>(static_cast<uint8_t>(lhs) |
+                           static_cast<uint8_t>(rhs));
+}
+/// Whether contributions to a mean are in it that have not been reduced.
+inline bool isOwed(Fact fact) { return joinFact(fact, Fact::Pending) == fact; }
+/// Whether one rank's copy lacks something that others have.
+inline bool needsAll(Fact fact) {
+  return isOwed(fact) || joinFact(fact, Fact::Partial) == fact;
+}
 
 /// One fact for each axis of the cluster, in cluster order.
 using Facts = llvm::SmallVector<Fact, 4>;
 
-/// The worse fact on every axis.
+/// The same on every axis.
 Facts joinFacts(const Facts &lhs, const Facts &rhs);
 
 /// What the rules of a step's ops depend on besides operands.
@@ -61,19 +82,29 @@ struct FactContext {
   llvm::SmallVector<bool, 4> dataAxes;
   /// Pushes are applied one by one as they arrive (asp, ssp).
   bool asynchronous;
+  /// Ops that the next states but buffers are made of, other than through
+  /// gradients. What the others do is the model's own.
+  llvm::DenseSet<mlir::Operation *> updating;
 };
 
 //===----------------------------------------------------------------------===//
 // Rules that ops share
 //===----------------------------------------------------------------------===//
 
-/// The worst fact of all operands on every axis: what a linear function of
-/// them, the same on all ranks, keeps.
+/// The troubles of all operands on every axis: what a linear function of them,
+/// the same on all ranks, keeps.
 Facts joinAll(const FactContext &context, llvm::ArrayRef<Facts> operands);
 
-/// Replicated where all operands are, else varying: any function of them.
+/// Any function of the operands: replicated where all are, else varying; what
+/// is owed stays so.
 Facts varyUnlessReplicated(const FactContext &context,
                            llvm::ArrayRef<Facts> operands);
+
+/// Ranks that store different parts of an operand, or of which a root alone
+/// stores it, compute different things: what is not stored like it is partial,
+/// or varies.
+void varyWhereStoredApart(mlir::Operation *op, const FactContext &context,
+                          llvm::MutableArrayRef<Facts> results);
 
 /// Linear in each operand by itself: pending stays pending while only one
 /// operand is and none varies.
@@ -91,12 +122,12 @@ Facts inferExchanged(const FactContext &context, AxesAttr over,
                      const Facts &operand);
 
 /// What hands on one rank's copy, or pieces of several ranks' copies, loses
-/// contributions to a mean that is still owed over one of the axes: an error,
+/// what the others have made for a reduction over one of the axes: an error,
 /// which is emitted.
-llvm::LogicalResult expectNotPending(mlir::Operation *op,
-                                     const FactContext &context,
-                                     llvm::ArrayRef<bool> axes,
-                                     const Facts &operand);
+llvm::LogicalResult expectReduced(mlir::Operation *op,
+                                  const FactContext &context,
+                                  llvm::ArrayRef<bool> axes,
+                                  const Facts &operand);
 
 } // namespace bagua
 

@@ -12,7 +12,24 @@
 
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
 
+#include <set>
+#include <vector>
+
 namespace bagua {
+
+/// Consecutive elements of a value, and the params whose gradients may be in
+/// them.
+struct GradientRun {
+  int64_t count;
+  std::set<llvm::StringRef> params;
+};
+using GradientRuns = std::vector<GradientRun>;
+
+/// Of each of some values of a step, the runs in order. `facts` must have run,
+/// without an error. Fails where an op says nothing of its meaning.
+llvm::FailureOr<std::vector<GradientRuns>>
+collectGradients(StepOp step, const FactAnalysis &facts,
+                 llvm::ArrayRef<mlir::Value> values);
 
 /// Writes kMeaningAttr. Fails where the analyses do.
 llvm::LogicalResult recordMeaning(StepOp step);

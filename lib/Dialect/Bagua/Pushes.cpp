@@ -1,0 +1,45 @@
+//===- Pushes.cpp - What servers do at each arrival -----------------------===//
+//
+// Under asp and ssp, what comes after a push runs whenever one arrives, with
+// that one term. Of another push, nothing has arrived then, or something of
+// another moment.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/GraphProof.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace bagua;
+
+LogicalResult bagua::verifyPushes(StepOp step) {
+  if (!step.isAsynchronous())
+    return success();
+  // The push at whose arrival each value is computed.
+  llvm::DenseMap<Value, PushOp> arrivals;
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    if (isa<PullOp>(op))
+      continue; // at a moment of the worker's own
+    auto arrival = dyn_cast<PushOp>(op);
+    for (Value operand : op.getOperands()) {
+      PushOp other = arrivals.lookup(operand);
+      if (!other || other == arrival)
+        continue;
+      if (arrival) {
+        InFlightDiagnostic diagnostic =
+            op.emitOpError() << "expected what comes after one push, found it "
+                                "after two, each of which is applied alone "
+                                "under consistency "
+                             << *step.getConsistency();
+        diagnostic.attachNote(arrival.getLoc()) << "one push is here";
+        diagnostic.attachNote(other.getLoc()) << "the other is here";
+        return diagnostic;
+      }
+      arrival = other;
+    }
+    if (arrival)
+      for (OpResult result : op.getResults())
+        arrivals[result] = arrival;
+  }
+  return success();
+}

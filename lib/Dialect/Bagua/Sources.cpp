@@ -1,0 +1,39 @@
+//===- Sources.cpp - What a value is made of ------------------------------===//
+//
+// Breadth first: what a check looks for is most often an operand or two away.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Sources.h"
+
+#include "bagua/Dialect/Bagua/Bagua.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace bagua;
+
+WalkResult bagua::walkSources(ValueRange values,
+                              function_ref<WalkResult(Value)> visit) {
+  llvm::SetVector<Value> open(values.begin(), values.end());
+  for (size_t index = 0; index < open.size(); ++index) {
+    WalkResult result = visit(open[index]);
+    if (result.wasInterrupted())
+      return result;
+    Operation *op = open[index].getDefiningOp();
+    if (!op || result.wasSkipped())
+      continue;
+    auto linear = dyn_cast<LinearOp>(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (!linear ||
+          linear.getCoefficients()[operand.getOperandNumber()] != 0.0f)
+        open.insert(operand.get());
+  }
+  return WalkResult::advance();
+}
+
+bool bagua::isMadeOf(Value value, Value source) {
+  auto visit = [&](Value found) {
+    return found == source ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return walkSources(value, visit).wasInterrupted();
+}
