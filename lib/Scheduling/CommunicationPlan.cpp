@@ -46,6 +46,15 @@ bool CommunicationProblem::canServeAll() const {
                      });
 }
 
+FormCycle FormCycle::ofParts(const std::vector<FormKind> &parts) {
+  for (size_t period = 1; period < parts.size(); ++period)
+    if (std::equal(parts.begin() + static_cast<ptrdiff_t>(period), parts.end(),
+                   parts.begin()))
+      return FormCycle(
+          {parts.begin(), parts.begin() + static_cast<ptrdiff_t>(period)});
+  return FormCycle(parts);
+}
+
 std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
   std::vector<int32_t> order(problem.tensors.size());
   std::iota(order.begin(), order.end(), 0);
@@ -75,13 +84,39 @@ static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
   return bytes;
 }
 
+/// A part of a bucket, as it is sent.
+static Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
+                         int64_t count) {
+  return {like.over, count, like.elementBytes,
+          like.isNarrowable ? bucket.wire : Wire()};
+}
+
+/// One that is the only one allowed is kept, even where it comes to flat.
+static FormKind kindOf(const ClusterModel &cluster, const Message &message,
+                       FormSet forms) {
+  for (int form = 0; form < kFormKindCount; ++form)
+    if (forms == formBit(static_cast<FormKind>(form)))
+      return static_cast<FormKind>(form);
+  return cheapestForm(cluster, message.bytesOnWire(), message.over, forms)
+      .form.kind;
+}
+
+/// What is left of forms for what only the ranks themselves reduce.
+static FormSet hierarchiesOf(FormSet forms) {
+  FormSet left = 0;
+  for (int form = 0; form < kFormKindCount; ++form)
+    if (forms & formBit(static_cast<FormKind>(form)))
+      left |= formBit(hierarchyOf(static_cast<FormKind>(form)));
+  return left;
+}
+
 std::vector<PlannedBucket>
 bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
-                   FormKind form, Wire wire) {
+                   FormSet forms, Wire wire) {
   std::map<int32_t, AxisSet> axes;
   for (size_t i = 0; i < problem.gradients.size(); ++i)
     axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
-  MessageCost cost = messageCost(problem.cluster, axes, wire, formBit(form));
+  MessageCost cost = messageCost(problem.cluster, axes, wire, forms);
   std::vector<Bucket> buckets = bucketize(problem.bucketing, rule, cost);
   std::vector<int32_t> order = planOrder(problem.bucketing),
                        place(order.size());
@@ -97,10 +132,15 @@ bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
     int64_t count = 0;
     for (int32_t member : bucket)
       count += problem.gradients[member].count;
-    bool isStatistic = problem.gradients[bucket.front()].isStatistic;
-    planned.push_back({static_cast<int32_t>(bucket.size()),
-                       partsOf(rule, bytesOf(problem.bucketing, bucket), count),
-                       isStatistic ? hierarchyOf(form) : form, wire});
+    PlannedBucket &entry = planned.emplace_back();
+    entry.gradients = static_cast<int32_t>(bucket.size());
+    entry.parts = partsOf(rule, bytesOf(problem.bucketing, bucket), count);
+    entry.wire = wire;
+    const StepGradient &like = problem.gradients[bucket.front()];
+    entry.form =
+        kindOf(problem.cluster,
+               messageOf(entry, like, countOfPart(count, entry.parts, 0)),
+               like.isStatistic ? hierarchiesOf(forms) : forms);
   }
   return planned;
 }
@@ -108,6 +148,16 @@ bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
+
+/// `:form+form`; nothing for flat.
+static std::string textOf(const FormCycle &form) {
+  if (form == FormKind::Flat)
+    return "";
+  std::string text;
+  for (FormKind kind : form.kinds())
+    text += (text.empty() ? ":" : "+") + std::string(wordOf(kind));
+  return text;
+}
 
 std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
                                 Wire common) {
@@ -123,8 +173,7 @@ std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
     text += std::to_string(bucket.gradients);
     if (bucket.parts > 1)
       text += "/" + std::to_string(bucket.parts);
-    if (bucket.form != FormKind::Flat)
-      text += ":" + std::string(wordOf(bucket.form));
+    text += textOf(bucket.form);
     if (bucket.wire != common)
       text += ":" + std::string(wordOf(bucket.wire.type));
     i = end;
@@ -150,12 +199,26 @@ static bool take(std::string_view &text, char c) {
   return true;
 }
 
-/// `:form` and `:wire`, in this order, as far as they are there.
+/// `form+form`; nothing for another text.
+static std::optional<FormCycle> parseForms(std::string_view text) {
+  std::vector<FormKind> forms;
+  do {
+    std::string_view name = text.substr(0, text.find('+'));
+    std::optional<FormKind> form = parseWord<FormKind>(name);
+    if (!form)
+      return std::nullopt;
+    forms.push_back(*form);
+    text.remove_prefix(name.size());
+  } while (take(text, '+'));
+  return FormCycle(std::move(forms));
+}
+
+/// `:forms` and `:wire`, in this order, as far as they are there.
 static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
   bool hasForm = false;
   while (take(text, ':')) {
     std::string_view name = text.substr(0, text.find_first_of(":,"));
-    std::optional<FormKind> form = parseWord<FormKind>(name);
+    std::optional<FormCycle> form = parseForms(name);
     std::optional<WireType> wire = parseWord<WireType>(name);
     text.remove_prefix(name.size());
     if (wire) {
@@ -184,8 +247,7 @@ bagua::parseBuckets(std::string_view text, Wire common) {
       parts = takeNumber(text);
     if (!first || !repeat || !parts || *first > kMost || *repeat > kMost)
       return std::nullopt;
-    PlannedBucket bucket{static_cast<int32_t>(*first), *parts, FormKind::Flat,
-                         common};
+    PlannedBucket bucket{static_cast<int32_t>(*first), *parts, {}, common};
     if (!takeWords(text, bucket))
       return std::nullopt;
     buckets.insert(buckets.end(), *repeat, bucket);
@@ -235,19 +297,9 @@ ResolvedBuckets bagua::resolveBuckets(const std::vector<PlannedBucket> &buckets,
 // The step that a plan makes
 //===----------------------------------------------------------------------===//
 
-/// A part of a bucket, as it is sent.
-static Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
-                         int64_t count) {
-  return {like.over, count, like.elementBytes,
-          like.isNarrowable ? bucket.wire : Wire()};
-}
-
-static AllReduceForm formOf(const ClusterModel &cluster,
-                            const PlannedBucket &bucket,
+static AllReduceForm formOf(const ClusterModel &cluster, FormKind kind,
                             const Message &message) {
-  return cheapestForm(cluster, message.bytesOnWire(), message.over,
-                      formBit(bucket.form))
-      .form;
+  return formOfKind(cluster, message.bytesOnWire(), message.over, kind);
 }
 
 namespace {
@@ -272,8 +324,7 @@ private:
   };
   int32_t add(GraphOp op, std::vector<int32_t> operands);
   int32_t addLocal(int64_t movedBytes, std::vector<int32_t> operands);
-  int32_t addPart(const PlannedBucket &bucket, const StepGradient &like,
-                  int64_t count, int32_t from);
+  int32_t addPart(const Message &message, FormKind kind, int32_t from);
   void addBucket(const PlannedBucket &bucket, const Bucket &members);
   OpGraph sort();
 
@@ -302,11 +353,9 @@ int32_t PlanApplier::addLocal(int64_t movedBytes,
 }
 
 /// One message.
-int32_t PlanApplier::addPart(const PlannedBucket &bucket,
-                             const StepGradient &like, int64_t count,
+int32_t PlanApplier::addPart(const Message &message, FormKind kind,
                              int32_t from) {
-  Message message = messageOf(bucket, like, count);
-  AllReduceForm form = formOf(problem.cluster, bucket, message);
+  AllReduceForm form = formOf(problem.cluster, kind, message);
   for (const MessageStep &step :
        expandMessage(problem.cluster, message, form)) {
     if (step.kind != MessageStep::Kind::Collective) {
@@ -338,14 +387,16 @@ void PlanApplier::addBucket(const PlannedBucket &bucket,
   if (members.size() > 1)
     value = addLocal(0, from);
   if (bucket.parts == 1) {
-    value = addPart(bucket, like, count, value);
+    value =
+        addPart(messageOf(bucket, like, count), bucket.form.ofPart(0), value);
   } else {
     int32_t whole = addLocal(0, {value});
     std::vector<int32_t> parts;
     parts.reserve(bucket.parts);
     for (int64_t part = 0; part < bucket.parts; ++part)
-      parts.push_back(
-          addPart(bucket, like, countOfPart(count, bucket.parts, part), whole));
+      parts.push_back(addPart(
+          messageOf(bucket, like, countOfPart(count, bucket.parts, part)),
+          bucket.form.ofPart(part), whole));
     value = addLocal(0, parts);
   }
   if (members.size() > 1)
@@ -435,12 +486,15 @@ OpGraph bagua::applyPlan(const CommunicationProblem &problem,
   return PlanApplier(problem, plan).write();
 }
 
-int64_t bagua::arenaBytes(const CommunicationProblem &problem,
-                          const CommunicationPlan &plan) {
-  int64_t total = 0;
+std::vector<int64_t>
+bagua::arenaBytesOfBuckets(const CommunicationProblem &problem,
+                           const CommunicationPlan &plan) {
+  std::vector<int64_t> bytes;
+  bytes.reserve(plan.buckets.size());
   std::vector<int32_t> order = planOrder(problem.bucketing);
   auto next = order.begin();
   for (const PlannedBucket &bucket : plan.buckets) {
+    int64_t &total = bytes.emplace_back(0);
     const StepGradient &like = problem.gradients[*next];
     int64_t count = 0;
     for (int32_t i = 0; i < bucket.gradients; ++i)
@@ -450,13 +504,22 @@ int64_t bagua::arenaBytes(const CommunicationProblem &problem,
     for (int64_t part = 0; part < bucket.parts; ++part) {
       Message message =
           messageOf(bucket, like, countOfPart(count, bucket.parts, part));
-      AllReduceForm form = formOf(problem.cluster, bucket, message);
+      AllReduceForm form =
+          formOf(problem.cluster, bucket.form.ofPart(part), message);
       for (const MessageStep &step :
            expandMessage(problem.cluster, message, form))
         total += arenaAligned(step.keptBytes);
     }
   }
-  return total;
+  return bytes;
+}
+
+int64_t bagua::arenaBytes(const CommunicationProblem &problem,
+                          const CommunicationPlan &plan) {
+  std::vector<int64_t> bytes = arenaBytesOfBuckets(problem, plan);
+  return std::accumulate(bytes.begin(), bytes.end(),
+                         plan.isUpdatedByRuntime ? problem.otherBytesByRuntime
+                                                 : problem.otherBytesByProgram);
 }
 
 PlanTime bagua::simulatePlan(const CommunicationProblem &problem,
@@ -464,8 +527,10 @@ PlanTime bagua::simulatePlan(const CommunicationProblem &problem,
                              CollectivePrices &prices) {
   OpGraph step = applyPlan(problem, plan);
   LaunchSchedule schedule = scheduleStep(step, plan.scheduling, prices);
-  Simulation simulation = simulate(tasksOf(step, schedule, prices).graph);
+  TaskGraph graph = tasksOf(step, schedule, prices).graph;
+  Simulation simulation = simulate(graph);
   // To play a queue takes about as long again.
   int64_t runs = plan.scheduling.policy == SchedulePolicy::Priority ? 2 : 1;
-  return {simulation.stepNs, runs * simulation.steps * step.size()};
+  return {simulation.stepNs,
+          runs * simulation.steps * (graph.size() + graph.useCount())};
 }

@@ -54,8 +54,8 @@ private:
 /// Strikes out ops that have to run in their own step as things stand; whether
 /// there were any.
 bool LateFinder::strikeOut() {
-  // Whether somebody in the step uses an op who isn't late, or only late ones
-  // and the yield do; whether it leads to anything; whether it waits.
+  // By op: whether one that isn't late uses it, whether a late one or the yield
+  // does, and whether it waits for communication.
   std::vector<bool> isUsedNow(size, false), isUsed(size, false),
       isBehind(size, false);
   // Of states: whether the runtime has to do with it, or the program reads it

@@ -152,9 +152,9 @@ bool bagua::canServe(const ClusterModel &cluster, AxisSet over) {
   return cluster.servers() > 0 && cluster.groupSize(over) == cluster.workers();
 }
 
-PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
-                               AxisSet over, FormSet allowed) {
-  assert(allowed != 0 && over != 0);
+/// The forms of the kinds allowed, simpler ones first.
+static std::vector<AllReduceForm>
+candidateForms(const ClusterModel &cluster, AxisSet over, FormSet allowed) {
   std::vector<AllReduceForm> forms;
   if (allowed & formBit(FormKind::Flat))
     forms.push_back({FormKind::Flat, 0});
@@ -180,16 +180,37 @@ PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
     forms.push_back({FormKind::Servers, 0});
   if (forms.empty())
     forms.push_back({FormKind::Flat, 0});
+  return forms;
+}
+
+static double nsOf(const ClusterModel &cluster, int64_t bytes, AxisSet over,
+                   const AllReduceForm &form) {
+  double ns = 0;
+  for (const MessageStep &step :
+       expandMessage(cluster, {over, bytes, /*elementBytes=*/1}, form))
+    ns += cheapestCost(cluster, step.call).ns();
+  return ns;
+}
+
+PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
+                               AxisSet over, FormSet allowed) {
+  assert(allowed != 0 && over != 0);
   std::optional<PricedForm> best;
-  for (const AllReduceForm &form : forms) {
-    double ns = 0;
-    for (const MessageStep &step :
-         expandMessage(cluster, {over, bytes, /*elementBytes=*/1}, form))
-      ns += cheapestCost(cluster, step.call).ns();
+  for (const AllReduceForm &form : candidateForms(cluster, over, allowed)) {
+    double ns = nsOf(cluster, bytes, over, form);
     if (!best || ns < best->ns)
       best = PricedForm{form, ns};
   }
   return *best;
+}
+
+AllReduceForm bagua::formOfKind(const ClusterModel &cluster, int64_t bytes,
+                                AxisSet over, FormKind kind) {
+  std::vector<AllReduceForm> forms =
+      candidateForms(cluster, over, formBit(kind));
+  return forms.size() == 1
+             ? forms.front()
+             : cheapestForm(cluster, bytes, over, formBit(kind)).form;
 }
 
 double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,

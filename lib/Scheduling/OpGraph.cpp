@@ -17,12 +17,25 @@ int32_t OpGraph::add(const GraphOp &op,
   return size() - 1;
 }
 
+/// Whether a link is a server's, but not of the first one of its kind.
+static bool isAnotherServers(const ClusterModel &cluster, int32_t link) {
+  int64_t server = link / 2 - cluster.axisCount();
+  return server > 0 && server != cluster.dedicatedServers;
+}
+
 const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
   auto [entry, isNew] = known.try_emplace(std::make_tuple(
       call.collective, call.over, call.bytes, call.roots, call.server));
-  if (isNew)
-    entry->second = cheapestCost(cluster, call);
-  return entry->second;
+  if (!isNew)
+    return entry->second;
+  CollectiveCost &cost = entry->second = cheapestCost(cluster, call);
+  if (serverLinks == ServerLinks::OneOfAKind && call.server < 0)
+    cost.uses.erase(std::remove_if(cost.uses.begin(), cost.uses.end(),
+                                   [&](const LinkUse &use) {
+                                     return isAnotherServers(cluster, use.link);
+                                   }),
+                    cost.uses.end());
+  return cost;
 }
 
 /// As the program and the streams come to their ops in a step.

@@ -4,12 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/PlanRules.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <random>
 
 using namespace bagua;
 
@@ -19,28 +21,28 @@ constexpr double kLeastGain = 1e-5;
 /// How near the bound is near enough.
 constexpr double kNearBound = 1.001;
 constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
+/// Messages that are large enough to be told apart by what they load.
+constexpr int64_t kMixedBytes = 4 * kMiB;
+constexpr size_t kMixes = 6;
+/// Parts of a step's gradients that are looked at.
+constexpr int64_t kMostMessages = 1024;
+/// Of the budget: rules by chance, and the best of them step by step.
+constexpr double kSampledShare = 0.15;
+constexpr double kDescendedShare = 0.45;
+constexpr size_t kDescents = 4;
+constexpr size_t kMostSamples = 2000;
 } // namespace
 
-/// The bytes of each of a plan's buckets.
-static std::vector<int64_t>
-bytesOfBuckets(const CommunicationProblem &problem,
-               const std::vector<PlannedBucket> &buckets) {
-  std::vector<int32_t> order = planOrder(problem.bucketing);
-  auto next = order.begin();
-  std::vector<int64_t> bytes;
-  for (const PlannedBucket &bucket : buckets) {
-    int64_t &sum = bytes.emplace_back(0);
-    for (int32_t i = 0; i < bucket.gradients; ++i)
-      sum += problem.bucketing.tensors[*next++].bytes;
-  }
-  return bytes;
-}
-
 CommunicationPlan bagua::leanestPlan(const CommunicationProblem &problem,
-                                     Wire wire) {
+                                     const UserChoices &choices) {
   CommunicationPlan plan;
-  plan.buckets =
-      planBuckets(problem, {BucketPolicy::None}, FormKind::Flat, wire);
+  plan.buckets = planBuckets(problem, {BucketPolicy::None},
+                             formBit(FormKind::Flat), choices.wire);
+  plan.isUpdatedByRuntime =
+      !choices.allows(UpdatesBy::Program) ||
+      (choices.allows(UpdatesBy::Runtime) &&
+       problem.otherBytesByRuntime < problem.otherBytesByProgram);
   return plan;
 }
 
@@ -68,56 +70,74 @@ struct Candidate {
   double stepNs = 0;
 };
 
-/// A plan by sizes: few numbers for all buckets.
-struct SizeRule {
-  /// Neighbours are merged until they have as much; 0: alone.
-  int64_t mergeBytes = kMiB;
-  /// What is larger is cut; 0: nothing.
-  int64_t partitionBytes = 4 * kMiB;
-  /// By the binary logarithm of a message's bytes.
-  std::map<int, FormKind> forms;
-  FormKind otherForm = FormKind::Flat;
-  SchedulingOptions scheduling = {SchedulePolicy::Priority, 8 * kMiB};
-  bool isUpdatedByRuntime = true;
+struct RuleCandidate {
+  PlanRule rule;
+  Candidate best{{}, std::numeric_limits<double>::infinity()};
 };
 
 class PlanSearch {
 public:
   PlanSearch(const CommunicationProblem &problem,
-             const PlanSearchOptions &options)
-      : problem(problem), options(options), prices(problem.cluster) {}
+             const PlanSearchOptions &options);
 
   PlanSearchResult run();
 
 private:
   double rate(const CommunicationPlan &plan);
+  void keep(const CommunicationPlan &plan, double ns);
+  Candidate bestWithin(int64_t memoryBytes) const;
+  void searchLeaner(const Candidate &best);
   bool isDone() const {
-    return result.evaluations >= options.evaluations ||
-           simulatedTasks >= options.simulatedTasks ||
-           result.stepNs <= options.boundNs * kNearBound;
+    return result.evaluations >= evaluationsLimit || work >= workLimit ||
+           (memoryBytes == kAnyBytes && bestNs <= options.boundNs * kNearBound);
   }
+  void limit(double share);
   bool improves(const CommunicationPlan &plan, Candidate &best);
-  std::vector<FormKind> usefulForms() const;
-  std::vector<SchedulingOptions> schedulings() const;
-
-  CommunicationPlan planBySize(const SizeRule &rule) const;
+  bool fits(const CommunicationPlan &plan, int64_t memoryBytes) const;
   std::vector<bool> updaters() const;
-  int sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const;
-  bool tryRule(const SizeRule &changed, SizeRule &rule, Candidate &best);
-  bool improveRule(SizeRule &rule, Candidate &best);
-  bool improveForms(SizeRule &rule, Candidate &best);
+
+  Candidate ratePresets();
+  PlanRule randomRule(size_t form, std::mt19937 &random) const;
+  bool tryRule(const PlanRule &changed, RuleCandidate &candidate);
+  bool improveRule(RuleCandidate &candidate);
+  bool improveMix(RuleCandidate &candidate);
+  bool improveForms(RuleCandidate &candidate);
+  std::vector<RuleCandidate> sampleRules();
+  void searchRules(Candidate &best);
+
   bool improveSchedule(Candidate &best);
+  bool improveParts(Candidate &best);
   bool improveShares(Candidate &best);
+  bool improveShare(FormKind from, FormKind to, Candidate &best);
   bool improveMessages(size_t index, int64_t count, Candidate &best);
   bool improveMembers(size_t index, size_t first, Candidate &best);
   bool improveBuckets(Candidate &best);
+  void improveAll(Candidate &best);
   void explain();
 
   const CommunicationProblem &problem;
   const PlanSearchOptions &options;
   CollectivePrices prices;
   std::map<std::string, double> known;
-  int64_t simulatedTasks = 0;
+  std::vector<FormKind> forms;
+  std::vector<FormMix> mixes;
+  std::vector<FormRule> formRules;
+  std::vector<SchedulingOptions> schedulings;
+  std::vector<int64_t> mergeSizes, partitionSizes;
+  /// Of the phase that is on.
+  int64_t evaluationsLimit = 0, workLimit = 0;
+  int64_t work = 0;
+  /// The user's limit.
+  int64_t allowedBytes;
+  /// Of all plans, whether memory allows them or not.
+  double bestNs = std::numeric_limits<double>::infinity();
+  /// Where the user limits memory: of what was rated, by memory, what nothing
+  /// leaner is as fast as.
+  std::map<int64_t, Candidate> leanest;
+  /// What is looked for at the moment: plans within so much memory, and none
+  /// that is faster than that.
+  int64_t memoryBytes = kAnyBytes;
+  double floorNs = 0;
   PlanSearchResult result;
 };
 } // namespace
@@ -130,30 +150,98 @@ static std::string keyOf(const CommunicationPlan &plan) {
          std::to_string(plan.isUpdatedByRuntime);
 }
 
-/// The plan's time; the best so far is kept.
+/// What is too small to be mixed goes by the cheapest of the same forms.
+static FormRule ruleOf(const FormMix &mix) {
+  FormSet forms = 0;
+  for (int form = 0; form < kFormKindCount; ++form)
+    if (mix[form] > 0)
+      forms |= formBit(static_cast<FormKind>(form));
+  return {forms, mix};
+}
+
+PlanSearch::PlanSearch(const CommunicationProblem &problem,
+                       const PlanSearchOptions &options)
+    : problem(problem), options(options),
+      prices(problem.cluster, ServerLinks::OneOfAKind),
+      forms(usefulForms(problem)),
+      allowedBytes(options.choices.memoryBytes > 0 ? options.choices.memoryBytes
+                                                   : kAnyBytes) {
+  int64_t bytes = 0;
+  for (const BucketingTensor &tensor : problem.bucketing.tensors)
+    bytes += tensor.bytes;
+  mixes = balancedMixes(problem.cluster, kMixedBytes,
+                        problem.gradients.front().over, forms, kMixes);
+  for (FormKind form : forms)
+    formRules.push_back({formBit(form)});
+  FormSet all = kServerForms;
+  for (FormKind form : forms)
+    all |= formBit(form);
+  if (!problem.canServeAll())
+    all &= ~kServerForms;
+  formRules.push_back({kHierarchyForms});
+  formRules.push_back({all});
+  for (const FormMix &mix : mixes)
+    formRules.push_back(ruleOf(mix));
+  schedulings = {{SchedulePolicy::Wfbp, 0}, {SchedulePolicy::Decoupled, 0}};
+  for (int64_t credit : {0, 1, 4, 8, 16, 32, 64, 128, 256, 1024})
+    schedulings.push_back({SchedulePolicy::Priority, credit * kMiB});
+  mergeSizes = {0, kMiB / 16, kMiB / 4, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB};
+  // More messages than that cost more time to think about than they gain.
+  partitionSizes = {0};
+  for (int64_t size = kMiB / 4; size <= 64 * kMiB; size *= 2)
+    if (bytes / size <= kMostMessages)
+      partitionSizes.push_back(size);
+}
+
+bool PlanSearch::fits(const CommunicationPlan &plan,
+                      int64_t memoryBytes) const {
+  return memoryBytes == kAnyBytes || arenaBytes(problem, plan) <= memoryBytes;
+}
+
+/// From now on until so much of the whole budget is used.
+void PlanSearch::limit(double share) {
+  evaluationsLimit =
+      std::llround(share * static_cast<double>(options.evaluations));
+  workLimit = std::llround(share * static_cast<double>(options.work));
+}
+
+/// Keeps a plan that has been rated, if memory allows it and it is the best
+/// that does.
+void PlanSearch::keep(const CommunicationPlan &plan, double ns) {
+  bestNs = std::min(bestNs, ns);
+  int64_t bytes = allowedBytes == kAnyBytes ? 0 : arenaBytes(problem, plan);
+  if (ns < result.stepNs && bytes <= allowedBytes) {
+    result.stepNs = ns;
+    result.plan = plan;
+  }
+  if (allowedBytes == kAnyBytes)
+    return;
+  auto next = leanest.upper_bound(bytes);
+  if (next != leanest.begin() && std::prev(next)->second.stepNs <= ns)
+    return;
+  while (next != leanest.end() && next->second.stepNs >= ns)
+    next = leanest.erase(next);
+  leanest.insert_or_assign(bytes, Candidate{plan, ns});
+}
+
+/// The plan's time.
 double PlanSearch::rate(const CommunicationPlan &plan) {
   auto [entry, isNew] = known.try_emplace(keyOf(plan), 0);
   if (!isNew)
     return entry->second;
-  entry->second = std::numeric_limits<double>::infinity();
-  if (options.choices.memoryBytes > 0 &&
-      arenaBytes(problem, plan) > options.choices.memoryBytes)
-    return entry->second;
-  auto [ns, tasks] = simulatePlan(problem, plan, prices);
-  entry->second = ns;
-  simulatedTasks += tasks;
-  if (result.evaluations == 0 || ns < result.stepNs) {
-    result.stepNs = ns;
-    result.plan = plan;
-  }
+  auto [ns, played] = simulatePlan(problem, plan, prices);
+  work += played;
   ++result.evaluations;
+  entry->second = ns < floorNs ? std::numeric_limits<double>::infinity() : ns;
+  if (ns >= floorNs)
+    keep(plan, ns);
   if (options.progress)
     options.progress(result.evaluations, result.stepNs);
-  return ns;
+  return entry->second;
 }
 
 bool PlanSearch::improves(const CommunicationPlan &plan, Candidate &best) {
-  if (isDone())
+  if (isDone() || !fits(plan, memoryBytes))
     return false;
   double ns = rate(plan);
   if (ns >= best.stepNs * (1 - kLeastGain))
@@ -161,39 +249,6 @@ bool PlanSearch::improves(const CommunicationPlan &plan, Candidate &best) {
   best = {plan, ns};
   return true;
 }
-
-/// Forms that differ on this cluster.
-std::vector<FormKind> PlanSearch::usefulForms() const {
-  std::vector<FormKind> forms{FormKind::Flat};
-  int levels = 0;
-  for (const AxisModel &axis : problem.cluster.axes)
-    levels += axis.size > 1;
-  if (levels > 1) {
-    forms.push_back(FormKind::Rail);
-    forms.push_back(FormKind::Multilevel);
-    forms.push_back(FormKind::Leader);
-  }
-  if (problem.canServeAll()) {
-    forms.push_back(FormKind::Servers);
-    if (levels > 1)
-      forms.push_back(FormKind::RailServers);
-  }
-  forms.push_back(FormKind::Halves);
-  return forms;
-}
-
-std::vector<SchedulingOptions> PlanSearch::schedulings() const {
-  std::vector<SchedulingOptions> all{{SchedulePolicy::Wfbp, 0},
-                                     {SchedulePolicy::Decoupled, 0}};
-  for (int64_t creditBytes :
-       {int64_t(0), kMiB, 4 * kMiB, 8 * kMiB, 16 * kMiB, 64 * kMiB})
-    all.push_back({SchedulePolicy::Priority, creditBytes});
-  return all;
-}
-
-//===----------------------------------------------------------------------===//
-// Plans by size
-//===----------------------------------------------------------------------===//
 
 /// Whether the runtime updates: what is allowed, the runtime first.
 std::vector<bool> PlanSearch::updaters() const {
@@ -205,81 +260,144 @@ std::vector<bool> PlanSearch::updaters() const {
   return allowed;
 }
 
-int PlanSearch::sizeClassOf(const PlannedBucket &bucket, int64_t bytes) const {
-  int64_t partBytes = bytes / bucket.parts;
-  return std::ilogb(static_cast<double>(partBytes + 1));
+//===----------------------------------------------------------------------===//
+// Plans by rule
+//===----------------------------------------------------------------------===//
+
+template <typename T>
+static const T &oneOf(const std::vector<T> &list, std::mt19937 &random) {
+  return list[random() % list.size()];
 }
 
-CommunicationPlan PlanSearch::planBySize(const SizeRule &rule) const {
-  CommunicationPlan plan;
-  plan.scheduling = rule.scheduling;
-  plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;
-  BucketRule buckets;
-  buckets.policy =
-      rule.mergeBytes == 0 ? BucketPolicy::None : BucketPolicy::Size;
-  buckets.capBytes = rule.mergeBytes;
-  buckets.partitionBytes = rule.partitionBytes;
-  plan.buckets =
-      planBuckets(problem, buckets, rule.otherForm, options.choices.wire);
-  std::vector<int64_t> bytes = bytesOfBuckets(problem, plan.buckets);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    auto form = rule.forms.find(sizeClassOf(plan.buckets[i], bytes[i]));
-    if (form != rule.forms.end())
-      plan.buckets[i].form = form->second;
-  }
-  return plan;
+PlanRule PlanSearch::randomRule(size_t form, std::mt19937 &random) const {
+  PlanRule rule;
+  rule.mergeBytes = oneOf(mergeSizes, random);
+  rule.partitionBytes = oneOf(partitionSizes, random);
+  rule.form = formRules[form];
+  rule.scheduling = oneOf(schedulings, random);
+  rule.isUpdatedByRuntime = updaters().front();
+  return rule;
 }
 
-bool PlanSearch::tryRule(const SizeRule &changed, SizeRule &rule,
-                         Candidate &best) {
-  if (!improves(planBySize(changed), best))
+bool PlanSearch::tryRule(const PlanRule &changed, RuleCandidate &candidate) {
+  if (isDone() || !improves(planByRule(problem, changed, options.choices.wire),
+                            candidate.best))
     return false;
-  rule = changed;
+  candidate.rule = changed;
   return true;
 }
 
-bool PlanSearch::improveRule(SizeRule &rule, Candidate &best) {
+bool PlanSearch::improveRule(RuleCandidate &candidate) {
   bool isBetter = false;
   auto attempt = [&](auto &&change) {
-    SizeRule changed = rule;
+    PlanRule changed = candidate.rule;
     change(changed);
-    isBetter |= tryRule(changed, rule, best);
+    isBetter |= tryRule(changed, candidate);
   };
-  for (FormKind form : usefulForms())
-    attempt([&](SizeRule &changed) {
-      changed.otherForm = form;
-      changed.forms.clear();
+  for (const FormRule &form : formRules)
+    attempt([&](PlanRule &changed) {
+      changed.form = form;
+      changed.formsBySize.clear();
     });
-  for (const SchedulingOptions &scheduling : schedulings())
-    for (bool isUpdatedByRuntime : updaters())
-      attempt([&](SizeRule &changed) {
-        changed.scheduling = scheduling;
-        changed.isUpdatedByRuntime = isUpdatedByRuntime;
-      });
-  for (int64_t mergeBytes :
-       {int64_t(0), kMiB / 16, kMiB / 4, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB})
-    attempt([&](SizeRule &changed) { changed.mergeBytes = mergeBytes; });
-  for (int64_t partitionBytes :
-       {int64_t(0), kMiB / 4, kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB, 32 * kMiB})
+  for (const SchedulingOptions &scheduling : schedulings)
+    attempt([&](PlanRule &changed) { changed.scheduling = scheduling; });
+  for (bool isUpdatedByRuntime : updaters())
+    attempt([&](PlanRule &changed) {
+      changed.isUpdatedByRuntime = isUpdatedByRuntime;
+    });
+  for (int64_t mergeBytes : mergeSizes)
+    attempt([&](PlanRule &changed) { changed.mergeBytes = mergeBytes; });
+  for (int64_t partitionBytes : partitionSizes)
     attempt(
-        [&](SizeRule &changed) { changed.partitionBytes = partitionBytes; });
+        [&](PlanRule &changed) { changed.partitionBytes = partitionBytes; });
+  return improveMix(candidate) || isBetter;
+}
+
+/// An eighth more of one form and less of another: what is shared out by loads
+/// alone is a start.
+bool PlanSearch::improveMix(RuleCandidate &candidate) {
+  bool isBetter = false;
+  FormRule start = candidate.rule.form;
+  if (!start.isMixed()) {
+    auto one = std::find_if(forms.begin(), forms.end(), [&](FormKind form) {
+      return formBit(form) == start.forms;
+    });
+    if (one == forms.end())
+      return false;
+    start.mix[static_cast<size_t>(*one)] = kMixShares;
+  }
+  for (FormKind from : forms)
+    for (FormKind to : forms) {
+      FormMix mix =
+          candidate.rule.form.isMixed() ? candidate.rule.form.mix : start.mix;
+      if (from == to || --mix[static_cast<size_t>(from)] < 0)
+        continue;
+      ++mix[static_cast<size_t>(to)];
+      PlanRule changed = candidate.rule;
+      changed.form = ruleOf(mix);
+      changed.form.mixedBytes = start.mixedBytes;
+      isBetter |= tryRule(changed, candidate);
+    }
+  for (int64_t mixedBytes : {int64_t(0), kMiB / 16, kMiB / 4, kMiB}) {
+    PlanRule changed = candidate.rule;
+    changed.form.mixedBytes = mixedBytes;
+    isBetter |= tryRule(changed, candidate);
+  }
   return isBetter;
 }
 
 /// Another form for messages of one size.
-bool PlanSearch::improveForms(SizeRule &rule, Candidate &best) {
+bool PlanSearch::improveForms(RuleCandidate &candidate) {
   std::map<int, bool> sizes;
-  std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
+  const std::vector<PlannedBucket> &buckets = candidate.best.plan.buckets;
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, buckets);
   for (size_t i = 0; i < bytes.size(); ++i)
-    sizes[sizeClassOf(best.plan.buckets[i], bytes[i])] = true;
+    sizes[sizeClassOf(buckets[i], bytes[i])] = true;
   bool isBetter = false;
   for (auto [size, unused] : sizes)
-    for (FormKind form : usefulForms()) {
-      SizeRule changed = rule;
-      changed.forms[size] = form;
-      isBetter |= tryRule(changed, rule, best);
+    for (FormKind form : forms) {
+      PlanRule changed = candidate.rule;
+      changed.formsBySize[size] = form;
+      isBetter |= tryRule(changed, candidate);
     }
   return isBetter;
+}
+
+/// Of each form as many rules by chance, and the best of them.
+std::vector<RuleCandidate> PlanSearch::sampleRules() {
+  std::mt19937 random; // the same on every machine
+  std::vector<RuleCandidate> rules(formRules.size());
+  limit(kSampledShare);
+  for (size_t sample = 0; !isDone(); ++sample) {
+    size_t form = sample % formRules.size();
+    RuleCandidate entry{randomRule(form, random), {}};
+    entry.best.plan = planByRule(problem, entry.rule, options.choices.wire);
+    entry.best.stepNs = rate(entry.best.plan);
+    if (sample < rules.size() || entry.best.stepNs < rules[form].best.stepNs)
+      rules[form] = std::move(entry);
+    else if (sample > kMostSamples)
+      break; // whatever evaluations are left, all may be known
+  }
+  std::stable_sort(rules.begin(), rules.end(),
+                   [](const RuleCandidate &a, const RuleCandidate &b) {
+                     return a.best.stepNs < b.best.stepNs;
+                   });
+  return rules;
+}
+
+/// The best rules by chance, changed step by step: sizes, forms and credit
+/// depend on each other, so that one start ends in one valley of many.
+void PlanSearch::searchRules(Candidate &best) {
+  std::vector<RuleCandidate> rules = sampleRules();
+  for (size_t i = 0; i < rules.size() && i < kDescents; ++i) {
+    limit(kSampledShare +
+          kDescendedShare * static_cast<double>(i + 1) / kDescents);
+    RuleCandidate &rule = rules[i];
+    while (!isDone() && (improveRule(rule) || improveForms(rule)))
+      ;
+    if (rule.best.stepNs < best.stepNs)
+      best = rule.best;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -288,7 +406,7 @@ bool PlanSearch::improveForms(SizeRule &rule, Candidate &best) {
 
 bool PlanSearch::improveSchedule(Candidate &best) {
   bool isBetter = false;
-  for (const SchedulingOptions &scheduling : schedulings())
+  for (const SchedulingOptions &scheduling : schedulings)
     for (bool isUpdatedByRuntime : updaters()) {
       CommunicationPlan changed = best.plan;
       changed.scheduling = scheduling;
@@ -298,37 +416,65 @@ bool PlanSearch::improveSchedule(Candidate &best) {
   return isBetter;
 }
 
-/// Of the buckets of the commonest form a share in another one, spread evenly:
-/// forms load different links, and sizes alone don't part equal buckets.
-bool PlanSearch::improveShares(Candidate &best) {
+/// Twice or half as many parts of all buckets.
+bool PlanSearch::improveParts(Candidate &best) {
+  std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
+  CommunicationPlan finer = best.plan, coarser = best.plan;
+  int64_t messages = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    // Whatever an element takes, there are as many as that.
+    if (bytes[i] >= 2 * kMiB)
+      finer.buckets[i].parts *= 2;
+    messages += finer.buckets[i].parts;
+    coarser.buckets[i].parts = (coarser.buckets[i].parts + 1) / 2;
+  }
+  bool isBetter = messages <= 2 * kMostMessages && improves(finer, best);
+  return improves(coarser, best) || isBetter;
+}
+
+/// Of the messages of one form a share in another one, spread evenly: forms
+/// load different links, and sizes alone don't part equal messages.
+bool PlanSearch::improveShare(FormKind from, FormKind to, Candidate &best) {
   const CommunicationPlan base = best.plan;
   std::vector<int64_t> bytes = bytesOfBuckets(problem, base.buckets);
-  std::map<FormKind, int64_t> byForm;
-  for (size_t i = 0; i < bytes.size(); ++i)
-    byForm[base.buckets[i].form] += bytes[i];
-  FormKind commonest =
-      std::max_element(byForm.begin(), byForm.end(), [](auto &a, auto &b) {
-        return a.second < b.second;
-      })->first;
   bool isBetter = false;
-  for (FormKind form : usefulForms())
-    for (double share : {0.125, 0.25, 0.375, 0.5}) {
-      CommunicationPlan changed = base;
-      double due = 0;
-      for (size_t i = 0; i < bytes.size(); ++i) {
-        if (base.buckets[i].form != commonest)
+  for (double share : {0.0625, 0.125, 0.25, 0.375, 0.5, 0.75}) {
+    CommunicationPlan changed = base;
+    double due = 0;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      PlannedBucket &bucket = changed.buckets[i];
+      auto size = static_cast<double>(bytes[i] / bucket.parts);
+      std::vector<FormKind> parts;
+      for (int64_t part = 0; part < bucket.parts; ++part) {
+        parts.push_back(bucket.form.ofPart(part));
+        if (parts.back() != from)
           continue;
-        auto size = static_cast<double>(bytes[i]);
         due += share * size;
         if (due < size / 2)
           continue;
         due -= size;
-        changed.buckets[i].form = form;
+        parts.back() = to;
       }
-      if (!improves(changed, best))
-        break; // a larger share does not help either
-      isBetter = true;
+      bucket.form = FormCycle::ofParts(parts);
     }
+    if (improves(changed, best))
+      isBetter = true;
+    else if (isBetter || share > 0.1)
+      break; // a larger share does not help either
+  }
+  return isBetter;
+}
+
+bool PlanSearch::improveShares(Candidate &best) {
+  FormSet used = 0;
+  for (const PlannedBucket &bucket : best.plan.buckets)
+    for (FormKind form : bucket.form.kinds())
+      used |= formBit(form);
+  bool isBetter = false;
+  for (FormKind from : forms)
+    for (FormKind to : forms)
+      if (from != to && (used & formBit(from)))
+        isBetter |= improveShare(from, to, best);
   return isBetter;
 }
 
@@ -373,8 +519,13 @@ bool PlanSearch::improveMessages(size_t index, int64_t count, Candidate &best) {
     if (parts > 0 && parts <= std::max<int64_t>(count, 1))
       isBetter |= improves(changed, best);
   };
-  for (FormKind form : usefulForms())
+  for (FormKind form : forms)
     attempt([&](PlannedBucket &bucket) { bucket.form = form; });
+  if (best.plan.buckets[index].parts > 1)
+    for (const FormMix &mix : mixes)
+      attempt([&](PlannedBucket &bucket) {
+        bucket.form = FormCycle(spreadForms(mix));
+      });
   attempt([&](PlannedBucket &bucket) { bucket.parts *= 2; });
   attempt([&](PlannedBucket &bucket) { bucket.parts /= 2; });
   return isBetter;
@@ -415,6 +566,8 @@ bool PlanSearch::improveBuckets(Candidate &best) {
   std::vector<int32_t> order = planOrder(problem.bucketing);
   bool isBetter = false;
   for (size_t first : firstsBySize(problem, best.plan.buckets)) {
+    if (isDone())
+      break;
     std::optional<size_t> index = bucketAt(best.plan.buckets, first);
     if (!index)
       continue; // merged into the one before
@@ -438,8 +591,7 @@ void PlanSearch::explain() {
     change(changed);
     if (keyOf(changed) == keyOf(result.plan))
       return;
-    if (options.choices.memoryBytes > 0 &&
-        arenaBytes(problem, changed) > options.choices.memoryBytes)
+    if (!fits(changed, allowedBytes))
       return;
     auto entry = known.find(keyOf(changed));
     double ns = entry != known.end()
@@ -473,33 +625,69 @@ void PlanSearch::explain() {
         [](CommunicationPlan &plan) { plan.isUpdatedByRuntime = false; });
 }
 
-PlanSearchResult PlanSearch::run() {
-  std::vector<Candidate> starts;
+Candidate PlanSearch::ratePresets() {
+  Candidate best{{}, std::numeric_limits<double>::infinity()};
   for (StartingPlan &start : startingPlans(problem, options.choices)) {
     double ns = rate(start.plan);
-    result.presets.push_back({std::string(start.strategy->name), ns});
-    starts.push_back({std::move(start.plan), ns});
+    bool isAllowed = fits(start.plan, allowedBytes);
+    result.presets.push_back(
+        {std::string(start.strategy->name),
+         isAllowed ? ns : std::numeric_limits<double>::infinity()});
+    if (ns < best.stepNs)
+      best = {std::move(start.plan), ns};
   }
-  SizeRule rule;
-  rule.isUpdatedByRuntime = updaters().front();
-  Candidate bySize{planBySize(rule), 0};
-  if (!isDone()) {
-    bySize.stepNs = rate(bySize.plan);
-    // Sizes and orders depend on each other: round by round.
-    while (improveRule(rule, bySize) || improveForms(rule, bySize))
-      ;
+  return best;
+}
+
+void PlanSearch::improveAll(Candidate &best) {
+  while (!isDone() &&
+         (improveSchedule(best) || improveParts(best) || improveShares(best)))
+    ;
+  while (!isDone() && (improveBuckets(best) || improveSchedule(best) ||
+                       improveParts(best) || improveShares(best)))
+    ;
+}
+
+Candidate PlanSearch::bestWithin(int64_t memoryBytes) const {
+  return std::prev(leanest.upper_bound(memoryBytes))->second;
+}
+
+/// What fits, where the best plan does not. Limits are looked at from the least
+/// on, each from what the ones before have found, up to the user's: all that is
+/// tried with some memory is tried with more. What were faster than without a
+/// limit is left out, for without one it would not be found.
+void PlanSearch::searchLeaner(const Candidate &best) {
+  constexpr int64_t kLimits = 12;
+  constexpr double kShareOfEach = 0.05;
+  floorNs = best.stepNs;
+  for (const CommunicationPlan &plan : leanerPlans(problem, best.plan))
+    rate(plan);
+  CommunicationPlan lean = leanestPlan(problem, options.choices);
+  rate(lean);
+  int64_t least = arenaBytes(problem, lean);
+  int64_t most = arenaBytes(problem, best.plan);
+  for (int64_t i = 0; i < kLimits; ++i) {
+    memoryBytes = least + (most - least) * i / kLimits;
+    if (memoryBytes > allowedBytes)
+      break;
+    Candidate start = bestWithin(memoryBytes);
+    evaluationsLimit =
+        result.evaluations +
+        std::llround(kShareOfEach * static_cast<double>(options.evaluations));
+    workLimit =
+        work + std::llround(kShareOfEach * static_cast<double>(options.work));
+    improveAll(start);
   }
-  Candidate best = *std::min_element(
-      starts.begin(), starts.end(), [](const Candidate &a, const Candidate &b) {
-        return a.stepNs < b.stepNs;
-      });
-  if (!isDone() && bySize.stepNs >= best.stepNs)
-    improveSchedule(best);
-  best = {result.plan, result.stepNs};
-  while (improveShares(best))
-    ;
-  while (!isDone() && (improveBuckets(best) || improveSchedule(best)))
-    ;
+}
+
+PlanSearchResult PlanSearch::run() {
+  result.stepNs = std::numeric_limits<double>::infinity();
+  Candidate best = ratePresets();
+  searchRules(best);
+  limit(1);
+  improveAll(best);
+  if (!fits(best.plan, allowedBytes))
+    searchLeaner(best);
   explain();
   return std::move(result);
 }

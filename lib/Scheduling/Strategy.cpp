@@ -299,8 +299,8 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
       (needsServers && !problem.canServeAll()))
     return std::nullopt;
   CommunicationPlan plan;
-  plan.buckets =
-      planBuckets(problem, strategy.buckets, strategy.form, choices.wire);
+  plan.buckets = planBuckets(problem, strategy.buckets, formBit(strategy.form),
+                             choices.wire);
   plan.scheduling = strategy.schedule;
   plan.isUpdatedByRuntime = isUpdatedByRuntime(strategy, choices);
   return plan;

@@ -73,7 +73,9 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
       FailureOr<NamedBoundProblem> bounded = readBound(step);
       if (failed(bounded))
         return signalPassFailure();
-      int64_t least = arenaBytes(*problem, leanestPlan(*problem, choices.wire));
+      if (memory > 0)
+        measureOtherBytes(*problem, choices);
+      int64_t least = arenaBytes(*problem, leanestPlan(*problem, choices));
       if (memory > 0 && least > memory) {
         step.emitError() << "expected at most " << memory.getValue()
                          << " bytes of runtime memory, found " << least
@@ -92,6 +94,24 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
   }
 
 private:
+  /// What a plan of no memory takes all the same is not the gradients'.
+  void measureOtherBytes(CommunicationProblem &problem, UserChoices choices) {
+    choices.memoryBytes = 0;
+    for (UpdatesBy side : {UpdatesBy::Program, UpdatesBy::Runtime}) {
+      if (!choices.allows(side))
+        continue;
+      CommunicationPlan lean = leanestPlan(problem, choices);
+      lean.isUpdatedByRuntime = side == UpdatesBy::Runtime;
+      Prediction prediction = predict(getOperation(), textOf(lean, choices));
+      if (!prediction.refusal.empty())
+        continue;
+      int64_t &other = lean.isUpdatedByRuntime ? problem.otherBytesByRuntime
+                                               : problem.otherBytesByProgram;
+      other = std::max<int64_t>(0, prediction.peakBytes -
+                                       arenaBytes(problem, lean));
+    }
+  }
+
   std::string search(const CommunicationProblem &problem,
                      const UserChoices &choices, double boundNs) {
     PlanSearchOptions options;

@@ -33,8 +33,10 @@ namespace {
 /// What becomes of a bucket: its parts, and what later passes obey.
 struct BucketForm {
   int64_t parts = 1;
-  /// Null: those passes' own choice.
-  StringAttr form, wire;
+  /// Of the parts in turn; none: those passes' own choice.
+  SmallVector<StringAttr> forms;
+  /// Null: the same.
+  StringAttr wire;
 };
 } // namespace
 
@@ -43,17 +45,17 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
                            const BucketForm &form) {
   Location location = like.getLoc();
   auto type = cast<RankedTensorType>(value.getType());
-  auto reduce = [&](Value part) -> Value {
+  auto reduce = [&](Value part, size_t number) -> Value {
     auto op = builder.create<AllReduceOp>(location, like.getKindAttr(), part,
                                           like.getOverAttr());
-    if (form.form)
-      op->setAttr(kFormAttr, form.form);
+    if (!form.forms.empty())
+      op->setAttr(kFormAttr, form.forms[number % form.forms.size()]);
     if (form.wire)
       op->setAttr(kWireAttr, form.wire);
     return op.getOutput();
   };
   if (form.parts == 1)
-    return reduce(value);
+    return reduce(value, 0);
   int64_t count = getElementCount(type);
   SmallVector<Type> types;
   for (int64_t part = 0; part < form.parts; ++part)
@@ -61,8 +63,8 @@ static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
         {countOfPart(count, form.parts, part)}, type.getElementType()));
   auto split = builder.create<SplitOp>(location, types, value);
   SmallVector<Value> reduced;
-  for (Value part : split.getOutputs())
-    reduced.push_back(reduce(part));
+  for (auto [number, part] : llvm::enumerate(split.getOutputs()))
+    reduced.push_back(reduce(part, number));
   return builder.create<ConcatOp>(location, type, reduced).getOutput();
 }
 
@@ -70,7 +72,7 @@ static void writeBucket(ArrayRef<GradientReduce> candidates,
                         const Bucket &bucket, const BucketForm &form) {
   AllReduceOp last = candidates[bucket.back()].op;
   if (bucket.size() == 1) {
-    if (form.parts == 1 && !form.form && !form.wire)
+    if (form.parts == 1 && form.forms.empty() && !form.wire)
       return;
     OpBuilder builder(last);
     last.getOutput().replaceAllUsesWith(
@@ -205,7 +207,8 @@ private:
     for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members)) {
       BucketForm form;
       form.parts = bucket.parts;
-      form.form = attributeOf(wordOf(bucket.form));
+      for (FormKind kind : bucket.form.kinds())
+        form.forms.push_back(attributeOf(wordOf(kind)));
       if (bucket.wire != common)
         form.wire = attributeOf(wordOf(bucket.wire.type));
       writeBucket(candidates, members, form);

@@ -21,6 +21,7 @@
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace bagua {
@@ -134,25 +135,31 @@ LogicalResult ScheduleVerifier::readStreams() {
 /// What is late has a stream of its own, and comes last.
 LogicalResult ScheduleVerifier::readLate() {
   lateBefore = findLateOps(readDataFlow(step));
+  auto isLate = [](Operation *op) {
+    auto compute = dyn_cast<ComputeOp>(op);
+    return compute && compute.getLate();
+  };
+  llvm::DenseSet<int32_t> streamsInTime;
+  for (Operation *op : block)
+    if (!isLate(op))
+      streamsInTime.insert(streamOf(op));
   bool wasLate = false;
   for (auto [index, op] : llvm::enumerate(block)) {
-    auto compute = dyn_cast<ComputeOp>(op);
-    bool isLate = compute && compute.getLate();
-    if (isLate && lateBefore[index] < 0)
+    if (wasLate && !isLate(op))
+      return op->emitOpError("expected before all late ops, found it behind");
+    if (!isLate(op))
+      continue;
+    wasLate = true;
+    if (lateBefore[index] < 0)
       return op->emitOpError(
           "can't run late: expected it to wait for communication, and to make "
           "only states that the next step's compute reads, or what late ops "
           "use");
-    if (wasLate && !isLate)
-      return op->emitOpError("expected before all late ops, found it behind");
-    wasLate = isLate;
-    for (Operation *other : block)
-      if (isLate && isa<ComputeOp>(other) &&
-          !cast<ComputeOp>(other).getLate() &&
-          compute.getStreamAttr() == cast<ComputeOp>(other).getStreamAttr())
-        return op->emitOpError()
-               << "is late, on stream '" << compute.getStreamAttr().getValue()
-               << "' of compute that isn't";
+    if (streamsInTime.contains(streamOf(op)))
+      return op->emitOpError()
+             << "is late, on stream '"
+             << cast<StepOpInterface>(op).getStreamAttr().getValue()
+             << "' of compute that isn't";
   }
   return success();
 }

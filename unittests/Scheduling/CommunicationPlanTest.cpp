@@ -29,11 +29,56 @@ TEST(CommunicationPlanTest, Text) {
   EXPECT_EQ(printBuckets(buckets), "2*1,12:rail,1/8:rail-servers");
   EXPECT_EQ(parseBuckets("2*1,12:rail,1/8:rail-servers"), buckets);
   EXPECT_EQ(parseBuckets(""), std::vector<PlannedBucket>());
-  for (const char *wrong :
-       {"x", "1,", ",1", "0", "-1", "1/0", "1/", "2*", "*2", "1:", "1:round",
-        "1 ,2", "1:flat:rail", "1:f16:rail", "1:rail:", "99999999999999999999",
-        "99999999"})
+  // The parts' forms in turn, then the wire.
+  PlannedBucket mixed{1, 8, FormCycle({FormKind::Servers, FormKind::Flat})};
+  mixed.wire = {WireType::BFloat16};
+  EXPECT_EQ(printBuckets({mixed}), "1/8:servers+flat:bf16");
+  EXPECT_EQ(parseBuckets("1/8:servers+flat:bf16"), std::vector{mixed});
+  for (const char *wrong : {"x",
+                            "1,",
+                            ",1",
+                            "0",
+                            "-1",
+                            "1/0",
+                            "1/",
+                            "2*",
+                            "*2",
+                            "1:",
+                            "1:round",
+                            "1 ,2",
+                            "1:flat:rail",
+                            "1:flat+",
+                            "1:+flat",
+                            "1:flat+f16",
+                            "1:f16:rail",
+                            "1:rail:",
+                            "99999999999999999999",
+                            "99999999"})
     EXPECT_EQ(parseBuckets(wrong), std::nullopt) << wrong;
+}
+
+FormCycle randomForms(RandomPlanning &random) {
+  std::vector<FormKind> forms(1 + random.below(3));
+  for (FormKind &form : forms)
+    form = static_cast<FormKind>(random.below(kFormKindCount));
+  return FormCycle(std::move(forms));
+}
+
+// Parts take the forms in turn; a list for all parts is kept by its period.
+TEST(CommunicationPlanTest, PartsTakeFormsInTurn) {
+  FormKind a = FormKind::Servers, b = FormKind::Flat;
+  EXPECT_EQ(FormCycle::ofParts({a, b, a, b, a}), FormCycle({a, b}));
+  EXPECT_EQ(FormCycle::ofParts({b, b}), FormCycle(b));
+  RandomPlanning random(6);
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<FormKind> parts(1 + random.below(12));
+    for (FormKind &form : parts)
+      form = random.below(3) ? a : b;
+    FormCycle cycle = FormCycle::ofParts(parts);
+    ASSERT_LE(cycle.kinds().size(), parts.size());
+    for (size_t part = 0; part < parts.size(); ++part)
+      ASSERT_EQ(cycle.ofPart(static_cast<int64_t>(part)), parts[part]);
+  }
 }
 
 TEST(CommunicationPlanTest, TextThereAndBack) {
@@ -43,7 +88,7 @@ TEST(CommunicationPlanTest, TextThereAndBack) {
     for (PlannedBucket &bucket : buckets)
       bucket = {static_cast<int32_t>(1 + random.below(3)),
                 1 + random.below(3),
-                static_cast<FormKind>(random.below(kFormKindCount)),
+                randomForms(random),
                 {static_cast<WireType>(random.below(kWireTypeCount))}};
     ASSERT_EQ(parseBuckets(printBuckets(buckets)), buckets);
     Wire common{static_cast<WireType>(random.below(kWireTypeCount))};
@@ -85,8 +130,9 @@ CommunicationPlan randomPlan(RandomPlanning &random,
     plan.buckets.push_back(
         {1, 1 + random.below(most), static_cast<FormKind>(random.below(5))});
     if (problem.cluster.servers() > 0 && random.below(3) == 0)
-      plan.buckets.back().form =
-          random.below(2) ? FormKind::Servers : FormKind::RailServers;
+      plan.buckets.back().form = FormCycle(
+          {random.below(2) ? FormKind::Servers : FormKind::RailServers,
+           static_cast<FormKind>(random.below(5))});
   }
   plan.scheduling = {static_cast<SchedulePolicy>(random.below(4)),
                      random.below(3) * 1000000};
@@ -234,6 +280,13 @@ TEST(PlanSearchTest, KeepsItsBudgetAndRepeats) {
   EXPECT_LE(searchPlan(problem, options).evaluations, first.evaluations);
 }
 
+bool usesServers(const PlannedBucket &bucket) {
+  FormSet forms = 0;
+  for (FormKind kind : bucket.form.kinds())
+    forms |= formBit(kind);
+  return (forms & kServerForms) != 0;
+}
+
 // Tensor parallelism along `gpu`: what is reduced over nodes alone is another
 // sum for each gpu of a node, which no server keeps apart.
 TEST(PlanSearchTest, ServersThatCannotSumAreNoCandidate) {
@@ -249,13 +302,13 @@ TEST(PlanSearchTest, ServersThatCannotSumAreNoCandidate) {
     int64_t withServers = 0;
     for (const StartingPlan &plan : startingPlans(problem, {}))
       for (const PlannedBucket &bucket : plan.plan.buckets)
-        withServers += (formBit(bucket.form) & kServerForms) != 0;
+        withServers += usesServers(bucket);
     return withServers;
   };
   EXPECT_GT(presetsOf(0b11), 0);
   EXPECT_EQ(presetsOf(0b01), 0);
   for (const PlannedBucket &bucket : searchPlan(problem, {}).plan.buckets)
-    EXPECT_EQ(formBit(bucket.form) & kServerForms, 0u);
+    EXPECT_FALSE(usesServers(bucket));
 }
 
 // A loss that is reduced over nodes alone: no server need sum it, so it keeps
@@ -284,6 +337,63 @@ TEST(PlanSearchTest, StatisticsStayWithTheRanks) {
               isStatistic ? FormKind::Rail : FormKind::RailServers);
     next += bucket.gradients;
   }
+}
+
+// What is tried with some memory is tried with more, and without a limit.
+TEST(PlanSearchTest, MoreMemoryIsNeverWorse) {
+  RandomPlanning random(8);
+  for (int trial = 0; trial < 12; ++trial) {
+    CommunicationProblem problem =
+        random.problem(3 + static_cast<int32_t>(random.below(20)), false);
+    PlanSearchOptions options;
+    options.evaluations = 200;
+    PlanSearchResult free = searchPlan(problem, options);
+    int64_t least = arenaBytes(problem, leanestPlan(problem, {})),
+            most = arenaBytes(problem, free.plan);
+    double before = 1e300;
+    for (int64_t i = 0; i <= 20; ++i) {
+      options.choices.memoryBytes =
+          std::max<int64_t>(1, least + (most - least) * i / 20);
+      PlanSearchResult found = searchPlan(problem, options);
+      ASSERT_LE(arenaBytes(problem, found.plan), options.choices.memoryBytes);
+      ASSERT_LE(found.stepNs, before) << "trial " << trial << ", limit " << i;
+      ASSERT_GE(found.stepNs, free.stepNs);
+      for (const PlanSearchResult::Rated &preset : found.presets)
+        ASSERT_LE(found.stepNs, preset.stepNs) << preset.name;
+      before = found.stepNs;
+    }
+    ASSERT_EQ(before, free.stepNs);
+  }
+}
+
+// A search costs no more with a thousand servers than with one of a kind, and
+// its ratings are those of all of them.
+TEST(PlanSearchTest, OneServerStandsForAll) {
+  RandomPlanning random(9);
+  for (int trial = 0; trial < 100; ++trial) {
+    CommunicationProblem problem =
+        random.problem(1 + static_cast<int32_t>(random.below(6)), false);
+    problem.cluster.dedicatedServers = random.below(4);
+    problem.cluster.serversOn = static_cast<AxisSet>(random.below(4));
+    CommunicationPlan plan = randomPlan(random, problem);
+    CollectivePrices each(problem.cluster);
+    CollectivePrices ofAKind(problem.cluster, ServerLinks::OneOfAKind);
+    PlanTime all = simulatePlan(problem, plan, each);
+    PlanTime one = simulatePlan(problem, plan, ofAKind);
+    ASSERT_DOUBLE_EQ(one.stepNs, all.stepNs);
+    ASSERT_LE(one.work, all.work);
+  }
+  CommunicationProblem problem = random.problem(6, false);
+  CommunicationPlan plan = leanestPlan(problem, {});
+  for (PlannedBucket &bucket : plan.buckets)
+    bucket.form = FormKind::Servers;
+  problem.cluster.serversOn = 0;
+  problem.cluster.dedicatedServers = 1;
+  CollectivePrices few(problem.cluster, ServerLinks::OneOfAKind);
+  int64_t work = simulatePlan(problem, plan, few).work;
+  problem.cluster.dedicatedServers = 1024;
+  CollectivePrices many(problem.cluster, ServerLinks::OneOfAKind);
+  EXPECT_LE(simulatePlan(problem, plan, many).work, 4 * work);
 }
 
 // Four ranks share a node's bus, which reducing inside the node fills, while

@@ -14,6 +14,8 @@
 #include "bagua/Scheduling/Message.h"
 #include "bagua/Scheduling/Simulator.h"
 
+#include <algorithm>
+
 namespace bagua {
 
 /// A gradient that is all-reduced, or a statistic that nothing in the step
@@ -38,6 +40,9 @@ struct CommunicationProblem {
   /// In order of readiness, and what of them bucketing needs to know.
   std::vector<StepGradient> gradients;
   BucketingProblem bucketing;
+  /// Bytes of the runtime's arenas besides those of gradients' messages: what
+  /// else the step sends, and what updates by the runtime leave there.
+  int64_t otherBytesByProgram = 0, otherBytesByRuntime = 0;
 
   /// What is wrong with it; nothing if it is sound.
   std::optional<std::string> check() const;
@@ -45,12 +50,41 @@ struct CommunicationProblem {
   bool canServeAll() const;
 };
 
+/// The forms that the parts of a bucket take in turn: one for all as a rule;
+/// several load links that one alone would leave idle.
+class FormCycle {
+public:
+  // NOLINTNEXTLINE(google-explicit-constructor): one form is the common case.
+  FormCycle(FormKind form = FormKind::Flat) : forms{form} {}
+  /// Of at least one; one that is all of them stands once.
+  explicit FormCycle(std::vector<FormKind> list) : forms(std::move(list)) {
+    if (std::all_of(forms.begin(), forms.end(),
+                    [&](FormKind form) { return form == forms.front(); }))
+      forms.resize(1);
+  }
+
+  /// The shortest cycle that gives each of a bucket's parts its form.
+  static FormCycle ofParts(const std::vector<FormKind> &parts);
+
+  FormKind ofPart(int64_t part) const {
+    return forms[static_cast<size_t>(part) % forms.size()];
+  }
+  const std::vector<FormKind> &kinds() const { return forms; }
+
+  friend bool operator==(const FormCycle &a, const FormCycle &b) {
+    return a.forms == b.forms;
+  }
+
+private:
+  std::vector<FormKind> forms;
+};
+
 /// What becomes of some gradients that follow each other.
 struct PlannedBucket {
   int32_t gradients = 1;
   /// As many messages, equal but for one element.
   int64_t parts = 1;
-  FormKind form = FormKind::Flat;
+  FormCycle form = {};
   /// Of float32 gradients; others travel as they are.
   Wire wire = {};
 
@@ -78,15 +112,17 @@ MessageCost messageCost(const ClusterModel &cluster,
                         std::map<int32_t, AxisSet> axesOfClass, Wire wire,
                         FormSet forms);
 
-/// Buckets by a rule, all of one form and wire, in the order of a plan: every
-/// rule puts gradients of one class together that follow each other.
+/// Buckets by a rule, of one wire, each of the form among those allowed that is
+/// cheapest for its parts, in the order of a plan: every rule puts gradients of
+/// one class together that follow each other.
 std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
-                                       const BucketRule &rule, FormKind form,
+                                       const BucketRule &rule, FormSet forms,
                                        Wire wire);
 
-/// `3*1,12:rail,1/8:servers:bf16`: three gradients alone, twelve in a bucket on
-/// rails, one in eight parts by way of servers in 16 bits. Repetitions, `/1`,
-/// `:flat` and the wire that is common may be left out.
+/// `3*1,12:rail,1/8:servers+flat:bf16`: three gradients alone, twelve in a
+/// bucket on rails, one in eight parts, by way of servers and among the ranks
+/// in turn, in 16 bits. Repetitions, `/1`, `:flat` and the wire that is common
+/// may be left out.
 std::string printBuckets(const std::vector<PlannedBucket> &buckets,
                          Wire common = {});
 /// Nothing for another text.
@@ -108,17 +144,21 @@ ResolvedBuckets resolveBuckets(const std::vector<PlannedBucket> &buckets,
 OpGraph applyPlan(const CommunicationProblem &problem,
                   const CommunicationPlan &plan);
 
-/// What bagua-place will lay into the runtime's arenas, at most 63 bytes more:
-/// buckets of several gradients or parts, narrowed copies, and what the phases
-/// of a form leave on a rank or server.
+/// What of each bucket bagua-place will lay into the runtime's arenas: all of
+/// it where it has several gradients or parts, narrowed copies, and what the
+/// phases of a form leave on a rank or server.
+std::vector<int64_t> arenaBytesOfBuckets(const CommunicationProblem &problem,
+                                         const CommunicationPlan &plan);
+/// The arenas' size, at most 63 bytes more.
 int64_t arenaBytes(const CommunicationProblem &problem,
                    const CommunicationPlan &plan);
 
 /// Schedules and simulates a sound plan.
 struct PlanTime {
   double stepNs;
-  /// What it took to find out.
-  int64_t simulatedTasks;
+  /// What it took to find out: tasks and their uses of links, as often as they
+  /// were played.
+  int64_t work;
 };
 PlanTime simulatePlan(const CommunicationProblem &problem,
                       const CommunicationPlan &plan, CollectivePrices &prices);

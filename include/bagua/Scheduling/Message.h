@@ -185,6 +185,10 @@ struct PricedForm {
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, FormSet allowed);
 
+/// The same of one kind, by which its inner axes are chosen.
+AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
+                         AxisSet over, FormKind kind);
+
 /// What a message of `bytes` costs whoever merges and cuts, its launch
 /// included, casts left out: they run beside other messages. Narrowed gradients
 /// are float32.

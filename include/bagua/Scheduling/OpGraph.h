@@ -75,16 +75,25 @@ private:
   std::vector<int32_t> firstOperand = {0};
 };
 
+/// Whose links a price names: those of all servers, or of one of each kind,
+/// dedicated or co-located, that stands for all. The second is as good for the
+/// step's time where no tensor lies on one server alone, and a thousand servers
+/// cost no more than one.
+enum class ServerLinks { Each, OneOfAKind };
+
 /// Prices, each computed once.
 class CollectivePrices {
 public:
-  explicit CollectivePrices(const ClusterModel &cluster) : cluster(cluster) {}
+  explicit CollectivePrices(const ClusterModel &cluster,
+                            ServerLinks serverLinks = ServerLinks::Each)
+      : cluster(cluster), serverLinks(serverLinks) {}
 
   const CollectiveCost &of(const CollectiveCall &call);
   const ClusterModel &getCluster() const { return cluster; }
 
 private:
   const ClusterModel &cluster;
+  ServerLinks serverLinks;
   std::map<std::tuple<Collective, AxisSet, int64_t, AxisSet, int64_t>,
            CollectiveCost>
       known;

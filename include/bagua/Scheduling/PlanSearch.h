@@ -24,16 +24,20 @@ struct StartingPlan {
 std::vector<StartingPlan> startingPlans(const CommunicationProblem &problem,
                                         const UserChoices &choices = {});
 
-/// Every gradient by itself, as a whole, by one all_reduce: no plan needs less
-/// memory.
-CommunicationPlan leanestPlan(const CommunicationProblem &problem, Wire wire);
+/// Every gradient by itself, as a whole, by one all_reduce, updates by who is
+/// allowed and needs less for them: no plan needs less memory.
+CommunicationPlan leanestPlan(const CommunicationProblem &problem,
+                              const UserChoices &choices);
 
 struct PlanSearchOptions {
-  /// Simulations at most, and tasks played in them, which is some seconds: the
-  /// result doesn't depend on the machine's speed.
+  /// Simulations at most, and tasks and uses of links played in them, which is
+  /// some seconds: the result doesn't depend on the machine's speed.
   int64_t evaluations = kDefaultEvaluations;
-  int64_t simulatedTasks = 12000000;
-  /// Every gradient by itself, which needs least memory, must fit.
+  int64_t work = 40000000;
+  /// The leanest plan must fit. A limit of memory changes nothing in what is
+  /// tried without one; what fits of that is looked at further, under limits
+  /// that don't depend on the user's. So more memory never leads to a slower
+  /// plan.
   UserChoices choices = {};
   /// Nothing is faster than that; within a thousandth of it the search ends.
   double boundNs = 0;

@@ -17,7 +17,7 @@
 namespace bagua {
 
 /// Simulations that a search takes at most.
-inline constexpr int64_t kDefaultEvaluations = 500;
+inline constexpr int64_t kDefaultEvaluations = 2000;
 
 /// The algorithm of all lossless and lossy strategies: synchronous data
 /// parallelism, every gradient the mean of all ranks'.

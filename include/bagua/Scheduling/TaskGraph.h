@@ -88,6 +88,8 @@ public:
   }
 
   int32_t size() const { return static_cast<int32_t>(tasks.size()); }
+  /// Of links, by all tasks.
+  int64_t useCount() const { return static_cast<int64_t>(uses.size()); }
   const Task &operator[](int32_t task) const { return tasks[task]; }
 
   /// Half-open ranges of a task's entries.
