@@ -379,7 +379,8 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
     if (!llvm::is_contained(gradients, gradient) &&
         !isReducedInPlace(gradient)) {
       bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
-        return !isa<ComputeOp, YieldOp>(user);
+        auto stepOp = dyn_cast<StepOpInterface>(user); // null for the yield
+        return stepOp && !stepOp.isRunByProgram();
       });
       if (isGiven && !speaksOf(contract, name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
