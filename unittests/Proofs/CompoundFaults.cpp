@@ -6,6 +6,7 @@
 #include "CompoundFaults.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -100,6 +101,88 @@ Operation *bagua::proofs::roundTerms(StepOp step, Random &random) {
   return op;
 }
 
+/// What the first rank of the reduction's group has of the value, on all.
+static Value copyOfRoot(OpBuilder &builder, AllReduceOp op, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  AxesAttr over = op.getOver();
+  auto root = builder.create<SliceOp>(
+      op.getLoc(), pushEntry(type, LayoutEntry::root(over)), value);
+  return builder.create<BroadcastOp>(op.getLoc(), type, root, over);
+}
+
+/// A batch that fits into a bucket with the value; null if there is none.
+static Value findBatch(StepOp step, RankedTensorType beside) {
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (step.getArgument(argument.getArgNumber()).getRole() == Role::Batch &&
+        type.getElementType() == beside.getElementType() && !getLayout(type))
+      return argument;
+  }
+  return Value();
+}
+
+Operation *bagua::proofs::launderTerms(StepOp step, Random &random) {
+  AllReduceOp op = pickReduction(step, random);
+  if (!op)
+    return nullptr;
+  auto type = cast<RankedTensorType>(op.getType());
+  Value batch = findBatch(step, type);
+  if (!batch)
+    return nullptr;
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  AxesAttr over = op.getOver();
+  int64_t count = getElementCount(type) +
+                  getElementCount(cast<RankedTensorType>(batch.getType()));
+  auto whole = RankedTensorType::get({count}, type.getElementType());
+  auto reduce = [&](Value value, ReduceKind kind) -> Value {
+    return builder.create<AllReduceOp>(
+        loc, ReduceKindAttr::get(step.getContext(), kind), value, over);
+  };
+  Value bucket =
+      builder.create<ConcatOp>(loc, whole, ValueRange{op.getInput(), batch});
+  switch (random.below(4)) {
+  case 0:
+    bucket = reduce(bucket, ReduceKind::Sum);
+    break;
+  case 1:
+    bucket = reduce(bucket, ReduceKind::Max);
+    break;
+  case 2:
+    bucket = copyOfRoot(builder, op, bucket);
+    break;
+  case 3:
+    bucket = builder.create<CastOp>(loc, bucket, builder.getI32Type());
+    bucket = builder.create<CastOp>(loc, bucket, type.getElementType());
+    bucket = reduce(bucket, ReduceKind::Mean);
+    break;
+  }
+  auto split =
+      builder.create<SplitOp>(loc, TypeRange{type, batch.getType()}, bucket);
+  op.getOutput().replaceAllUsesWith(split.getOutputs()[0]);
+  return op;
+}
+
+Operation *bagua::proofs::computeOnParts(StepOp step, Random &random) {
+  AllReduceOp op = pickReduction(step, random);
+  if (!op)
+    return nullptr;
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(op.getType());
+  auto part = builder.create<ReduceScatterOp>(
+      op.getLoc(), pushEntry(type, LayoutEntry::shard(op.getOver())),
+      op.getKindAttr(), op.getInput(), op.getOver());
+  Value whole =
+      builder
+          .create<ComputeOp>(op.getLoc(), TypeRange(type), part.getOutput(),
+                             PhaseKind::Update, "whole")
+          ->getResult(0);
+  if (random.chance(50))
+    whole = copyOfRoot(builder, op, whole);
+  op.getOutput().replaceAllUsesWith(whole);
+  return op;
+}
+
 Operation *bagua::proofs::hideReduction(StepOp step, Random &random) {
   AllReduceOp op = pickReduction(step, random);
   if (!op)
@@ -132,6 +215,16 @@ static EncodeOp pickFeedback(StepOp step, Random &random) {
   return encodes.empty() ? EncodeOp() : random.pick(encodes);
 }
 
+/// The same encoded without its residual.
+static Value encodeAlone(EncodeOp op) {
+  EncodedType type = op.getOutput().getType();
+  return OpBuilder(op)
+      .create<EncodeOp>(op.getLoc(), type, Type(), op.getInput(), Value(),
+                        type.getCodecInterface().needsFeedback(), StringAttr(),
+                        ArrayAttr())
+      .getOutput();
+}
+
 Operation *bagua::proofs::dropResidual(StepOp step, Random &random) {
   EncodeOp op = pickFeedback(step, random);
   if (!op)
@@ -139,11 +232,7 @@ Operation *bagua::proofs::dropResidual(StepOp step, Random &random) {
   op.getNextResidual().replaceAllUsesWith(op.getResidual());
   if (random.chance(50))
     return op; // what is left over is dropped
-  EncodedType type = op.getOutput().getType();
-  auto alone = OpBuilder(op).create<EncodeOp>(
-      op.getLoc(), type, Type(), op.getInput(), Value(),
-      type.getCodecInterface().needsFeedback(), StringAttr(), ArrayAttr());
-  op.getOutput().replaceAllUsesWith(alone.getOutput());
+  op.getOutput().replaceAllUsesWith(encodeAlone(op));
   return op;
 }
 
@@ -154,6 +243,69 @@ Operation *bagua::proofs::repeatResidual(StepOp step, Random &random) {
   OpBuilder builder(op);
   op.getInputMutable().assign(
       addUp(builder, op.getLoc(), op.getInput(), op.getResidual(), 1.0f));
+  return op;
+}
+
+/// The linears that add a residual to one other value.
+static std::vector<LinearOp> sumsOf(StepOp step) {
+  std::vector<LinearOp> sums;
+  for (unsigned argument : step.getStateArguments()) {
+    BlockArgument residual = step.getBody().getArgument(argument);
+    if (step.getArgument(argument).getRole() == Role::Residual &&
+        residual.hasOneUse())
+      if (auto sum = dyn_cast<LinearOp>(*residual.user_begin()))
+        if (sum.getInputs().size() == 2 && sum.getInputs()[1] == residual)
+          sums.push_back(sum);
+  }
+  return sums;
+}
+
+/// The op that makes what a sum with a residual has left over.
+static Operation *findRest(StepOp step, LinearOp sum) {
+  auto residual = cast<BlockArgument>(sum.getInputs()[1]);
+  for (auto [value, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments()))
+    if (argument == residual.getArgNumber())
+      return value.getDefiningOp();
+  return nullptr;
+}
+
+Operation *bagua::proofs::withholdResidual(StepOp step, Random &random) {
+  std::vector<LinearOp> sums = sumsOf(step);
+  EncodeOp op = pickFeedback(step, random);
+  if (!sums.empty() && (!op || random.chance(50))) {
+    LinearOp sum = random.pick(sums);
+    llvm::SmallPtrSet<Operation *, 2> kept{sum, findRest(step, sum)};
+    sum.getOutput().replaceAllUsesExcept(sum.getInputs()[0], kept);
+    return sum;
+  }
+  if (!op)
+    return nullptr;
+  op.getOutput().replaceAllUsesWith(encodeAlone(op));
+  return op;
+}
+
+Operation *bagua::proofs::spoilResidual(StepOp step, Random &random) {
+  std::vector<LinearOp> sums = sumsOf(step);
+  EncodeOp op = pickFeedback(step, random);
+  if (!sums.empty() && (!op || random.chance(50))) {
+    LinearOp sum = random.pick(sums);
+    if (random.chance(50))
+      sum.setCoefficients({sum.getCoefficients()[0], 0.0f});
+    else
+      findRest(step, sum)->getResult(0).replaceAllUsesWith(sum.getOutput());
+    return sum;
+  }
+  if (!op)
+    return nullptr;
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  Value spoiled =
+      random.chance(50)
+          ? addUp(builder, op.getLoc(), op.getNextResidual(),
+                  op.getNextResidual(), 0.0f)
+          : addUp(builder, op.getLoc(), op.getInput(), op.getResidual(), 1.0f);
+  op.getNextResidual().replaceAllUsesExcept(spoiled, spoiled.getDefiningOp());
   return op;
 }
 
@@ -182,6 +334,59 @@ Operation *bagua::proofs::exchangeResiduals(StepOp step, Random &random) {
       operand.set(a.getNextResidual());
   }
   return a;
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+Operation *bagua::proofs::pushTwice(StepOp step, Random &random) {
+  if (!step.isAsynchronous())
+    return nullptr;
+  std::vector<SgdOp> updates;
+  for (SgdOp op : opsOf<SgdOp>(step))
+    if (op.getGrad().getDefiningOp<PushOp>())
+      updates.push_back(op);
+  if (updates.empty())
+    return nullptr;
+  SgdOp update = random.pick(updates);
+  auto push = update.getGrad().getDefiningOp<PushOp>();
+  OpBuilder builder(update);
+  Operation *again = builder.clone(*push);
+  if (random.chance(50)) {
+    update.getGradMutable().assign(addUp(
+        builder, update.getLoc(), push.getOutput(), again->getResult(0), 1.0f));
+    return push;
+  }
+  builder.setInsertionPointAfter(update);
+  Operation *twin = builder.clone(*update);
+  update.getOutputs()[0].replaceAllUsesWith(twin->getResult(0));
+  twin->setOperand(0, update.getOutputs()[0]);
+  cast<SgdOp>(twin).getGradMutable().assign(again->getResult(0));
+  return push;
+}
+
+Operation *bagua::proofs::addToStates(StepOp step, Random &) {
+  YieldOp yield = step.getYield();
+  yield.setAdd(true);
+  return yield;
+}
+
+Operation *bagua::proofs::loseUpdate(StepOp step, Random &random) {
+  std::vector<Operation *> updates;
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (cast<StepOpInterface>(op).isUpdate() && op.getNumResults() > 1)
+      updates.push_back(&op);
+  if (updates.empty())
+    return nullptr;
+  Operation *op = random.pick(updates);
+  unsigned index = random.between(1, op->getNumResults() - 1);
+  Value made = op->getResult(index);
+  made.replaceAllUsesWith(op->getOperand(index));
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  addUp(builder, op->getLoc(), made, made, 1.0f);
+  return op;
 }
 
 //===----------------------------------------------------------------------===//

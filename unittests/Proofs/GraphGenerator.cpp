@@ -66,6 +66,7 @@ private:
   std::string reduceCast(const std::string &value, int64_t count, int depth);
   std::string reduceEncoded(const std::string &value, int64_t count);
   std::string reduceTopk(const std::string &value, int64_t count);
+  std::string reduceLowRank(const Param &param);
   std::string encodeWithFeedback(const std::string &value,
                                  const std::string &type,
                                  const std::string &encoded);
@@ -102,6 +103,8 @@ private:
   bool hasTp = false, hasServers = false;
   /// Every reduction is of encoded values.
   bool encodesAll = false;
+  /// Servers apply each push when it comes.
+  bool isAsynchronous = false;
   std::string servers, weightLayout;
   Names varies;
   std::vector<Param> params;
@@ -425,6 +428,39 @@ std::string GraphWriter::reduce(const std::string &value, int64_t count,
   }
 }
 
+/// PowerSGD of rank 1, with a residual: the factors of a matrix of two rows.
+std::string GraphWriter::reduceLowRank(const Param &param) {
+  std::string own = tensor(param.count), half = std::to_string(param.count / 2);
+  std::string matrix = "tensor<2x" + half + "xf32>", column = "tensor<2x1xf32>",
+              row = "tensor<" + half + "x1xf32>";
+  std::string residual = fresh(), factor = fresh();
+  residuals.push_back("residual " + residual + " \"" + param.name +
+                      ".residual\" : " + matrix);
+  residuals.push_back("optimizer " + factor + " \"" + param.name + ".factor\"" +
+                      (varies.empty() ? "" : " varies " + list(varies)) +
+                      " : " + row);
+  auto mean = [&](const std::string &value, const std::string &type) {
+    return line("all_reduce mean " + value + " over " + list(data) + " : " +
+                type);
+  };
+  std::string sum =
+      line("concat " + param.gradient + " : " + own + " -> " + matrix);
+  sum = line("linear [1.0, 1.0] (" + sum + ", " + residual + ") : " + matrix);
+  std::string left = line("matmul " + sum + ", " + factor + " : " + matrix +
+                          ", " + row + " -> " + column);
+  left = line("orthonormalize " + mean(left, column) + " : " + column);
+  std::string right = mean(line("matmul transpose_lhs " + sum + ", " + left +
+                                " : " + matrix + ", " + column + " -> " + row),
+                           row);
+  std::string sent = line("matmul transpose_rhs " + left + ", " + right +
+                          " : " + column + ", " + row + " -> " + matrix);
+  leftOver.push_back(
+      line("linear [1.0, -1.0] (" + sum + ", " + sent + ") : " + matrix));
+  leftOver.push_back(right);
+  residualTypes.insert(residualTypes.end(), {matrix, row});
+  return line("concat " + sent + " : " + matrix + " -> " + own);
+}
+
 /// DDP's buckets: gradients in reverse order, some together.
 void GraphWriter::reduceBuckets() {
   reduced.assign(params.size(), "");
@@ -570,7 +606,8 @@ void GraphWriter::updateOnServers() {
   for (Param &param : params) {
     std::string type = tensor(param.count, weightLayout);
     std::string pushed =
-        line("push mean " + param.gradient + " over " + list(data) + " : " +
+        line("push " + std::string(isAsynchronous ? "sum " : "mean ") +
+             param.gradient + " over " + list(data) + " : " +
              tensor(param.count) + " -> " + type);
     next(line("sgd (" + param.weight + "s) grad " + pushed +
               " lr %lr : " + type + ", tensor<f32>"),
@@ -646,13 +683,16 @@ std::string GraphWriter::frame(const std::string &extra) {
 
 std::string GraphWriter::write(bool isImported) {
   chooseCluster();
-  size_t method = isImported ? 0 : random.below(12);
+  size_t method = isImported ? 0 : random.below(13);
   encodesAll = method == 9 || method == 10;
   if (hasTp && random.chance(70))
     varies = {"tp"};
-  bool isOnServers = method == 6 && hasServers && !hasTp;
-  if (isOnServers)
+  bool isOnServers = (method == 6 || method == 12) && hasServers && !hasTp;
+  if (isOnServers) {
     weightLayout = random.chance(50) ? "server" : "server 0";
+    isAsynchronous = random.chance(60);
+  }
+  bool isLowRank = method == 11 && (!hasTp || !varies.empty());
   bool keepsOwn = method == 7 || method == 8;
   if (keepsOwn) {
     varies.insert(varies.begin(), data.begin(), data.end());
@@ -681,14 +721,17 @@ std::string GraphWriter::write(bool isImported) {
   } else if (method == 8) {
     updateAndAverage();
   } else {
-    if (isImported)
+    if (isImported || isLowRank)
       for (const Param &param : params)
-        reduced.push_back(param.gradient);
+        reduced.push_back(isImported ? param.gradient
+                          : param.count % 2 == 0
+                              ? reduceLowRank(param)
+                              : reduce(param.gradient, param.count, 0));
     else
       reduceBuckets();
     updateAll();
   }
-  return frame("");
+  return frame(isAsynchronous ? " consistency asp" : "");
 }
 
 std::string bagua::proofs::generateGraph(Random &random) {

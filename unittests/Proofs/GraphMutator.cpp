@@ -17,12 +17,15 @@ using namespace bagua::proofs;
 
 StringRef bagua::proofs::stringifyGraphMutation(GraphMutation mutation) {
   static constexpr StringRef kNames[kGraphMutationCount] = {
-      "op dropped",          "chain of ops dropped", "op applied twice",
-      "other axes",          "other kind",           "operands exchanged",
-      "operand replaced",    "values exchanged",     "grad mark moved",
-      "one copy kept",       "ranks mixed",          "terms rounded",
-      "reduction hidden",    "residual dropped",     "residual repeated",
-      "residuals exchanged", "twins exchanged",      "equal rewrite"};
+      "op dropped",       "chain of ops dropped", "op applied twice",
+      "other axes",       "other kind",           "operands exchanged",
+      "operand replaced", "values exchanged",     "grad mark moved",
+      "one copy kept",    "ranks mixed",          "terms rounded",
+      "terms laundered",  "computed on parts",    "reduction hidden",
+      "residual dropped", "residual repeated",    "residual withheld",
+      "residual spoiled", "residuals exchanged",  "pushed twice",
+      "added to states",  "update lost",          "twins exchanged",
+      "equal rewrite"};
   return kNames[static_cast<int>(mutation)];
 }
 
@@ -376,13 +379,19 @@ std::optional<GraphFault> GraphMutator::run() {
       GraphMutation::Rewrite, GraphMutation::Rewrite, GraphMutation::Rewrite,
       GraphMutation::Rewrite, GraphMutation::KeepOneCopy,
       GraphMutation::MixRanks, GraphMutation::RoundTerms,
-      GraphMutation::HideReduction, GraphMutation::ExchangeTwins,
+      GraphMutation::LaunderTerms, GraphMutation::ComputeOnParts,
+      GraphMutation::HideReduction, GraphMutation::AddToStates,
+      GraphMutation::LoseUpdate, GraphMutation::ExchangeTwins,
       // What few steps have.
-      GraphMutation::DropResidual, GraphMutation::DropResidual,
-      GraphMutation::RepeatResidual, GraphMutation::RepeatResidual,
+      GraphMutation::PushTwice, GraphMutation::PushTwice,
+      GraphMutation::PushTwice, GraphMutation::PushTwice,
+      GraphMutation::PushTwice, GraphMutation::DropResidual,
+      GraphMutation::DropResidual, GraphMutation::RepeatResidual,
+      GraphMutation::WithholdResidual, GraphMutation::SpoilResidual,
       GraphMutation::ExchangeResiduals, GraphMutation::ExchangeResiduals,
       GraphMutation::ExchangeResiduals, GraphMutation::ExchangeResiduals,
-      GraphMutation::ExchangeResiduals};
+      GraphMutation::ExchangeResiduals, GraphMutation::ExchangeResiduals,
+      GraphMutation::ExchangeResiduals, GraphMutation::ExchangeResiduals};
   GraphMutation mutation = random.pick(kChoices);
   auto apply = [&]() -> Done {
     switch (mutation) {
@@ -410,14 +419,28 @@ std::optional<GraphFault> GraphMutator::run() {
       return mixRanks(step, random);
     case GraphMutation::RoundTerms:
       return roundTerms(step, random);
+    case GraphMutation::LaunderTerms:
+      return launderTerms(step, random);
+    case GraphMutation::ComputeOnParts:
+      return computeOnParts(step, random);
     case GraphMutation::HideReduction:
       return hideReduction(step, random);
     case GraphMutation::DropResidual:
       return dropResidual(step, random);
     case GraphMutation::RepeatResidual:
       return repeatResidual(step, random);
+    case GraphMutation::WithholdResidual:
+      return withholdResidual(step, random);
+    case GraphMutation::SpoilResidual:
+      return spoilResidual(step, random);
     case GraphMutation::ExchangeResiduals:
       return exchangeResiduals(step, random);
+    case GraphMutation::PushTwice:
+      return pushTwice(step, random);
+    case GraphMutation::AddToStates:
+      return addToStates(step, random);
+    case GraphMutation::LoseUpdate:
+      return loseUpdate(step, random);
     case GraphMutation::ExchangeTwins:
       return exchangeTwins(step, random);
     case GraphMutation::Rewrite:

@@ -738,6 +738,13 @@ void Interpreter::runAsynchronously() {
   }
 }
 
+static void addTo(OnRanks &values, const OnRanks &others) {
+  for (auto [stored, other] : llvm::zip_equal(values, others))
+    for (auto [term, otherTerm] : llvm::zip_equal(stored, other))
+      for (auto [number, otherNumber] : llvm::zip_equal(term, otherTerm))
+        number = add(number, otherNumber);
+}
+
 GraphOutcome Interpreter::run() {
   Block &block = step.getBody().front();
   for (BlockArgument argument : block.getArguments())
@@ -748,8 +755,12 @@ GraphOutcome Interpreter::run() {
     for (Operation &op : block.without_terminator())
       interpret(&op);
   GraphOutcome outcome;
-  for (Value value : step.getYield().getValues())
+  for (auto [value, argument] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     outcome.states.push_back(values[value]);
+    if (step.getYield().getAdd())
+      addTo(outcome.states.back(), initial(block.getArgument(argument)));
+  }
   outcome.isDefined = isDefined;
   return outcome;
 }

@@ -56,6 +56,8 @@ bool isExact(StepOp step) {
 bool isOfResiduals(GraphMutation mutation) {
   return mutation == GraphMutation::DropResidual ||
          mutation == GraphMutation::RepeatResidual ||
+         mutation == GraphMutation::WithholdResidual ||
+         mutation == GraphMutation::SpoilResidual ||
          mutation == GraphMutation::ExchangeResiduals;
 }
 
@@ -72,9 +74,13 @@ bool makesAnotherStep(const Original &original, const GraphFault &fault) {
 /// enough.
 constexpr GraphMutation kCompound[] = {
     GraphMutation::KeepOneCopy,       GraphMutation::MixRanks,
-    GraphMutation::RoundTerms,        GraphMutation::HideReduction,
+    GraphMutation::RoundTerms,        GraphMutation::LaunderTerms,
+    GraphMutation::ComputeOnParts,    GraphMutation::HideReduction,
     GraphMutation::DropResidual,      GraphMutation::RepeatResidual,
-    GraphMutation::ExchangeResiduals, GraphMutation::ExchangeTwins};
+    GraphMutation::WithholdResidual,  GraphMutation::SpoilResidual,
+    GraphMutation::ExchangeResiduals, GraphMutation::PushTwice,
+    GraphMutation::AddToStates,       GraphMutation::LoseUpdate,
+    GraphMutation::ExchangeTwins};
 
 class GraphProofTest : public testing::Test {
 protected:

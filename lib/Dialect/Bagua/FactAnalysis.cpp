@@ -33,6 +33,31 @@ Facts FactAnalysis::declaredFacts(unsigned argument) {
 LogicalResult FactAnalysis::run() {
   for (BlockArgument argument : step.getBody().getArguments())
     facts[argument] = declaredFacts(argument.getArgNumber());
+  // What one step leaves in a state of the rank's own, the next finds there.
+  do
+    if (failed(walk()))
+      return failure();
+  while (handOn());
+  return success();
+}
+
+bool FactAnalysis::handOn() {
+  bool isNew = false;
+  for (auto [next, number] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    if (step.getArgument(number).getRole() == Role::Buffer)
+      continue; // the model's own
+    Facts &found = facts[step.getBody().getArgument(number)];
+    for (auto [own, left] : llvm::zip_equal(found, factsOf(next)))
+      if (own == Fact::Varying && isOwed(left)) {
+        own = Fact::Mixed;
+        isNew = true;
+      }
+  }
+  return isNew;
+}
+
+LogicalResult FactAnalysis::walk() {
   for (Operation &op : step.getBody().front()) {
     auto stepOp = dyn_cast<StepOpInterface>(op);
     if (!stepOp)

@@ -238,3 +238,34 @@ bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, param 
   %c = bagua.all_reduce sum %f over [node] : !t
   bagua.yield %n, %o, %c : !t, !t, !t
 }
+
+// -----
+
+// A state of the rank's own hands contributions on to the next step, where they are owed still:
+!t = tensor<8xf32>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, optimizer %m "m" varies [node] : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %l = bagua.linear [0.9, 0.1] (%m, %g) : !t
+  %r = bagua.all_reduce mean %g over [node] : !t
+  // expected-error @+1 {{expected kind mean for a gradient that is pending over axis 'node', found sum}}
+  %s = bagua.all_reduce sum %m over [node] : !t
+  %y = bagua.linear [1.0, 1.0] (%r, %s) : !t
+  %n = bagua.sgd (%w) grad %y lr 0.1 : !t
+  bagua.yield %n, %l : !t, !t
+}
+
+// -----
+
+// ... local momentum is averaged.
+!t = tensor<8xf32>
+bagua.cluster @grid axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                          #bagua.axis<"tp", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @grid data [node] (batch %x "x" : !t, param %w "w" : !t, optimizer %m "m" varies [node] : !t) {
+  %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
+  %l = bagua.linear [0.9, 0.1] (%m, %g) : !t
+  %r = bagua.all_reduce mean %l over [node] : !t
+  %n = bagua.sgd (%w) grad %r lr 0.1 : !t
+  bagua.yield %n, %l : !t, !t
+}

@@ -13,7 +13,8 @@
 
 namespace bagua {
 
-/// Facts of all values of one step. O(ops * axes).
+/// Facts of all values of one step. O(ops * axes), a few times where states of
+/// the rank's own take up gradients.
 class FactAnalysis {
 public:
   explicit FactAnalysis(StepOp step) : step(step), context(step) {}
@@ -34,6 +35,10 @@ public:
   Facts declaredFacts(unsigned argument);
 
 private:
+  llvm::LogicalResult walk();
+  /// Whether a state starts the next step with contributions that it was not
+  /// known to hold.
+  bool handOn();
   mlir::Value findOrigin(mlir::Value value, unsigned axis);
 
   StepOp step;
