@@ -298,6 +298,26 @@ bool bagua::givesBack(StepOp step, StringRef tensor) {
   return !contract || speaksOf(contract.getValue(), tensor);
 }
 
+/// Whether one of the relations is about something that the program gives and
+/// the runtime makes the value of.
+static bool isOfPromised(StepOp step, ArrayRef<Attribute> contract,
+                         Value value) {
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    auto maker = dyn_cast_or_null<StepOpInterface>(next.getDefiningOp());
+    if (!maker || maker.isUpdate() || !seen.insert(maker).second)
+      continue;
+    if (!maker.isRunByProgram())
+      llvm::append_range(open, maker->getOperands());
+    else if (StringAttr name = nameOf(step, next);
+             name && speaksOf(contract, name))
+      return true;
+  }
+  return false;
+}
+
 bool bagua::keepsContract(StepOp step, StepOpInterface update) {
   auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
   auto param = dyn_cast<BlockArgument>(update->getOperand(0));
@@ -309,7 +329,8 @@ bool bagua::keepsContract(StepOp step, StepOpInterface update) {
     return made && llvm::is_contained(made.getStates(), Attribute(name));
   });
   return isPromised ||
-         !speaksOf(contract.getValue(), gradientName(name.getValue()));
+         !isOfPromised(step, contract.getValue(),
+                       update->getOperand(update.getStateCount()));
 }
 
 /// Names what the step itself communicates, in and out.
@@ -379,7 +400,8 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
     if (!llvm::is_contained(gradients, gradient) &&
         !isReducedInPlace(gradient)) {
       bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
-        return !isa<ComputeOp, YieldOp>(user);
+        auto op = dyn_cast<StepOpInterface>(user);
+        return op && !op.isRunByProgram();
       });
       if (isGiven && !speaksOf(contract, name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
