@@ -120,9 +120,19 @@ static SmallVector<OpResult> markedGradients(StepOp step) {
   return gradients;
 }
 
+/// Whether an op reads what an optimizer keeps: a moment that is reduced in the
+/// gradient's stead is the algorithm's, whoever runs it.
+static bool readsMoments(StepOp step, Operation *op) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return argument && step.getArgument(argument.getArgNumber()).getRole() ==
+                           Role::Optimizer;
+  });
+}
+
 /// The arithmetic on whole tensors by which the step computes on a gradient
 /// before it reduces it.
-static void findUnreducedArithmetic(Value gradient, AxesAttr axes,
+static void findUnreducedArithmetic(StepOp step, Value gradient, AxesAttr axes,
                                     llvm::SetVector<Operation *> &found) {
   SmallVector<Value> open{gradient};
   while (!open.empty())
@@ -132,7 +142,8 @@ static void findUnreducedArithmetic(Value gradient, AxesAttr axes,
           op->getNumResults() != 1 ||
           !isReduced(op->getResult(0), axes, /*isByWayOfCompute=*/false))
         continue;
-      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)))
+      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)) &&
+          !readsMoments(step, op))
         found.insert(op);
       open.push_back(op->getResult(0));
     }
@@ -142,7 +153,7 @@ int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
   llvm::SetVector<Operation *> found;
   for (OpResult gradient : markedGradients(step))
     if (AxesAttr axes = pendingAxes(facts, gradient))
-      findUnreducedArithmetic(gradient, axes, found);
+      findUnreducedArithmetic(step, gradient, axes, found);
   for (Operation *op : found) {
     op->emitRemark() << "'" << op->getName()
                      << "' op is left to the program: it stands between a "
