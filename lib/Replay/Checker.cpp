@@ -88,7 +88,9 @@ RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
 }
 
 bool RankChecker::isLeftAlone(uint32_t tensor) const {
-  return tensorAt(plan, tensor).role() == fb::Role::Gradient &&
+  const fb::Tensor &given = tensorAt(plan, tensor);
+  bool isTouched = given.users() && given.users()->size() > 0;
+  return (given.role() == fb::Role::Gradient || !isTouched) &&
          plan.root().program() && plan.root().program()->size() > 0 &&
          !isTakenBack(tensor);
 }

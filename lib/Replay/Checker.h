@@ -58,8 +58,9 @@ private:
                                  const std::vector<RankChecker> &ranks,
                                  int64_t steps);
 
-  /// Whether a gradient is one that no op of the program, where the plan has
-  /// these, waits for.
+  /// Whether a tensor is a gradient, or a sign that instructions wait for and
+  /// never touch, that no op of the program, where the plan has these, waits
+  /// for.
   bool isLeftAlone(uint32_t tensor) const;
   /// Whether only updates use what a relation speaks of: nobody need take it
   /// back.

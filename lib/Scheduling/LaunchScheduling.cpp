@@ -68,7 +68,6 @@ private:
   bool isGift(int32_t op) const;
   void delayGifts();
   std::vector<int32_t> findAwaited() const;
-  void delayGiftsOf(int32_t state, int32_t awaited);
   void delayFirst(int32_t comm);
   void orderByPriority(int64_t creditBytes);
   /// A stream on which one message at a time is in flight.
@@ -433,7 +432,9 @@ bool LaunchScheduler::isGift(int32_t op) const {
 /// So does whatever else the program gives.
 void LaunchScheduler::delayGifts() {
   std::vector<int32_t> awaited = findAwaited();
-  // The first gift that what the runtime makes depends on.
+  // The first gift that what the runtime makes depends on. A bucket doesn't
+  // tell which of its members led to a state; the program makes the others
+  // later.
   std::vector<int32_t> firstGift(size, size);
   for (int32_t op = 0; op < size; ++op) {
     if (isGift(op))
@@ -443,31 +444,15 @@ void LaunchScheduler::delayGifts() {
         if (!OpGraph::isState(operand))
           firstGift[op] = std::min(firstGift[op], firstGift[operand]);
   }
+  // One of the states that an op makes says that it is done.
+  std::vector<bool> isSeen(size, false);
   for (size_t state = 0; state < step.yields.size(); ++state)
     if (int32_t writer = step.yields[state];
-        writer >= 0 && !is(writer, GraphOpKind::Compute) &&
-        firstGift[writer] < awaited[writer])
-      delayGiftsOf(static_cast<int32_t>(state), awaited[writer]);
-}
-
-/// Of all gifts in a bucket, for it doesn't tell which led to the state.
-void LaunchScheduler::delayGiftsOf(int32_t state, int32_t awaited) {
-  std::vector<bool> seen(size, false);
-  std::vector<int32_t> open{step.yields[state]};
-  while (!open.empty()) {
-    int32_t op = open.back();
-    open.pop_back();
-    if (is(op, GraphOpKind::Compute)) {
-      if (op < awaited)
-        delay(op, {OpGraph::state(state)});
-      continue;
+        writer >= 0 && !is(writer, GraphOpKind::Compute) && !isSeen[writer] &&
+        firstGift[writer] < awaited[writer]) {
+      isSeen[writer] = true;
+      delay(firstGift[writer], {OpGraph::state(static_cast<int32_t>(state))});
     }
-    for (int32_t from : operandsOf(op))
-      if (!OpGraph::isState(from) && !seen[from]) {
-        seen[from] = true;
-        open.push_back(from);
-      }
-  }
 }
 
 /// Makes the first communication of a stream wait for all gradients, unless it

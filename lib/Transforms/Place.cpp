@@ -370,18 +370,18 @@ LogicalResult Placer::run(int64_t maxBytes) {
   tieState();
   gather();
   // What the program takes back needs a name, unless it lies where a named
-  // tensor does.
+  // tensor does. Within the step no state's name will do: by that, the program
+  // takes what the step found.
   for (auto &[value, number] : numbers) {
     Operation *maker = value.getDefiningOp();
-    bool crosses = maker && !isa<ComputeOp>(maker) &&
-                   llvm::any_of(value.getUsers(), [](Operation *user) {
-                     return isa<YieldOp>(user) ||
-                            cast<StepOpInterface>(user).isRunByProgram();
-                   });
+    bool isUsed = llvm::any_of(value.getUsers(), llvm::IsaPred<ComputeOp>);
+    bool crosses =
+        maker && !isa<ComputeOp>(maker) &&
+        (isUsed || llvm::any_of(value.getUsers(), llvm::IsaPred<YieldOp>));
     PlaceClass &shared = classes[aliases.classOf(number)];
     bool hasName = llvm::any_of(shared.members, [&, number = number,
                                                  value = value](Value member) {
-      return nameOf(step, member) &&
+      return nameOf(step, member) && !(isUsed && isa<BlockArgument>(member)) &&
              aliases.offsetOf(numbers[member]) == aliases.offsetOf(number) &&
              bytesOf(member) == bytesOf(value);
     });

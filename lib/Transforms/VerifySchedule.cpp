@@ -198,10 +198,14 @@ void ScheduleVerifier::readStatePlaces() {
     if (!info.getPlace() && (isTouched(argument) || memories.count(key)))
       ranges[argument] = rangeAt(own, argument);
   }
+  // Of several states that one value becomes, the program keeps all but the
+  // first elsewhere.
+  llvm::DenseSet<Value> isLeft;
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     BlockArgument argument = step.getBody().getArgument(index);
-    if (!step.getArgument(index).getPlace() && !rangeOf(argument).isSeen())
+    if (!step.getArgument(index).getPlace() && !rangeOf(argument).isSeen() &&
+        isLeft.insert(value).second)
       ranges[argument] = rangeOf(value);
   }
 }

@@ -26,19 +26,20 @@ bagua.step @target on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, pa
 bagua.step @average on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %e "average" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] : !t
-  // expected-remark @+1 {{is left to the program: the old value of 'w' is needed beside the new one}}
+  // expected-remark @+1 {{is left to the program: compute of the same step uses what it makes}}
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   %f = bagua.compute update "average"(%e, %n, %w) : (!t, !t, !t) -> (!t)
   bagua.yield %n, %f : !t, !t
 }
 
-// Only the new value: compute takes it back by the param's name.
+// Only the new value, but within the step: for a state, the program waits as the step found it.
 // CHECK-LABEL: bagua.step @average_of_new
-// CHECK: %[[N:.*]] = bagua.sgd (%w) {{.*}} at ["w"]
+// CHECK: %[[N:.*]] = bagua.compute update "sgd w"
 // CHECK: bagua.compute update "average"(%{{.*}}, %[[N]])
 bagua.step @average_of_new on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, buffer %e "average" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] : !t
+  // expected-remark @+1 {{'bagua.sgd' op is left to the program: compute of the same step uses what it makes}}
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   %f = bagua.compute update "average"(%e, %n) : (!t, !t) -> (!t)
   bagua.yield %n, %f : !t, !t
@@ -51,7 +52,7 @@ bagua.step @average_of_new on @pod data [node] (batch %x "x" : !t, param %w "w" 
 bagua.step @lookahead on @pod data [node] (batch %x "x" : !t, param %w "w" : !t, optimizer %s "slow" : !t) {
   %g = bagua.compute backward "l"(%x, %w) : (!t, !t) -> (!t grad "w")
   %r = bagua.all_reduce mean %g over [node] : !t
-  // expected-remark @+1 {{is left to the program: compute uses what it makes, which is no state's next value}}
+  // expected-remark @+1 {{is left to the program: compute of the same step uses what it makes}}
   %n = bagua.sgd (%w) grad %r lr 0.1 : !t
   // expected-remark @+1 {{is left to the program: it makes the next value of 'slow' and of 'w'}}
   %l = bagua.linear [0.5, 0.5] (%s, %n) : !t

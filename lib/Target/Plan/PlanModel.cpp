@@ -357,6 +357,11 @@ LogicalResult PlanModel::readProgram() {
       if (!tensor)
         return compute.emitOpError(
             "uses a value of the runtime's that has no name");
+      if (ArgumentAttr state = tensors[*tensor].argument)
+        return compute.emitOpError()
+               << "uses what becomes state '" << state.getName().getValue()
+               << "' in the step that makes it, but by that name the program "
+                  "takes what the step found";
       // Of others it would get what the next step makes.
       if (entry.late && !tensors[*tensor].givenByProgram)
         return compute.emitOpError()

@@ -62,6 +62,9 @@ std::optional<std::string> bagua::whyNotOwned(StepOp step, StepOpInterface op) {
       else
         isUsedByProgram |=
             cast<StepOpInterface>(use.getOwner()).isRunByProgram();
+    // The program waits for a state as the step found it.
+    if (isUsedByProgram)
+      return "compute of the same step uses what it makes";
     auto nameOfHeir = [&](size_t index) {
       return step.getArgument(heirs[index]).getName().getValue();
     };
@@ -69,8 +72,6 @@ std::optional<std::string> bagua::whyNotOwned(StepOp step, StepOpInterface op) {
       return ("it makes the next value of '" + nameOfHeir(0) + "' and of '" +
               nameOfHeir(1) + "'")
           .str();
-    if (heirs.empty() && isUsedByProgram)
-      return "compute uses what it makes, which is no state's next value";
     if (heirs.empty())
       continue;
     if (auto who =

@@ -120,9 +120,19 @@ static SmallVector<OpResult> markedGradients(StepOp step) {
   return gradients;
 }
 
+/// Whether an op reads what an optimizer keeps: a moment that is reduced in the
+/// gradient's stead is the algorithm's, whoever runs it.
+static bool readsMoments(StepOp step, Operation *op) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return argument && step.getArgument(argument.getArgNumber()).getRole() ==
+                           Role::Optimizer;
+  });
+}
+
 /// The arithmetic on whole tensors by which the step computes on a gradient
 /// before it reduces it.
-static void findUnreducedArithmetic(Value gradient, AxesAttr axes,
+static void findUnreducedArithmetic(StepOp step, Value gradient, AxesAttr axes,
                                     llvm::SetVector<Operation *> &found) {
   SmallVector<Value> open{gradient};
   while (!open.empty())
@@ -132,7 +142,8 @@ static void findUnreducedArithmetic(Value gradient, AxesAttr axes,
           op->getNumResults() != 1 ||
           !isReduced(op->getResult(0), axes, /*isByWayOfCompute=*/false))
         continue;
-      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)))
+      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)) &&
+          !readsMoments(step, op))
         found.insert(op);
       open.push_back(op->getResult(0));
     }
@@ -142,7 +153,7 @@ int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
   llvm::SetVector<Operation *> found;
   for (OpResult gradient : markedGradients(step))
     if (AxesAttr axes = pendingAxes(facts, gradient))
-      findUnreducedArithmetic(gradient, axes, found);
+      findUnreducedArithmetic(step, gradient, axes, found);
   for (Operation *op : found) {
     op->emitRemark() << "'" << op->getName()
                      << "' op is left to the program: it stands between a "
@@ -298,6 +309,26 @@ bool bagua::givesBack(StepOp step, StringRef tensor) {
   return !contract || speaksOf(contract.getValue(), tensor);
 }
 
+/// Whether one of the relations is about something that the program gives and
+/// the runtime makes the value of.
+static bool isOfPromised(StepOp step, ArrayRef<Attribute> contract,
+                         Value value) {
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    auto maker = dyn_cast_or_null<StepOpInterface>(next.getDefiningOp());
+    if (!maker || maker.isUpdate() || !seen.insert(maker).second)
+      continue;
+    if (!maker.isRunByProgram())
+      llvm::append_range(open, maker->getOperands());
+    else if (StringAttr name = nameOf(step, next);
+             name && speaksOf(contract, name))
+      return true;
+  }
+  return false;
+}
+
 bool bagua::keepsContract(StepOp step, StepOpInterface update) {
   auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
   auto param = dyn_cast<BlockArgument>(update->getOperand(0));
@@ -309,7 +340,8 @@ bool bagua::keepsContract(StepOp step, StepOpInterface update) {
     return made && llvm::is_contained(made.getStates(), Attribute(name));
   });
   return isPromised ||
-         !speaksOf(contract.getValue(), gradientName(name.getValue()));
+         !isOfPromised(step, contract.getValue(),
+                       update->getOperand(update.getStateCount()));
 }
 
 /// Names what the step itself communicates, in and out.
@@ -379,8 +411,8 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
     if (!llvm::is_contained(gradients, gradient) &&
         !isReducedInPlace(gradient)) {
       bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
-        auto stepOp = dyn_cast<StepOpInterface>(user); // null for the yield
-        return stepOp && !stepOp.isRunByProgram();
+        auto op = dyn_cast<StepOpInterface>(user);
+        return op && !op.isRunByProgram();
       });
       if (isGiven && !speaksOf(contract, name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
