@@ -20,7 +20,7 @@ std::vector<Bucket> bagua::bucketize(const BucketingProblem &problem,
   case BucketPolicy::Ddp:
     return bucketizeBySize(problem, rule.firstBytes, rule.capBytes);
   case BucketPolicy::Cycle:
-    return bucketizeByCycle(problem, rule.capBytes, rule.cycleNs);
+    return bucketizeByCycle(problem, rule.capBytes, rule.cycleNs, cost);
   case BucketPolicy::MgWfbp:
     if (problem.tensors.empty())
       return {};

@@ -7,6 +7,7 @@
 #include "bagua/Scheduling/Bucketing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 using namespace bagua;
@@ -90,31 +91,37 @@ std::vector<Bucket> bagua::bucketizeBySize(const BucketingProblem &problem,
 
 std::vector<Bucket> bagua::bucketizeByCycle(const BucketingProblem &problem,
                                             int64_t bufferBytes,
-                                            int64_t cycleNs) {
-  struct Open {
-    Bucket bucket;
-    int64_t bytes = 0;
-    int64_t tick = 0;
-  };
-  std::map<int32_t, Open> open;
+                                            int64_t cycleNs,
+                                            const MessageCost &cost) {
+  const auto &tensors = problem.tensors;
+  auto cycle = static_cast<double>(cycleNs);
   std::vector<Bucket> buckets;
-  for (size_t i = 0; i < problem.tensors.size(); ++i) {
-    const BucketingTensor &tensor = problem.tensors[i];
-    int64_t tick = (tensor.readyNs + cycleNs - 1) / cycleNs;
-    Open &current = open[tensor.shareClass];
-    bool fits =
-        current.tick == tick && current.bytes + tensor.bytes <= bufferBytes;
-    if (!current.bucket.empty() && !fits) {
-      buckets.push_back(std::move(current.bucket));
-      current = {};
+  double freeNs = 0;
+  for (size_t next = 0; next < tensors.size();) {
+    double from = std::max(freeNs, static_cast<double>(tensors[next].readyNs));
+    double tickNs = std::ceil(from / cycle) * cycle;
+    // The buffers of this tick: of each class the one that is being filled.
+    std::map<int32_t, size_t> open;
+    std::vector<int64_t> bytes;
+    size_t first = buckets.size();
+    for (; next < tensors.size() &&
+           static_cast<double>(tensors[next].readyNs) <= tickNs;
+         ++next) {
+      const BucketingTensor &tensor = tensors[next];
+      auto [buffer, isNew] =
+          open.try_emplace(tensor.shareClass, buckets.size());
+      if (isNew || bytes[buffer->second - first] + tensor.bytes > bufferBytes) {
+        buffer->second = buckets.size();
+        buckets.emplace_back();
+        bytes.push_back(0);
+      }
+      buckets[buffer->second].push_back(static_cast<int32_t>(next));
+      bytes[buffer->second - first] += tensor.bytes;
     }
-    current.tick = tick;
-    current.bucket.push_back(static_cast<int32_t>(i));
-    current.bytes += tensor.bytes;
+    freeNs = tickNs;
+    for (size_t i = 0; i < bytes.size(); ++i)
+      freeNs += cost(bytes[i], tensors[buckets[first + i].front()].shareClass);
   }
-  for (auto &[shareClass, current] : open)
-    if (!current.bucket.empty())
-      buckets.push_back(std::move(current.bucket));
   orderByLastTensor(buckets);
   return buckets;
 }

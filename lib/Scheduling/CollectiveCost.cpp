@@ -134,15 +134,18 @@ static CollectiveCost ringCost(const ClusterModel &cluster,
   int halves = halvesOf(call.collective);
   CollectiveCost cost;
   cost.bytesSent = halves * (n - 1) / n * static_cast<double>(call.bytes);
-  int64_t latency = 0;
+  // Hops of a half, all of them but those along inner axes.
+  int64_t groups = 1;
   for (int axis = 0; axis < cluster.axisCount(); ++axis) {
-    if (!has(call.over, axis) || cluster.axes[axis].size == 1)
+    const AxisModel &model = cluster.axes[axis];
+    if (!has(call.over, axis) || model.size == 1)
       continue;
-    latency = std::max(latency, cluster.axes[axis].latencyNs);
+    int64_t hops = groups * (model.size - 1);
+    groups *= model.size;
+    cost.latencyNs += static_cast<double>(halves * hops * model.latencyNs);
     addBothWays(cluster, axis,
                 ringsOnLink(cluster, axis, call) * cost.bytesSent, cost.uses);
   }
-  cost.latencyNs = halves * (n - 1) * static_cast<double>(latency);
   return cost;
 }
 
@@ -353,24 +356,8 @@ static double interpolate(const std::vector<std::pair<int64_t, int64_t>> &table,
                   ns(upper) + slope * (static_cast<double>(bytes) - at(upper)));
 }
 
-/// What the smallest message takes passes before bytes flow.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
-                                                  const CollectiveCall &call) {
-  int axis = outermostOf(call.over);
-  if (call.over != AxisSet(1) << axis)
-    return std::nullopt;
-  const auto &tables = cluster.axes[axis].tables;
-  auto table = tables.find(std::string(collectiveName(call.collective)));
-  if (table == tables.end())
-    return std::nullopt;
-  double ns = interpolate(table->second, call.bytes);
-  CollectiveCost cost = directCost(cluster, call);
-  cost.latencyNs =
-      std::min(ns, static_cast<double>(table->second.front().second));
-  for (LinkUse &use : cost.uses)
-    use.ns = ns - cost.latencyNs;
-  return cost;
-}
+                                                  const CollectiveCall &call);
 
 std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
                                             const CollectiveCall &call,
@@ -416,14 +403,9 @@ std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
   return cost;
 }
 
-CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
-                                   const CollectiveCall &call) {
-  bool isOnServers = usesServers(call.collective);
-  assert(call.over && (!isOnServers || cluster.servers() > 0));
-  if (!isOnServers && cluster.groupSize(call.over) == 1)
-    return CollectiveCost();
-  if (auto measured = costBy(cluster, call, Algorithm::Measured))
-    return *measured;
+/// The cheapest of the formulas there are.
+static CollectiveCost costByFormula(const ClusterModel &cluster,
+                                    const CollectiveCall &call) {
   std::optional<CollectiveCost> best;
   for (Algorithm algorithm : {Algorithm::Ring, Algorithm::Tree,
                               Algorithm::HalvingDoubling, Algorithm::Direct}) {
@@ -436,4 +418,38 @@ CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
       best = cost;
   }
   return *best;
+}
+
+/// What the smallest message takes passes before bytes flow, over the links and
+/// as many as a formula says.
+static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
+                                                  const CollectiveCall &call) {
+  int axis = outermostOf(call.over);
+  if (call.over != AxisSet(1) << axis)
+    return std::nullopt;
+  const auto &tables = cluster.axes[axis].tables;
+  auto table = tables.find(std::string(collectiveName(call.collective)));
+  if (table == tables.end())
+    return std::nullopt;
+  double ns = interpolate(table->second, call.bytes);
+  CollectiveCost cost = costByFormula(cluster, call);
+  cost.latencyNs =
+      std::min(ns, static_cast<double>(table->second.front().second));
+  for (LinkUse &use : cost.uses)
+    use.ns = ns - cost.latencyNs;
+  return cost;
+}
+
+CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
+                                   const CollectiveCall &call) {
+  bool isOnServers = usesServers(call.collective);
+  assert(call.over && (!isOnServers || cluster.servers() > 0));
+  CollectiveCost cost;
+  if (isOnServers || cluster.groupSize(call.over) > 1) {
+    std::optional<CollectiveCost> measured =
+        costBy(cluster, call, Algorithm::Measured);
+    cost = measured ? *measured : costByFormula(cluster, call);
+  }
+  cost.latencyNs += static_cast<double>(cluster.launchNs);
+  return cost;
 }

@@ -217,8 +217,7 @@ double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, Wire wire, FormSet allowed) {
   constexpr int64_t kFloat32Bytes = 4;
   int64_t narrowing = kFloat32Bytes / wire.elementBytes(kFloat32Bytes);
-  return static_cast<double>(cluster.launchNs) +
-         cheapestForm(cluster, (bytes + narrowing - 1) / narrowing, over,
+  return cheapestForm(cluster, (bytes + narrowing - 1) / narrowing, over,
                       allowed)
-             .ns;
+      .ns;
 }

@@ -89,7 +89,7 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
     const std::vector<LinkUse> *uses = &kNoUses;
     if (step[op].kind == GraphOpKind::Collective) {
       const CollectiveCost &cost = prices.of(step[op].call);
-      task.fixedNs = cost.latencyNs + static_cast<double>(cluster.launchNs);
+      task.fixedNs = cost.latencyNs;
       task.bytes = step[op].call.bytes;
       uses = &cost.uses;
       result.bytesSent += cost.bytesSent;

@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <string>
 #include <tuple>
 
 using namespace bagua;
@@ -103,6 +104,8 @@ private:
 
   StepState &stateOf(int64_t step) { return window[step % kWindow]; }
 
+  void findQueues();
+  bool mayFlow(const ActiveTask &flow);
   void mergeLinks();
   const LinkUse *usesBegin(int32_t task) const {
     return uses.data() + firstUse[task];
@@ -123,6 +126,8 @@ private:
   std::vector<LinkUse> uses;
   std::vector<int32_t> firstUse;
   std::vector<StreamState> streams;
+  /// By stream. The lanes of a queue are `x`, `x.1`, `x.2`, ...
+  std::vector<int32_t> queueOf;
   StepState window[kWindow];
   /// For each task those that wait for it, with the distance in steps.
   std::vector<int32_t> firstSuccessor;
@@ -148,6 +153,8 @@ private:
   std::vector<std::vector<double>> linkSnapshots, streamSnapshots;
   // Scratch of shareLinks.
   std::vector<double> load, used;
+  /// By queue and link: whether a message of the queue has its bytes there.
+  std::vector<char> isTaken;
   std::vector<ActiveTask *> growing;
   /// The stretch of each flow alone: the most of its uses.
   std::vector<double> aloneNs;
@@ -159,6 +166,7 @@ Simulator::Simulator(const TaskGraph &taskGraph)
       firstSuccessor(taskGraph.size() + 1, 0), previous(taskGraph.size()),
       aloneNs(taskGraph.size()) {
   mergeLinks();
+  findQueues();
   linkBusyNs.assign(links.size(), 0);
   load.assign(links.size(), 0);
   used.assign(links.size(), 0);
@@ -217,6 +225,17 @@ void Simulator::mergeLinks() {
         uses.push_back({classOf[use->link], use->ns});
     firstUse.push_back(static_cast<int32_t>(uses.size()));
   }
+}
+
+void Simulator::findQueues() {
+  std::map<std::string, int32_t> numbers;
+  for (const StreamModel &stream : graph.streams) {
+    std::string name = stream.name.substr(0, stream.name.find('.'));
+    queueOf.push_back(
+        numbers.try_emplace(name, static_cast<int32_t>(numbers.size()))
+            .first->second);
+  }
+  isTaken.assign(numbers.size() * links.size(), 0);
 }
 
 /// Counts what the tasks of a step wait for. Steps before the first have ended.
@@ -360,24 +379,38 @@ void Simulator::paceCompute(ActiveTask &task) {
   task.finishNs = now + task.remainingNs / speed;
 }
 
+/// Whether a flow is the first on its links, of all where these are FIFO, of
+/// its queue on others; it is asked in the order in which flows came.
+bool Simulator::mayFlow(const ActiveTask &flow) {
+  char *isTakenBy =
+      isTaken.data() +
+      static_cast<size_t>(queueOf[graph[flow.task].stream]) * links.size();
+  bool isFirst = true;
+  for (auto *use = usesBegin(flow.task); use != usesEnd(flow.task); ++use) {
+    bool isFair = links[use->link].sharing == LinkSharing::Fair;
+    isFirst &= isFair ? !isTakenBy[use->link] : used[use->link] == 0;
+    used[use->link] = 1;
+  }
+  // What waits leaves its other links to those behind it.
+  for (auto *use = usesBegin(flow.task); isFirst && use != usesEnd(flow.task);
+       ++use)
+    isTakenBy[use->link] = 1;
+  return isFirst;
+}
+
 /// The flows that may have a share: active tasks stand in the order in which
 /// they came.
 void Simulator::findGrowing() {
   growing.clear();
   std::fill(used.begin(), used.end(), 0.0);
+  std::fill(isTaken.begin(), isTaken.end(), 0);
   for (ActiveTask &task : active) {
     if (!task.flows) {
       paceCompute(task);
       continue;
     }
     task.speed = 0;
-    bool isFirst = true;
-    for (auto *use = usesBegin(task.task); use != usesEnd(task.task); ++use) {
-      isFirst &=
-          links[use->link].sharing == LinkSharing::Fair || used[use->link] == 0;
-      used[use->link] = 1;
-    }
-    if (isFirst)
+    if (mayFlow(task))
       growing.push_back(&task);
   }
 }

@@ -67,9 +67,10 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
     // Of no gradient there is nothing to decide.
     CommunicationPlan nothing;
     nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);
-    std::string chosen = textOf(nothing, {{}, updates, /*memoryBytes=*/0});
+    std::string chosen = textOf(nothing, choices);
     if (!problem->gradients.empty()) {
       StepOp step = *getOnlyStep(module);
+      warnOfUnpriced(step);
       FailureOr<NamedBoundProblem> bounded = readBound(step);
       if (failed(bounded))
         return signalPassFailure();

@@ -2,6 +2,7 @@
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1/2:leader,2:rail,2*1},bagua-lower-hierarchy{form=flat}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=LOWER
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=2:bf16,1:rail:f16,2},bagua-cast-wire),bagua-verify-graph)' %s | FileCheck %s --check-prefix=WIRE
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1:none,4 wire=bf16},bagua-cast-wire{type=bf16}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=NONE
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1/3:rail+flat,4}),bagua-verify-graph)' %s | FileCheck %s --check-prefix=TURN
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=2,2}))' %s 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=1/9,4}))' %s 2>&1 | FileCheck %s --check-prefix=CUT
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-bucketize{policy=list buckets=5:round}))' %s 2>&1 | FileCheck %s --check-prefix=TEXT
@@ -21,6 +22,11 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // LIST-COUNT-2: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "leader"} : tensor<4xf32>
 // LIST: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "rail"} : tensor<16xf32>
 // LIST-COUNT-2: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "flat"} : tensor<8xf32>
+// Parts take several forms in turn.
+// TURN-LABEL: bagua.step @train
+// TURN: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "rail"} : tensor<2xf32>
+// TURN-NEXT: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "flat"} : tensor<3xf32>
+// TURN-NEXT: bagua.all_reduce mean %{{.*}} over [node, gpu] {bagua.form = "rail"} : tensor<3xf32>
 // bagua-lower-hierarchy obeys.
 // LOWER-LABEL: bagua.step @train
 // LOWER-COUNT-2: bagua.broadcast

@@ -34,11 +34,12 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // SIZE: bagua.concat {{.*}} -> tensor<16xf32>
 // SIZE-NOT: bagua.concat
 // SIZE-LABEL: bagua.step @two_types
-// cycle: by the ticks at 100 (l5), 200 (l4, l3) and 300 (l2, l1).
+// cycle: at the tick at 100 there is l5. While that is sent, at a byte a second, all others gather: 96 bytes of them go
+// together, and what is left.
 // CYCLE-LABEL: bagua.step @train
 // CYCLE: bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32>
-// CYCLE: bagua.concat {{.*}} -> tensor<16xf32>
-// CYCLE: bagua.concat {{.*}} -> tensor<16xf32>
+// CYCLE: bagua.concat {{.*}} -> tensor<24xf32>
+// CYCLE: bagua.all_reduce mean %{{.*}} over [node] : tensor<8xf32>
 // CYCLE-LABEL: bagua.step @two_types
 // partition-bytes: a bucket of 64 bytes in parts of 24 at most, so three of nearly the same size; they make the bucket
 // again before it is split.

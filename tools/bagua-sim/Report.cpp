@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Report.h"
 
+#include "bagua/Scheduling/Strategy.h"
 #include "bagua/Support/TraceWriter.h"
 #include "bagua/Transforms/Utils/Names.h"
 
@@ -108,6 +109,15 @@ static void printCriticalPath(const Prediction &prediction,
   }
 }
 
+/// Whether the bound, which is of gradients sent as they are, is one for it.
+static bool isBounded(const Prediction &prediction) {
+  auto [name, options] = llvm::StringRef(prediction.strategy).split('{');
+  const Strategy *row = findStrategy(std::string_view(name.trim()));
+  // Of any strategy, and of single buckets: f16 and bf16.
+  return row && row->strategyClass == StrategyClass::Lossless &&
+         !options.contains("f16");
+}
+
 void bagua::printPrediction(const Prediction &prediction,
                             const BoundReport &bounded, llvm::raw_ostream &os) {
   if (!prediction.refusal.empty()) {
@@ -119,16 +129,20 @@ void bagua::printPrediction(const Prediction &prediction,
     return os << llvm::left_justify(key, 15);
   };
   line("strategy") << prediction.strategy << "\n";
-  line("step time") << milliseconds(prediction.stepNs) << " ms, "
-                    << llvm::format(
-                           "%.1f %%",
-                           100 * (prediction.stepNs / bounded.bound.ns - 1))
-                    << " above the lower bound\n";
+  line("step time") << milliseconds(prediction.stepNs) << " ms";
+  if (isBounded(prediction))
+    os << llvm::format(", %.1f %% above the lower bound",
+                       100 * (prediction.stepNs / bounded.bound.ns - 1));
+  os << "\n";
   line("  compute") << milliseconds(prediction.computeNs) << " ms\n";
   line("  exposed") << milliseconds(prediction.exposedNs)
                     << " ms of communication that compute waits for\n";
   line("lower bound") << milliseconds(bounded.bound.ns) << " ms, by "
-                      << bounded.binding << "\n";
+                      << bounded.binding
+                      << (isBounded(prediction)
+                              ? "\n"
+                              : ", of strategies that send gradients as they "
+                                "are\n");
   line("bytes sent") << mebibytes(prediction.bytesSent)
                      << " MiB a worker and step\n";
   line("peak memory") << mebibytes(static_cast<double>(prediction.peakBytes))
@@ -164,7 +178,11 @@ void bagua::printTable(llvm::ArrayRef<Prediction> predictions,
       continue;
     }
     os << llvm::right_justify(milliseconds(prediction.stepNs), 12)
-       << llvm::format("%10.3f", prediction.stepNs / bounded.bound.ns)
+       << (isBounded(prediction)
+               ? llvm::formatv("{0,10:F3}",
+                               prediction.stepNs / bounded.bound.ns)
+                     .str()
+               : std::string(9, ' ') + "-")
        << llvm::right_justify(milliseconds(prediction.exposedNs), 12)
        << llvm::right_justify(mebibytes(prediction.bytesSent), 11)
        << llvm::right_justify(

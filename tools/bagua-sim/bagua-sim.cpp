@@ -11,6 +11,7 @@
 #include "bagua/Target/Clusters.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Retarget.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 #include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Parser/Parser.h"
@@ -263,6 +264,10 @@ static LogicalResult run() {
   FailureOr<SmallVector<std::string>> names = comparedStrategies();
   if (failed(names))
     return failure();
+  FailureOr<StepOp> step = getOnlyStep(*module);
+  if (failed(step))
+    return failure();
+  warnOfUnpriced(*step);
   if (sweeps)
     return runSweep(*module, *names);
   auto bounded = bound(*module);

@@ -92,14 +92,15 @@ TEST(BucketingTest, BySizeClosesAtTheCap) {
   }
 }
 
-// All of a bucket go at one tick and fit the buffer; what could have gone with
-// the bucket before it did.
+// With messages that take no time: all of a bucket go at one tick and fit the
+// buffer; what could have gone with the bucket before it did.
 TEST(BucketingTest, ByCycleSendsWhatATickFinds) {
   std::mt19937_64 random(3);
   for (int trial = 0; trial < 5000; ++trial) {
     BucketingProblem problem = makeProblem(random);
     int64_t buffer = random() % 60, cycle = 1 + random() % 100;
-    std::vector<Bucket> buckets = bucketizeByCycle(problem, buffer, cycle);
+    std::vector<Bucket> buckets = bucketizeByCycle(
+        problem, buffer, cycle, [](int64_t, int32_t) { return 0.0; });
     expectOrdered(problem, buckets);
     auto tickOf = [&](int32_t index) {
       return (problem.tensors[index].readyNs + cycle - 1) / cycle;
@@ -120,6 +121,22 @@ TEST(BucketingTest, ByCycleSendsWhatATickFinds) {
       last = bucket;
     }
   }
+}
+
+// What gathers while a message is under way goes together: the first tensor
+// takes 35 ns from tick 10 on, so the next tick that finds anything is 50.
+TEST(BucketingTest, ByCycleFusesABacklog) {
+  BucketingProblem problem;
+  for (int64_t i = 0; i < 6; ++i)
+    problem.tensors.push_back({10, 10 * (i + 1), 0});
+  auto cost = [](int64_t bytes, int32_t) {
+    return 25 + static_cast<double>(bytes);
+  };
+  EXPECT_THAT(bucketizeByCycle(problem, 1000, 10, cost),
+              ElementsAre(Bucket{0}, Bucket{1, 2, 3, 4}, Bucket{5}));
+  // A buffer takes no more of it than fits.
+  EXPECT_THAT(bucketizeByCycle(problem, 30, 10, cost),
+              ElementsAre(Bucket{0}, Bucket{1, 2, 3}, Bucket{4}, Bucket{5}));
 }
 
 // Li et al., VLDB 2020: a small first bucket, then larger ones.

@@ -83,7 +83,7 @@ TEST(CollectiveCostTest, ClosedFormsOnOneAxis) {
 TEST(CollectiveCostTest, RanksShareANetworkCard) {
   ClusterModel cluster = nodes(4, 8);
   EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 3),
-                   62 * 1e4 + 2 * 31.0 / 32 * kS);
+                   2 * (3 * 1e4 + 28 * 1e3) + 2 * 31.0 / 32 * kS);
   EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Direct, 3),
                    2 * 1e4 + 8 * 2 * 24.0 / 32 * kS);
   // Over nodes alone, eight rings go through the card.
@@ -98,7 +98,7 @@ TEST(CollectiveCostTest, RanksShareANetworkCard) {
   // With a card for each gpu, eight rings through one each.
   cluster.axes[0].sharers = 1;
   EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 3),
-                   62 * 1e4 + 2 * 31.0 / 32 * kS / 8);
+                   2 * (3 * 1e4 + 28 * 1e3) + 2 * 31.0 / 32 * kS / 8);
   // A bus that all gpus of a node share.
   cluster.axes[1].sharers = 8;
   EXPECT_DOUBLE_EQ(nsBy(cluster, Collective::AllReduce, Algorithm::Ring, 2),
@@ -186,6 +186,53 @@ TEST(CollectiveCostTest, MeasuredTimesGoFirst) {
   // Of this collective only.
   EXPECT_NE(cheapestCost(cluster, {Collective::AllGather, 1, 1000}).algorithm,
             Algorithm::Measured);
+}
+
+// A ring over 4 nodes of 8: of the 31 hops of a half, 3 go between nodes.
+TEST(CollectiveCostTest, InnerHopsOfARingHaveInnerLatency) {
+  ClusterModel cluster = nodes(4, 8);
+  CollectiveCall call{Collective::AllReduce, 3, 1000};
+  EXPECT_DOUBLE_EQ(costBy(cluster, call, Algorithm::Ring)->latencyNs,
+                   2 * (3 * 1e4 + 28 * 1e3));
+  // Of 63 hops over 2 racks of them, 1 goes between racks and 6 between nodes.
+  cluster.axes.insert(cluster.axes.begin(),
+                      {"rack", 2, 100000, 1000000000, 32});
+  call.over = 7;
+  EXPECT_DOUBLE_EQ(costBy(cluster, call, Algorithm::Ring)->latencyNs,
+                   2 * (1 * 1e5 + 6 * 1e4 + 56 * 1e3));
+  // Over the outer axes alone, there is nothing inside.
+  call.over = 3;
+  EXPECT_DOUBLE_EQ(costBy(cluster, call, Algorithm::Ring)->latencyNs,
+                   2 * (1 * 1e5 + 6 * 1e4));
+}
+
+// Three collectives are launched three times.
+TEST(CollectiveCostTest, EveryCollectiveIsLaunched) {
+  ClusterModel cluster = nodes(4, 8);
+  double flat = cheapestForm(cluster, 1000, 3, formBit(FormKind::Flat)).ns;
+  double leader = cheapestForm(cluster, 1000, 3, formBit(FormKind::Leader)).ns;
+  cluster.launchNs = 7000;
+  EXPECT_DOUBLE_EQ(cheapestForm(cluster, 1000, 3, formBit(FormKind::Flat)).ns,
+                   flat + 7000);
+  EXPECT_DOUBLE_EQ(cheapestForm(cluster, 1000, 3, formBit(FormKind::Leader)).ns,
+                   leader + 21000);
+  // Charged once, whoever asks.
+  EXPECT_DOUBLE_EQ(messageNs(cluster, 1000, 3, Wire(), formBit(FormKind::Flat)),
+                   flat + 7000);
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, {Collective::AllReduce, 3, 1000}).ns(),
+                   flat + 7000);
+}
+
+// A table says how long; what is sent, and by which links, is the collective's
+// own: a reduce sends all of a rank's bytes, not all but one part.
+TEST(CollectiveCostTest, MeasuredTimesHaveTheirOwnBytes) {
+  ClusterModel cluster = flat(4);
+  CollectiveCall reduce{Collective::Reduce, 1, 1000};
+  double sent = cheapestCost(cluster, reduce).bytesSent;
+  EXPECT_DOUBLE_EQ(sent, 1000);
+  cluster.axes[0].tables["reduce"] = {{1000, 5000}, {2000, 6000}};
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, reduce).bytesSent, sent);
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, reduce).ns(), 5000);
 }
 
 TEST(CollectiveCostTest, TheCheapestAlgorithmDependsOnTheSize) {

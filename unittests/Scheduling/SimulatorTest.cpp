@@ -186,10 +186,12 @@ TEST(SimulatorTest, PriorityWithCredit) {
   int32_t late = part(5, 2), next = part(5, 1), first = part(5, 0),
           large = part(20, 3);
   Simulation result = step.run();
-  // Two of 5 bytes at once, at half speed; then the next; the large one alone.
-  EXPECT_EQ(result.tasks[first].endNs, 10);
+  // Two of 5 bytes in flight, one behind the other; a third when the first is
+  // there; the large one alone.
+  EXPECT_EQ(result.tasks[first].endNs, 5);
+  EXPECT_EQ(result.tasks[next].startNs, 0);
   EXPECT_EQ(result.tasks[next].endNs, 10);
-  EXPECT_EQ(result.tasks[late].startNs, 10);
+  EXPECT_EQ(result.tasks[late].startNs, 5);
   EXPECT_EQ(result.tasks[large].startNs, 15);
   EXPECT_EQ(result.tasks[large].endNs, 35);
 }
@@ -203,10 +205,46 @@ TEST(SimulatorTest, PriorityWithAtMostSoMany) {
     parts.push_back(step.add({kComm, 0, 5, i}, {{0, 5}}));
   Simulation result = step.run();
   // The credit would let all three begin.
-  EXPECT_EQ(result.tasks[parts[0]].endNs, 10);
+  EXPECT_EQ(result.tasks[parts[0]].endNs, 5);
   EXPECT_EQ(result.tasks[parts[1]].endNs, 10);
-  EXPECT_EQ(result.tasks[parts[2]].startNs, 10);
+  EXPECT_EQ(result.tasks[parts[2]].startNs, 5);
   EXPECT_EQ(result.tasks[parts[2]].endNs, 15);
+}
+
+// Messages that are alike don't run in lockstep, all of them waiting and then
+// all sending: while one sends, the next one's latency passes. 4 messages of 10
+// ns latency and 10 bytes, two in flight: 10 + 4 * 10, as one queue and as the
+// two lanes that it becomes.
+TEST(SimulatorTest, MessagesInFlightHideTheirLatencies) {
+  OneStep queue;
+  queue.graph.streams[kComm] = {"comm", false, /*byPriority=*/true,
+                                /*creditBytes=*/20};
+  OneStep lanes;
+  lanes.graph.streams[kComm].name = "comm";
+  lanes.graph.streams[kSecond].name = "comm.1";
+  std::vector<int32_t> queued, laid;
+  for (int32_t i = 0; i < 4; ++i) {
+    queued.push_back(queue.add({kComm, 10, 10, i}, {{0, 10}}));
+    laid.push_back(
+        lanes.add({i % 2 == 0 ? kComm : kSecond, 10, 10}, {{0, 10}}));
+  }
+  Simulation ofQueue = queue.run(), ofLanes = lanes.run();
+  EXPECT_EQ(ofQueue.tasks[queued.back()].endNs, 50);
+  EXPECT_EQ(ofLanes.tasks[laid.back()].endNs, 50);
+}
+
+// A message that waits for one link leaves others to those behind it.
+TEST(SimulatorTest, WhatWaitsInAQueueBlocksNoOtherLink) {
+  OneStep step(2);
+  step.graph.streams[kComm] = {"comm", false, /*byPriority=*/true,
+                               /*creditBytes=*/100};
+  int32_t first = step.add({kComm, 0, 10, 0}, {{0, 10}});
+  int32_t both = step.add({kComm, 0, 10, 1}, {{0, 10}, {1, 10}});
+  int32_t other = step.add({kComm, 0, 10, 2}, {{1, 10}});
+  Simulation result = step.run();
+  EXPECT_EQ(result.tasks[first].endNs, 10);
+  EXPECT_EQ(result.tasks[other].endNs, 10);
+  EXPECT_EQ(result.tasks[both].endNs, 20);
 }
 
 TEST(SimulatorTest, AtMostTwoStepsAreInFlight) {

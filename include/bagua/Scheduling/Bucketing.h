@@ -9,6 +9,7 @@
 #define BAGUA_SCHEDULING_BUCKETING_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct BucketingTensor {
   /// Only tensors of one class (element type, kind, axes) share a bucket.
   int32_t shareClass;
 };
+
+/// Time of one message in ns, by its bytes and the class of its tensors: not
+/// negative, not descending with the bytes.
+using MessageCost = std::function<double(int64_t bytes, int32_t shareClass)>;
 
 /// Indices into BucketingProblem::tensors, in the order inside the bucket.
 using Bucket = std::vector<int32_t>;
@@ -50,11 +55,13 @@ std::vector<Bucket> bucketizeBySize(const BucketingProblem &problem,
                                     int64_t firstBytes, int64_t capBytes);
 
 /// Horovod's rule (Sergeev and Del Balso, 2018, section 4), played against the
-/// predicted times: at every tick of `cycleNs` all tensors that are ready are
+/// predicted times: at a tick of `cycleNs` all tensors that are ready are
 /// packed, in order, into buffers of at most `bufferBytes`; one that is larger
-/// goes alone. O(n log n).
+/// goes alone. While these are sent, for as long as `cost` says, nothing else
+/// is looked at, so the next tick finds what has gathered since. O(n log n).
 std::vector<Bucket> bucketizeByCycle(const BucketingProblem &problem,
-                                     int64_t bufferBytes, int64_t cycleNs);
+                                     int64_t bufferBytes, int64_t cycleNs,
+                                     const MessageCost &cost);
 
 } // namespace bagua
 

@@ -17,7 +17,8 @@
 //
 // Over several axes, rings and trees cross from one coordinate to the next once
 // and use all links there alike; of direct messages, all that go elsewhere
-// cross.
+// cross. Of the n-1 hops of a ring over K nodes, K-1 go between nodes and have
+// that latency, the rest the one inside (as in NCCL's own tuning model).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_COLLECTIVECOST_H
@@ -68,8 +69,9 @@ std::optional<CollectiveCost> costBy(const ClusterModel &cluster,
                                      const CollectiveCall &call,
                                      Algorithm algorithm);
 
-/// A measured time if there is a table, else the cheapest algorithm. A group of
-/// one rank costs nothing.
+/// A measured time if there is a table, else the cheapest algorithm; and the
+/// device's launch, which is all that a group of one rank costs. The one place
+/// where a collective's launch is charged.
 CollectiveCost cheapestCost(const ClusterModel &cluster,
                             const CollectiveCall &call);
 

@@ -10,13 +10,7 @@
 
 #include "bagua/Scheduling/Bucketing.h"
 
-#include <functional>
-
 namespace bagua {
-
-/// Time of one message in ns, by its bytes and the class of its tensors: not
-/// negative, not descending with the bytes.
-using MessageCost = std::function<double(int64_t bytes, int32_t shareClass)>;
 
 /// When the last of the buckets' messages ends, each started when its last
 /// tensor is ready and the one before has ended. O(n).

@@ -174,7 +174,8 @@ std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
 
 struct PricedForm {
   AllReduceForm form;
-  /// One collective after the other, nothing else being on the links.
+  /// One collective after the other, each with its launch, nothing else being
+  /// on the links.
   double ns = 0;
 };
 
@@ -189,9 +190,9 @@ PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
 AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
                          AxisSet over, FormKind kind);
 
-/// What a message of `bytes` costs whoever merges and cuts, its launch
-/// included, casts left out: they run beside other messages. Narrowed gradients
-/// are float32.
+/// What a message of `bytes` costs whoever merges and cuts, launches included,
+/// casts left out: they run beside other messages. Narrowed gradients are
+/// float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
                  Wire wire, FormSet allowed);
 

@@ -35,9 +35,9 @@ struct PlanSearchOptions {
   int64_t evaluations = kDefaultEvaluations;
   int64_t work = 40000000;
   /// The leanest plan must fit. A limit of memory changes nothing in what is
-  /// tried without one; what fits of that is looked at further, under limits
-  /// that don't depend on the user's. So more memory never leads to a slower
-  /// plan.
+  /// tried without one; where the best of that does not fit, leaner plans are
+  /// looked for under limits of the search's own, up to the user's. So more
+  /// memory never leads to a slower plan.
   UserChoices choices = {};
   /// Nothing is faster than that; within a thousandth of it the search ends.
   double boundNs = 0;
@@ -62,12 +62,13 @@ struct PlanSearchResult {
   std::vector<Rated> without;
 };
 
-/// Starts from the presets and from plans that cut and merge by size, and
-/// changes one decision at a time while that helps: first those about all
-/// buckets, then about buckets of one size, then about single buckets, the
-/// largest first. Never slower than the best preset. A local optimum; nothing
-/// is known about its distance from the best plan but the bound. O(evaluations
-/// * simulation). Of at least one gradient.
+/// Starts from the presets and from plans by rules, drawn by chance for every
+/// form and for mixes that load links alike; changes one number of the best
+/// rules at a time while that helps, then one decision of the best plan: its
+/// schedule, its parts, shares of one form's messages in another, single
+/// buckets, the largest first. Never slower than the best preset. A local
+/// optimum; nothing is known about its distance from the best plan but the
+/// bound. O(evaluations * simulation). Of at least one gradient.
 PlanSearchResult searchPlan(const CommunicationProblem &problem,
                             const PlanSearchOptions &options);
 

@@ -42,7 +42,10 @@ struct Simulation {
 
 inline constexpr int kMaxSimulatedSteps = 64;
 
-/// Plays a sound graph. Deterministic: no hash order, and ties go by stream.
+/// Plays a sound graph. Of the messages that a queue has in flight (one stream
+/// with credit, or streams `x`, `x.1`, `x.2`) the first has a link to itself,
+/// as down one connection, so that its bytes hide the latency of the next;
+/// different queues share. Deterministic: no hash order, and ties go by stream.
 /// O(tasks * steps * streams), about 10^7 tasks a second with few streams.
 Simulation simulate(const TaskGraph &graph);
 

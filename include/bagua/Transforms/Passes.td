@@ -206,12 +206,13 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     that nothing in forward and backward waits for), in the order in which they are
     predicted to be ready, into buckets: `none` (each alone), `size` (buckets of
     `cap-bytes`), `ddp` (the same with a first bucket of `first-bytes`), `cycle`
-    (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`), `mg-wfbp`
-    (merges while that is cheaper than another start-up, by the cluster's prices),
-    `optimal` (the buckets of neighbours after which communication ends first),
-    `list` (as `buckets` says: gradients by class, each class by readiness; `3*1` is
-    three alone, `12:rail` twelve together for bagua-lower-hierarchy to put on
-    rails, `1/8` one in eight parts).
+    (Horovod: what is ready at a tick of `cycle-ns`, up to `cap-bytes`, once what
+    went before is sent), `mg-wfbp` (merges while that is cheaper than another
+    start-up, by the cluster's prices), `optimal` (the buckets of neighbours after
+    which communication ends first), `list` (as `buckets` says: gradients by class,
+    each class by readiness; `3*1` is three alone, `12:rail` twelve together for
+    bagua-lower-hierarchy to put on rails, `1/8` one in eight parts,
+    `1/8:servers+flat` the same by way of servers and among the ranks in turn).
     What is larger than `partition-bytes` is cut into equal parts that travel one
     by one; 0 cuts nothing. `form` says what the all_reduces will be lowered to, for
     prices (see bagua-lower-hierarchy). Only

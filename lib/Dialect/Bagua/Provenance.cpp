@@ -470,8 +470,9 @@ LogicalResult ProvenanceVerifier::run() {
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Role role = step.getArgument(argument).getRole();
     // What an optimizer keeps of another state as it was (the last step's
-    // moment) is made of nothing.
-    bool isKept = role == Role::Optimizer && isa<BlockArgument>(next);
+    // moment) is made of nothing, unless an update made something of it.
+    bool isKept = role == Role::Optimizer && isa<BlockArgument>(next) &&
+                  !updated.contains(argument);
     if (isKept || (role != Role::Param && role != Role::Optimizer))
       continue;
     if (failed(verifyState(argument, next)))

@@ -93,6 +93,30 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   return prediction;
 }
 
+void bagua::warnOfUnpriced(StepOp step) {
+  bool hasDevice = static_cast<bool>(step.lookupCluster().getDeviceAttr());
+  int64_t count = 0, unknown = 0;
+  ComputeOp first;
+  for (auto op : step.getBody().front().getOps<ComputeOp>()) {
+    ++count;
+    if (op.getCostNs() || (hasDevice && (op.getFlops() || op.getBytes())))
+      continue;
+    if (unknown++ == 0)
+      first = op;
+  }
+  if (unknown == 0 && hasDevice)
+    return;
+  InFlightDiagnostic warning = step.emitWarning() << "counts as 0 ns: ";
+  if (unknown > 0)
+    warning << unknown << " of " << count
+            << " compute ops, which have no time, the first of them "
+            << stringifyPhaseKind(first.getPhase()) << " \"" << first.getName()
+            << "\"" << (hasDevice ? "" : "; ");
+  if (!hasDevice)
+    warning << "launches and the runtime's local work, for cluster '@"
+            << step.lookupCluster().getSymName() << "' has no device";
+}
+
 FailureOr<BoundReport> bagua::bound(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
   if (failed(runPipeline(*copy, preparationPipeline())))

@@ -100,7 +100,7 @@ void PipelineBuilder::addBucketize() {
   case BucketPolicy::Cycle:
     options.push_back({"cap-bytes", Setting::CapBytes});
     options.push_back({"cycle-ns", Setting::CycleNs});
-    break;
+    [[fallthrough]];
   case BucketPolicy::MgWfbp:
   case BucketPolicy::Optimal:
     options.push_back({"form", Setting::Form});

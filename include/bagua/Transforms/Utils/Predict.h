@@ -42,6 +42,11 @@ struct Prediction {
 /// there, is a prediction with a refusal; nothing is emitted.
 Prediction predict(mlir::ModuleOp module, llvm::StringRef strategy);
 
+/// A warning that names what of a step has no price: compute without a
+/// time, and, where the cluster has no device, launches and the runtime's local
+/// work. Whatever predicts says so once; all of that counts as nothing.
+void warnOfUnpriced(StepOp step);
+
 /// What no lossless strategy can beat on the module's only step. Emits errors.
 struct BoundReport {
   NamedBoundProblem step;
