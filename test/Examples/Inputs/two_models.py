@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import sys
 
-STRATEGIES = ["ddp", "bytescheduler-a2a{updates=program}", "dear{updates=program}", "auto{updates=program}"]
+STRATEGIES = [f"{name}{{updates={kind}}}" for kind in ["program", "late"]
+              for name in ["ddp", "bytescheduler-a2a", "dear", "auto"]]
 RUNS = "100" if os.environ.get("BAGUA_FULL_TESTS") else "3"
 
 

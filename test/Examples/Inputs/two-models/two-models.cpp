@@ -188,11 +188,15 @@ std::vector<Model> makeModels() {
 // On four ranks
 //===----------------------------------------------------------------------===//
 
+/// When the program updates: at the end of a step, or before the forward of the
+/// next one.
+enum class Updates { InTime, Late };
+
 /// A model in training: its session, and where the plan has its gradients.
 class Training {
 public:
-  Training(std::unique_ptr<Session> opened, Model &model)
-      : session(std::move(opened)), model(model) {
+  Training(std::unique_ptr<Session> opened, Model &model, Updates updates)
+      : session(std::move(opened)), model(model), updates(updates) {
     for (size_t i = 0; i < model.params.names.size(); ++i) {
       const std::string &name = model.params.names[i];
       if (!session->programUpdates(name))
@@ -215,22 +219,37 @@ public:
   /// Backward, each gradient on its way as soon as it is made.
   void begin() {
     check(session->beginStep());
+    catchUp();
     model.addAll(
         session->rank(), session->step(), gradients,
         [&](size_t tensor) { check(session->markReady(ids[tensor])); });
+    owesUpdates = true;
   }
 
   void end() {
-    for (size_t tensor = 0; tensor < ids.size(); ++tensor) {
-      check(session->wait(ids[tensor]));
-      model.update(tensor, gradients[tensor]);
-    }
+    if (updates == Updates::InTime)
+      catchUp();
     check(session->endStep());
   }
 
+  void finish() {
+    check(session->finish());
+    catchUp();
+  }
+
 private:
+  void catchUp() {
+    for (size_t tensor = 0; owesUpdates && tensor < ids.size(); ++tensor) {
+      check(session->wait(ids[tensor]));
+      model.update(tensor, gradients[tensor]);
+    }
+    owesUpdates = false;
+  }
+
   std::unique_ptr<Session> session;
   Model &model;
+  const Updates updates;
+  bool owesUpdates = false;
   std::vector<std::vector<float>> memory;
   std::vector<TensorId> ids;
   Gradients gradients;
@@ -241,8 +260,9 @@ using Worlds = std::vector<std::vector<std::unique_ptr<World>>>;
 
 /// Trains a rank up to a step, from what `states` has of its sessions to what
 /// it then has.
-void trainRank(const Plans &plans, Worlds &worlds, int rank, int64_t end,
-               std::vector<Model> &models, std::vector<std::string> &states) {
+void trainRank(const Plans &plans, Updates updates, Worlds &worlds, int rank,
+               int64_t end, std::vector<Model> &models,
+               std::vector<std::string> &states) {
   std::vector<std::unique_ptr<Training>> trainings;
   for (size_t i = 0; i < plans.size(); ++i) {
     auto session =
@@ -250,7 +270,7 @@ void trainRank(const Plans &plans, Worlds &worlds, int rank, int64_t end,
     if (!states[i].empty())
       check(session->loadState(states[i]));
     trainings.push_back(
-        std::make_unique<Training>(std::move(session), models[i]));
+        std::make_unique<Training>(std::move(session), models[i], updates));
     check(trainings.back()->get().start());
   }
   for (int64_t step = trainings[0]->get().step(); step < end; ++step) {
@@ -260,13 +280,14 @@ void trainRank(const Plans &plans, Worlds &worlds, int rank, int64_t end,
       training->end();
   }
   for (size_t i = 0; i < plans.size(); ++i) {
-    check(trainings[i]->get().finish());
+    trainings[i]->finish();
     states[i] = check(trainings[i]->get().saveState());
   }
 }
 
 /// By rank.
-std::vector<std::vector<Model>> trainOnRanks(const Plans &plans) {
+std::vector<std::vector<Model>> trainOnRanks(const Plans &plans,
+                                             Updates updates) {
   std::vector<std::vector<Model>> models(kRanks, makeModels());
   std::vector<std::vector<std::string>> states(
       kRanks, std::vector<std::string>(plans.size()));
@@ -277,7 +298,8 @@ std::vector<std::vector<Model>> trainOnRanks(const Plans &plans) {
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < kRanks; ++rank)
       ranks.emplace_back([&, rank, end] {
-        trainRank(plans, worlds, rank, end, models[rank], states[rank]);
+        trainRank(plans, updates, worlds, rank, end, models[rank],
+                  states[rank]);
       });
     for (std::thread &rank : ranks)
       rank.join();
@@ -322,8 +344,9 @@ int main(int argc, char **argv) {
   int runs = std::atoi(argv[3]);
   std::vector<Model> alone = trainAlone();
   for (int run = 0; run < runs; ++run)
-    for (const std::vector<Model> &models : trainOnRanks(plans))
-      if (models != alone)
-        fail("run " + std::to_string(run) + ": a rank differs");
+    for (Updates updates : {Updates::InTime, Updates::Late})
+      for (const std::vector<Model> &models : trainOnRanks(plans, updates))
+        if (models != alone)
+          fail("run " + std::to_string(run) + ": a rank differs");
   std::printf("%d runs, equal to one process\n", runs);
 }
