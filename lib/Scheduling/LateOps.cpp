@@ -58,14 +58,18 @@ bool LateFinder::strikeOut() {
   // does, and whether it waits for communication.
   std::vector<bool> isUsedNow(size, false), isUsed(size, false),
       isBehind(size, false);
-  // Of states: whether the runtime has to do with it, or the program reads it
-  // when the step's gradients are made.
-  std::vector<bool> isTouched(step.yields.size(), false);
+  // By state: whether the runtime reads it, and whether it does or the program
+  // does when the step's gradients are made.
+  std::vector<bool> isRuntimes(step.yields.size(), false),
+      isTouched(step.yields.size(), false);
   for (int32_t op = 0; op < size; ++op)
     for (int32_t operand : operandsOf(op)) {
       if (OpGraph::isState(operand)) {
+        int32_t state = OpGraph::stateOf(operand);
+        if (!isProgram(op))
+          isRuntimes[state] = true;
         if (!isProgram(op) || (parts[op] == StepPart::Late && !isLate[op]))
-          isTouched[OpGraph::stateOf(operand)] = true;
+          isTouched[state] = true;
         continue;
       }
       (isLate[op] ? isUsed : isUsedNow)[operand] = true;
@@ -86,8 +90,8 @@ bool LateFinder::strikeOut() {
     bool stays = isUsedNow[op] || !isUsed[op] || !isBehind[op] || mustStay[op];
     for (int32_t operand : operandsOf(op))
       if (OpGraph::isState(operand)) {
-        int32_t writer = step.yields[OpGraph::stateOf(operand)];
-        stays |= writer >= 0 && !isLate[writer];
+        int32_t state = OpGraph::stateOf(operand), writer = step.yields[state];
+        stays |= isRuntimes[state] || (writer >= 0 && !isLate[writer]);
       }
     if (stays) {
       isLate[op] = false;
@@ -113,8 +117,8 @@ void LateFinder::runBefore(int32_t op, int32_t other) {
     before[op] = other;
 }
 
-/// The next step's gifts lie where those lie that the late ops read what the
-/// runtime made of.
+/// The next step's gifts lie where those lie of which the runtime made what
+/// late ops read.
 void LateFinder::findFirstGifts() {
   firstGifts.assign(size, -1);
   for (int32_t op = 0; op < size; ++op)
@@ -157,8 +161,8 @@ void LateFinder::placeAll() {
     if (!isLate[op])
       continue;
     for (int32_t operand : operandsOf(op))
-      if (!OpGraph::isState(operand) && !isProgram(operand))
-        runBefore(op, firstGifts[operand]);
+      if (!OpGraph::isState(operand) && !isLate[operand])
+        runBefore(op, isProgram(operand) ? operand : firstGifts[operand]);
     forEachEarlier(op, [&](int32_t other) { runBefore(other, before[op]); });
   }
   for (int32_t op = 0; op < size; ++op)
@@ -171,7 +175,8 @@ void LateFinder::placeAll() {
 std::vector<int32_t> LateFinder::run() {
   isLate.assign(size, false);
   for (int32_t op = 0; op < size; ++op)
-    isLate[op] = isProgram(op) && step[op].mayBeLate;
+    isLate[op] =
+        isProgram(op) && step[op].mayBeLate && parts[op] == StepPart::Late;
   findFirstGifts();
   for (bool isChanged = true; isChanged;) {
     while (strikeOut())

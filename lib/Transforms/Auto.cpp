@@ -122,7 +122,7 @@ private:
     options.boundNs = choices.wire.type == WireType::AsIs ? boundNs : 0;
     options.progress = makeProgress(getOperation(), evaluations);
     PlanSearchResult found = searchPlan(problem, options);
-    std::string chosen = choose(found, choices);
+    std::string chosen = chooseTime(found, choices);
     if (Report *report = getReport(&getContext()))
       report->add(getOperation(), getArgument(),
                   llvm::json::Object{{"chosen", chosen},
@@ -158,6 +158,23 @@ private:
     };
     std::optional<size_t> index = pickCandidate(presets, plan, measure);
     return textAt(index.value_or(presets.size())); // says why it can't be
+  }
+
+  /// A late update may wait where it would have filled a gap; so the plan is
+  /// tried with all updates in time, too.
+  std::string chooseTime(const PlanSearchResult &found,
+                         const UserChoices &choices) {
+    std::string late = choose(found, choices);
+    if (!choices.allows(UpdatesBy::Late))
+      return late;
+    UserChoices inTime = choices;
+    inTime.updates = AllowedUpdates::Program;
+    std::string early = choose(found, inTime);
+    Prediction ofLate = predict(getOperation(), late),
+               ofEarly = predict(getOperation(), early);
+    bool isEarly = ofEarly.refusal.empty() &&
+                   (!ofLate.refusal.empty() || ofEarly.stepNs < ofLate.stepNs);
+    return isEarly ? early : late;
   }
 };
 } // namespace

@@ -143,13 +143,12 @@ LogicalResult ScheduleVerifier::readLate() {
   for (Operation *op : block)
     if (!isLate(op))
       streamsInTime.insert(streamOf(op));
-  bool wasLate = false;
+  int32_t lastBefore = -1;
   for (auto [index, op] : llvm::enumerate(block)) {
-    if (wasLate && !isLate(op))
+    if (lastBefore >= 0 && !isLate(op))
       return op->emitOpError("expected before all late ops, found it behind");
     if (!isLate(op))
       continue;
-    wasLate = true;
     if (lateBefore[index] < 0)
       return op->emitOpError(
           "can't run late: expected it to wait for communication, and to make "
@@ -160,6 +159,11 @@ LogicalResult ScheduleVerifier::readLate() {
              << "is late, on stream '"
              << cast<StepOpInterface>(op).getStreamAttr().getValue()
              << "' of compute that isn't";
+    if (lateBefore[index] < lastBefore)
+      return op->emitOpError("expected late ops in the order in which the next "
+                             "step runs them, found one behind another that "
+                             "runs later");
+    lastBefore = lateBefore[index];
   }
   return success();
 }

@@ -321,3 +321,36 @@ bagua.step @train on @pod data [node] streams [compute, comm] (param %w "w" : !t
   %n = bagua.compute update "sgd"(%w, %r) late on compute at [program] : (!t, !t) -> (!t)
   bagua.yield %n : !t
 }
+
+// -----
+
+// Late ops stand in the order in which the next step runs them: w's update before forward 1, v's before forward 2.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm, late] (param %w "w" : !t, param %v "v" : !t) {
+  %a = bagua.compute forward "l1"(%w) on compute at [program] : (!t) -> (!t)
+  %b = bagua.compute forward "l2"(%a, %v) on compute at [program] : (!t, !t) -> (!t)
+  %h = bagua.compute backward "l2"(%b) on compute at ["v.grad"] : (!t) -> (!t grad "v")
+  %g = bagua.compute backward "l1"(%a) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  %s = bagua.all_reduce mean %h over [node] on comm at ["v.grad"] : !t
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  %m = bagua.compute update "v"(%v, %s) late on late at [program] : (!t, !t) -> (!t)
+  // expected-error @+1 {{expected late ops in the order in which the next step runs them, found one behind another that runs later}}
+  %n = bagua.compute update "w"(%w, %r) late on late at [program] : (!t, !t) -> (!t)
+  bagua.yield %n, %m : !t, !t
+}
+
+// -----
+
+// An old value that becomes another state's can't be read in the next step: the forward there needs that other's next one.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @train on @pod data [node] streams [compute, comm, late] (param %w "w" : !t, buffer %p "p" : !t) {
+  %a = bagua.compute forward "l1"(%p) on compute at [program] : (!t) -> (!t)
+  %b = bagua.compute forward "l2"(%a, %w) on compute at [program] : (!t, !t) -> (!t)
+  %g = bagua.compute backward "l2"(%b) on compute at ["w.grad"] : (!t) -> (!t grad "w")
+  %r = bagua.all_reduce mean %g over [node] on comm at ["w.grad"] : !t
+  // expected-error @+1 {{can't run late}}
+  %n = bagua.compute update "w"(%w, %p, %r) late on late at [program] : (!t, !t, !t) -> (!t)
+  bagua.yield %n, %w : !t, !t
+}

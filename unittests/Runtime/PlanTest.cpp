@@ -497,7 +497,12 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
               plan.plan.program.end());
   plan.plan.program[0]->late = true;
   EXPECT_NE(plan.load(), nullptr);
-  plan.plan.program.erase(plan.plan.program.begin());
+  // Behind the next gift it would take that.
+  std::swap(plan.plan.program[0], plan.plan.program[1]);
+  EXPECT_THAT(loadError(plan.bytes()),
+              HasSubstr("program op 1 is late and takes back tensor 'g' of the "
+                        "step before, which op 0 has given anew"));
+  plan.plan.program.erase(plan.plan.program.begin() + 1);
   plan.plan.program[1]->waits = {0};
   // On streams of their own neither waits for the other.
   plan.op(0).stream = plan.addStream("other");

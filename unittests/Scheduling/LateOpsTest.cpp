@@ -117,6 +117,47 @@ TEST_F(LateOpsTest, WhatOverwritesAStateRunsBehindItsReaders) {
   EXPECT_THAT(findLateOps(step), ElementsAre(-1, -1, -1, -1, second, made));
 }
 
+// Error feedback: what is made of the raw gradient and its mean runs before the
+// next raw gradient.
+TEST_F(LateOpsTest, WhatReadsWhatTheProgramMadeRunsBeforeItIsMadeAnew) {
+  OpGraph step;
+  int32_t first = step.add(compute(100), {OpGraph::state(0)});
+  int32_t scale = step.add(compute(100), {first});
+  int32_t made = step.add(gradient(100), {scale});
+  int32_t mean = step.add(allReduce(), {made});
+  int32_t error = step.add(late(10), {OpGraph::state(1), mean, made});
+  int32_t param = step.add(late(10), {OpGraph::state(0), mean, scale});
+  step.yields = {param, error};
+  EXPECT_THAT(findLateOps(step), ElementsAre(-1, -1, -1, -1, made, first));
+}
+
+// A mean from which another gradient is made is waited for within the step.
+TEST_F(LateOpsTest, WhatWaitsForWhatBackwardWaitsForStays) {
+  OpGraph step;
+  int32_t made = step.add(gradient(100), {OpGraph::state(0)});
+  int32_t mean = step.add(allReduce(), {made});
+  int32_t second = step.add(gradient(100), {OpGraph::state(1), mean});
+  int32_t secondMean = step.add(allReduce(), {second});
+  int32_t early = step.add(late(10), {OpGraph::state(0), mean});
+  int32_t next = step.add(late(10), {OpGraph::state(1), secondMean});
+  step.yields = {early, next};
+  EXPECT_THAT(findLateOps(step), ElementsAre(-1, -1, -1, -1, -1, second));
+}
+
+// By then the next step's rate has been given.
+TEST_F(LateOpsTest, WhatReadsWhatTheRuntimeReadsStays) {
+  OpGraph step;
+  int32_t made = step.add(gradient(100), {OpGraph::state(0)});
+  int32_t mean = step.add(allReduce(), {made});
+  int32_t next =
+      step.add(late(10), {OpGraph::state(0), mean, OpGraph::state(1)});
+  GraphOp local = allReduce();
+  local.kind = GraphOpKind::Local;
+  step.add(local, {OpGraph::state(1)});
+  step.yields = {next, -1};
+  EXPECT_THAT(findLateOps(step), testing::Each(-1));
+}
+
 TEST_F(LateOpsTest, WhatTheStepItselfUsesStays) {
   graph.add(compute(10), {update});
   EXPECT_THAT(findLateOps(graph), testing::Each(-1));

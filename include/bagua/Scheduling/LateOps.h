@@ -18,9 +18,11 @@ namespace bagua {
 /// - wait for communication, themselves or by other late ops;
 /// - make only what late ops use, or what the step leaves as a state that late
 ///   ops and forward and backward compute alone read;
-/// - read no state that an op which isn't late leaves behind;
-/// - have a first user: an op that reads such a state, or one whose gradient
-///   takes the place of what they read; or follow a late op that has.
+/// - read no state that an op which isn't late leaves behind, or that the
+///   runtime reads;
+/// - have a first user: an op that reads such a state, or one whose results
+/// take
+///   the place of what they read; or follow a late op that has.
 /// An op runs no later than what uses its results or overwrites what it reads.
 /// O(rounds * (ops + operands)) with as many rounds as reasons pass from op to
 /// op.

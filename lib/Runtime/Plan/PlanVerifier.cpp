@@ -625,8 +625,16 @@ absl::Status PlanVerifier::verifyWaits() {
   for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
     const fb::ProgramOp &op = *plan.program()->Get(i);
     auto now = static_cast<int64_t>(i);
-    for (size_t j = 0; !op.late() && j < lengthOf(op.waits()); ++j) {
+    for (size_t j = 0; j < lengthOf(op.waits()); ++j) {
       uint32_t number = op.waits()->Get(j);
+      if (op.late() && givenBy[number] != kNever && givenBy[number] < now)
+        return invalid(StrCat("program op ", i,
+                              " is late and takes back tensor '",
+                              nameOf(plan.tensors()->Get(number)->name()),
+                              "' of the step before, which op ",
+                              givenBy[number], " has given anew"));
+      if (op.late())
+        continue;
       const fb::Tensor &tensor = *plan.tensors()->Get(number);
       // Else it waits for the step before.
       bool isOfThisStep =

@@ -86,12 +86,29 @@ int64_t GraphReader::movedBytes(StepOpInterface op) {
   return bytes;
 }
 
+bool bagua::keepsOldStates(StepOp step, Operation *op) {
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    auto kept = dyn_cast<BlockArgument>(value);
+    Value heir = step.getBody().getArgument(index);
+    if (!kept || kept == heir)
+      continue;
+    for (Value state : {Value(kept), heir})
+      if (llvm::is_contained(op->getOperands(), state) ||
+          nextValueOf(step, cast<BlockArgument>(state)).getDefiningOp() == op)
+        return true;
+  }
+  return false;
+}
+
 /// All but its price.
 static GraphOp describe(StepOpInterface op) {
   GraphOp result;
   result.makesGradient = llvm::any_of(op->getResults(), getGradientParam);
   if (auto compute = dyn_cast<ComputeOp>(*op)) {
-    result.mayBeLate = compute.getLate();
+    result.mayBeLate =
+        compute.getLate() &&
+        !keepsOldStates(compute->getParentOfType<StepOp>(), compute);
   } else if (op.getCollective()) {
     result.kind = GraphOpKind::Collective;
   } else if (op.isUpdate()) {

@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace bagua;
 
-/// Whether `op` uses, maybe by way of others, what `source` makes.
+/// Whether `op` uses, maybe by way of others, what `source` makes. Looks at
+/// nothing that stands before that.
 static bool dependsOn(Operation *op, Operation *source) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Operation *> open{op};
@@ -20,6 +21,8 @@ static bool dependsOn(Operation *op, Operation *source) {
     Operation *next = open.pop_back_val();
     if (next == source)
       return true;
+    if (next->isBeforeInBlock(source))
+      continue;
     for (Value operand : next->getOperands())
       if (Operation *maker = operand.getDefiningOp();
           maker && seen.insert(maker).second)

@@ -233,7 +233,8 @@ void bagua::offerLate(StepOp step, OpGraph &graph) {
     auto canWait = [&](Value value) {
       return !fromRuntime(value) || isTakenBack(step, value);
     };
-    if (isa<ComputeOp>(op) && llvm::all_of(op.getOperands(), canWait))
+    if (isa<ComputeOp>(op) && llvm::all_of(op.getOperands(), canWait) &&
+        !keepsOldStates(step, &op))
       graph.setMayBeLate(static_cast<int32_t>(index));
   }
 }

@@ -9,7 +9,8 @@ from tools import run
 # Beside what each strategy does by itself: shards, and the updates where the other side has them by default.
 VARIANTS = ["dear{update=shard}", "dear{updates=program}", "ddp{updates=runtime}", "bsp-a2a{updates=runtime}",
             "wfbp-ps{updates=runtime}", "byteps{updates=runtime}", "auto",
-            "auto{evaluations=50 updates=runtime}"]
+            "auto{evaluations=50 updates=runtime}", "ddp{updates=late}", "bytescheduler-a2a{updates=late}",
+            "auto{evaluations=50 updates=late}"]
 
 
 def main(output, folder):

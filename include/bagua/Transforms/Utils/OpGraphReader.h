@@ -16,6 +16,10 @@ namespace bagua {
 /// priced: an encoded value.
 llvm::FailureOr<OpGraph> readGraph(StepOp step, const ClusterModel &model);
 
+/// Whether an op reads or makes a state whose old value becomes another's next
+/// one, or that other: it then has to run in its own step.
+bool keepsOldStates(StepOp step, mlir::Operation *op);
+
 /// The same without prices, for questions of data flow.
 OpGraph readDataFlow(StepOp step);
 
