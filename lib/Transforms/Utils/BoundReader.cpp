@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -57,6 +58,41 @@ static void findNeeds(StepOp step, const GradientSets &gradientsOf,
   }
 }
 
+static BoundGradient readGradient(AllReduceOp reduce, int32_t readyAfter) {
+  auto type = cast<RankedTensorType>(reduce.getInput().getType());
+  BoundGradient gradient;
+  gradient.bytes =
+      getElementCount(type) * getElementBytes(type.getElementType());
+  gradient.over = readAxes(reduce->getParentOfType<StepOp>().lookupCluster(),
+                           reduce.getOver());
+  gradient.readyAfter = readyAfter;
+  return gradient;
+}
+
+/// Compute that waits for communication and leads to no gradient (a statistic
+/// that is kept or printed) can be put off, wherever the step has it.
+static llvm::DenseSet<Operation *> findPutOff(StepOp step) {
+  auto ops = step.getBody().front().without_terminator();
+  llvm::DenseSet<Operation *> leading, waiting, putOff;
+  for (Operation &op : llvm::reverse(ops))
+    if (llvm::any_of(op.getResults(), getGradientParam) ||
+        llvm::any_of(op.getUsers(),
+                     [&](Operation *user) { return leading.contains(user); }))
+      leading.insert(&op);
+  for (Operation &op : ops) {
+    auto isWaiting = [&](Value operand) {
+      return waiting.contains(operand.getDefiningOp());
+    };
+    if (!cast<StepOpInterface>(op).getGroupAxes() &&
+        llvm::none_of(op.getOperands(), isWaiting))
+      continue;
+    waiting.insert(&op);
+    if (!leading.contains(&op))
+      putOff.insert(&op);
+  }
+  return putOff;
+}
+
 FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   ClusterOp cluster = step.lookupCluster();
   FailureOr<ClusterModel> model = readClusterModel(cluster);
@@ -69,17 +105,15 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   // Updates are what depends on a reduced gradient, on several where they are
   // clipped by their common norm.
   GradientSets gradientsOf;
+  const llvm::DenseSet<Operation *> putOff = findPutOff(step);
+  int64_t putOffNs = 0;
   llvm::DenseMap<Operation *, int32_t> numbers;
   llvm::DenseMap<Value, int32_t> firstUse;
   for (Operation &op : step.getBody().front().without_terminator()) {
     auto reduce = dyn_cast<AllReduceOp>(op);
     if (reduce && getGradientParam(reduce.getInput())) {
-      auto type = cast<RankedTensorType>(reduce.getInput().getType());
-      BoundGradient &gradient = problem.gradients.emplace_back();
-      gradient.bytes =
-          getElementCount(type) * getElementBytes(type.getElementType());
-      gradient.over = readAxes(cluster, reduce.getOver());
-      gradient.readyAfter = numbers.lookup(reduce.getInput().getDefiningOp());
+      problem.gradients.push_back(readGradient(
+          reduce, numbers.lookup(reduce.getInput().getDefiningOp())));
       result.params.push_back(getGradientParam(reduce.getInput()));
       llvm::BitVector own(problem.gradients.size());
       own.set(own.size() - 1);
@@ -102,6 +136,10 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
     auto compute = dyn_cast<ComputeOp>(op);
     if (!compute)
       continue;
+    if (putOff.contains(&op)) {
+      putOffNs += static_cast<int64_t>(compute.getCostNs().value_or(0));
+      continue;
+    }
     auto number = static_cast<int32_t>(problem.computeNs.size());
     numbers[&op] = number;
     problem.computeNs.push_back(
@@ -109,6 +147,7 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
     for (Value operand : op.getOperands())
       firstUse.try_emplace(operand, number);
   }
+  problem.computeNs.push_back(putOffNs);
   findNeeds(step, gradientsOf, firstUse, problem.gradients);
   if (failed(expectSound(step, problem.check())))
     return failure();

@@ -214,8 +214,10 @@ static bool isTakenBack(StepOp step, Value value) {
       }
       if (from.getType() != value.getType())
         continue;
+      // What the program reads itself is reduced in another place.
       StringAttr name = nameOf(step, from);
-      if (!name || !givesBack(step, name.getValue()))
+      if (!name || !givesBack(step, name.getValue()) ||
+          llvm::any_of(from.getUsers(), llvm::IsaPred<ComputeOp>))
         return false;
       isAny = true;
     }
