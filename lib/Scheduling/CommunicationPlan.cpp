@@ -379,7 +379,7 @@ void PlanApplier::addBucket(const PlannedBucket &bucket,
   int64_t count = 0;
   for (int32_t member : members) {
     const StepGradient &gradient = problem.gradients[member];
-    from.push_back(*base.operandsBegin(gradient.op));
+    from.push_back(base.operandsOf(gradient.op)[0]);
     count += gradient.count;
     place = std::max(place, gradient.op);
   }
@@ -420,7 +420,8 @@ OpGraph PlanApplier::sort() {
     if (op < baseSize && replacedBy[op] >= 0)
       continue;
     if (op < baseSize)
-      operands[op].assign(base.operandsBegin(op), base.operandsEnd(op));
+      operands[op].assign(base.operandsOf(op).begin(),
+                          base.operandsOf(op).end());
     else
       operands[op] = std::move(added[op - baseSize].operands);
     for (int32_t &operand : operands[op]) {

@@ -20,14 +20,6 @@ public:
   std::vector<int32_t> run();
 
 private:
-  struct Range {
-    const int32_t *first, *last;
-    const int32_t *begin() const { return first; }
-    const int32_t *end() const { return last; }
-  };
-  Range operandsOf(int32_t op) const {
-    return {step.operandsBegin(op), step.operandsEnd(op)};
-  }
   bool isProgram(int32_t op) const {
     return step[op].kind == GraphOpKind::Compute;
   }
@@ -63,7 +55,7 @@ bool LateFinder::strikeOut() {
   std::vector<bool> isRuntimes(step.yields.size(), false),
       isTouched(step.yields.size(), false);
   for (int32_t op = 0; op < size; ++op)
-    for (int32_t operand : operandsOf(op)) {
+    for (int32_t operand : step.operandsOf(op)) {
       if (OpGraph::isState(operand)) {
         int32_t state = OpGraph::stateOf(operand);
         if (!isProgram(op))
@@ -88,7 +80,7 @@ bool LateFinder::strikeOut() {
     if (!isLate[op])
       continue;
     bool stays = isUsedNow[op] || !isUsed[op] || !isBehind[op] || mustStay[op];
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (OpGraph::isState(operand)) {
         int32_t state = OpGraph::stateOf(operand), writer = step.yields[state];
         stays |= isRuntimes[state] || (writer >= 0 && !isLate[writer]);
@@ -105,7 +97,7 @@ void LateFinder::findFirstReaders() {
   firstReaders.assign(step.yields.size(), -1);
   for (int32_t op = 0; op < size; ++op)
     if (isProgram(op) && !isLate[op])
-      for (int32_t operand : operandsOf(op))
+      for (int32_t operand : step.operandsOf(op))
         if (OpGraph::isState(operand)) {
           int32_t &first = firstReaders[OpGraph::stateOf(operand)];
           first = first < 0 ? op : first;
@@ -122,7 +114,7 @@ void LateFinder::runBefore(int32_t op, int32_t other) {
 void LateFinder::findFirstGifts() {
   firstGifts.assign(size, -1);
   for (int32_t op = 0; op < size; ++op)
-    for (int32_t operand : operandsOf(op)) {
+    for (int32_t operand : step.operandsOf(op)) {
       if (OpGraph::isState(operand) || isProgram(op))
         continue;
       int32_t gift = isProgram(operand) ? operand : firstGifts[operand];
@@ -144,12 +136,12 @@ void LateFinder::placeAll() {
       runBefore(writer, firstReaders[state]);
     }
   for (int32_t op = 0; op < size; ++op)
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (isLate[op] && OpGraph::isState(operand))
         lateReaders[OpGraph::stateOf(operand)].push_back(op);
   // Late ops that have to run before another one, or with it.
   auto forEachEarlier = [&](int32_t op, auto visit) {
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (!OpGraph::isState(operand) && isLate[operand])
         visit(operand);
     for (int32_t state : statesOf[op])
@@ -160,7 +152,7 @@ void LateFinder::placeAll() {
   for (int32_t op = size; op-- > 0;) {
     if (!isLate[op])
       continue;
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (!OpGraph::isState(operand) && !isLate[operand])
         runBefore(op, isProgram(operand) ? operand : firstGifts[operand]);
     forEachEarlier(op, [&](int32_t other) { runBefore(other, before[op]); });
@@ -204,5 +196,23 @@ std::vector<int32_t> bagua::orderLateOps(const std::vector<int32_t> &before) {
       order.push_back(static_cast<int32_t>(op));
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return before[a] < before[b]; });
+  return order;
+}
+
+std::vector<int32_t>
+bagua::executionOrder(const std::vector<int32_t> &launchOrder,
+                      const std::vector<int32_t> &before) {
+  std::vector<std::vector<int32_t>> lateOf(before.size());
+  for (int32_t op : launchOrder)
+    if (before[op] >= 0)
+      lateOf[before[op]].push_back(op);
+  std::vector<int32_t> order;
+  order.reserve(launchOrder.size());
+  for (int32_t op : launchOrder) {
+    if (before[op] >= 0)
+      continue;
+    order.insert(order.end(), lateOf[op].begin(), lateOf[op].end());
+    order.push_back(op);
+  }
   return order;
 }

@@ -29,8 +29,7 @@ template <typename Visit> void forEachWrite(const OpGraph &step, Visit visit) {
   for (int32_t op = 0; op < step.size(); ++op)
     if (step[op].kind == GraphOpKind::Update)
       for (int32_t i = 0; i < step[op].writtenOperand; ++i)
-        if (int32_t operand = step.operandsBegin(op)[i];
-            OpGraph::isState(operand))
+        if (int32_t operand = step.operandsOf(op)[i]; OpGraph::isState(operand))
           visit(op, OpGraph::stateOf(operand));
 }
 
@@ -77,15 +76,7 @@ private:
   };
   Lane &laneFor(int32_t stream, double startNs, std::vector<Lane> &lanes);
 
-  struct Range {
-    const int32_t *first, *last;
-    const int32_t *begin() const { return first; }
-    const int32_t *end() const { return last; }
-  };
-  Range operandsOf(int32_t op) const {
-    return {step.operandsBegin(op), step.operandsEnd(op)};
-  }
-  Range usersOf(int32_t op) const {
+  OpGraph::Range usersOf(int32_t op) const {
     return {users.data() + firstUser[op], users.data() + firstUser[op + 1]};
   }
   bool is(int32_t op, GraphOpKind kind) const { return step[op].kind == kind; }
@@ -116,14 +107,14 @@ private:
 void LaunchScheduler::findUsers() {
   firstUser.assign(size + 1, 0);
   for (int32_t op = 0; op < size; ++op)
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (!OpGraph::isState(operand))
         ++firstUser[operand + 1];
   std::partial_sum(firstUser.begin(), firstUser.end(), firstUser.begin());
   users.resize(firstUser.back());
   std::vector<int32_t> next(firstUser.begin(), firstUser.end() - 1);
   for (int32_t op = 0; op < size; ++op)
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (!OpGraph::isState(operand))
         users[next[operand]++] = op;
 }
@@ -139,7 +130,7 @@ void LaunchScheduler::findReads() {
   std::vector<int32_t> lastRead(step.yields.size(), -1);
   for (int32_t op = 0; op < size; ++op)
     if (is(op, GraphOpKind::Compute))
-      for (int32_t operand : operandsOf(op))
+      for (int32_t operand : step.operandsOf(op))
         if (OpGraph::isState(operand))
           lastRead[OpGraph::stateOf(operand)] = op;
   auto overwrite = [&](int32_t op, int32_t state) {
@@ -155,7 +146,7 @@ void LaunchScheduler::findReads() {
 void LaunchScheduler::findUrgency() {
   std::vector<int32_t> firstUse(step.yields.size(), size);
   for (int32_t op = size; op-- > 0;)
-    for (int32_t operand : operandsOf(op))
+    for (int32_t operand : step.operandsOf(op))
       if (OpGraph::isState(operand))
         firstUse[OpGraph::stateOf(operand)] = op;
   urgency.assign(size, size);
@@ -178,7 +169,7 @@ std::vector<bool> LaunchScheduler::findSecondHalf() const {
     isSecond[op] = isCollective(op, Collective::AllGather) ||
                    isCollective(op, Collective::Pull) ||
                    is(op, GraphOpKind::Update);
-    for (int32_t from : operandsOf(op))
+    for (int32_t from : step.operandsOf(op))
       if (!OpGraph::isState(from) && isSecond[from])
         isSecond[op] = true;
   }
@@ -198,7 +189,7 @@ std::vector<int32_t> LaunchScheduler::orderComm(bool isDecoupled) const {
       continue;
     }
     bool isLoose = true;
-    for (int32_t from : operandsOf(op))
+    for (int32_t from : step.operandsOf(op))
       if (!OpGraph::isState(from)) {
         readyAfter[op] = std::max(readyAfter[op], readyAfter[from]);
         isLoose = false;
@@ -229,7 +220,7 @@ std::vector<int32_t> LaunchScheduler::orderLate() const {
   for (int32_t op = 0; op < size; ++op) {
     if (parts[op] != Part::Late || isPutOff(op))
       continue;
-    for (int32_t from : operandsOf(op))
+    for (int32_t from : step.operandsOf(op))
       if (!OpGraph::isState(from))
         arrival[op] = std::max(arrival[op], arrival[from]);
     late.push_back(op);
@@ -250,7 +241,7 @@ void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
     isPlaced[op] = true;
   };
   auto hasOperands = [&](int32_t op) {
-    for (int32_t from : operandsOf(op))
+    for (int32_t from : step.operandsOf(op))
       if (!OpGraph::isState(from) && !isPlaced[from])
         return false;
     return true;
@@ -314,11 +305,12 @@ void LaunchScheduler::findStreams() {
                });
   };
   auto isFrom = [&](int32_t op, Stream stream) {
-    return std::any_of(
-        operandsOf(op).begin(), operandsOf(op).end(), [&](int32_t from) {
-          return !OpGraph::isState(from) && parts[from] == Part::Comm &&
-                 streams[from] == stream;
-        });
+    return std::any_of(step.operandsOf(op).begin(), step.operandsOf(op).end(),
+                       [&](int32_t from) {
+                         return !OpGraph::isState(from) &&
+                                parts[from] == Part::Comm &&
+                                streams[from] == stream;
+                       });
   };
   for (int32_t op = size; op-- > 0;) {
     if (parts[op] != Part::Comm)
@@ -380,7 +372,7 @@ void LaunchScheduler::delayWrite(int32_t writer) {
   if (over < 0)
     return;
   std::vector<int32_t> work{
-      *(step.operandsBegin(writer) + step[writer].writtenOperand)};
+      step.operandsOf(writer)[step[writer].writtenOperand]};
   while (!work.empty()) {
     int32_t from = work.back();
     work.pop_back();
@@ -388,7 +380,8 @@ void LaunchScheduler::delayWrite(int32_t writer) {
       continue;
     seenBy[from] = writer;
     if (!is(from, GraphOpKind::Compute))
-      work.insert(work.end(), step.operandsBegin(from), step.operandsEnd(from));
+      work.insert(work.end(), step.operandsOf(from).begin(),
+                  step.operandsOf(from).end());
     else if (from >= over)
       return;
   }
@@ -403,7 +396,7 @@ std::vector<int32_t> LaunchScheduler::findAwaited() const {
   // Late reads come after all gradients, whatever their numbers.
   for (int32_t op = size; op-- > 0;)
     if (parts[op] == Part::Main)
-      for (int32_t operand : operandsOf(op))
+      for (int32_t operand : step.operandsOf(op))
         if (OpGraph::isState(operand))
           firstRead[OpGraph::stateOf(operand)] = op;
   for (size_t state = 0; state < step.yields.size(); ++state)
@@ -440,7 +433,7 @@ void LaunchScheduler::delayGifts() {
     if (isGift(op))
       firstGift[op] = op;
     else if (!is(op, GraphOpKind::Compute))
-      for (int32_t operand : operandsOf(op))
+      for (int32_t operand : step.operandsOf(op))
         if (!OpGraph::isState(operand))
           firstGift[op] = std::min(firstGift[op], firstGift[operand]);
   }
@@ -458,7 +451,7 @@ void LaunchScheduler::delayGifts() {
 /// Makes the first communication of a stream wait for all gradients, unless it
 /// waits for other communication anyway: the stream's order does the rest.
 void LaunchScheduler::delayFirst(int32_t comm) {
-  for (int32_t from : operandsOf(comm))
+  for (int32_t from : step.operandsOf(comm))
     if (!OpGraph::isState(from) && parts[from] == Part::Comm)
       return;
   std::vector<int32_t> gradients;
@@ -584,11 +577,10 @@ static bool uses(const OpGraph &step, int32_t op, int32_t source) {
     open.pop_back();
     if (next == source)
       return true;
-    for (const int32_t *from = step.operandsBegin(next);
-         from != step.operandsEnd(next); ++from)
-      if (!OpGraph::isState(*from) && *from >= source && !seen[*from]) {
-        seen[*from] = true;
-        open.push_back(*from);
+    for (int32_t from : step.operandsOf(next))
+      if (!OpGraph::isState(from) && from >= source && !seen[from]) {
+        seen[from] = true;
+        open.push_back(from);
       }
   }
   return false;
@@ -600,10 +592,9 @@ static void findUnorderedWrites(const OpGraph &step,
   std::vector<std::vector<int32_t>> lateReads(step.yields.size());
   for (int32_t op = 0; op < step.size(); ++op)
     if (parts[op] == Part::Late && step[op].kind == GraphOpKind::Compute)
-      for (const int32_t *from = step.operandsBegin(op);
-           from != step.operandsEnd(op); ++from)
-        if (OpGraph::isState(*from))
-          lateReads[OpGraph::stateOf(*from)].push_back(op);
+      for (int32_t from : step.operandsOf(op))
+        if (OpGraph::isState(from))
+          lateReads[OpGraph::stateOf(from)].push_back(op);
   forEachWrite(step, [&](int32_t op, int32_t state) {
     if (parts[op] != Part::Late || step[op].kind == GraphOpKind::Compute)
       return;
@@ -620,9 +611,8 @@ std::vector<int32_t> bagua::findProgramsOwn(const OpGraph &step) {
   findUnorderedWrites(step, parts, found);
   for (int32_t op = 0; op < step.size(); ++op)
     if (parts[op] == Part::Comm && step[op].kind != GraphOpKind::Collective)
-      for (const int32_t *from = step.operandsBegin(op);
-           from != step.operandsEnd(op); ++from)
-        if (!OpGraph::isState(*from) && parts[*from] == Part::Activation)
+      for (int32_t from : step.operandsOf(op))
+        if (!OpGraph::isState(from) && parts[from] == Part::Activation)
           found.push_back(op);
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/OpGraph.h"
 
+#include "bagua/Scheduling/LateOps.h"
+
 #include <algorithm>
 
 using namespace bagua;
@@ -38,23 +40,6 @@ const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
   return cost;
 }
 
-/// As the program and the streams come to their ops in a step.
-static std::vector<int32_t> executionOrder(const LaunchSchedule &schedule) {
-  std::vector<std::vector<int32_t>> lateOf(schedule.order.size());
-  for (int32_t op : schedule.order)
-    if (int32_t before = schedule.lateBefore[op]; before >= 0)
-      lateOf[before].push_back(op);
-  std::vector<int32_t> order;
-  order.reserve(schedule.order.size());
-  for (int32_t op : schedule.order) {
-    if (schedule.lateBefore[op] >= 0)
-      continue;
-    order.insert(order.end(), lateOf[op].begin(), lateOf[op].end());
-    order.push_back(op);
-  }
-  return order;
-}
-
 PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
                            CollectivePrices &prices) {
   const ClusterModel &cluster = prices.getCluster();
@@ -73,7 +58,7 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
   std::vector<const LaunchSchedule::Delay *> delayOf(step.size(), nullptr);
   for (const LaunchSchedule::Delay &delay : schedule.delays)
     delayOf[delay.op] = &delay;
-  result.ops = executionOrder(schedule);
+  result.ops = executionOrder(schedule.order, schedule.lateBefore);
   std::vector<int32_t> taskOf(step.size());
   for (size_t i = 0; i < result.ops.size(); ++i)
     taskOf[result.ops[i]] = static_cast<int32_t>(i);
@@ -103,7 +88,8 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
         dependencies.push_back(
             {taskOf[from], isState + isLate(op) - (isLate(from) ? 1 : 0)});
     };
-    std::for_each(step.operandsBegin(op), step.operandsEnd(op), waitFor);
+    for (int32_t operand : step.operandsOf(op))
+      waitFor(operand);
     if (delayOf[op])
       std::for_each(delayOf[op]->after.begin(), delayOf[op]->after.end(),
                     waitFor);
@@ -139,10 +125,9 @@ std::optional<std::string> LaunchSchedule::verify(const OpGraph &graph) const {
       return name + "expected a stream of the " +
              (isProgram ? "program's" : "runtime's") + ", found '" +
              streams[streamOf[op]].name + "'";
-    for (const int32_t *operand = graph.operandsBegin(op);
-         operand != graph.operandsEnd(op); ++operand)
-      if (!OpGraph::isState(*operand) && placeOf[*operand] > placeOf[op])
-        return name + "expected it after op " + std::to_string(*operand) +
+    for (int32_t operand : graph.operandsOf(op))
+      if (!OpGraph::isState(operand) && placeOf[operand] > placeOf[op])
+        return name + "expected it after op " + std::to_string(operand) +
                ", which it uses, found it before";
   }
   std::vector<bool> isDelayed(count, false);

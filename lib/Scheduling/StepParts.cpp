@@ -15,19 +15,17 @@ std::vector<StepPart> bagua::classifyOps(const OpGraph &step) {
     if (step[op].makesGradient)
       reachesGradient[op] = true;
     if (reachesGradient[op])
-      for (const int32_t *from = step.operandsBegin(op);
-           from != step.operandsEnd(op); ++from)
-        if (!OpGraph::isState(*from))
-          reachesGradient[*from] = true;
+      for (int32_t from : step.operandsOf(op))
+        if (!OpGraph::isState(from))
+          reachesGradient[from] = true;
   }
   std::vector<StepPart> parts(size);
   for (int32_t op = 0; op < size; ++op) {
     bool isProgram = step[op].kind == GraphOpKind::Compute, isLate = false;
-    for (const int32_t *from = step.operandsBegin(op);
-         from != step.operandsEnd(op); ++from)
-      if (!OpGraph::isState(*from))
-        isLate |= parts[*from] == StepPart::Late ||
-                  (parts[*from] == StepPart::Comm && isProgram);
+    for (int32_t from : step.operandsOf(op))
+      if (!OpGraph::isState(from))
+        isLate |= parts[from] == StepPart::Late ||
+                  (parts[from] == StepPart::Comm && isProgram);
     if (isLate && !reachesGradient[op])
       parts[op] = StepPart::Late;
     else if (isProgram)

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 
 namespace bagua {
 #define GEN_PASS_DEF_AUTOPASS
@@ -135,9 +136,10 @@ private:
   }
 
   /// A preset is known by its name. What the passes make of a plan is what
-  /// counts in the end; what they can't make is a candidate less.
-  std::string choose(const PlanSearchResult &found,
-                     const UserChoices &choices) {
+  /// counts in the end; what they can't make is a candidate less. The time is
+  /// the one they make, infinite where they make nothing.
+  PlanCandidate choose(const PlanSearchResult &found,
+                       const UserChoices &choices) {
     std::vector<PlanCandidate> presets;
     for (const PlanSearchResult::Rated &preset : found.presets)
       if (std::isfinite(preset.stepNs))
@@ -147,34 +149,32 @@ private:
     auto textAt = [&](size_t index) {
       return index < presets.size() ? presets[index].text : plan.text;
     };
+    std::map<size_t, double> measured;
     auto measure = [&](size_t index) -> std::optional<double> {
       Prediction prediction = predict(getOperation(), textAt(index));
       if (prediction.refusal.empty())
-        return prediction.stepNs;
+        return measured[index] = prediction.stepNs;
       getOnlyStep(getOperation())->emitRemark()
           << "leaves out " << textAt(index)
           << ", which can't be compiled: " << prediction.refusal;
       return std::nullopt;
     };
-    std::optional<size_t> index = pickCandidate(presets, plan, measure);
-    return textAt(index.value_or(presets.size())); // says why it can't be
+    if (std::optional<size_t> index = pickCandidate(presets, plan, measure))
+      return {textAt(*index), measured.at(*index)};
+    return {plan.text, HUGE_VAL}; // says why it can't be
   }
 
   /// A late update may wait where it would have filled a gap; so the plan is
   /// tried with all updates in time, too.
   std::string chooseTime(const PlanSearchResult &found,
                          const UserChoices &choices) {
-    std::string late = choose(found, choices);
+    PlanCandidate late = choose(found, choices);
     if (!choices.allows(UpdatesBy::Late))
-      return late;
+      return late.text;
     UserChoices inTime = choices;
     inTime.updates = AllowedUpdates::Program;
-    std::string early = choose(found, inTime);
-    Prediction ofLate = predict(getOperation(), late),
-               ofEarly = predict(getOperation(), early);
-    bool isEarly = ofEarly.refusal.empty() &&
-                   (!ofLate.refusal.empty() || ofEarly.stepNs < ofLate.stepNs);
-    return isEarly ? early : late;
+    PlanCandidate early = choose(found, inTime);
+    return early.stepNs < late.stepNs ? early.text : late.text;
   }
 };
 } // namespace

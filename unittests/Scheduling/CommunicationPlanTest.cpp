@@ -174,17 +174,17 @@ TEST(CommunicationPlanTest, RandomPlansKeepTheStep) {
           return;
         isReduced |= step[op].kind == GraphOpKind::Collective;
         if (!step[op].makesGradient)
-          for (auto *operand = step.operandsBegin(op);
-               operand != step.operandsEnd(op); ++operand)
-            walk(*operand);
+          for (int32_t operand : step.operandsOf(op))
+            walk(operand);
       };
       walk(step.yields[layer]);
       ASSERT_TRUE(isReduced);
       // Its own backward op is the one that reads the layer's state.
       ASSERT_TRUE(std::any_of(reached.begin(), reached.end(), [&](int32_t op) {
+        OpGraph::Range read = step.operandsOf(op);
         return step[op].makesGradient &&
-               std::find(step.operandsBegin(op), step.operandsEnd(op),
-                         OpGraph::state(layer)) != step.operandsEnd(op);
+               std::find(read.begin(), read.end(), OpGraph::state(layer)) !=
+                   read.end();
       }));
     }
     CollectivePrices prices(problem.cluster);
@@ -196,10 +196,9 @@ TEST(CommunicationPlanTest, RandomPlansKeepTheStep) {
     }
     for (int32_t op = 0; op < step.size(); ++op) {
       ASSERT_GE(place[op], 0);
-      for (auto *operand = step.operandsBegin(op);
-           operand != step.operandsEnd(op); ++operand)
-        if (!OpGraph::isState(*operand)) {
-          ASSERT_LT(place[*operand], place[op]);
+      for (int32_t operand : step.operandsOf(op))
+        if (!OpGraph::isState(operand)) {
+          ASSERT_LT(place[operand], place[op]);
         }
       bool isProgram = schedule.streams[schedule.streamOf[op]].isProgram;
       ASSERT_EQ(isProgram, step[op].kind == GraphOpKind::Compute);
@@ -287,15 +286,21 @@ bool usesServers(const PlannedBucket &bucket) {
   return (forms & kServerForms) != 0;
 }
 
+/// Four nodes of two GPUs, and so many servers.
+ClusterModel clusterWithServers(int64_t servers) {
+  ClusterModel cluster;
+  cluster.axes = {{"node", 4, 25000, 1250000000, 1},
+                  {"gpu", 2, 3000, 200000000000, 1}};
+  cluster.dedicatedServers = servers;
+  cluster.memoryBytesPerS = 500000000000;
+  return cluster;
+}
+
 // Tensor parallelism along `gpu`: what is reduced over nodes alone is another
 // sum for each gpu of a node, which no server keeps apart.
 TEST(PlanSearchTest, ServersThatCannotSumAreNoCandidate) {
   CommunicationProblem problem = RandomPlanning(6).problem(6, false);
-  problem.cluster = {};
-  problem.cluster.axes = {{"node", 4, 25000, 1250000000, 1},
-                          {"gpu", 2, 3000, 200000000000, 1}};
-  problem.cluster.dedicatedServers = 64;
-  problem.cluster.memoryBytesPerS = 500000000000;
+  problem.cluster = clusterWithServers(64);
   auto presetsOf = [&](AxisSet over) {
     for (StepGradient &gradient : problem.gradients)
       gradient.over = over;
@@ -315,11 +320,7 @@ TEST(PlanSearchTest, ServersThatCannotSumAreNoCandidate) {
 // no gradient from servers.
 TEST(PlanSearchTest, StatisticsStayWithTheRanks) {
   CommunicationProblem problem = RandomPlanning(7).problem(6, true);
-  problem.cluster = {};
-  problem.cluster.axes = {{"node", 4, 25000, 1250000000, 1},
-                          {"gpu", 2, 3000, 200000000000, 1}};
-  problem.cluster.dedicatedServers = 4;
-  problem.cluster.memoryBytesPerS = 500000000000;
+  problem.cluster = clusterWithServers(4);
   for (size_t i = 0; i < problem.gradients.size(); ++i)
     if (problem.bucketing.tensors[i].shareClass == 0) {
       problem.gradients[i].isStatistic = true;

@@ -62,10 +62,9 @@ protected:
       places[result.order[place]] = static_cast<int32_t>(place);
     for (int32_t op = 0; op < graph.size(); ++op) {
       EXPECT_GE(places[op], 0) << "op " << op << " has no place";
-      for (auto *from = graph.operandsBegin(op); from != graph.operandsEnd(op);
-           ++from)
-        if (!OpGraph::isState(*from)) {
-          EXPECT_LT(places[*from], places[op]);
+      for (int32_t from : graph.operandsOf(op))
+        if (!OpGraph::isState(from)) {
+          EXPECT_LT(places[from], places[op]);
         }
     }
     return places;

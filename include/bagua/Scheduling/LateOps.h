@@ -20,9 +20,8 @@ namespace bagua {
 ///   ops and forward and backward compute alone read;
 /// - read no state that an op which isn't late leaves behind, or that the
 ///   runtime reads;
-/// - have a first user: an op that reads such a state, or one whose results
-/// take
-///   the place of what they read; or follow a late op that has.
+/// - have a first user (an op that reads such a state, or one whose results
+///   take the place of what they read), or follow a late op that has one.
 /// An op runs no later than what uses its results or overwrites what it reads.
 /// O(rounds * (ops + operands)) with as many rounds as reasons pass from op to
 /// op.
@@ -30,6 +29,12 @@ std::vector<int32_t> findLateOps(const OpGraph &step);
 
 /// The program's late ops in the order in which it runs them.
 std::vector<int32_t> orderLateOps(const std::vector<int32_t> &before);
+
+/// A launch order in which late ops come last, as the program and the streams
+/// come to their ops in a step: each late op right before the op that `before`
+/// says.
+std::vector<int32_t> executionOrder(const std::vector<int32_t> &launchOrder,
+                                    const std::vector<int32_t> &before);
 
 } // namespace bagua
 

@@ -58,11 +58,16 @@ public:
   int32_t size() const { return static_cast<int32_t>(ops.size()); }
   const GraphOp &operator[](int32_t op) const { return ops[op]; }
   void setMayBeLate(int32_t op) { ops[op].mayBeLate = true; }
-  const int32_t *operandsBegin(int32_t op) const {
-    return operands.data() + firstOperand[op];
-  }
-  const int32_t *operandsEnd(int32_t op) const {
-    return operands.data() + firstOperand[op + 1];
+  /// An op's operands, in order.
+  struct Range {
+    const int32_t *first, *last;
+    const int32_t *begin() const { return first; }
+    const int32_t *end() const { return last; }
+    int32_t operator[](size_t index) const { return first[index]; }
+  };
+  Range operandsOf(int32_t op) const {
+    return {operands.data() + firstOperand[op],
+            operands.data() + firstOperand[op + 1]};
   }
 
   /// By state: the op whose result is its next value; -1 where the step leaves

@@ -62,7 +62,8 @@ std::vector<int64_t> bytesOfBuckets(const CommunicationProblem &problem,
 std::vector<CommunicationPlan> leanerPlans(const CommunicationProblem &problem,
                                            const CommunicationPlan &plan);
 
-/// Forms that differ on a cluster, flat first.
+/// Forms that differ on the problem's cluster and that all gradients can take,
+/// flat first.
 std::vector<FormKind> usefulForms(const CommunicationProblem &problem);
 
 /// Mixes of two or three forms such that, of messages of `bytes`, the fullest

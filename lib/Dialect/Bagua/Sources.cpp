@@ -12,8 +12,9 @@
 using namespace mlir;
 using namespace bagua;
 
-WalkResult bagua::walkSources(ValueRange values,
-                              function_ref<WalkResult(Value)> visit) {
+static WalkResult walk(ValueRange values,
+                       function_ref<bool(OpOperand &)> isFollowed,
+                       function_ref<WalkResult(Value)> visit) {
   llvm::SetVector<Value> open(values.begin(), values.end());
   for (size_t index = 0; index < open.size(); ++index) {
     WalkResult result = visit(open[index]);
@@ -22,13 +23,26 @@ WalkResult bagua::walkSources(ValueRange values,
     Operation *op = open[index].getDefiningOp();
     if (!op || result.wasSkipped())
       continue;
-    auto linear = dyn_cast<LinearOp>(op);
     for (OpOperand &operand : op->getOpOperands())
-      if (!linear ||
-          linear.getCoefficients()[operand.getOperandNumber()] != 0.0f)
+      if (isFollowed(operand))
         open.insert(operand.get());
   }
   return WalkResult::advance();
+}
+
+WalkResult bagua::walkSources(ValueRange values,
+                              function_ref<WalkResult(Value)> visit) {
+  auto isThere = [](OpOperand &operand) {
+    auto linear = dyn_cast<LinearOp>(operand.getOwner());
+    return !linear ||
+           linear.getCoefficients()[operand.getOperandNumber()] != 0.0f;
+  };
+  return walk(values, isThere, visit);
+}
+
+WalkResult bagua::walkOperands(ValueRange values,
+                               function_ref<WalkResult(Value)> visit) {
+  return walk(values, [](OpOperand &) { return true; }, visit);
 }
 
 bool bagua::isMadeOf(Value value, Value source) {

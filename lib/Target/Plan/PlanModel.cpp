@@ -9,6 +9,7 @@
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/ByteUsers.h"
 #include "bagua/Scheduling/LateOps.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/OpGraphReader.h"
@@ -16,6 +17,7 @@
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 using namespace bagua;
@@ -302,18 +304,14 @@ void PlanModel::readUsers() {
 
 /// As the program runs its ops in a step: what is late before what needs it.
 std::vector<ComputeOp> PlanModel::programOrder() {
-  std::vector<int32_t> lateBefore = findLateOps(readDataFlow(step));
-  llvm::DenseMap<int32_t, SmallVector<ComputeOp, 1>> lateOf;
+  BlockOrder block(step);
+  std::vector<int32_t> launchOrder(block.size());
+  std::iota(launchOrder.begin(), launchOrder.end(), 0);
   std::vector<ComputeOp> order;
-  for (auto [index, op] : llvm::enumerate(stepOps(step)))
-    if (lateBefore[index] >= 0)
-      lateOf[lateBefore[index]].push_back(cast<ComputeOp>(op));
-  for (auto [index, op] : llvm::enumerate(stepOps(step)))
-    if (auto compute = dyn_cast<ComputeOp>(op);
-        compute && lateBefore[index] < 0) {
-      llvm::append_range(order, lateOf[static_cast<int32_t>(index)]);
+  for (int32_t op :
+       executionOrder(launchOrder, findLateOps(readDataFlow(step))))
+    if (auto compute = dyn_cast<ComputeOp>(block[op]))
       order.push_back(compute);
-    }
   return order;
 }
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/GradientReduces.h"
 
+#include "bagua/Dialect/Bagua/Sources.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -15,19 +17,14 @@ using namespace mlir;
 using namespace bagua;
 
 bool bagua::isOfGradients(Value value) {
-  llvm::SmallPtrSet<Operation *, 8> seen;
-  SmallVector<Value> open{value};
-  while (!open.empty()) {
-    Value next = open.pop_back_val();
-    if (getGradientParam(next))
-      continue;
-    auto op = dyn_cast_or_null<StepOpInterface>(next.getDefiningOp());
-    if (!op || !op.carriesGradients())
-      return false;
-    if (seen.insert(op).second)
-      open.append(op->operand_begin(), op->operand_end());
-  }
-  return true;
+  auto visit = [](Value from) {
+    if (getGradientParam(from))
+      return WalkResult::skip();
+    auto op = dyn_cast_or_null<StepOpInterface>(from.getDefiningOp());
+    return op && op.carriesGradients() ? WalkResult::advance()
+                                       : WalkResult::interrupt();
+  };
+  return !walkOperands(value, visit).wasInterrupted();
 }
 
 /// Whole tensors that can be reduced where they lie: nobody else uses them, and

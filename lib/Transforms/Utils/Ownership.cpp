@@ -5,9 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Ownership.h"
 
+#include "bagua/Dialect/Bagua/Sources.h"
 #include "bagua/Transforms/Utils/Names.h"
-
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -15,20 +14,14 @@ using namespace bagua;
 /// Whether `op` uses, maybe by way of others, what `source` makes. Looks at
 /// nothing that stands before that.
 static bool dependsOn(Operation *op, Operation *source) {
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  SmallVector<Operation *> open{op};
-  while (!open.empty()) {
-    Operation *next = open.pop_back_val();
-    if (next == source)
-      return true;
-    if (next->isBeforeInBlock(source))
-      continue;
-    for (Value operand : next->getOperands())
-      if (Operation *maker = operand.getDefiningOp();
-          maker && seen.insert(maker).second)
-        open.push_back(maker);
-  }
-  return false;
+  auto visit = [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    if (maker == source)
+      return WalkResult::interrupt();
+    return maker && source->isBeforeInBlock(maker) ? WalkResult::advance()
+                                                   : WalkResult::skip();
+  };
+  return walkOperands(op->getOperands(), visit).wasInterrupted();
 }
 
 /// Who needs the old value of a state when the op has overwritten it, or may

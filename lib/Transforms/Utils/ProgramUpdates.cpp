@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 
+#include "bagua/Dialect/Bagua/Sources.h"
 #include "bagua/Scheduling/LaunchScheduling.h"
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
@@ -17,8 +18,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -67,8 +66,10 @@ static bool isBackFromWire(Operation *op) {
   return false;
 }
 
-static bool isWhole(Type type) {
-  return !getLayout(cast<RankedTensorType>(type));
+/// What the program can run as well.
+static bool isWholeArithmetic(Operation *op) {
+  return cast<StepOpInterface>(op).isArithmetic() &&
+         llvm::all_of(op->getResultTypes(), isWhole);
 }
 
 ComputeOp bagua::giveTimed(StepOp step, Operation *op) {
@@ -89,8 +90,7 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
   BlockOrder block(step);
   for (size_t index = block.size(); index-- > 0;) {
     Operation *op = block[index];
-    if (cast<StepOpInterface>(op).isArithmetic() && !isBackFromWire(op) &&
-        llvm::all_of(op->getResultTypes(), isWhole) &&
+    if (isWholeArithmetic(op) && !isBackFromWire(op) &&
         llvm::all_of(op->getUsers(), isProgram)) {
       giveTimed(step, op);
       ++given;
@@ -99,27 +99,16 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
   return given;
 }
 
-/// What the program can run as well.
-static bool isWholeArithmetic(Operation *op) {
-  return cast<StepOpInterface>(op).isArithmetic() &&
-         llvm::all_of(op->getResultTypes(), isWhole);
-}
-
 /// Whether an update that the runtime runs leads to an op by the runtime's ops
 /// alone.
 static bool isFromUpdates(Operation *op) {
-  llvm::SmallPtrSet<Operation *, 8> seen;
-  SmallVector<Value> open(op->getOperands());
-  while (!open.empty()) {
-    auto maker =
-        dyn_cast_or_null<StepOpInterface>(open.pop_back_val().getDefiningOp());
-    if (!maker || maker.isRunByProgram() || !seen.insert(maker).second)
-      continue;
-    if (maker.isUpdate())
-      return true;
-    llvm::append_range(open, maker->getOperands());
-  }
-  return false;
+  auto visit = [](Value value) {
+    auto maker = dyn_cast_or_null<StepOpInterface>(value.getDefiningOp());
+    if (!maker || maker.isRunByProgram())
+      return WalkResult::skip();
+    return maker.isUpdate() ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return walkOperands(op->getOperands(), visit).wasInterrupted();
 }
 
 /// Arithmetic apart from updates, whose results the program alone gets: within
@@ -200,29 +189,21 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
 /// taken back.
 static bool isTakenBack(StepOp step, Value value) {
   bool isAny = false;
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> open{value};
-  while (!open.empty()) {
-    Operation *maker = open.pop_back_val().getDefiningOp();
-    for (Value from : maker->getOperands()) {
-      Operation *source = from.getDefiningOp();
-      if (!source || !seen.insert(from).second)
-        continue;
-      if (!isa<ComputeOp>(source)) {
-        open.push_back(from);
-        continue;
-      }
-      if (from.getType() != value.getType())
-        continue;
-      // What the program reads itself is reduced in another place.
-      StringAttr name = nameOf(step, from);
-      if (!name || !givesBack(step, name.getValue()) ||
-          llvm::any_of(from.getUsers(), llvm::IsaPred<ComputeOp>))
-        return false;
-      isAny = true;
-    }
-  }
-  return isAny;
+  auto visit = [&](Value from) {
+    Operation *maker = from.getDefiningOp();
+    if (maker && !isa<ComputeOp>(maker))
+      return WalkResult::advance();
+    if (!maker || from.getType() != value.getType())
+      return WalkResult::skip();
+    // What the program reads itself is reduced in another place.
+    StringAttr name = nameOf(step, from);
+    if (!name || !givesBack(step, name.getValue()) ||
+        llvm::any_of(from.getUsers(), llvm::IsaPred<ComputeOp>))
+      return WalkResult::interrupt();
+    isAny = true;
+    return WalkResult::skip();
+  };
+  return !walkOperands(value, visit).wasInterrupted() && isAny;
 }
 
 void bagua::offerLate(StepOp step, OpGraph &graph) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Relaxations.h"
 
+#include "bagua/Dialect/Bagua/Sources.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/Names.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
@@ -84,12 +85,6 @@ static bool isReducedByStep(StepOp step, const FactAnalysis &analysis,
           isParamReduced(step, analysis, gradient, axes));
 }
 
-/// Whether every rank stores all of the value.
-static bool isWhole(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && !getLayout(type);
-}
-
 /// Whether the program gets the reduced gradient where it gave its own: nobody
 /// else needs that, nothing is computed of it on the way, it is made whole
 /// again where it was reduced in parts, and the step doesn't give the result a
@@ -104,7 +99,7 @@ static bool isReducedInPlace(Value gradient) {
       return isReduced;
     isReduced |= op.getReduction() != nullptr;
     value = op->getResult(0);
-    if (isReduced && isWhole(value))
+    if (isReduced && isWhole(value.getType()))
       return !op.getResultName(0);
   }
   return false;
@@ -142,8 +137,8 @@ static void findUnreducedArithmetic(StepOp step, Value gradient, AxesAttr axes,
           op->getNumResults() != 1 ||
           !isReduced(op->getResult(0), axes, /*isByWayOfCompute=*/false))
         continue;
-      if (op.isArithmetic() && !op.isTransit() && isWhole(op->getResult(0)) &&
-          !readsMoments(step, op))
+      if (op.isArithmetic() && !op.isTransit() &&
+          isWhole(op->getResult(0).getType()) && !readsMoments(step, op))
         found.insert(op);
       open.push_back(op->getResult(0));
     }
@@ -313,20 +308,17 @@ bool bagua::givesBack(StepOp step, StringRef tensor) {
 /// the runtime makes the value of.
 static bool isOfPromised(StepOp step, ArrayRef<Attribute> contract,
                          Value value) {
-  llvm::SmallPtrSet<Operation *, 8> seen;
-  SmallVector<Value> open{value};
-  while (!open.empty()) {
-    Value next = open.pop_back_val();
-    auto maker = dyn_cast_or_null<StepOpInterface>(next.getDefiningOp());
-    if (!maker || maker.isUpdate() || !seen.insert(maker).second)
-      continue;
+  auto visit = [&](Value from) {
+    auto maker = dyn_cast_or_null<StepOpInterface>(from.getDefiningOp());
+    if (!maker || maker.isUpdate())
+      return WalkResult::skip();
     if (!maker.isRunByProgram())
-      llvm::append_range(open, maker->getOperands());
-    else if (StringAttr name = nameOf(step, next);
-             name && speaksOf(contract, name))
-      return true;
-  }
-  return false;
+      return WalkResult::advance();
+    StringAttr name = nameOf(step, from);
+    return name && speaksOf(contract, name) ? WalkResult::interrupt()
+                                            : WalkResult::skip();
+  };
+  return walkOperands(value, visit).wasInterrupted();
 }
 
 bool bagua::keepsContract(StepOp step, StepOpInterface update) {

@@ -50,6 +50,11 @@ bool bagua::isOnEveryRank(RankedTensorType type) {
          });
 }
 
+bool bagua::isWhole(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !getLayout(tensor);
+}
+
 int64_t bagua::trafficOf(Operation *op) {
   int64_t bytes = 0;
   for (TypeRange types :

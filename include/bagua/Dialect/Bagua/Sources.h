@@ -20,6 +20,12 @@ mlir::WalkResult
 walkSources(mlir::ValueRange values,
             llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
 
+/// The same by way of all operands, what is multiplied by 0 too: for what an op
+/// waits for, rather than what it means.
+mlir::WalkResult
+walkOperands(mlir::ValueRange values,
+             llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
+
 /// Whether `value` is `source` or made of it.
 bool isMadeOf(mlir::Value value, mlir::Value source);
 

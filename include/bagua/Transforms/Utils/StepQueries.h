@@ -33,6 +33,9 @@ PlaceAttr getPlace(mlir::Value value);
 /// of its layout hides from some ranks.
 bool isOnEveryRank(mlir::RankedTensorType type);
 
+/// Whether it is a tensor of which every rank stores all.
+bool isWhole(mlir::Type type);
+
 /// Bytes of whole tensors that an op reads and writes.
 int64_t trafficOf(mlir::Operation *op);
 
