@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Predicted beside executed step times: simulated-executed.py BUILD [RANKS [RUNS]]
 
-Calibrates this machine with bagua-run, plans five exported steps by four strategies for it, and runs the plans on in-
-process ranks. Compute is slept; its speed is chosen so that communication takes as long as compute, so that much of
-it shows. Errors are of the median of RUNS runs (7) of 5 steps each, interleaved over the cases.
+Calibrates this machine with bagua-run, plans five exported steps by strategies of three kinds for it, and runs the
+plans on in-process ranks. Compute is slept, updates of the program's with it, in time or late; what the runtime does,
+updates with `updates=runtime`, is real, so times of one kind compare. Compute's speed is chosen so that communication
+takes as long as compute, so that much of it shows. Errors are of the median of RUNS runs (7) of 5 steps each,
+interleaved over the cases; of each kind, auto is held to the best of the others.
 
 Memory of a virtual machine may be fast in one minute and slow in the next. An all_reduce of 64 MiB before and after
 each run says how fast it is. A run goes with the predictions of a calibration at its speed, made when there is none
@@ -17,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-STRATEGIES = ("bsp-a2a", "wfbp-a2a", "ddp", "mg-wfbp")
+STRATEGIES = [(name, "program") for name in ("bsp-a2a", "wfbp-a2a", "ddp", "mg-wfbp", "auto")]
+STRATEGIES += [(name, updates) for updates in ("late", "runtime") for name in ("bytescheduler-a2a", "dear", "auto")]
 # At these sizes a few ranks of each fit in memory, and messages are not of the sizes calibrated with.
 STEPS = {"resnet50": 1, "vgg16": 0.5, "bert_base": 0.6, "bert_large": 0.3, "lstm": 1}
 SAME_SPEED = 0.2
@@ -35,7 +38,15 @@ def with_device(cluster, scale):
     """The measured cluster with a device on which everything takes `scale` times as long."""
     device = (f"device #bagua.device<flop_per_s = {int(FLOP_PER_S / scale)}, bytes_per_s = {int(BYTES_PER_S / scale)}, "
               f"launch_ns = {int(LAUNCH_NS * scale)}>")
-    return re.sub(r"\]\s*$", f"]\n    {device}\n", cluster)
+    return cluster.replace("] host", f"]\n    {device} host")
+
+
+class Case:
+    """A plan, and of each of its runs a prediction and ns a step."""
+
+    def __init__(self, step, strategy, updates, text, plan):
+        self.step, self.strategy, self.updates, self.text, self.plan = step, strategy, updates, text, plan
+        self.results = []
 
 
 class Machine:
@@ -74,6 +85,19 @@ class Machine:
     def predict(self, imported, strategy):
         return json.loads(run(f"{self.tools}/bagua-sim", imported, f"--strategy={strategy}", "--json"))
 
+    def chosen(self, imported, strategy):
+        """The strategy, or the one that auto chooses."""
+        path = f"{self.directory}/report.json"
+        run(f"{self.tools}/bagua-opt", f"--bagua-strategy={strategy}", f"--bagua-report={path}", imported, "-o", os.devnull)
+        with open(path, encoding="utf-8") as file:
+            decisions = re.findall(r'"chosen":\s*"([^"]*)"', file.read())
+        return decisions[0] if strategy.startswith("auto{") else strategy
+
+    def execute(self, plan):
+        """The speed of memory, and ns a step."""
+        speed, result = self.steadily(lambda: json.loads(run(f"{self.tools}/bagua-run", plan, "--steps=5", "--json")))
+        return speed, result["step_ns"]["median"]
+
 
 def main(build, ranks="2", runs="7"):
     with tempfile.TemporaryDirectory() as directory:
@@ -83,50 +107,65 @@ def main(build, ranks="2", runs="7"):
         # Compute as long as communication.
         scales, cases = {}, []
         for step in STEPS:
-            alone = machine.predict(machine.imported(step, cluster, 1), "bsp-a2a")
+            alone = machine.predict(machine.imported(step, cluster, 1), "bsp-a2a{updates=program}")
             scales[step] = alone["exposed_communication_ns"] / alone["compute_ns"]
 
-        def predict_all(cluster):
-            return {(step, strategy): machine.predict(imported, strategy) for step in STEPS
-                    for imported in [machine.imported(step, cluster, scales[step])] for strategy in STRATEGIES}
-
-        known = [(speed, predict_all(cluster))]
+        # What auto chooses by the first calibration is what it is held to by the next ones.
         for step in STEPS:
             imported = machine.imported(step, cluster, scales[step])
-            for strategy in STRATEGIES:
-                plan = f"{directory}/{step}.{strategy}.bagua"
-                run(f"{machine.tools}/bagua-opt", f"--bagua-strategy={strategy}", imported, "-o", f"{plan}.mlir")
+            for strategy, updates in STRATEGIES:
+                plan = f"{directory}/{len(cases)}.bagua"
+                text = machine.chosen(imported, f"{strategy}{{updates={updates}}}")
+                run(f"{machine.tools}/bagua-opt", f"--bagua-strategy={text}", imported, "-o", f"{plan}.mlir")
                 run(f"{machine.tools}/bagua-translate", "--export-plan", f"{plan}.mlir", "-o", plan)
-                cases.append((step, strategy, plan, []))
+                cases.append(Case(step, strategy, updates, text, plan))
+
+        def predict_all(cluster):
+            predictions, imported = [], {}
+            for case in cases:
+                if case.step not in imported:
+                    imported[case.step] = machine.imported(case.step, cluster, scales[case.step])
+                predictions.append(machine.predict(imported[case.step], case.text))
+            return predictions
+
+        known = [(speed, predict_all(cluster))]
         for _ in range(int(runs)):
-            for step, strategy, plan, results in cases:
-                speed, report = machine.steadily(
-                    lambda plan=plan: json.loads(run(f"{machine.tools}/bagua-run", plan, "--steps=5", "--json")))
+            for number, case in enumerate(cases):
+                speed, ns = machine.execute(case.plan)
                 near = min(known, key=lambda entry: abs(speed / entry[0] - 1))
                 if abs(speed / near[0] - 1) > SAME_SPEED:
                     speed, cluster = machine.calibrate()
-                    near = (speed, predict_all(cluster))
-                    known.append(near)
+                    known.append((speed, predict_all(cluster)))
                     machine.set_aside += 1
-                    speed, report = machine.steadily(
-                        lambda plan=plan: json.loads(run(f"{machine.tools}/bagua-run", plan, "--steps=5", "--json")))
+                    speed, ns = machine.execute(case.plan)
                     near = min(known, key=lambda entry: abs(speed / entry[0] - 1))
-                results.append((near[1][step, strategy], report["step_ns"]["median"]))
-        print("| step | strategy | predicted ms | exposed | executed ms (min / median / max) | error |")
-        print("|---|---|---|---|---|---|")
-        errors, exposed = [], 0
-        for step, strategy, _, results in cases:
-            times = [ns / 1e6 for _, ns in results]
-            predicted = statistics.median(prediction["step_ns"] for prediction, _ in results) / 1e6
-            share = statistics.median(p["exposed_communication_ns"] / p["step_ns"] for p, _ in results)
-            error = statistics.median(prediction["step_ns"] / ns - 1 for prediction, ns in results)
-            errors.append(abs(error))
-            exposed += share >= 0.2
-            print(f"| {step} | {strategy} | {predicted:.2f} | {100 * share:.0f} % | {min(times):.2f} / "
-                  f"{statistics.median(times):.2f} / {max(times):.2f} | {100 * error:+.1f} % |")
-        print(f"{len(errors)} cases on {ranks} ranks, {exposed} of them with at least 20 % exposed: median error "
-              f"{100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %; {len(known)} speeds of memory, "
-              f"{machine.set_aside} runs set aside")
+                case.results.append((near[1][number], ns))
+        report(cases)
+        print(f"{ranks} ranks, {len(known)} speeds of memory, {machine.set_aside} runs set aside")
+
+
+def report(cases):
+    print("| step | strategy | updates | predicted ms | exposed | executed ms (min / median / max) | error |")
+    print("|---|---|---|---|---|---|---|")
+    errors, exposed = [], 0
+    for case in cases:
+        times = [ns / 1e6 for _, ns in case.results]
+        predicted = statistics.median(prediction["step_ns"] for prediction, _ in case.results) / 1e6
+        share = statistics.median(p["exposed_communication_ns"] / p["step_ns"] for p, _ in case.results)
+        error = statistics.median(prediction["step_ns"] / ns - 1 for prediction, ns in case.results)
+        errors.append(abs(error))
+        exposed += share >= 0.2
+        print(f"| {case.step} | {case.strategy} | {case.updates} | {predicted:.2f} | {100 * share:.0f} % | "
+              f"{min(times):.2f} / {statistics.median(times):.2f} / {max(times):.2f} | {100 * error:+.1f} % |")
+    print(f"{len(errors)} cases, {exposed} of them with at least 20 % exposed: median error "
+          f"{100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %")
+    # Runs of one round follow each other closely: their ratios, not those of medians.
+    for auto in (case for case in cases if case.strategy == "auto"):
+        others = [case for case in cases
+                  if (case.step, case.updates) == (auto.step, auto.updates) and case is not auto]
+        ratio, name = max((statistics.median(a / o for (_, a), (_, o) in zip(auto.results, other.results)),
+                           other.strategy) for other in others)
+        print(f"auto on {auto.step}, updates={auto.updates}: {ratio:.3f} of the best other, {name}; {auto.text}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//===- Calibrate.cpp - What collectives take on this machine --------------===//
+//===- Calibrate.cpp - What a step's work takes on this machine -----------===//
 //
 // A plan of messages of all sizes is replayed, whose program sleeps and wakes
 // up as a training step's does: on few cores that delays messages.
@@ -34,6 +34,8 @@ constexpr int64_t kSteps = 11;
 /// Of sessions, each with the messages in another order: in one, threads may be
 /// badly placed, or a large message all beside compute. Their mean counts.
 constexpr int kRounds = 5;
+/// Of a rank's own work, in which nobody waits for others.
+constexpr int kRoundsOfWork = 2;
 /// Compute before a message is given and after it is taken back, as shares of
 /// what the message takes: communication is behind from the first message on,
 /// and goes on beside either.
@@ -44,19 +46,36 @@ constexpr int64_t kOpNs = 100'000;
 struct Kind {
   const char *name;
   fb::Opcode opcode;
-  /// How the result, or the operand, is distributed.
-  bool hasPart;
-  bool isPartTheResult;
-  fb::LayoutKind layout;
+  /// Of a collective: how the result, or the operand, is distributed.
+  bool hasPart = false;
+  bool isPartTheResult = false;
+  fb::LayoutKind layout = {};
+  /// Of a rank's own work: the states that it updates, and how many tensors it
+  /// reads and writes; 0 is a collective.
+  int states = 0;
+  int moved = 0;
+  std::array<float, 4> constants = {};
+  size_t constantCount = 0;
 };
-/// By name, which is the order in the table's text.
-constexpr std::array<Kind, 5> kKinds = {
+/// By name, which is the order in the texts of tables: collectives, then work.
+constexpr std::array<Kind, 8> kKinds = {
     {{"all_gather", fb::Opcode::AllGather, true, false, fb::LayoutKind::Shard},
-     {"all_reduce", fb::Opcode::AllReduce, false, false, {}},
+     {"all_reduce", fb::Opcode::AllReduce},
      {"broadcast", fb::Opcode::Broadcast, true, false, fb::LayoutKind::Root},
      {"reduce", fb::Opcode::Reduce, true, true, fb::LayoutKind::Root},
      {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
-      fb::LayoutKind::Shard}}};
+      fb::LayoutKind::Shard},
+     {"adam",
+      fb::Opcode::Adam,
+      false,
+      false,
+      {},
+      3,
+      7,
+      {0.9f, 0.999f, 1e-8f, 0},
+      4},
+     {"linear", fb::Opcode::Linear, false, false, {}, 0, 2, {0.5f}, 1},
+     {"sgd", fb::Opcode::Sgd, false, false, {}, 1, 3}}};
 
 /// Bytes that cross a rank's link at least, per byte of the tensor.
 double trafficOf(const Kind &kind, int ranks) {
@@ -93,6 +112,8 @@ public:
 
 private:
   uint32_t addValue(int64_t tensor, int64_t count);
+  int64_t addTensor(const std::string &name, int64_t count, uint32_t user);
+  void addWork(fb::InstructionT &op, uint32_t number, int64_t count);
   void addMessage(uint32_t number);
   void addProgramOp(const char *name, int64_t costNs);
   int64_t shareOf(double share, uint32_t message) const {
@@ -104,6 +125,8 @@ private:
   const std::vector<size_t> &sizes;
   const Times &estimates;
   fb::PlanT plan;
+  /// Their tensors.
+  std::vector<uint32_t> messages;
 };
 
 /// `tensor` -1: a part, in the arena.
@@ -126,25 +149,58 @@ uint32_t PlanMaker::addValue(int64_t tensor, int64_t count) {
   return static_cast<uint32_t>(plan.values.size() - 1);
 }
 
-void PlanMaker::addMessage(uint32_t number) {
-  int64_t count = bytesOf(sizes[number]) / int64_t{sizeof(float)};
+/// That the program doesn't give. Returns its number.
+int64_t PlanMaker::addTensor(const std::string &name, int64_t count,
+                             uint32_t user) {
   plan.tensors.push_back(std::make_unique<fb::TensorT>());
   fb::TensorT &tensor = *plan.tensors.back();
   tensor.role = fb::Role::Value;
-  tensor.name = absl::StrCat("message", number);
+  tensor.name = name;
   tensor.shape = {count};
-  tensor.given_by_program = true;
-  tensor.users = {number};
-  uint32_t whole = addValue(number, count);
-  uint32_t part = kind.hasPart ? addValue(-1, count) : whole;
+  tensor.users = {user};
+  return static_cast<int64_t>(plan.tensors.size()) - 1;
+}
+
+/// A rank's own work on a message's tensor. What it writes besides stays the
+/// runtime's.
+void PlanMaker::addWork(fb::InstructionT &op, uint32_t number, int64_t count) {
+  for (int state = 0; state < kind.states; ++state) {
+    int64_t tensor =
+        addTensor(absl::StrCat("state", state, ".", number), count, number);
+    plan.tensors.back()->role =
+        state == 0 ? fb::Role::Param : fb::Role::Optimizer;
+    op.inputs.push_back(addValue(tensor, count));
+  }
+  op.outputs = op.inputs;
+  if (kind.states == 0)
+    op.outputs.push_back(addValue(
+        addTensor(absl::StrCat("result", number), count, number), count));
+  op.constants.assign(kind.constants.begin(),
+                      kind.constants.begin() + kind.constantCount);
+  op.has_learning_rate = kind.states > 0;
+  op.learning_rate = 0.1f;
+}
+
+void PlanMaker::addMessage(uint32_t number) {
+  int64_t count = bytesOf(sizes[number]) / int64_t{sizeof(float)};
+  int64_t tensor = addTensor(absl::StrCat("message", number), count, number);
+  plan.tensors.back()->given_by_program = true;
+  messages.push_back(static_cast<uint32_t>(tensor));
+  uint32_t whole = addValue(tensor, count);
   plan.instructions.push_back(std::make_unique<fb::InstructionT>());
   fb::InstructionT &op = *plan.instructions.back();
   op.name = absl::StrCat(kind.name, number);
   op.opcode = kind.opcode;
+  op.ready = {messages.back()};
+  if (kind.moved > 0) {
+    addWork(op, number, count);
+    op.inputs.push_back(whole);
+    return;
+  }
+  uint32_t part = kind.hasPart ? addValue(-1, count) : whole;
   op.inputs = {kind.isPartTheResult ? whole : part};
   op.outputs = {kind.isPartTheResult ? part : whole};
   op.axes = {0};
-  op.ready = {number};
 }
 
 void PlanMaker::addProgramOp(const char *name, int64_t costNs) {
@@ -169,11 +225,11 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
     for (; leftNs > kOpNs; leftNs -= kOpNs)
       addProgramOp("compute", kOpNs);
     addProgramOp("compute", leftNs);
-    plan.program.back()->gives = {i};
+    plan.program.back()->gives = {messages[i]};
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("update", shareOf(kUpdateShare, i));
-    plan.program.back()->waits = {i};
+    plan.program.back()->waits = {messages[i]};
   }
   flatbuffers::FlatBufferBuilder builder;
   builder.ForceDefaults(true);
@@ -239,30 +295,36 @@ std::string print(const std::array<Times, kKinds.size()> &tables, int ranks) {
   // No time may be shorter than a latency and the traffic at the rate: the
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
-  for (const Times &times : tables)
-    least = std::min(least, *std::min_element(times.begin(), times.end()));
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    if (kKinds[kind].moved == 0)
+      least = std::min(
+          least, *std::min_element(tables[kind].begin(), tables[kind].end()));
   int64_t latencyNs = least / 2;
   double rate = 1;
-  std::vector<std::string> entries;
+  std::vector<std::string> collectives, work;
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+    bool isWork = kKinds[kind].moved > 0;
     std::vector<int64_t> numbers;
     for (size_t size = 0; size < kCounts.size(); ++size) {
       int64_t bytes = bytesOf(size), ns = tables[kind][size];
-      numbers.push_back(bytes);
+      numbers.push_back(isWork ? kKinds[kind].moved * bytes : bytes);
       numbers.push_back(ns);
-      rate = std::max(rate, trafficOf(kKinds[kind], ranks) *
-                                static_cast<double>(bytes) * 1e9 /
-                                static_cast<double>(ns - latencyNs));
+      if (!isWork)
+        rate = std::max(rate, trafficOf(kKinds[kind], ranks) *
+                                  static_cast<double>(bytes) * 1e9 /
+                                  static_cast<double>(ns - latencyNs));
     }
-    entries.push_back(absl::StrCat("    ", kKinds[kind].name, " = array<i64: ",
-                                   absl::StrJoin(numbers, ", "), ">"));
+    (isWork ? work : collectives)
+        .push_back(absl::StrCat("    ", kKinds[kind].name, " = array<i64: ",
+                                absl::StrJoin(numbers, ", "), ">"));
   }
   return absl::StrCat(
       "// In-process ranks of one machine, measured by bagua-run --calibrate.\n"
       "bagua.cluster @calibrated axes [#bagua.axis<\"rank\", size = ",
       ranks, ", latency_ns = ", latencyNs,
       ", bytes_per_s = ", std::llround(std::ceil(rate)), ", table = {\n",
-      absl::StrJoin(entries, ",\n"), "}>]\n");
+      absl::StrJoin(collectives, ",\n"), "}>] host #bagua.host<{\n",
+      absl::StrJoin(work, ",\n"), "}>\n");
 }
 
 } // namespace
@@ -277,6 +339,9 @@ absl::StatusOr<std::string> calibrate(int ranks,
   std::array<Times, kKinds.size()> estimates = {}, tables = {};
   for (int round = 0; round <= kRounds; ++round)
     for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+      int rounds = kKinds[kind].moved > 0 ? kRoundsOfWork : kRounds;
+      if (round > rounds)
+        continue;
       auto times =
           measure(kKinds[kind], ranks, round, estimates[kind], timeout);
       if (!times.ok())
@@ -285,7 +350,7 @@ absl::StatusOr<std::string> calibrate(int ranks,
         estimates[kind] = *times;
       else
         for (size_t size = 0; size < times->size(); ++size)
-          tables[kind][size] += (*times)[size] / kRounds;
+          tables[kind][size] += (*times)[size] / rounds;
     }
   return print(tables, ranks);
 }

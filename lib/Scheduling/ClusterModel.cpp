@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/ClusterModel.h"
 
+#include <algorithm>
+
 using namespace bagua;
 
 int64_t ClusterModel::groupSize(AxisSet set) const {
@@ -15,8 +17,28 @@ int64_t ClusterModel::groupSize(AxisSet set) const {
   return size;
 }
 
-double ClusterModel::memoryNs(int64_t bytes) const {
-  if (bytes == 0 || memoryBytesPerS == 0)
+double bagua::interpolate(const TimeTable &table, int64_t bytes) {
+  auto ns = [&](size_t i) { return static_cast<double>(table[i].second); };
+  auto at = [&](size_t i) { return static_cast<double>(table[i].first); };
+  if (bytes <= table.front().first || table.size() == 1)
+    return ns(0);
+  size_t upper = 1;
+  while (upper + 1 < table.size() && table[upper].first < bytes)
+    ++upper;
+  double slope = (ns(upper) - ns(upper - 1)) / (at(upper) - at(upper - 1));
+  return std::max(0.0,
+                  ns(upper) + slope * (static_cast<double>(bytes) - at(upper)));
+}
+
+double ClusterModel::localNs(const std::string &work, int64_t bytes) const {
+  if (bytes == 0)
+    return 0;
+  if (!host.empty()) {
+    auto table = host.find(work);
+    return interpolate(
+        table == host.end() ? host.at(kOtherWork) : table->second, bytes);
+  }
+  if (memoryBytesPerS == 0)
     return 0;
   return static_cast<double>(launchNs) +
          static_cast<double>(bytes) * 1e9 /
@@ -39,6 +61,17 @@ static bool areSharersNested(const ClusterModel &cluster, int axis) {
   return rest == 1;
 }
 
+static std::optional<std::string> check(const std::string &where,
+                                        const TimeTable &table) {
+  if (table.empty())
+    return where + "expected times, found none";
+  for (size_t i = 0; i < table.size(); ++i)
+    if (table[i].first < 0 || table[i].second < 0 ||
+        (i > 0 && table[i].first <= table[i - 1].first))
+      return where + "expected ascending bytes";
+  return std::nullopt;
+}
+
 std::optional<std::string> ClusterModel::check() const {
   if (axes.empty() || axes.size() > 16)
     return "expected 1 to 16 axes, found " + std::to_string(axes.size());
@@ -56,17 +89,16 @@ std::optional<std::string> ClusterModel::check() const {
       return name + "expected as many sharers as ranks inside it, or a part " +
              "of them or of those along it that divides them, found " +
              std::to_string(axis.sharers);
-    for (const auto &[collective, table] : axis.tables) {
-      std::string where = name;
-      where += "table of " + collective + ": ";
-      if (table.empty())
-        return where + "expected times, found none";
-      for (size_t i = 0; i < table.size(); ++i)
-        if (table[i].first < 0 || table[i].second < 0 ||
-            (i > 0 && table[i].first <= table[i - 1].first))
-          return where + "expected ascending bytes";
-    }
+    for (const auto &[collective, table] : axis.tables)
+      if (auto wrong = ::check(name + "table of " + collective + ": ", table))
+        return wrong;
   }
+  for (const auto &[work, table] : host)
+    if (auto wrong = ::check("host's times of " + work + ": ", table))
+      return wrong;
+  if (!host.empty() && host.count(kOtherWork) == 0)
+    return std::string("expected the host's times of ") + kOtherWork +
+           ", which all other work goes by";
   return std::nullopt;
 }
 

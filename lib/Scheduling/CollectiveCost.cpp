@@ -341,21 +341,6 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
   return cost;
 }
 
-/// Linear between the measured sizes and beyond the last two.
-static double interpolate(const std::vector<std::pair<int64_t, int64_t>> &table,
-                          int64_t bytes) {
-  auto ns = [&](size_t i) { return static_cast<double>(table[i].second); };
-  auto at = [&](size_t i) { return static_cast<double>(table[i].first); };
-  if (bytes <= table.front().first || table.size() == 1)
-    return ns(0);
-  size_t upper = 1;
-  while (upper + 1 < table.size() && table[upper].first < bytes)
-    ++upper;
-  double slope = (ns(upper) - ns(upper - 1)) / (at(upper) - at(upper - 1));
-  return std::max(0.0,
-                  ns(upper) + slope * (static_cast<double>(bytes) - at(upper)));
-}
-
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call);
 

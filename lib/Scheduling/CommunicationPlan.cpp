@@ -348,7 +348,7 @@ int32_t PlanApplier::addLocal(int64_t movedBytes,
                               std::vector<int32_t> operands) {
   GraphOp op;
   op.kind = GraphOpKind::Local;
-  op.ns = problem.cluster.memoryNs(movedBytes);
+  op.ns = problem.cluster.localNs(kOtherWork, movedBytes);
   return add(op, std::move(operands));
 }
 

@@ -8,6 +8,7 @@
 #include "bagua/Scheduling/LateOps.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace bagua;
 
@@ -40,11 +41,10 @@ const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
   return cost;
 }
 
-PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
-                           CollectivePrices &prices) {
-  const ClusterModel &cluster = prices.getCluster();
-  PricedTasks result;
-  TaskGraph &graph = result.graph;
+/// Links and streams, without tasks.
+static TaskGraph makeGraph(const ClusterModel &cluster,
+                           const LaunchSchedule &schedule) {
+  TaskGraph graph;
   graph.links.resize(linkCount(cluster));
   for (int axis = 0; axis < cluster.axisCount(); ++axis)
     for (int32_t link : {egressLink(axis), ingressLink(axis)})
@@ -55,6 +55,26 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
     graph.streams.back().name = stream.name;
     graph.streams.back().isCompute = stream.isProgram;
   }
+  return graph;
+}
+
+/// Gives the runtime's own work on a rank to whoever does it. Returns the links
+/// that it uses: the cores that carry messages count as these.
+static std::vector<LinkUse> placeLocalWork(const ClusterModel &cluster,
+                                           Task &task) {
+  task.usesDevice = cluster.host.empty();
+  if (task.usesDevice)
+    return {};
+  int inner = cluster.axisCount() - 1;
+  double ns = std::exchange(task.fixedNs, 0);
+  return {{egressLink(inner), ns}, {ingressLink(inner), ns}};
+}
+
+PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
+                           CollectivePrices &prices) {
+  const ClusterModel &cluster = prices.getCluster();
+  PricedTasks result;
+  TaskGraph &graph = result.graph = makeGraph(cluster, schedule);
   std::vector<const LaunchSchedule::Delay *> delayOf(step.size(), nullptr);
   for (const LaunchSchedule::Delay &delay : schedule.delays)
     delayOf[delay.op] = &delay;
@@ -65,6 +85,7 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
   auto isLate = [&](int32_t op) { return schedule.lateBefore[op] >= 0; };
 
   static const std::vector<LinkUse> kNoUses;
+  std::vector<LinkUse> ownUses;
   std::vector<TaskDependency> dependencies;
   for (int32_t op : result.ops) {
     Task task;
@@ -78,6 +99,9 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
       task.bytes = step[op].call.bytes;
       uses = &cost.uses;
       result.bytesSent += cost.bytesSent;
+    } else if (step[op].kind != GraphOpKind::Compute && !step[op].isOnServers) {
+      ownUses = placeLocalWork(cluster, task);
+      uses = &ownUses;
     }
     dependencies.clear();
     auto waitFor = [&](int32_t operand) {

@@ -94,7 +94,12 @@ private:
   void beginFlow(ActiveTask &active);
   void finish(size_t index);
   void shareLinks();
-  void paceCompute(ActiveTask &task);
+  bool isOnDevice(int32_t task) const {
+    return graph.streams[graph[task].stream].isCompute ||
+           graph[task].usesDevice;
+  }
+  void countOnDevice(int32_t task, int32_t change);
+  void paceDevice(ActiveTask &task);
   void findGrowing();
   double growFlows(double speed);
   bool fits(const StreamState &stream, const StreamModel &model,
@@ -123,6 +128,8 @@ private:
   /// What is there of each, of 1; less beside compute.
   std::vector<double> capacities;
   bool hasOverlappedRates = false;
+  /// Whether the runtime works on the program's device.
+  bool isDeviceShared = false;
   std::vector<LinkUse> uses;
   std::vector<int32_t> firstUse;
   std::vector<StreamState> streams;
@@ -139,8 +146,8 @@ private:
   int64_t oldestStep = 0;
   std::vector<ActiveTask> active;
   int32_t flowCount = 0;
-  /// Tasks of compute in flight that take time.
-  int32_t computing = 0;
+  /// Tasks in flight that take time: of compute, and all on the device.
+  int32_t computing = 0, onDevice = 0;
   bool flowsChanged = false;
 
   /// Of the step that ended last, since its begin.
@@ -176,6 +183,7 @@ Simulator::Simulator(const TaskGraph &taskGraph)
   bool hasCompute = false;
   for (int32_t task = 0; task < graph.size(); ++task) {
     streams[graph[task].stream].tasks.push_back(task);
+    isDeviceShared |= graph[task].usesDevice;
     bool isCompute = graph.streams[graph[task].stream].isCompute;
     if (isCompute && !hasCompute) {
       hasCompute = true;
@@ -330,14 +338,23 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
   }
   active.push_back(
       {task, step, false, graph[task].fixedNs, 1, now + graph[task].fixedNs});
-  // Beside bytes that flow, compute begins slower, and slows them.
+  // Beside bytes that flow, what computes begins slower, and slows them.
   flowsChanged |= graph.communicationSlowdown > 1;
-  if (graph.streams[graph[task].stream].isCompute && graph[task].fixedNs > 0) {
-    ++computing;
-    flowsChanged |= hasOverlappedRates;
-  }
+  countOnDevice(task, 1);
   if (graph[task].fixedNs == 0)
     beginFlow(active.back());
+}
+
+/// One task more or less.
+void Simulator::countOnDevice(int32_t task, int32_t change) {
+  if (!isOnDevice(task) || graph[task].fixedNs == 0)
+    return;
+  onDevice += change;
+  flowsChanged |= isDeviceShared;
+  if (graph.streams[graph[task].stream].isCompute) {
+    computing += change;
+    flowsChanged |= hasOverlappedRates;
+  }
 }
 
 void Simulator::beginFlow(ActiveTask &flow) {
@@ -368,11 +385,14 @@ void Simulator::shareLinks() {
                                      : std::numeric_limits<double>::infinity();
 }
 
-/// The speed of what computes beside flows.
-void Simulator::paceCompute(ActiveTask &task) {
-  bool isSlowed = graph.communicationSlowdown > 1 &&
-                  graph.streams[graph[task.task].stream].isCompute;
-  double speed = isSlowed && flowCount ? 1 / graph.communicationSlowdown : 1;
+/// The speed of what shares the device with others and runs beside flows.
+void Simulator::paceDevice(ActiveTask &task) {
+  double speed = 1;
+  if (isOnDevice(task.task)) {
+    speed = flowCount ? 1 / graph.communicationSlowdown : 1;
+    if (isDeviceShared && onDevice > 1)
+      speed /= onDevice;
+  }
   if (speed == task.speed)
     return;
   task.speed = speed;
@@ -406,7 +426,7 @@ void Simulator::findGrowing() {
   std::fill(isTaken.begin(), isTaken.end(), 0);
   for (ActiveTask &task : active) {
     if (!task.flows) {
-      paceCompute(task);
+      paceDevice(task);
       continue;
     }
     task.speed = 0;
@@ -461,11 +481,7 @@ void Simulator::finish(size_t index) {
   }
   StepState &state = stateOf(done.step);
   state.times[done.task].endNs = now;
-  if (graph.streams[graph[done.task].stream].isCompute &&
-      graph[done.task].fixedNs > 0) {
-    --computing;
-    flowsChanged |= hasOverlappedRates;
-  }
+  countOnDevice(done.task, -1);
   StreamState &stream = streams[graph[done.task].stream];
   if (--stream.inFlight == 0)
     stream.busyNs += now - stream.busySinceNs;

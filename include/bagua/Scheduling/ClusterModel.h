@@ -18,6 +18,12 @@ namespace bagua {
 /// A set of axes: bit `a` stands for axis `a`, the outermost being 0.
 using AxisSet = uint32_t;
 
+/// Measured times: (bytes, ns) by ascending bytes.
+using TimeTable = std::vector<std::pair<int64_t, int64_t>>;
+
+/// Linear between the measured sizes and beyond the last two.
+double interpolate(const TimeTable &table, int64_t bytes);
+
 /// A message from one rank to another goes over the link of the outermost axis
 /// on which they differ.
 struct AxisModel {
@@ -30,14 +36,16 @@ struct AxisModel {
   /// Neighbouring ranks that share one link: those of a node its network card,
   /// or those along the axis itself a bus.
   int64_t sharers = 1;
-  /// Measured times of collectives over this axis alone, by the collective's
-  /// name: (bytes, ns) by ascending bytes. Lists of initializers may end
-  /// before.
+  /// Of collectives over this axis alone, by the collective's name. Lists of
+  /// initializers may end before.
   // NOLINTNEXTLINE(readability-redundant-member-init)
-  std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> tables = {};
+  std::map<std::string, TimeTable> tables = {};
   /// The part of a link's rate that is left while the program computes.
   double overlappedRate = 1;
 };
+
+/// The runtime's work on a rank's own elements that is no update.
+inline constexpr const char *kOtherWork = "linear";
 
 struct ClusterModel {
   /// Outermost first.
@@ -52,6 +60,11 @@ struct ClusterModel {
   /// Of the device's memory; 0 is unknown, and local work then costs nothing.
   int64_t memoryBytesPerS = 0;
   double communicationSlowdown = 1;
+  /// Of the runtime's own work on a rank, by the bytes that it reads and
+  /// writes, where the cores that carry the messages do it: by the name of an
+  /// update, kOtherWork for the rest. Empty: the device does it, which the
+  /// program's compute shares.
+  std::map<std::string, TimeTable> host;
   /// Collectives among ranks are made by rings and trees alone, as NCCL makes
   /// them: no rank sends to all others at once but in an all_to_all.
   bool hasRingsAndTreesOnly = false;
@@ -65,8 +78,10 @@ struct ClusterModel {
     return serversOn ? groupSize(serversOn) : 0;
   }
   int64_t servers() const { return dedicatedServers + colocatedServers(); }
-  /// Of local work that moves so many bytes.
-  double memoryNs(int64_t bytes) const;
+  /// Of the runtime's work on a rank that moves so many bytes: a kind of update
+  /// or kOtherWork. One that the host has no times of takes as long as other
+  /// work.
+  double localNs(const std::string &work, int64_t bytes) const;
 
   /// What is wrong with it: no axis or too many, a size, rate or number of
   /// sharers under 1, sharers that are not whole inner axes and a part of the

@@ -35,6 +35,8 @@ struct GraphOp {
   bool mayBeLate = false;
   /// Of all but collectives.
   double ns = 0;
+  /// It runs on servers, not on the ranks that compute.
+  bool isOnServers = false;
   /// Of collectives.
   CollectiveCall call = {};
   /// The operand that is written to memory in the end, as an index into the

@@ -70,6 +70,8 @@ struct Task {
   int64_t bytes = 0;
   /// Smaller starts first on streams that go by it.
   int32_t priority = 0;
+  /// It shares the program's device evenly with its compute.
+  bool usesDevice = false;
 };
 
 class TaskGraph {

@@ -286,10 +286,10 @@ std::string AxesAttr::str() const {
 }
 
 //===----------------------------------------------------------------------===//
-// AxisAttr, DeviceAttr
+// AxisAttr, DeviceAttr, HostAttr
 //===----------------------------------------------------------------------===//
 
-/// A measured table: for a collective a list of bytes, ns, bytes, ns, ...
+/// Measured tables: for each name a list of bytes, ns, bytes, ns, ...
 static LogicalResult verifyTable(function_ref<InFlightDiagnostic()> emitError,
                                  DictionaryAttr table) {
   for (NamedAttribute entry : table) {
@@ -354,6 +354,20 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
            << "expected communication_slowdown of at least 1, found "
            << slowdown.getValueAsDouble();
   return success();
+}
+
+LogicalResult HostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               DictionaryAttr times) {
+  const StringRef works[] = {"adam", "adam_apply", "linear", "sgd"};
+  for (NamedAttribute entry : times)
+    if (!llvm::is_contained(works, entry.getName().getValue()))
+      return emitError() << "expected times of adam, adam_apply, linear and "
+                            "sgd, found '"
+                         << entry.getName().getValue() << "'";
+  if (!times.contains("linear"))
+    return emitError() << "expected times of 'linear', by which all other work "
+                          "goes, found none";
+  return verifyTable(emitError, times);
 }
 
 //===----------------------------------------------------------------------===//

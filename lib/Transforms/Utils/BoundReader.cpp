@@ -18,11 +18,12 @@ using namespace bagua;
 
 using GradientSets = llvm::DenseMap<Value, llvm::BitVector>;
 
-/// Time of an update: its own, or that of the memory it touches.
+/// Time of an update: its own, or that of the memory it touches. A host's
+/// caches may hold its parts, and are faster.
 static int64_t updateNsOf(Operation *op, const ClusterModel &model) {
   if (auto compute = dyn_cast<ComputeOp>(op))
     return static_cast<int64_t>(compute.getCostNs().value_or(0));
-  if (model.memoryBytesPerS == 0)
+  if (model.memoryBytesPerS == 0 || !model.host.empty())
     return 0;
   return rooflineNs(0, trafficOf(op),
                     {1, model.memoryBytesPerS, model.launchNs});

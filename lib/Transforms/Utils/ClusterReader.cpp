@@ -26,16 +26,18 @@ AxesAttr bagua::writeAxes(ClusterOp cluster, AxisSet set) {
   return AxesAttr::get(cluster.getContext(), names);
 }
 
-/// `{all_reduce = array<i64: bytes, ns, bytes, ns>}`.
-static void readTables(AxisAttr axis, AxisModel &model) {
-  if (!axis.getTable())
-    return;
-  for (NamedAttribute entry : axis.getTable()) {
+/// `{all_reduce = array<i64: bytes, ns, bytes, ns>}`; none is empty.
+static std::map<std::string, TimeTable> readTables(DictionaryAttr attribute) {
+  std::map<std::string, TimeTable> tables;
+  if (!attribute)
+    return tables;
+  for (NamedAttribute entry : attribute) {
     auto numbers = cast<DenseI64ArrayAttr>(entry.getValue()).asArrayRef();
-    auto &table = model.tables[entry.getName().str()];
+    TimeTable &table = tables[entry.getName().str()];
     for (size_t i = 0; i + 1 < numbers.size(); i += 2)
       table.emplace_back(numbers[i], numbers[i + 1]);
   }
+  return tables;
 }
 
 llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
@@ -50,13 +52,15 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
     ranks /= axis.getSize();
     if (FloatAttr rate = axis.getOverlappedRate())
       entry.overlappedRate = rate.getValueAsDouble();
-    readTables(axis, entry);
+    entry.tables = readTables(axis.getTable());
   }
   model.dedicatedServers =
       static_cast<int64_t>(cluster.getServers().value_or(0));
   if (AxesAttr on = cluster.getServersOnAttr())
     model.serversOn = readAxes(cluster, on);
   model.hasRingsAndTreesOnly = cluster.getRingsAndTrees();
+  if (HostAttr host = cluster.getHostAttr())
+    model.host = readTables(host.getTimes());
   if (DeviceAttr device = cluster.getDeviceAttr()) {
     model.launchNs = device.getLaunchNs();
     model.memoryBytesPerS = device.getBytesPerS();

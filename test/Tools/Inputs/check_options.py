@@ -13,7 +13,7 @@ OTHER = {"buffer-bytes": "1000000", "cap-bytes": "1000000", "credit-bytes": "200
          "evaluations": "1", "first-bytes": "8000000", "form": "multilevel", "fusion": "none", "memory": "1", "overlap": "bsp",
          "partition-bytes": "1000000", "servers": "balanced", "update": "shard", "updates": "runtime", "wire": "bf16"}
 # Where another value is needed to differ from the strategy's own.
-OTHER_OF = {("blueconnect", "form"): "leader", ("auto", "updates"): "program"}
+OTHER_OF = {("blueconnect", "form"): "leader"}
 OTHER_OF |= {(name, "updates"): "program" for name in ["bytescheduler-a2a", "bytescheduler-ps", "dear", "p3"]}
 
 

@@ -19,7 +19,9 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
     [axes]`: one co-located server for each coordinate on these axes. With both,
     the dedicated ones are numbered first. `rings_and_trees`: the ranks' collectives
     are made by these alone, as NCCL makes them; without it a small message may
-    go to all others at once.
+    go to all others at once. `host`: the cores that carry a rank's messages also
+    do the runtime's own work there; without it the device does that, in the time
+    of its memory, and the program's compute shares the device.
 
     ```
     bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
@@ -27,14 +29,15 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Bagua_AxisArray:$axes, OptionalAttr<Bagua_DeviceAttr>:$device,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$servers,
-                       OptionalAttr<Bagua_AxesAttr>:$servers_on, UnitAttr:$rings_and_trees);
+                       OptionalAttr<Bagua_AxesAttr>:$servers_on, UnitAttr:$rings_and_trees,
+                       OptionalAttr<Bagua_HostAttr>:$host);
   let assemblyFormat = [{
-    $sym_name `axes` $axes (`device` qualified($device)^)? (`servers` $servers^)?
+    $sym_name `axes` $axes (`device` qualified($device)^)? (`host` qualified($host)^)? (`servers` $servers^)?
     (`servers_on` custom<Axes>($servers_on)^)? (`rings_and_trees` $rings_and_trees^)? attr-dict
   }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axes), [{
     build($_builder, $_state, $_builder.getStringAttr(name), axes, /*device=*/nullptr, /*servers=*/nullptr,
-          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr);
+          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr, /*host=*/nullptr);
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
