@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
@@ -32,16 +33,18 @@ constexpr int64_t kLeastBytes = 1024;
 constexpr std::array<int, 9> kCounts = {32, 32, 32, 32, 32, 16, 4, 2, 1};
 constexpr int64_t kSteps = 11;
 /// Of sessions, each with the messages in another order: in one, threads may be
-/// badly placed, or a large message all beside compute. Their mean counts.
+/// badly placed. Their mean counts.
 constexpr int kRounds = 5;
-/// Of a rank's own work, in which nobody waits for others.
-constexpr int kRoundsOfWork = 2;
-/// Compute before a message is given and after it is taken back, as shares of
-/// what the message takes: communication is behind from the first message on,
-/// and goes on beside either.
-constexpr double kGradientShare = 0.5, kUpdateShare = 0.01;
+/// Of those whose program computes, and of a rank's own work, in which nobody
+/// waits for others.
+constexpr int kFewRounds = 2;
+/// Compute before a message is given, as a share of what the message takes
+/// alone: it goes on beside all the messages.
+constexpr double kComputeShare = 2;
 /// At most, of one op.
 constexpr int64_t kOpNs = 100'000;
+/// From this size on messages tell what compute leaves of a link's rate.
+constexpr size_t kLargeSize = 5;
 
 struct Kind {
   const char *name;
@@ -58,7 +61,7 @@ struct Kind {
   size_t constantCount = 0;
 };
 /// By name, which is the order in the texts of tables: collectives, then work.
-constexpr std::array<Kind, 8> kKinds = {
+constexpr std::array<Kind, 9> kKinds = {
     {{"all_gather", fb::Opcode::AllGather, true, false, fb::LayoutKind::Shard},
      {"all_reduce", fb::Opcode::AllReduce},
      {"broadcast", fb::Opcode::Broadcast, true, false, fb::LayoutKind::Root},
@@ -75,6 +78,7 @@ constexpr std::array<Kind, 8> kKinds = {
       {0.9f, 0.999f, 1e-8f, 0},
       4},
      {"linear", fb::Opcode::Linear, false, false, {}, 0, 2, {0.5f}, 1},
+     {"momentum", fb::Opcode::Sgd, false, false, {}, 2, 5, {0.9f}, 1},
      {"sgd", fb::Opcode::Sgd, false, false, {}, 1, 3}}};
 
 /// Bytes that cross a rank's link at least, per byte of the tensor.
@@ -100,13 +104,13 @@ std::vector<size_t> makeSizes(int round) {
   return sizes;
 }
 
-/// Makes a step of messages of these sizes, which take about so long. The
-/// program computes and gives each one, then takes each one back and updates.
+/// Makes a step of messages of these sizes. The program computes so long by the
+/// message's size and gives it, then takes all of them back.
 class PlanMaker {
 public:
   PlanMaker(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
-            const Times &estimates)
-      : kind(kind), ranks(ranks), sizes(sizes), estimates(estimates) {}
+            const Times &computeNs)
+      : kind(kind), ranks(ranks), sizes(sizes), computeNs(computeNs) {}
 
   absl::StatusOr<std::shared_ptr<const Plan>> make();
 
@@ -116,14 +120,10 @@ private:
   void addWork(fb::InstructionT &op, uint32_t number, int64_t count);
   void addMessage(uint32_t number);
   void addProgramOp(const char *name, int64_t costNs);
-  int64_t shareOf(double share, uint32_t message) const {
-    return std::llround(share * static_cast<double>(estimates[sizes[message]]));
-  }
-
   const Kind &kind;
   const int ranks;
   const std::vector<size_t> &sizes;
-  const Times &estimates;
+  const Times &computeNs;
   fb::PlanT plan;
   /// Their tensors.
   std::vector<uint32_t> messages;
@@ -221,14 +221,14 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   for (uint32_t i = 0; i < sizes.size(); ++i)
     addMessage(i);
   for (uint32_t i = 0; i < sizes.size(); ++i) {
-    int64_t leftNs = shareOf(kGradientShare, i);
+    int64_t leftNs = computeNs[sizes[i]];
     for (; leftNs > kOpNs; leftNs -= kOpNs)
       addProgramOp("compute", kOpNs);
     addProgramOp("compute", leftNs);
     plan.program.back()->gives = {messages[i]};
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
-    addProgramOp("update", shareOf(kUpdateShare, i));
+    addProgramOp("update", 0);
     plan.program.back()->waits = {messages[i]};
   }
   flatbuffers::FlatBufferBuilder builder;
@@ -274,10 +274,10 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
 }
 
 absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
-                              const Times &estimates,
+                              const Times &computeNs,
                               std::chrono::nanoseconds timeout) {
   std::vector<size_t> sizes = makeSizes(round);
-  auto plan = PlanMaker(kind, ranks, sizes, estimates).make();
+  auto plan = PlanMaker(kind, ranks, sizes, computeNs).make();
   if (!plan.ok())
     return plan.status();
   TraceWriter trace;
@@ -291,7 +291,38 @@ absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
   return timesOf(trace.sortedEvents(), sizes);
 }
 
-std::string print(const std::array<Times, kKinds.size()> &tables, int ranks) {
+using Tables = std::array<Times, kKinds.size()>;
+
+/// What compute leaves of the links' rate.
+double overlappedRate(const Tables &alone, const Tables &beside) {
+  double sum = 0;
+  int count = 0;
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    for (size_t size = kLargeSize; size < kCounts.size(); ++size)
+      if (kKinds[kind].moved == 0) {
+        sum += static_cast<double>(alone[kind][size]) /
+               static_cast<double>(beside[kind][size]);
+        ++count;
+      }
+  return std::clamp(std::round(1000 * sum / count) / 1000, 0.001, 1.0);
+}
+
+/// Times by which messages take beside compute what they were measured to take,
+/// where bytes have that part of the rate and what the smallest takes passes
+/// before they flow; large ones take their time alone, too. Small ones come to
+/// a stream that has gone to sleep, as they do between the ops of a step.
+Times priceOf(const Times &alone, const Times &beside, double rate) {
+  Times times;
+  int64_t latencyNs = beside.front();
+  for (size_t size = 0; size < times.size(); ++size)
+    times[size] = std::max<int64_t>(
+        alone[size],
+        latencyNs +
+            std::llround(static_cast<double>(beside[size] - latencyNs) * rate));
+  return times;
+}
+
+std::string print(const Tables &tables, double overlappedRate, int ranks) {
   // No time may be shorter than a latency and the traffic at the rate: the
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
@@ -322,9 +353,10 @@ std::string print(const std::array<Times, kKinds.size()> &tables, int ranks) {
       "// In-process ranks of one machine, measured by bagua-run --calibrate.\n"
       "bagua.cluster @calibrated axes [#bagua.axis<\"rank\", size = ",
       ranks, ", latency_ns = ", latencyNs,
-      ", bytes_per_s = ", std::llround(std::ceil(rate)), ", table = {\n",
-      absl::StrJoin(collectives, ",\n"), "}>] host #bagua.host<{\n",
-      absl::StrJoin(work, ",\n"), "}>\n");
+      ", bytes_per_s = ", std::llround(std::ceil(rate)),
+      ", overlapped_rate = ", absl::StrFormat("%.3f", overlappedRate),
+      ", table = {\n", absl::StrJoin(collectives, ",\n"),
+      "}>] host #bagua.host<{\n", absl::StrJoin(work, ",\n"), "}>\n");
 }
 
 } // namespace
@@ -334,25 +366,30 @@ absl::StatusOr<std::string> calibrate(int ranks,
   if (ranks < 2)
     return absl::InvalidArgumentError(
         absl::StrCat("--calibrate needs --ranks of at least 2, found ", ranks));
-  // Round 0, without compute, says how much compute the others are to have. In
-  // turns, so that what changes meanwhile changes the times of all kinds.
-  std::array<Times, kKinds.size()> estimates = {}, tables = {};
-  for (int round = 0; round <= kRounds; ++round)
+  // In turns, so that what changes meanwhile changes the times of all kinds.
+  Tables alone = {}, beside = {};
+  for (int round = 0; round < kRounds + kFewRounds; ++round)
     for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-      int rounds = kKinds[kind].moved > 0 ? kRoundsOfWork : kRounds;
-      if (round > rounds)
+      bool isWork = kKinds[kind].moved > 0, computes = round >= kRounds;
+      if (isWork && round >= kFewRounds)
         continue;
-      auto times =
-          measure(kKinds[kind], ranks, round, estimates[kind], timeout);
+      Times computeNs = {};
+      for (size_t size = 0; computes && size < computeNs.size(); ++size)
+        computeNs[size] = std::llround(kComputeShare *
+                                       static_cast<double>(alone[kind][size]));
+      auto times = measure(kKinds[kind], ranks, round, computeNs, timeout);
       if (!times.ok())
         return times.status();
-      if (round == 0)
-        estimates[kind] = *times;
-      else
-        for (size_t size = 0; size < times->size(); ++size)
-          tables[kind][size] += (*times)[size] / rounds;
+      int rounds = isWork || computes ? kFewRounds : kRounds;
+      Times &table = (computes ? beside : alone)[kind];
+      for (size_t size = 0; size < times->size(); ++size)
+        table[size] += (*times)[size] / rounds;
     }
-  return print(tables, ranks);
+  double rate = overlappedRate(alone, beside);
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    if (kKinds[kind].moved == 0)
+      alone[kind] = priceOf(alone[kind], beside[kind], rate);
+  return print(alone, rate, ranks);
 }
 
 } // namespace bagua::replay

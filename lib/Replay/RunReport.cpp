@@ -6,6 +6,7 @@
 #include "bagua/Replay/RunReport.h"
 
 #include "Checker.h"
+#include "Plan/Opcodes.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/DataType.h"
@@ -46,6 +47,8 @@ struct Totals {
   int64_t instructions = 0;
   int64_t communicationNs = 0;
   int64_t computeNs = 0;
+  /// Updates of the runtime's, and of the program's, in time and late.
+  int64_t runtimeUpdates = 0, programUpdates = 0, lateUpdates = 0;
 };
 
 Totals totalsOf(const Plan &plan, const ReplayOptions &options) {
@@ -62,11 +65,16 @@ Totals totalsOf(const Plan &plan, const ReplayOptions &options) {
     ++totals.instructions;
     totals.collectives += op->axes() && op->axes()->size() > 0;
     totals.communicationNs += op->cost_ns();
+    totals.runtimeUpdates +=
+        runtime::kindOf(op->opcode()) == runtime::InstructionKind::Update;
   }
   if (plan.root().program())
-    for (const fb::ProgramOp *op : *plan.root().program())
+    for (const fb::ProgramOp *op : *plan.root().program()) {
       totals.computeNs += static_cast<int64_t>(
           static_cast<double>(op->cost_ns()) * options.timeScale);
+      if (op->phase() == fb::Phase::Update)
+        ++(op->late() ? totals.lateUpdates : totals.programUpdates);
+    }
   return totals;
 }
 
@@ -88,6 +96,21 @@ std::string timeToString(int64_t ns) {
   if (ns < 1000000)
     return absl::StrFormat("%.1f us", ns * 1e-3);
   return absl::StrFormat("%.2f ms", ns * 1e-6);
+}
+
+/// Who updates, and what of that is real.
+std::string updatesOf(const Totals &totals) {
+  std::vector<std::string> parts;
+  if (totals.runtimeUpdates > 0)
+    parts.push_back(
+        absl::StrCat(totals.runtimeUpdates, " by the runtime, run"));
+  if (totals.programUpdates > 0)
+    parts.push_back(
+        absl::StrCat(totals.programUpdates, " by the program, slept"));
+  if (totals.lateUpdates > 0)
+    parts.push_back(
+        absl::StrCat(totals.lateUpdates, " by the program, late, slept"));
+  return absl::StrJoin(parts, "; ");
 }
 
 std::string shapeOf(const Plan &plan) {
@@ -148,6 +171,8 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   if (totals.computeNs > 0)
     absl::StrAppendFormat(&out, "  compute      %s (synthetic: slept)\n",
                           timeToString(totals.computeNs));
+  if (std::string updates = updatesOf(totals); !updates.empty())
+    absl::StrAppendFormat(&out, "  updates      %s\n", updates);
   absl::StrAppendFormat(&out,
                         "  exposed      %s of communication that compute "
                         "waited for (median)\n",
@@ -182,6 +207,10 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"step_ns",
        {{"median", step.median}, {"min", step.min}, {"max", step.max}}},
       {"compute_ns", totals.computeNs},
+      {"updates",
+       {{"by_runtime_run", totals.runtimeUpdates},
+        {"by_program_slept", totals.programUpdates},
+        {"by_program_late_slept", totals.lateUpdates}}},
       {"exposed_communication_ns", spreadOf(result.exposedNs).median},
       {"predicted_communication_ns", totals.communicationNs}};
   if (result.check) {

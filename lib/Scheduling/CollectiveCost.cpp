@@ -435,6 +435,6 @@ CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
         costBy(cluster, call, Algorithm::Measured);
     cost = measured ? *measured : costByFormula(cluster, call);
   }
-  cost.latencyNs += static_cast<double>(cluster.launchNs);
+  cost.latencyNs += static_cast<double>(cluster.launchNs + cluster.messageNs);
   return cost;
 }

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <utility>
 
 using namespace bagua;
 
@@ -33,6 +35,18 @@ std::optional<std::string> BoundProblem::check() const {
              ", found " + std::to_string(gradient.readyAfter) + " and " +
              std::to_string(gradient.neededBy);
   }
+  if (anyTimeNs < 0)
+    return "expected a duration of at least 0, found " +
+           std::to_string(anyTimeNs);
+  for (size_t i = 0; i < waits.size(); ++i) {
+    const BoundWait &wait = waits[i];
+    if (wait.after < 0 || wait.op <= wait.after || wait.op >= ops ||
+        wait.bytes < 0 || (wait.over & ~cluster.allAxes()) ||
+        (i > 0 && wait.op < waits[i - 1].op))
+      return "wait " + std::to_string(i) +
+             ": expected ascending ops that wait for earlier ones, found " +
+             std::to_string(wait.op) + " and " + std::to_string(wait.after);
+  }
   return std::nullopt;
 }
 
@@ -40,44 +54,92 @@ namespace {
 /// A cut: time per byte of a gradient that is reduced over some axes.
 struct Cut {
   int innermost;
-  /// By AxisSet.
+  /// By number of such a set of axes.
   std::vector<double> nsPerByte;
+  /// The part of its rate that compute takes.
+  double lostRate;
+};
+
+/// Rates of the links of a cut.
+struct Capacity {
+  double full = 0, lost = 0;
+
+  void add(double rate, double overlappedRate) {
+    full += rate;
+    lost += rate * (1 - overlappedRate);
+  }
 };
 } // namespace
 
-/// The cuts between ranks that differ on the axes up to one. `overs` are the
-/// sets of axes that gradients are reduced over.
+/// The sets of axes whose links some gradients can use, of a level's. A message
+/// is between ranks that differ on the axes that it is reduced over, unless
+/// servers sum.
+static std::set<AxisSet> usableAxes(const ClusterModel &cluster,
+                                    const std::vector<AxisSet> &overs,
+                                    AxisSet ofLevel) {
+  if (cluster.servers() > 0)
+    return {ofLevel};
+  std::set<AxisSet> usable;
+  AxisSet all = 0;
+  for (AxisSet over : overs) {
+    usable.insert(over & ofLevel);
+    all |= over & ofLevel;
+  }
+  usable.insert(all);
+  usable.erase(0);
+  return usable;
+}
+
+/// The cuts between ranks that differ on the axes up to one, through the links
+/// of some of these axes. `overs` are the sets of axes that gradients are
+/// reduced over.
+static void addCuts(const ClusterModel &cluster,
+                    const std::vector<AxisSet> &overs, int level,
+                    AxisSet usable, std::vector<Cut> &cuts) {
+  AxisSet ofLevel = (AxisSet(2) << level) - 1;
+  AxisSet inner = cluster.allAxes() & ~ofLevel;
+  auto ranks = static_cast<double>(cluster.groupSize(inner));
+  Capacity all, one;
+  for (int axis = 0; axis <= level; ++axis) {
+    if (!(usable >> axis & 1))
+      continue;
+    const AxisModel &model = cluster.axes[axis];
+    auto sharers = static_cast<double>(model.sharers);
+    auto rate = static_cast<double>(model.bytesPerS);
+    all.add(static_cast<double>(cluster.workers()) / sharers * rate,
+            model.overlappedRate);
+    one.add(std::max(1.0, ranks / sharers) * rate, model.overlappedRate);
+  }
+  all.add(
+      static_cast<double>(cluster.dedicatedServers * cluster.axes[0].bytesPerS),
+      1);
+  Cut total{level, {}, all.lost / all.full},
+      each{level, {}, one.lost / one.full};
+  for (AxisSet over : overs) {
+    AxisSet outer = over & ofLevel;
+    bool isIn = (outer & ~usable) == 0;
+    // Groups side by side, all and those of one part.
+    auto groups = static_cast<double>(isIn ? cluster.groupSize(outer) : 1);
+    auto beside = static_cast<double>(cluster.groupSize(~over)),
+         inside = static_cast<double>(cluster.groupSize(inner & ~over));
+    total.nsPerByte.push_back(beside * 2 * (groups - 1) / all.full * 1e9);
+    each.nsPerByte.push_back(groups > 1 ? inside / one.full * 1e9 : 0);
+  }
+  cuts.push_back(total);
+  cuts.push_back(each);
+}
+
 static std::vector<Cut> cutsOf(const ClusterModel &cluster,
                                const std::vector<AxisSet> &overs) {
   std::vector<Cut> cuts;
-  for (int level = 0; level < cluster.axisCount(); ++level) {
-    // Between two such ranks a message may take a link of any axis so far.
-    double ranks = 1, all = 0, one = 0;
-    for (int axis = level + 1; axis < cluster.axisCount(); ++axis)
-      ranks *= static_cast<double>(cluster.axes[axis].size);
-    for (int axis = 0; axis <= level; ++axis) {
-      const AxisModel &model = cluster.axes[axis];
-      auto sharers = static_cast<double>(model.sharers);
-      auto rate = static_cast<double>(model.bytesPerS);
-      all += static_cast<double>(cluster.workers()) / sharers * rate;
-      one += std::max(1.0, ranks / sharers) * rate;
-    }
-    all += static_cast<double>(cluster.dedicatedServers *
-                               cluster.axes[0].bytesPerS);
-    Cut total{level, {}}, each{level, {}};
-    for (AxisSet over : overs) {
-      AxisSet outer = over & ((AxisSet(2) << level) - 1);
-      auto groups = static_cast<double>(cluster.groupSize(outer));
-      total.nsPerByte.push_back(2 * (groups - 1) / all * 1e9);
-      each.nsPerByte.push_back(groups > 1 ? 1e9 / one : 0);
-    }
-    cuts.push_back(total);
-    cuts.push_back(each);
-  }
+  for (int level = 0; level < cluster.axisCount(); ++level)
+    for (AxisSet usable : usableAxes(cluster, overs, (AxisSet(2) << level) - 1))
+      addCuts(cluster, overs, level, usable, cuts);
   return cuts;
 }
 
-/// A message along each axis at least; where servers may sum, one to a server.
+/// A message along each axis at least, each of them launched; where servers may
+/// sum, one to a server.
 static double latencyOf(const ClusterModel &cluster, AxisSet over) {
   if (cluster.groupSize(over) == 1)
     return 0;
@@ -90,7 +152,8 @@ static double latencyOf(const ClusterModel &cluster, AxisSet over) {
   if (cluster.servers() > 0)
     for (const AxisModel &axis : cluster.axes)
       least = std::min(least, axis.latencyNs);
-  return static_cast<double>(cluster.servers() > 0 ? least : most);
+  return static_cast<double>((cluster.servers() > 0 ? least : most) +
+                             cluster.launchNs + cluster.messageNs);
 }
 
 namespace {
@@ -100,13 +163,22 @@ public:
   explicit Traffic(const BoundProblem &problem);
 
   void clear() { std::fill(ns.begin(), ns.end(), 0.0); }
-  void add(size_t gradient);
-  /// Of the fullest cut; its innermost axis.
-  double largestNs() const { return *std::max_element(ns.begin(), ns.end()); }
-  int32_t levelOfLargest() const;
+  void add(size_t gradient) {
+    add(problem.gradients[gradient].bytes, overOf[gradient]);
+  }
+  /// A tensor alone that is reduced over axes of some gradient or wait.
+  double aloneNs(int64_t bytes, AxisSet over);
+  /// Of the cut that takes longest beside so much compute, and its number; -1
+  /// for none.
+  std::pair<double, int32_t> largest(double computeNs) const;
+  int32_t levelOf(int32_t cut) const { return cuts[cut].innermost; }
 
 private:
+  void add(int64_t bytes, size_t over);
+  size_t numberOf(AxisSet over);
+
   const BoundProblem &problem;
+  std::vector<AxisSet> overs;
   /// By gradient: the number of its group of axes.
   std::vector<size_t> overOf;
   std::vector<Cut> cuts;
@@ -121,33 +193,41 @@ struct CycleBound {
 };
 } // namespace
 
+size_t Traffic::numberOf(AxisSet over) {
+  auto found = std::find(overs.begin(), overs.end(), over);
+  auto number = static_cast<size_t>(found - overs.begin());
+  if (found == overs.end())
+    overs.push_back(over);
+  return number;
+}
+
 Traffic::Traffic(const BoundProblem &of) : problem(of) {
-  std::vector<AxisSet> overs;
-  for (const BoundGradient &gradient : problem.gradients) {
-    auto found = std::find(overs.begin(), overs.end(), gradient.over);
-    overOf.push_back(static_cast<size_t>(found - overs.begin()));
-    if (found == overs.end())
-      overs.push_back(gradient.over);
-  }
+  for (const BoundGradient &gradient : problem.gradients)
+    overOf.push_back(numberOf(gradient.over));
+  for (const BoundWait &wait : problem.waits)
+    numberOf(wait.over);
   cuts = cutsOf(problem.cluster, overs);
   ns.assign(cuts.size(), 0);
 }
 
-void Traffic::add(size_t gradient) {
+void Traffic::add(int64_t bytes, size_t over) {
   for (size_t cut = 0; cut < cuts.size(); ++cut)
-    ns[cut] += static_cast<double>(problem.gradients[gradient].bytes) *
-               cuts[cut].nsPerByte[overOf[gradient]];
+    ns[cut] += static_cast<double>(bytes) * cuts[cut].nsPerByte[over];
 }
 
-int32_t Traffic::levelOfLargest() const {
-  double largest = 0;
-  int32_t level = -1;
+double Traffic::aloneNs(int64_t bytes, AxisSet over) {
+  clear();
+  add(bytes, numberOf(over));
+  return largest(0).first;
+}
+
+std::pair<double, int32_t> Traffic::largest(double computeNs) const {
+  std::pair<double, int32_t> result = {0, -1};
   for (size_t cut = 0; cut < cuts.size(); ++cut)
-    if (ns[cut] > largest) {
-      largest = ns[cut];
-      level = cuts[cut].innermost;
-    }
-  return level;
+    if (double most = ns[cut] + computeNs * cuts[cut].lostRate;
+        ns[cut] > 0 && most > result.first)
+      result = {most, static_cast<int32_t>(cut)};
+  return result;
 }
 
 /// Gradients by readiness, the last first.
@@ -171,21 +251,83 @@ static std::vector<int32_t> usersOf(const BoundProblem &problem) {
   return users;
 }
 
+namespace {
+/// The program's compute, one op after the other.
+class Compute {
+public:
+  Compute(const BoundProblem &problem, Traffic &traffic);
+
+  /// Forgets what was reduced of ops before `op`: who comes later to it may
+  /// find that done.
+  void startAt(int32_t op);
+  /// From that op's start to the end of a later one.
+  double until(int32_t op) const { return ends[op] - begin; }
+  /// Of ops from one on and before another.
+  double between(int32_t from, int32_t to) const {
+    return sums[to] - sums[from];
+  }
+
+private:
+  const BoundProblem &problem;
+  /// By wait: how long after an op's end its reduction is there.
+  std::vector<double> reducedNs;
+  std::vector<double> sums, ends;
+  double begin = 0;
+};
+} // namespace
+
+Compute::Compute(const BoundProblem &of, Traffic &traffic) : problem(of) {
+  for (const BoundWait &wait : problem.waits)
+    reducedNs.push_back(latencyOf(problem.cluster, wait.over) +
+                        traffic.aloneNs(wait.bytes, wait.over));
+  sums.push_back(0);
+  for (int64_t ns : problem.computeNs)
+    sums.push_back(sums.back() + static_cast<double>(ns));
+  ends.assign(problem.computeNs.size(), 0);
+  startAt(0);
+}
+
+void Compute::startAt(int32_t first) {
+  begin = sums[first];
+  // Without waits, and once for all.
+  if (problem.waits.empty()) {
+    std::copy(sums.begin() + 1, sums.end(), ends.begin());
+    return;
+  }
+  auto isBefore = [](const BoundWait &wait, int32_t op) {
+    return wait.op < op;
+  };
+  size_t wait = static_cast<size_t>(std::lower_bound(problem.waits.begin(),
+                                                     problem.waits.end(), first,
+                                                     isBefore) -
+                                    problem.waits.begin());
+  double now = begin;
+  for (auto op = static_cast<size_t>(first); op < ends.size(); ++op) {
+    for (; wait < problem.waits.size() &&
+           problem.waits[wait].op == static_cast<int32_t>(op);
+         ++wait)
+      if (problem.waits[wait].after >= first)
+        now = std::max(now, ends[problem.waits[wait].after] + reducedNs[wait]);
+    now += static_cast<double>(problem.computeNs[op]);
+    ends[op] = now;
+  }
+}
+
 /// From an op's use of params to its next one: the compute up to a gradient's
-/// readiness, then all gradients that are ready no sooner and needed no later.
-static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic) {
+/// readiness, then all gradients that are ready no sooner and needed no later,
+/// beside the rest of the compute.
+static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic,
+                              Compute &compute) {
   const auto &gradients = problem.gradients;
   // Updates may be sharded, or done by servers.
   auto updaters = static_cast<double>(problem.cluster.workers() +
                                       problem.cluster.servers());
-  // The start of each op, and the end of the last.
-  std::vector<double> start(problem.computeNs.size() + 1, 0);
-  for (size_t op = 0; op < problem.computeNs.size(); ++op)
-    start[op + 1] = start[op] + static_cast<double>(problem.computeNs[op]);
+  auto ops = static_cast<int32_t>(problem.computeNs.size());
   std::vector<size_t> order = byReadiness(problem);
 
   CycleBound bound;
   for (int32_t user : usersOf(problem)) {
+    compute.startAt(user);
     traffic.clear();
     double latency = std::numeric_limits<double>::infinity();
     int64_t updateNs = INT64_MAX;
@@ -201,9 +343,11 @@ static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic) {
       updateNs = std::min(updateNs, gradient.updateNs);
       if (gradient.neededBy == user)
         needed = static_cast<int32_t>(index);
-      double ns = start[gradient.readyAfter + 1] - start[user] + latency +
-                  static_cast<double>(updateNs) / updaters +
-                  traffic.largestNs();
+      double apart = latency + static_cast<double>(updateNs) / updaters;
+      double beside = compute.between(gradient.readyAfter + 1, ops) +
+                      compute.between(0, user);
+      double ns = compute.until(gradient.readyAfter) + apart +
+                  traffic.largest(std::max(0.0, beside - apart)).first;
       if (ns > bound.ns)
         bound = {ns, needed};
     }
@@ -211,17 +355,35 @@ static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic) {
   return bound;
 }
 
+/// What the device does in a step.
+static double boundCompute(const BoundProblem &problem, Compute &compute) {
+  auto ops = static_cast<int32_t>(problem.computeNs.size());
+  auto busyNs =
+      compute.between(0, ops) + static_cast<double>(problem.anyTimeNs);
+  // The runtime's updates share it, or are the program's.
+  double updateNs = 0;
+  for (const BoundGradient &gradient : problem.gradients)
+    updateNs += static_cast<double>(gradient.updateNs);
+  busyNs += updateNs / static_cast<double>(problem.cluster.workers() +
+                                           problem.cluster.servers());
+  if (ops == 0)
+    return busyNs;
+  compute.startAt(0);
+  return std::max(busyNs, compute.until(ops - 1));
+}
+
 LowerBound bagua::lowerBound(const BoundProblem &problem) {
   LowerBound bound;
-  for (int64_t ns : problem.computeNs)
-    bound.computeNs += static_cast<double>(ns);
   Traffic traffic(problem);
+  Compute compute(problem, traffic);
+  bound.computeNs = boundCompute(problem, compute);
+  traffic.clear();
   for (size_t i = 0; i < problem.gradients.size(); ++i)
     traffic.add(i);
-  int32_t level = traffic.levelOfLargest();
-  if (level >= 0)
-    bound.linksNs = traffic.largestNs();
-  CycleBound cycle = boundCycles(problem, traffic);
+  auto ops = static_cast<int32_t>(problem.computeNs.size());
+  auto [linksNs, cut] = traffic.largest(compute.between(0, ops));
+  bound.linksNs = linksNs;
+  CycleBound cycle = boundCycles(problem, traffic, compute);
   bound.cycleNs = cycle.ns;
 
   bound.ns = std::max({bound.computeNs, bound.linksNs, bound.cycleNs});
@@ -229,7 +391,7 @@ LowerBound bagua::lowerBound(const BoundProblem &problem) {
     bound.binding = LowerBound::Binding::Compute;
   } else if (bound.ns == bound.linksNs) {
     bound.binding = LowerBound::Binding::Links;
-    bound.index = level;
+    bound.index = traffic.levelOf(cut);
   } else {
     bound.binding = LowerBound::Binding::Cycle;
     bound.index = cycle.gradient;

@@ -28,6 +28,25 @@ static std::string mebibytes(double bytes) {
   return llvm::formatv("{0:F1}", bytes / (1 << 20)).str();
 }
 
+/// Dedicated servers that bytes go to or come from.
+static int64_t usedServers(const Prediction &prediction) {
+  const ClusterModel &cluster = prediction.cluster;
+  const std::vector<double> &busyNs = prediction.simulation.linkBusyNs;
+  int64_t used = 0;
+  for (int64_t server = 0; server < cluster.dedicatedServers; ++server)
+    used += busyNs[serverEgressLink(cluster, server)] > 0 ||
+            busyNs[serverIngressLink(cluster, server)] > 0;
+  return used;
+}
+
+/// `32`, or `32+8` with dedicated servers.
+static std::string hostsOf(const Prediction &prediction) {
+  std::string text = std::to_string(prediction.cluster.workers());
+  if (int64_t servers = usedServers(prediction))
+    text += "+" + std::to_string(servers);
+  return text;
+}
+
 llvm::json::Object bagua::toJson(const Prediction &prediction,
                                  const BoundReport &bounded) {
   llvm::json::Object object{{"name", prediction.strategy}};
@@ -40,8 +59,11 @@ llvm::json::Object bagua::toJson(const Prediction &prediction,
   object["lower_bound_binding"] = bounded.binding;
   object["compute_ns"] = rounded(prediction.computeNs);
   object["exposed_communication_ns"] = rounded(prediction.exposedNs);
+  object["updates_ns"] = rounded(prediction.updatesNs);
   object["bytes_sent"] = rounded(prediction.bytesSent);
   object["peak_bytes"] = prediction.peakBytes;
+  object["workers"] = prediction.cluster.workers();
+  object["dedicated_servers"] = usedServers(prediction);
   object["binding_resource"] = prediction.bindingResource;
   object["binding_utilisation"] = prediction.bindingUtilisation;
   llvm::json::Object links;
@@ -137,6 +159,8 @@ void bagua::printPrediction(const Prediction &prediction,
   line("  compute") << milliseconds(prediction.computeNs) << " ms\n";
   line("  exposed") << milliseconds(prediction.exposedNs)
                     << " ms of communication that compute waits for\n";
+  line("ranks") << hostsOf(prediction)
+                << (usedServers(prediction) ? ", workers and servers\n" : "\n");
   line("lower bound") << milliseconds(bounded.bound.ns) << " ms, by "
                       << bounded.binding
                       << (isBounded(prediction)
@@ -170,14 +194,16 @@ void bagua::printTable(llvm::ArrayRef<Prediction> predictions,
   for (const Prediction &prediction : predictions)
     width = std::max(width, prediction.strategy.size());
   os << llvm::left_justify("strategy", width)
-     << "     step ms   / bound  exposed ms   sent MiB   peak MiB  binding\n";
+     << "     ranks     step ms   / bound  exposed ms   sent MiB   peak MiB  "
+        "binding\n";
   for (const Prediction &prediction : predictions) {
     os << llvm::left_justify(prediction.strategy, width);
     if (!prediction.refusal.empty()) {
       os << "  refused: " << prediction.refusal << "\n";
       continue;
     }
-    os << llvm::right_justify(milliseconds(prediction.stepNs), 12)
+    os << llvm::right_justify(hostsOf(prediction), 10)
+       << llvm::right_justify(milliseconds(prediction.stepNs), 12)
        << (isBounded(prediction)
                ? llvm::formatv("{0,10:F3}",
                                prediction.stepNs / bounded.bound.ns)

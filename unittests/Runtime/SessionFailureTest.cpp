@@ -61,8 +61,8 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
   EXPECT_THAT(warnings, testing::Contains(HasSubstr("rank 2: for ")));
 }
 
-/// One that comes after half a second: nobody fails, all others warn, also
-/// those whose program's thread is in the collective itself.
+/// One that comes when all others have warned: nobody fails, and they all do,
+/// also those whose program's thread is in the collective itself.
 TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
   HarnessOptions options;
   options.timeout = std::chrono::seconds(3);
@@ -72,9 +72,18 @@ TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
     std::lock_guard<std::mutex> lock(mutex);
     warnings += text + "\n";
   };
-  auto body = [](RankContext &rank) -> absl::Status {
-    if (rank.rank() == 1)
-      std::this_thread::sleep_for(milliseconds(600));
+  auto haveWarned = [&] {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto says = [&](const char *text) {
+      return warnings.find(text) != std::string::npos;
+    };
+    return says("rank 0: communicator") && says("rank 2: communicator");
+  };
+  auto body = [&](RankContext &rank) -> absl::Status {
+    auto end = std::chrono::steady_clock::now() + milliseconds(2500);
+    while (rank.rank() == 1 && !haveWarned() &&
+           std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(milliseconds(10));
     BAGUA_RETURN_IF_ERROR(rank.step({0}));
     return rank.session->finish();
   };

@@ -33,9 +33,67 @@ TEST(LowerBoundTest, Compute) {
   problem.computeNs = {100, 200};
   problem.gradients = {{10, 1, 1, -1, 40}};
   LowerBound bound = lowerBound(problem);
-  // The update may run beside it.
-  EXPECT_DOUBLE_EQ(bound.ns, 300);
+  // The update may be spread over the ranks.
+  EXPECT_DOUBLE_EQ(bound.ns, 300 + 40 / 4);
   EXPECT_EQ(bound.binding, LowerBound::Binding::Compute);
+  problem.anyTimeNs = 7;
+  EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 300 + 40 / 4 + 7);
+}
+
+// The second op needs 100 bytes of the first's summed, 150 ns; what may run at
+// any time runs meanwhile.
+TEST(LowerBoundTest, ComputeThatWaits) {
+  BoundProblem problem = fourRanks();
+  problem.cluster.axes[0].latencyNs = 5;
+  problem.cluster.launchNs = 2;
+  problem.cluster.messageNs = 3;
+  problem.computeNs = {100, 200, 10};
+  problem.anyTimeNs = 60;
+  problem.waits = {{1, 0, 100, 1}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 100 + 10 + 150 + 200 + 10);
+  // Compute in between has its time, too.
+  problem.waits = {{2, 0, 100, 1}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 310 + 60);
+  // A cycle has what is waited for within it, not what an op before it left.
+  problem.anyTimeNs = 0;
+  problem.waits = {{1, 0, 100, 1}};
+  problem.gradients = {{100, 1, 2, 1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).cycleNs, 200 + 10 + 10 + 150);
+  problem.gradients[0].neededBy = 0;
+  EXPECT_DOUBLE_EQ(lowerBound(problem).cycleNs, 470 + 10 + 150);
+}
+
+// A bus of which compute takes three quarters.
+TEST(LowerBoundTest, LinksBesideCompute) {
+  BoundProblem problem = fourRanks();
+  problem.cluster.axes[0].overlappedRate = 0.25;
+  problem.computeNs = {100, 200};
+  problem.gradients = {{1000, 1, 1, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1500 + 300 * 0.75);
+  // Between the end of the second op and the next start of it there is the
+  // first.
+  problem.gradients = {{1000, 1, 1, 1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).cycleNs, 200 + 1500 + 100 * 0.75);
+}
+
+// Two groups side by side each sum their own gradients, over links along their
+// axis alone.
+TEST(LowerBoundTest, GroupsSideBySide) {
+  BoundProblem problem;
+  problem.cluster.axes = {{"data", 4, 0, 1000000000},
+                          {"model", 2, 0, 1000000000}};
+  problem.computeNs = {1};
+  problem.gradients = {{1000, 1, 0, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1500);
+  problem.gradients = {{1000, 2, 0, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1000);
+  // One card for both of a node.
+  problem.cluster.axes[0].sharers = 2;
+  problem.gradients = {{1000, 1, 0, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 3000);
+  // Each along its own links.
+  problem.gradients.push_back({1000, 2, 0, -1, 0});
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 3000);
 }
 
 TEST(LowerBoundTest, Links) {
@@ -95,6 +153,13 @@ TEST(LowerBoundTest, ChecksItsInput) {
   EXPECT_THAT(problem.check(), Optional(HasSubstr("expected ops")));
   problem.gradients = {{1, 2, 0, 0, 0}};
   EXPECT_THAT(problem.check(), Optional(HasSubstr("axes of the cluster")));
+  problem.gradients.clear();
+  problem.waits = {{0, 0, 1, 1}};
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("wait for earlier ones")));
+  problem.waits.clear();
+  problem.anyTimeNs = -3;
+  EXPECT_THAT(problem.check(), Optional(HasSubstr("found -3")));
+  problem.anyTimeNs = 0;
   problem.gradients = {{-1, 1, 0, 0, 0}};
   EXPECT_THAT(problem.check(), Optional(HasSubstr("at least 0")));
   problem.cluster.axes.clear();
@@ -120,24 +185,40 @@ public:
       problem.cluster.dedicatedServers = 1 + below(4);
     if (below(2) == 0)
       problem.cluster.serversOn = below(1 << axes);
+    // A bus that is slower beside compute.
+    for (AxisModel &axis : problem.cluster.axes)
+      if (below(4) == 0)
+        axis.overlappedRate = 0.25 * (1 + below(4));
+    problem.cluster.launchNs = below(3);
+    problem.cluster.messageNs = below(3) == 0 ? below(50) : 0;
+    // Parts of a model along the other axes, which no servers know.
+    over = problem.cluster.allAxes();
+    if (axes > 1 && problem.cluster.servers() == 0 && below(2) == 0)
+      over = 1 + below((1 << axes) - 1);
     layers = 1 + below(6);
     for (int i = 0; i < 2 * layers; ++i)
       problem.computeNs.push_back(below(100));
     for (int layer = 0; layer < layers; ++layer)
-      problem.gradients.push_back({below(200), problem.cluster.allAxes(),
-                                   2 * layers - 1 - layer, layer, 0});
+      problem.gradients.push_back(
+          {below(200), over, 2 * layers - 1 - layer, layer, 0});
+    AxisSet others = problem.cluster.allAxes() & ~over;
+    for (int op = 1; others && op < 2 * layers; ++op)
+      if (below(2) == 0)
+        problem.waits.push_back({op, below(op), below(200), others});
+    // They load the links as well.
+    for (const BoundWait &wait : problem.waits)
+      problem.gradients.push_back({wait.bytes, others, wait.after, -1, 0});
   }
 
   /// Some order, buckets, forms, parts and streams.
   TaskGraph schedule() {
     const ClusterModel &cluster = problem.cluster;
     TaskGraph graph;
-    graph.streams = {{"compute", true}, {"a"}, {"b"}};
+    graph.streams = {{"compute", true}, {"a"}, {"b"}, {"c"}};
     graph.links.resize(linkCount(cluster));
-    // A bus that is slower beside compute only makes things worse.
-    if (below(4) == 0)
-      for (LinkModel &link : graph.links)
-        link.overlappedRate = 0.25 * (1 + below(4));
+    for (int axis = 0; axis < cluster.axisCount(); ++axis)
+      for (int32_t link : {egressLink(axis), ingressLink(axis)})
+        graph.links[link].overlappedRate = cluster.axes[axis].overlappedRate;
     // Compute: forward layer i waits for what its gradient ended in.
     int32_t computeCount = 2 * layers;
     std::vector<std::vector<TaskDependency>> waits(computeCount);
@@ -159,28 +240,44 @@ public:
       int parts = 1 + below(2);
       for (int part = 0; part < parts; ++part) {
         int64_t size = bytes * (part + 1) / parts - bytes * part / parts;
-        messages.push_back({problem.gradients[last].readyAfter, calls(size),
-                            members, 1 + below(2)});
+        messages.push_back({problem.gradients[last].readyAfter,
+                            calls(size, over), members, 1 + below(2)});
       }
       layer = last - 1;
     }
     std::shuffle(messages.begin(), messages.end(), random);
-    int32_t next = computeCount;
+    std::vector<std::vector<CollectiveCall>> exchanges;
+    auto next = computeCount;
+    for (const BoundWait &wait : problem.waits) {
+      exchanges.push_back(calls(wait.bytes, wait.over));
+      next += static_cast<int32_t>(exchanges.back().size());
+    }
     for (Message &message : messages) {
       next += static_cast<int32_t>(message.calls.size());
       for (int layer : message.layers)
         waits[layer].push_back({next - 1, 1});
     }
-    for (int32_t op = 0; op < computeCount; ++op)
-      graph.add({0, double(problem.computeNs[op])}, {}, waits[op]);
-    for (const Message &message : messages) {
-      int32_t previous = message.ready;
-      for (const CollectiveCall &call : message.calls) {
+    auto send = [&](const std::vector<CollectiveCall> &calls, int32_t stream,
+                    int32_t from) {
+      for (const CollectiveCall &call : calls) {
         CollectiveCost cost = cheapestCost(cluster, call);
-        previous = graph.add({message.stream, cost.latencyNs}, cost.uses,
-                             {{previous, 0}});
+        from = graph.add({stream, cost.latencyNs}, cost.uses, {{from, 0}});
       }
+      return from;
+    };
+    std::vector<int32_t> taskOf;
+    size_t exchange = 0;
+    for (int32_t op = 0; op < computeCount; ++op) {
+      for (; exchange < exchanges.size() && problem.waits[exchange].op == op;
+           ++exchange)
+        waits[op].push_back({send(exchanges[exchange], 3,
+                                  taskOf[problem.waits[exchange].after]),
+                             0});
+      taskOf.push_back(
+          graph.add({0, double(problem.computeNs[op])}, {}, waits[op]));
     }
+    for (const Message &message : messages)
+      send(message.calls, message.stream, taskOf[message.ready]);
     return graph;
   }
 
@@ -208,7 +305,7 @@ private:
     return allowed[below(static_cast<int>(allowed.size()))];
   }
 
-  std::vector<CollectiveCall> calls(int64_t bytes) {
+  std::vector<CollectiveCall> calls(int64_t bytes, AxisSet along) {
     const ClusterModel &cluster = problem.cluster;
     if (cluster.servers() > 0 && below(2) == 0) {
       int64_t server = below(2) == 0 ? -1 : below(cluster.servers());
@@ -219,17 +316,18 @@ private:
       return {push, pull};
     }
     auto kind = static_cast<FormKind>(below(kFormKindCount));
-    PricedForm form =
-        cheapestForm(cluster, bytes, cluster.allAxes(), formBit(kind));
+    PricedForm form = cheapestForm(cluster, bytes, along, formBit(kind));
     std::vector<CollectiveCall> calls;
     for (const MessageStep &step :
-         expandMessage(cluster, {cluster.allAxes(), bytes}, form.form))
+         expandMessage(cluster, {along, bytes}, form.form))
       calls.push_back(step.call);
     return calls;
   }
 
   std::mt19937 random;
   int layers;
+  /// Of gradients.
+  AxisSet over;
 };
 
 TEST(LowerBoundTest, NoScheduleIsFaster) {

@@ -163,6 +163,26 @@ TEST(SimulatorTest, ComputeSlowsDownBesideCommunication) {
   EXPECT_THAT(step.run().tasks[work].endNs, DoubleNear(45, 1e-9));
 }
 
+// 40 ns of the program's and 10 of the runtime's, at half speed for 20 ns.
+TEST(SimulatorTest, TheRuntimesWorkSharesTheDevice) {
+  Task update{kComm, 10};
+  update.usesDevice = true;
+  OneStep step;
+  int32_t own = step.add(update, {});
+  int32_t work = step.add({kCompute, 40}, {});
+  Simulation result = step.run();
+  EXPECT_EQ(result.tasks[own].endNs, 20);
+  EXPECT_EQ(result.tasks[work].endNs, 50);
+  // It slows down beside bytes as compute does: both together do 32 of their
+  // 50 ns in the 40 that these take.
+  OneStep beside;
+  beside.graph.communicationSlowdown = 1.25;
+  beside.add(update, {});
+  work = beside.add({kCompute, 40}, {});
+  beside.send(kSecond, {{0, 40}});
+  EXPECT_THAT(beside.run().tasks[work].endNs, DoubleNear(40 + 18, 1e-9));
+}
+
 TEST(SimulatorTest, BytesSlowDownBesideCompute) {
   OneStep step(2);
   step.graph.links[0].overlappedRate = 0.5;

@@ -72,6 +72,12 @@ ClusterModel bagua::test::randomCluster(RivalRandom &random) {
   cluster.launchNs = random.between(1000, 50000);
   cluster.memoryBytesPerS = 900000000000;
   cluster.hasRingsAndTreesOnly = random.below(2);
+  // A bus that is slower beside compute, a system's own cost.
+  if (random.below(4) == 0)
+    cluster.axes.back().overlappedRate =
+        0.25 * static_cast<double>(1 + random.below(3));
+  if (random.below(3) == 0)
+    cluster.messageNs = random.between(10000, 400000);
   return cluster;
 }
 
@@ -83,13 +89,18 @@ std::string bagua::test::textOf(const ClusterModel &cluster) {
             "\", size = " + std::to_string(model.size) +
             ", latency_ns = " + std::to_string(model.latencyNs) +
             ", bytes_per_s = " + std::to_string(model.bytesPerS) +
-            ", sharers = " + std::to_string(model.sharers) + ">";
+            ", sharers = " + std::to_string(model.sharers);
+    if (model.overlappedRate < 1)
+      text += ", overlapped_rate = " + std::to_string(model.overlappedRate);
+    text += ">";
     if (cluster.serversOn >> axis & 1)
       on += (on.empty() ? "" : ", ") + model.name;
   }
   text += "] device #bagua.device<flop_per_s = 15700000000000, bytes_per_s = " +
           std::to_string(cluster.memoryBytesPerS) +
           ", launch_ns = " + std::to_string(cluster.launchNs) + ">";
+  if (cluster.messageNs > 0)
+    text += " message_ns " + std::to_string(cluster.messageNs);
   if (cluster.dedicatedServers > 0)
     text += " servers " + std::to_string(cluster.dedicatedServers);
   if (!on.empty())

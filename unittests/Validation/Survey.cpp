@@ -118,7 +118,7 @@ static void adapt(ClusterModel &cluster, const Constants &constants, bool isTcp,
   bus.latencyNs = std::llround(constants[BusLatencyNs]);
   bus.bytesPerS = std::llround(constants[BusBytesPerS]);
   bus.overlappedRate = constants[OverlappedRate];
-  cluster.launchNs = std::llround(constants[overheadNs]);
+  cluster.messageNs = std::llround(constants[overheadNs]);
   // NCCL's.
   cluster.hasRingsAndTreesOnly = true;
 }

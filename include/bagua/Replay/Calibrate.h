@@ -15,12 +15,12 @@ namespace bagua::replay {
 
 /// Times float32 collectives of in-process ranks in sessions, from 1 KiB to 64
 /// MiB in powers of 4: steps of messages of all sizes, on memory that has left
-/// the caches since its last use, beside programs that sleep and wake up as
-/// between the ops of a training step; and so updates and other work of a rank
-/// by itself. The text is a cluster of one axis, `rank`, whose table and host
-/// they are; its latency and rate are the most that no measured time
-/// contradicts. It takes seconds. Errors: less than 2 ranks, and those of the
-/// collectives.
+/// the caches since its last use; again beside programs that sleep and wake up
+/// as between the ops of a training step, for what that leaves of the rate; and
+/// updates and other work of a rank by itself. The text is a cluster of one
+/// axis, `rank`, with table, overlapped rate and host; latency and rate are the
+/// most that no measured time contradicts. It takes seconds. Errors: less than
+/// 2 ranks, and those of the collectives.
 absl::StatusOr<std::string> calibrate(int ranks,
                                       std::chrono::nanoseconds timeout);
 

@@ -57,6 +57,8 @@ struct ClusterModel {
   AxisSet serversOn = 0;
   /// Of a collective or of a kernel.
   int64_t launchNs = 0;
+  /// Of a collective besides, as a system takes it.
+  int64_t messageNs = 0;
   /// Of the device's memory; 0 is unknown, and local work then costs nothing.
   int64_t memoryBytesPerS = 0;
   double communicationSlowdown = 1;

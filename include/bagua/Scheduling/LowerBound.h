@@ -7,13 +7,15 @@
 // Four limits, none of which a schedule of the same compute can avoid
 // (docs/Semantics.md, "Limits"):
 //
-//   compute  the device does one op after the other; updates may run beside it,
-//   and
-//            be spread over all ranks and servers;
+//   compute  the device does one op after the other, and waits where an op
+//   needs
+//            what is reduced of an earlier one's result; updates may be spread
+//            over all ranks and servers;
 //   links    to sum S bytes over K groups of ranks, 2 (K-1) S bytes must leave
 //            these groups, through the links that they have (Patarasuk and
 //            Yuan, JPDC 2009); where servers may sum, each group sends and
-//            receives S at least;
+//            receives S at least. A link of which compute leaves a part has
+//            that part alone for as long as compute takes;
 //   latency  before the first byte arrives a message's latency has passed;
 //   cycle    a gradient crosses the network between its backward and its next
 //            forward: for any op u that needs parameters and any later op p,
@@ -40,11 +42,24 @@ struct BoundGradient {
   int64_t updateNs = 0;
 };
 
+/// An op that needs a reduction of what an earlier op makes.
+struct BoundWait {
+  int32_t op = 0;
+  int32_t after = 0;
+  int64_t bytes = 0;
+  AxisSet over = 0;
+};
+
 struct BoundProblem {
   ClusterModel cluster;
   /// Durations of forward and backward compute, in the program's order.
   std::vector<int64_t> computeNs;
+  /// Of compute that may run at any time.
+  int64_t anyTimeNs = 0;
+  /// And other tensors that have to be reduced, which nobody needs.
   std::vector<BoundGradient> gradients;
+  /// By ascending op.
+  std::vector<BoundWait> waits;
 
   /// What is wrong with it; nothing if it is sound.
   std::optional<std::string> check() const;

@@ -358,10 +358,10 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult HostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                DictionaryAttr times) {
-  const StringRef works[] = {"adam", "adam_apply", "linear", "sgd"};
+  const StringRef works[] = {"adam", "linear", "momentum", "sgd"};
   for (NamedAttribute entry : times)
     if (!llvm::is_contained(works, entry.getName().getValue()))
-      return emitError() << "expected times of adam, adam_apply, linear and "
+      return emitError() << "expected times of adam, linear, momentum and "
                             "sgd, found '"
                          << entry.getName().getValue() << "'";
   if (!times.contains("linear"))

@@ -24,6 +24,9 @@ static constexpr Preset kPresets[] = {
 #include "ClusterPresets.inc"
 };
 
+/// After a preset's name: as many machines more as it has nodes, for servers.
+static constexpr StringRef kWithServers = "+servers";
+
 static constexpr int64_t kDefaultLatencyNs = 25000;
 static constexpr int64_t kDefaultBytesPerS = 12500000000;
 
@@ -73,8 +76,10 @@ FailureOr<OwnedCluster> bagua::readCluster(StringRef argument,
   if (argument.empty())
     return result;
   context->loadDialect<BaguaDialect>();
+  StringRef presetName = argument;
+  bool hasMoreServers = presetName.consume_back(kWithServers);
   const Preset *preset = llvm::find_if(
-      kPresets, [&](const Preset &entry) { return entry.name == argument; });
+      kPresets, [&](const Preset &entry) { return entry.name == presetName; });
   if (preset != std::end(kPresets)) {
     result.module =
         parseSourceString<ModuleOp>(preset->text, context, argument);
@@ -85,7 +90,9 @@ FailureOr<OwnedCluster> bagua::readCluster(StringRef argument,
   } else {
     return emitError(UnknownLoc::get(context))
            << "expected a preset (" << llvm::join(clusterPresets(), ", ")
-           << "), a file or sizes such as node=2,gpu=4 for --cluster, found '"
+           << "; with " << kWithServers
+           << " a server more for each node), a file or sizes such as "
+              "node=2,gpu=4 for --cluster, found '"
            << argument << "'";
   }
   if (!result.module)
@@ -96,5 +103,7 @@ FailureOr<OwnedCluster> bagua::readCluster(StringRef argument,
            << "expected one bagua.cluster in " << argument << ", found "
            << clusters.size();
   result.op = clusters.front();
+  if (preset != std::end(kPresets) && hasMoreServers)
+    result.op.setServers(result.op.getAxis(0).getSize());
   return result;
 }

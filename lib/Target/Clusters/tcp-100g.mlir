@@ -4,4 +4,3 @@
 bagua.cluster @tcp_100g
     axes [#bagua.axis<"node", size = 8, latency_ns = 21000, bytes_per_s = 11250000000>]
     device #bagua.device<flop_per_s = 15700000000000, bytes_per_s = 900000000000, launch_ns = 5000>
-    servers 8

@@ -42,6 +42,16 @@ static std::optional<llvm::BitVector> uniteOf(Operation &op,
   return all;
 }
 
+/// The first gradient whose mean the op reads itself.
+static std::optional<unsigned> firstGradient(Operation &op,
+                                             const GradientSets &gradientsOf) {
+  for (Value operand : op.getOperands())
+    if (auto found = gradientsOf.find(operand);
+        found != gradientsOf.end() && operand.getDefiningOp<AllReduceOp>())
+      return found->second.find_first();
+  return std::nullopt;
+}
+
 /// Each gradient is needed by the first op that uses any state it leads to.
 static void findNeeds(StepOp step, const GradientSets &gradientsOf,
                       const llvm::DenseMap<Value, int32_t> &firstUse,
@@ -59,7 +69,8 @@ static void findNeeds(StepOp step, const GradientSets &gradientsOf,
   }
 }
 
-static BoundGradient readGradient(AllReduceOp reduce, int32_t readyAfter) {
+/// A reduction of what an op makes.
+static BoundGradient readReduction(AllReduceOp reduce, int32_t readyAfter) {
   auto type = cast<RankedTensorType>(reduce.getInput().getType());
   BoundGradient gradient;
   gradient.bytes =
@@ -68,6 +79,54 @@ static BoundGradient readGradient(AllReduceOp reduce, int32_t readyAfter) {
                            reduce.getOver());
   gradient.readyAfter = readyAfter;
   return gradient;
+}
+
+namespace {
+/// Reductions that the step has besides those of gradients: statistics, and
+/// what parts of a model exchange.
+class OtherReductions {
+public:
+  /// In the step's order. Of compute that counts, its number; of the rest -1.
+  void visit(Operation &op, int32_t number);
+
+  std::vector<BoundGradient> reductions;
+  std::vector<BoundWait> waits;
+
+private:
+  /// By value: the last compute that it is made by, and the reductions that
+  /// have to be done for it since.
+  llvm::DenseMap<Value, int32_t> madeBy;
+  llvm::DenseMap<Value, SmallVector<BoundWait, 1>> behind;
+};
+} // namespace
+
+void OtherReductions::visit(Operation &op, int32_t number) {
+  int32_t after = number;
+  SmallVector<BoundWait, 1> open;
+  for (Value operand : op.getOperands()) {
+    auto maker = madeBy.find(operand);
+    if (number < 0 && maker != madeBy.end())
+      after = std::max(after, maker->second);
+    llvm::append_range(open, behind.lookup(operand));
+  }
+  if (number >= 0) {
+    for (BoundWait &wait : open) {
+      wait.op = number;
+      waits.push_back(wait);
+    }
+    open.clear();
+  } else if (auto reduce = dyn_cast<AllReduceOp>(op);
+             reduce && after >= 0 && !reduce->use_empty()) {
+    reductions.push_back(readReduction(reduce, after));
+    open.assign(
+        {{/*op=*/-1, after, reductions.back().bytes, reductions.back().over}});
+  }
+  for (Value made : op.getResults()) {
+    if (after >= 0)
+      madeBy[made] = after;
+    if (!open.empty())
+      behind[made] = open;
+  }
 }
 
 /// Compute that waits for communication and leads to no gradient (a statistic
@@ -107,13 +166,13 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   // clipped by their common norm.
   GradientSets gradientsOf;
   const llvm::DenseSet<Operation *> putOff = findPutOff(step);
-  int64_t putOffNs = 0;
+  OtherReductions others;
   llvm::DenseMap<Operation *, int32_t> numbers;
   llvm::DenseMap<Value, int32_t> firstUse;
   for (Operation &op : step.getBody().front().without_terminator()) {
     auto reduce = dyn_cast<AllReduceOp>(op);
     if (reduce && getGradientParam(reduce.getInput())) {
-      problem.gradients.push_back(readGradient(
+      problem.gradients.push_back(readReduction(
           reduce, numbers.lookup(reduce.getInput().getDefiningOp())));
       result.params.push_back(getGradientParam(reduce.getInput()));
       llvm::BitVector own(problem.gradients.size());
@@ -122,34 +181,31 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
       continue;
     }
     if (std::optional<llvm::BitVector> read = uniteOf(op, gradientsOf)) {
-      // Of the first gradient that it reads itself.
-      for (Value operand : op.getOperands())
-        if (auto reduced = operand.getDefiningOp<AllReduceOp>();
-            reduced && gradientsOf.contains(operand)) {
-          problem.gradients[gradientsOf[operand].find_first()].updateNs +=
-              updateNsOf(&op, *model);
-          break;
-        }
+      if (std::optional<unsigned> first = firstGradient(op, gradientsOf))
+        problem.gradients[*first].updateNs += updateNsOf(&op, *model);
       for (Value made : op.getResults())
         gradientsOf[made] = *read;
       continue;
     }
     auto compute = dyn_cast<ComputeOp>(op);
-    if (!compute)
-      continue;
-    if (putOff.contains(&op)) {
-      putOffNs += static_cast<int64_t>(compute.getCostNs().value_or(0));
+    if (!compute || putOff.contains(&op)) {
+      if (compute)
+        problem.anyTimeNs +=
+            static_cast<int64_t>(compute.getCostNs().value_or(0));
+      others.visit(op, /*number=*/-1);
       continue;
     }
     auto number = static_cast<int32_t>(problem.computeNs.size());
     numbers[&op] = number;
     problem.computeNs.push_back(
         static_cast<int64_t>(compute.getCostNs().value_or(0)));
+    others.visit(op, number);
     for (Value operand : op.getOperands())
       firstUse.try_emplace(operand, number);
   }
-  problem.computeNs.push_back(putOffNs);
   findNeeds(step, gradientsOf, firstUse, problem.gradients);
+  llvm::append_range(problem.gradients, others.reductions);
+  problem.waits = std::move(others.waits);
   if (failed(expectSound(step, problem.check())))
     return failure();
   return result;

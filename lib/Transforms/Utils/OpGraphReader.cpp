@@ -167,9 +167,7 @@ FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
     if (!isa<RankedTensorType>(type))
       return op->emitOpError("can't be priced yet: encoded values have no "
                              "cost so far");
-  result.ns = model.localNs(op.isUpdate() ? op->getName().stripDialect().str()
-                                          : kOtherWork,
-                            movedBytes(op));
+  result.ns = model.localNs(op.getHostWork().str(), movedBytes(op));
   LayoutAttr layout =
       getLayout(cast<RankedTensorType>(op->getResult(0).getType()));
   result.isOnServers =

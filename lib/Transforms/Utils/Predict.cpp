@@ -40,6 +40,20 @@ static void findBinding(Prediction &prediction) {
       simulation.stepNs > 0 ? busiest / simulation.stepNs : 0;
 }
 
+static double updatesNsOf(const ScheduledTasks &tasks) {
+  double ns = 0;
+  for (int32_t task = 0; task < tasks.graph.size(); ++task) {
+    auto op = cast<StepOpInterface>(tasks.ops[task]);
+    auto compute = dyn_cast<ComputeOp>(*op);
+    if (!op.isUpdate() && !(compute && compute.getPhase() == PhaseKind::Update))
+      continue;
+    ns += tasks.graph[task].fixedNs;
+    if (tasks.graph.usesBegin(task) != tasks.graph.usesEnd(task))
+      ns += tasks.graph.usesBegin(task)->ns; // on a host's cores
+  }
+  return ns;
+}
+
 Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   Prediction prediction;
   prediction.strategy = strategy.str();
@@ -87,6 +101,7 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   prediction.stepNs = prediction.simulation.stepNs;
   prediction.exposedNs = prediction.simulation.exposedNs;
   prediction.computeNs = prediction.stepNs - prediction.exposedNs;
+  prediction.updatesNs = updatesNsOf(prediction.tasks);
   prediction.bytesSent = prediction.tasks.bytesSent;
   prediction.peakBytes = prediction.tasks.arenaBytes;
   findBinding(prediction);

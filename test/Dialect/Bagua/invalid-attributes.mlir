@@ -112,6 +112,21 @@ module attributes {bagua.example = #bagua.device<flop_per_s = 1, bytes_per_s = 1
 // -----
 
 // Communication never makes compute faster.
+// expected-error @+1 {{expected times of adam, linear, momentum and sgd, found 'copy'}}
+module attributes {bagua.example = #bagua.host<{copy = array<i64: 1, 1>}>} {}
+
+// -----
+
+// expected-error @+1 {{expected times of 'linear', by which all other work goes, found none}}
+module attributes {bagua.example = #bagua.host<{adam = array<i64: 1, 1>}>} {}
+
+// -----
+
+// expected-error @+1 {{expected measured times of 'linear' as array<i64: bytes, ns, ...>, found 7}}
+module attributes {bagua.example = #bagua.host<{linear = 7 : i64}>} {}
+
+// -----
+
 // expected-error @+1 {{expected communication_slowdown of at least 1, found 5.000000e-01}}
 module attributes {bagua.example = #bagua.device<flop_per_s = 1, bytes_per_s = 1, communication_slowdown = 0.5>} {}
 

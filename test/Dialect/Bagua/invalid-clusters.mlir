@@ -37,3 +37,8 @@ bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s
 // ... in servers as well.
 // expected-error @+1 {{expected at most 1048576 servers, found 2143289344}}
 bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers 2143289344
+
+// -----
+
+// expected-error @+1 {{attribute 'message_ns' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+"bagua.cluster"() {sym_name = "c", axes = [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>], message_ns = -1 : i64} : () -> ()

@@ -149,8 +149,8 @@ def Bagua_HostAttr : Bagua_Attr<"Host", "host"> {
   let summary = "cores that carry a rank's messages and do the runtime's own work";
   let description = [{
     Measured times, as in an axis's table, by the bytes that the work reads and
-    writes: of the updates `sgd`, `adam` and `adam_apply`, and of `linear`, by
-    which all other work goes, and updates that are missing.
+    writes: of updates by `sgd`, by that with `momentum` and by `adam`, and of
+    `linear`, by which all other work goes, and updates that are missing.
 
     ```
     #bagua.host<{adam = array<i64: 1024, 900, 1048576, 210000>, linear = array<i64: 1024, 300, 1048576, 90000>}>

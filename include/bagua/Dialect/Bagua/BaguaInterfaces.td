@@ -94,6 +94,8 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
         is the next value of operand `i`, and after the states comes the gradient
         (or its moment), at the end the learning rate unless that is a literal.
       }], "unsigned", "getStateCount", (ins), "", "return 0;">,
+    InterfaceMethod<"Of what the runtime runs by itself: which of a host's times (HostAttr) it takes.",
+                    "::llvm::StringRef", "getHostWork", (ins), "", "return \"linear\";">,
     InterfaceMethod<"The arithmetic of an update that a check can repeat; nothing for others.",
                     "std::optional<::bagua::UpdateRule>", "getUpdateRule", (ins), "", "return std::nullopt;">,
 

@@ -21,7 +21,8 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
     are made by these alone, as NCCL makes them; without it a small message may
     go to all others at once. `host`: the cores that carry a rank's messages also
     do the runtime's own work there; without it the device does that, in the time
-    of its memory, and the program's compute shares the device.
+    of its memory, and the program's compute shares the device. `message_ns`: what
+    a system takes for each collective before it begins, besides a launch.
 
     ```
     bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
@@ -30,14 +31,15 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, Bagua_AxisArray:$axes, OptionalAttr<Bagua_DeviceAttr>:$device,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$servers,
                        OptionalAttr<Bagua_AxesAttr>:$servers_on, UnitAttr:$rings_and_trees,
-                       OptionalAttr<Bagua_HostAttr>:$host);
+                       OptionalAttr<Bagua_HostAttr>:$host,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$message_ns);
   let assemblyFormat = [{
-    $sym_name `axes` $axes (`device` qualified($device)^)? (`host` qualified($host)^)? (`servers` $servers^)?
+    $sym_name `axes` $axes (`device` qualified($device)^)? (`host` qualified($host)^)? (`message_ns` $message_ns^)? (`servers` $servers^)?
     (`servers_on` custom<Axes>($servers_on)^)? (`rings_and_trees` $rings_and_trees^)? attr-dict
   }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axes), [{
     build($_builder, $_state, $_builder.getStringAttr(name), axes, /*device=*/nullptr, /*servers=*/nullptr,
-          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr, /*host=*/nullptr);
+          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr, /*host=*/nullptr, /*message_ns=*/nullptr);
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

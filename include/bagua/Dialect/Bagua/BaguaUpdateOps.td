@@ -55,6 +55,7 @@ def Bagua_SgdOp : Bagua_Update<"sgd",
     (ins Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Optional<Bagua_Scalar>:$lr,
          OptionalAttr<F32Attr>:$lr_value, OptionalAttr<F32Attr>:$momentum), [AttrSizedOperandSegments], [{
       std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::Sgd; }
+      ::llvm::StringRef getHostWork() { return getMomentum() ? "momentum" : "sgd"; }
     }]> {
   let summary = "stochastic gradient descent, with momentum or without";
   let description = [{
@@ -85,6 +86,7 @@ def Bagua_AdamOp : Bagua_Update<"adam",
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::Moments">:$bias_correction),
     [AttrSizedOperandSegments], [{
       std::optional<::bagua::UpdateRule> getUpdateRule() { return ::bagua::UpdateRule::Adam; }
+      ::llvm::StringRef getHostWork() { return "adam"; }
     }]> {
   let summary = "Adam, with decoupled weight decay";
   let description = [{
@@ -122,7 +124,9 @@ def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
          OptionalAttr<F32Attr>:$beta1, OptionalAttr<F32Attr>:$beta2,
          DefaultValuedAttr<F32Attr, "1e-8f">:$eps,
          DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction),
-    [AllTypesMatch<["param", "moment", "variance", "output"]>]> {
+    [AllTypesMatch<["param", "moment", "variance", "output"]>], [{
+      ::llvm::StringRef getHostWork() { return "adam"; }
+    }]> {
   let summary = "Adam's step with given moments, which it leaves alone";
   let description = [{
     `w - lr*m/(sqrt(v)+eps)`, as 1-bit Adam needs it after its warm-up. A

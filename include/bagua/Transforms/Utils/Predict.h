@@ -25,6 +25,8 @@ struct Prediction {
   double stepNs = 0;
   double computeNs = 0;
   double exposedNs = 0;
+  /// Of updates, the program's and the runtime's, on each rank by themselves.
+  double updatesNs = 0;
   double bytesSent = 0;
   int64_t peakBytes = 0;
   /// `compute`, or the link that is busiest.
