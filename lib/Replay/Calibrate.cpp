@@ -39,7 +39,8 @@ constexpr int kRounds = 5;
 /// waits for others.
 constexpr int kFewRounds = 2;
 /// Compute before a message is given, as a share of what the message takes
-/// alone: it goes on beside all the messages.
+/// alone: on the whole it goes on beside the messages, though the tail of a
+/// large one runs beside what is computed for the small ones behind it.
 constexpr double kComputeShare = 2;
 /// At most, of one op.
 constexpr int64_t kOpNs = 100'000;

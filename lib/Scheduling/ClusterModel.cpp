@@ -77,6 +77,12 @@ std::optional<std::string> ClusterModel::check() const {
     return "expected 1 to 16 axes, found " + std::to_string(axes.size());
   if (serversOn & ~allAxes())
     return "expected servers on axes of the cluster";
+  // Eleven days, whose sums no step overflows.
+  constexpr int64_t kMostNs = 1000000000000000;
+  for (int64_t ns : {launchNs, messageNs})
+    if (ns < 0 || ns > kMostNs)
+      return "expected a launch and a message to cost 0 to " +
+             std::to_string(kMostNs) + " ns, found " + std::to_string(ns);
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||

@@ -435,6 +435,7 @@ CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
         costBy(cluster, call, Algorithm::Measured);
     cost = measured ? *measured : costByFormula(cluster, call);
   }
-  cost.latencyNs += static_cast<double>(cluster.launchNs + cluster.messageNs);
+  cost.latencyNs += static_cast<double>(cluster.launchNs) +
+                    static_cast<double>(cluster.messageNs);
   return cost;
 }

@@ -35,9 +35,9 @@ std::optional<std::string> BoundProblem::check() const {
              ", found " + std::to_string(gradient.readyAfter) + " and " +
              std::to_string(gradient.neededBy);
   }
-  if (anyTimeNs < 0)
-    return "expected a duration of at least 0, found " +
-           std::to_string(anyTimeNs);
+  for (int64_t ns : {anyTimeNs, updatesNs})
+    if (ns < 0)
+      return "expected a duration of at least 0, found " + std::to_string(ns);
   for (size_t i = 0; i < waits.size(); ++i) {
     const BoundWait &wait = waits[i];
     if (wait.after < 0 || wait.op <= wait.after || wait.op >= ops ||
@@ -101,7 +101,7 @@ static void addCuts(const ClusterModel &cluster,
   auto ranks = static_cast<double>(cluster.groupSize(inner));
   Capacity all, one;
   for (int axis = 0; axis <= level; ++axis) {
-    if (!(usable >> axis & 1))
+    if (!(usable >> axis & 1) || cluster.axes[axis].size == 1)
       continue;
     const AxisModel &model = cluster.axes[axis];
     auto sharers = static_cast<double>(model.sharers);
@@ -113,6 +113,8 @@ static void addCuts(const ClusterModel &cluster,
   all.add(
       static_cast<double>(cluster.dedicatedServers * cluster.axes[0].bytesPerS),
       1);
+  if (one.full == 0)
+    return; // there is one rank
   Cut total{level, {}, all.lost / all.full},
       each{level, {}, one.lost / one.full};
   for (AxisSet over : overs) {
@@ -152,8 +154,9 @@ static double latencyOf(const ClusterModel &cluster, AxisSet over) {
   if (cluster.servers() > 0)
     for (const AxisModel &axis : cluster.axes)
       least = std::min(least, axis.latencyNs);
-  return static_cast<double>((cluster.servers() > 0 ? least : most) +
-                             cluster.launchNs + cluster.messageNs);
+  return static_cast<double>(cluster.servers() > 0 ? least : most) +
+         static_cast<double>(cluster.launchNs) +
+         static_cast<double>(cluster.messageNs);
 }
 
 namespace {
@@ -283,17 +286,13 @@ Compute::Compute(const BoundProblem &of, Traffic &traffic) : problem(of) {
   sums.push_back(0);
   for (int64_t ns : problem.computeNs)
     sums.push_back(sums.back() + static_cast<double>(ns));
-  ends.assign(problem.computeNs.size(), 0);
-  startAt(0);
+  ends.assign(sums.begin() + 1, sums.end());
 }
 
 void Compute::startAt(int32_t first) {
   begin = sums[first];
-  // Without waits, and once for all.
-  if (problem.waits.empty()) {
-    std::copy(sums.begin() + 1, sums.end(), ends.begin());
+  if (problem.waits.empty())
     return;
-  }
   auto isBefore = [](const BoundWait &wait, int32_t op) {
     return wait.op < op;
   };
@@ -361,11 +360,9 @@ static double boundCompute(const BoundProblem &problem, Compute &compute) {
   auto busyNs =
       compute.between(0, ops) + static_cast<double>(problem.anyTimeNs);
   // The runtime's updates share it, or are the program's.
-  double updateNs = 0;
-  for (const BoundGradient &gradient : problem.gradients)
-    updateNs += static_cast<double>(gradient.updateNs);
-  busyNs += updateNs / static_cast<double>(problem.cluster.workers() +
-                                           problem.cluster.servers());
+  busyNs += static_cast<double>(problem.updatesNs) /
+            static_cast<double>(problem.cluster.workers() +
+                                problem.cluster.servers());
   if (ops == 0)
     return busyNs;
   compute.startAt(0);

@@ -31,13 +31,26 @@ BoundProblem fourRanks() {
 TEST(LowerBoundTest, Compute) {
   BoundProblem problem = fourRanks();
   problem.computeNs = {100, 200};
-  problem.gradients = {{10, 1, 1, -1, 40}};
+  problem.gradients = {{10, 1, 1, -1, 0}};
+  problem.updatesNs = 40;
   LowerBound bound = lowerBound(problem);
   // The update may be spread over the ranks.
   EXPECT_DOUBLE_EQ(bound.ns, 300 + 40 / 4);
   EXPECT_EQ(bound.binding, LowerBound::Binding::Compute);
   problem.anyTimeNs = 7;
   EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 300 + 40 / 4 + 7);
+}
+
+// What no message goes along carries none.
+TEST(LowerBoundTest, AnAxisOfOne) {
+  BoundProblem problem = fourRanks();
+  problem.cluster.axes.insert(problem.cluster.axes.begin(),
+                              {"node", 1, 9, 1000000000});
+  problem.computeNs = {100, 200};
+  problem.gradients = {{1000, 3, 1, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 1500);
+  problem.cluster.axes[1].size = 1;
+  EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 300);
 }
 
 // The second op needs 100 bytes of the first's summed, 150 ns; what may run at

@@ -47,6 +47,15 @@ TEST(OpGraphTest, AHostHasTimesOfAllWork) {
                                                   "expected ascending")));
 }
 
+TEST(OpGraphTest, TimesOfAMessageAreSound) {
+  ClusterModel cluster = twoRanks();
+  cluster.messageNs = INT64_MAX;
+  EXPECT_THAT(cluster.check(),
+              Optional(HasSubstr("found 9223372036854775807")));
+  cluster.messageNs = -1;
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("found -1")));
+}
+
 // An update on each rank, and one on servers.
 class LocalWork : public testing::Test {
 protected:

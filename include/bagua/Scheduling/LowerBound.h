@@ -8,9 +8,8 @@
 // (docs/Semantics.md, "Limits"):
 //
 //   compute  the device does one op after the other, and waits where an op
-//   needs
-//            what is reduced of an earlier one's result; updates may be spread
-//            over all ranks and servers;
+//            needs what is reduced of an earlier one's result; updates may be
+//            spread over all ranks and servers;
 //   links    to sum S bytes over K groups of ranks, 2 (K-1) S bytes must leave
 //            these groups, through the links that they have (Patarasuk and
 //            Yuan, JPDC 2009); where servers may sum, each group sends and
@@ -38,7 +37,8 @@ struct BoundGradient {
   int32_t readyAfter = 0;
   /// The first op of the next step that needs what it updates; -1 for none.
   int32_t neededBy = -1;
-  /// Of its update, on a whole tensor.
+  /// On a whole tensor, of what reads its mean on the way to what is needed
+  /// first.
   int64_t updateNs = 0;
 };
 
@@ -56,9 +56,11 @@ struct BoundProblem {
   std::vector<int64_t> computeNs;
   /// Of compute that may run at any time.
   int64_t anyTimeNs = 0;
-  /// And other tensors that have to be reduced, which nobody needs.
+  /// Of all that reads means, on whole tensors.
+  int64_t updatesNs = 0;
+  /// And other tensors that have to be reduced, whose sums no later step needs.
   std::vector<BoundGradient> gradients;
-  /// By ascending op.
+  /// By ascending op; `gradients` have their traffic.
   std::vector<BoundWait> waits;
 
   /// What is wrong with it; nothing if it is sound.
@@ -77,8 +79,8 @@ struct LowerBound {
   double computeNs = 0, linksNs = 0, cycleNs = 0;
 };
 
-/// O(ops needing parameters * gradients). Tight where communication can be cut
-/// as finely as one likes and takes no latency.
+/// O(ops needing parameters * (gradients * axes, and with waits ops)). Tight
+/// where communication can be cut as finely as one likes and takes no latency.
 LowerBound lowerBound(const BoundProblem &problem);
 
 } // namespace bagua

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/BoundReader.h"
 
+#include "bagua/Dialect/Bagua/Sources.h"
 #include "bagua/Scheduling/Roofline.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -12,6 +13,7 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -66,6 +68,37 @@ static void findNeeds(StepOp step, const GradientSets &gradientsOf,
       int32_t &needed = gradients[gradient].neededBy;
       needed = needed < 0 ? use->second : std::min(needed, use->second);
     }
+  }
+}
+
+/// What reads a gradient's mean has to be done before what needs the gradient
+/// first, if that uses what is made of it. What leads to other states, or to
+/// none, has time. `readers`: of each op the first gradient that it reads.
+static void addUpdates(StepOp step,
+                       const llvm::MapVector<Operation *, unsigned> &readers,
+                       const GradientSets &gradientsOf,
+                       const llvm::DenseMap<Value, int32_t> &firstUse,
+                       BoundProblem &problem) {
+  for (auto [op, gradient] : readers)
+    problem.updatesNs += updateNsOf(op, problem.cluster);
+  llvm::DenseSet<Operation *> added;
+  for (auto [value, index] :
+       llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
+    auto use = firstUse.find(step.getBody().getArgument(index));
+    if (use == firstUse.end())
+      continue;
+    (void)walkOperands(value, [&, neededBy = use->second](Value from) {
+      if (!gradientsOf.contains(from))
+        return WalkResult::skip();
+      Operation *maker = from.getDefiningOp();
+      auto reader = readers.find(maker);
+      if (reader == readers.end())
+        return WalkResult::advance();
+      BoundGradient &gradient = problem.gradients[reader->second];
+      if (gradient.neededBy == neededBy && added.insert(maker).second)
+        gradient.updateNs += updateNsOf(maker, problem.cluster);
+      return WalkResult::advance();
+    });
   }
 }
 
@@ -167,6 +200,7 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   GradientSets gradientsOf;
   const llvm::DenseSet<Operation *> putOff = findPutOff(step);
   OtherReductions others;
+  llvm::MapVector<Operation *, unsigned> readers;
   llvm::DenseMap<Operation *, int32_t> numbers;
   llvm::DenseMap<Value, int32_t> firstUse;
   for (Operation &op : step.getBody().front().without_terminator()) {
@@ -182,7 +216,7 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
     }
     if (std::optional<llvm::BitVector> read = uniteOf(op, gradientsOf)) {
       if (std::optional<unsigned> first = firstGradient(op, gradientsOf))
-        problem.gradients[*first].updateNs += updateNsOf(&op, *model);
+        readers[&op] = *first;
       for (Value made : op.getResults())
         gradientsOf[made] = *read;
       continue;
@@ -204,6 +238,7 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
       firstUse.try_emplace(operand, number);
   }
   findNeeds(step, gradientsOf, firstUse, problem.gradients);
+  addUpdates(step, readers, gradientsOf, firstUse, problem);
   llvm::append_range(problem.gradients, others.reductions);
   problem.waits = std::move(others.waits);
   if (failed(expectSound(step, problem.check())))

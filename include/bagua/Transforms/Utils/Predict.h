@@ -25,7 +25,7 @@ struct Prediction {
   double stepNs = 0;
   double computeNs = 0;
   double exposedNs = 0;
-  /// Of updates, the program's and the runtime's, on each rank by themselves.
+  /// Of updates, the program's and the runtime's, one after the other.
   double updatesNs = 0;
   double bytesSent = 0;
   int64_t peakBytes = 0;
