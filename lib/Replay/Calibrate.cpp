@@ -60,7 +60,17 @@ struct Kind {
   int moved = 0;
   std::array<float, 4> constants = {};
   size_t constantCount = 0;
+
+  constexpr bool isWork() const { return moved > 0; }
 };
+
+constexpr Kind makeWork(const char *name, fb::Opcode opcode, int states,
+                        int moved, const std::array<float, 4> &constants,
+                        size_t constantCount) {
+  return {name,   opcode, false,     false,        {},
+          states, moved,  constants, constantCount};
+}
+
 /// By name, which is the order in the texts of tables: collectives, then work.
 constexpr std::array<Kind, 9> kKinds = {
     {{"all_gather", fb::Opcode::AllGather, true, false, fb::LayoutKind::Shard},
@@ -69,18 +79,10 @@ constexpr std::array<Kind, 9> kKinds = {
      {"reduce", fb::Opcode::Reduce, true, true, fb::LayoutKind::Root},
      {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
       fb::LayoutKind::Shard},
-     {"adam",
-      fb::Opcode::Adam,
-      false,
-      false,
-      {},
-      3,
-      7,
-      {0.9f, 0.999f, 1e-8f, 0},
-      4},
-     {"linear", fb::Opcode::Linear, false, false, {}, 0, 2, {0.5f}, 1},
-     {"momentum", fb::Opcode::Sgd, false, false, {}, 2, 5, {0.9f}, 1},
-     {"sgd", fb::Opcode::Sgd, false, false, {}, 1, 3}}};
+     makeWork("adam", fb::Opcode::Adam, 3, 7, {0.9f, 0.999f, 1e-8f, 0}, 4),
+     makeWork("linear", fb::Opcode::Linear, 0, 2, {0.5f}, 1),
+     makeWork("momentum", fb::Opcode::Sgd, 2, 5, {0.9f}, 1),
+     makeWork("sgd", fb::Opcode::Sgd, 1, 3, {}, 0)}};
 
 /// Bytes that cross a rank's link at least, per byte of the tensor.
 double trafficOf(const Kind &kind, int ranks) {
@@ -121,6 +123,7 @@ private:
   void addWork(fb::InstructionT &op, uint32_t number, int64_t count);
   void addMessage(uint32_t number);
   void addProgramOp(const char *name, int64_t costNs);
+
   const Kind &kind;
   const int ranks;
   const std::vector<size_t> &sizes;
@@ -193,7 +196,7 @@ void PlanMaker::addMessage(uint32_t number) {
   op.name = absl::StrCat(kind.name, number);
   op.opcode = kind.opcode;
   op.ready = {messages.back()};
-  if (kind.moved > 0) {
+  if (kind.isWork()) {
     addWork(op, number, count);
     op.inputs.push_back(whole);
     return;
@@ -300,7 +303,7 @@ double overlappedRate(const Tables &alone, const Tables &beside) {
   int count = 0;
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
     for (size_t size = kLargeSize; size < kCounts.size(); ++size)
-      if (kKinds[kind].moved == 0) {
+      if (!kKinds[kind].isWork()) {
         sum += static_cast<double>(alone[kind][size]) /
                static_cast<double>(beside[kind][size]);
         ++count;
@@ -328,14 +331,14 @@ std::string print(const Tables &tables, double overlappedRate, int ranks) {
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
-    if (kKinds[kind].moved == 0)
+    if (!kKinds[kind].isWork())
       least = std::min(
           least, *std::min_element(tables[kind].begin(), tables[kind].end()));
   int64_t latencyNs = least / 2;
   double rate = 1;
   std::vector<std::string> collectives, work;
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-    bool isWork = kKinds[kind].moved > 0;
+    bool isWork = kKinds[kind].isWork();
     std::vector<int64_t> numbers;
     for (size_t size = 0; size < kCounts.size(); ++size) {
       int64_t bytes = bytesOf(size), ns = tables[kind][size];
@@ -371,7 +374,7 @@ absl::StatusOr<std::string> calibrate(int ranks,
   Tables alone = {}, beside = {};
   for (int round = 0; round < kRounds + kFewRounds; ++round)
     for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-      bool isWork = kKinds[kind].moved > 0, computes = round >= kRounds;
+      bool isWork = kKinds[kind].isWork(), computes = round >= kRounds;
       if (isWork && round >= kFewRounds)
         continue;
       Times computeNs = {};
@@ -388,7 +391,7 @@ absl::StatusOr<std::string> calibrate(int ranks,
     }
   double rate = overlappedRate(alone, beside);
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
-    if (kKinds[kind].moved == 0)
+    if (!kKinds[kind].isWork())
       alone[kind] = priceOf(alone[kind], beside[kind], rate);
   return print(alone, rate, ranks);
 }
