@@ -38,12 +38,12 @@ constexpr int kRounds = 5;
 /// Of those whose program computes, and of a rank's own work, in which nobody
 /// waits for others.
 constexpr int kFewRounds = 2;
-/// Compute before a message is given, as a share of what the message takes
-/// alone: on the whole it goes on beside the messages, though the tail of a
-/// large one runs beside what is computed for the small ones behind it.
+/// Compute behind the gift of a message, as a share of what the message takes
+/// alone: it goes on until the message is there.
 constexpr double kComputeShare = 2;
-/// At most, of one op.
-constexpr int64_t kOpNs = 100'000;
+/// An op of that compute: so short that messages are disturbed all the while,
+/// and so long that they are for a part of it.
+constexpr int64_t kShortOpNs = 50'000, kLongOpNs = 300'000;
 /// From this size on messages tell what compute leaves of a link's rate.
 constexpr size_t kLargeSize = 5;
 
@@ -107,13 +107,20 @@ std::vector<size_t> makeSizes(int round) {
   return sizes;
 }
 
-/// Makes a step of messages of these sizes. The program computes so long by the
-/// message's size and gives it, then takes all of them back.
+/// What a step computes behind the gift of a message, by its size, in ops of at
+/// most so long.
+struct ComputeBeside {
+  Times ns = {};
+  int64_t opNs = 0;
+};
+
+/// Makes a step of messages of these sizes. The program gives each and
+/// computes, then takes all of them back.
 class PlanMaker {
 public:
   PlanMaker(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
-            const Times &computeNs)
-      : kind(kind), ranks(ranks), sizes(sizes), computeNs(computeNs) {}
+            const ComputeBeside &compute)
+      : kind(kind), ranks(ranks), sizes(sizes), compute(compute) {}
 
   absl::StatusOr<std::shared_ptr<const Plan>> make();
 
@@ -127,7 +134,7 @@ private:
   const Kind &kind;
   const int ranks;
   const std::vector<size_t> &sizes;
-  const Times &computeNs;
+  const ComputeBeside &compute;
   fb::PlanT plan;
   /// Their tensors.
   std::vector<uint32_t> messages;
@@ -225,11 +232,11 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   for (uint32_t i = 0; i < sizes.size(); ++i)
     addMessage(i);
   for (uint32_t i = 0; i < sizes.size(); ++i) {
-    int64_t leftNs = computeNs[sizes[i]];
-    for (; leftNs > kOpNs; leftNs -= kOpNs)
-      addProgramOp("compute", kOpNs);
-    addProgramOp("compute", leftNs);
+    addProgramOp("give", 0);
     plan.program.back()->gives = {messages[i]};
+    for (int64_t leftNs = compute.ns[sizes[i]]; leftNs > 0;
+         leftNs -= compute.opNs)
+      addProgramOp("compute", std::min(leftNs, compute.opNs));
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("update", 0);
@@ -278,10 +285,10 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
 }
 
 absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
-                              const Times &computeNs,
+                              const ComputeBeside &compute,
                               std::chrono::nanoseconds timeout) {
   std::vector<size_t> sizes = makeSizes(round);
-  auto plan = PlanMaker(kind, ranks, sizes, computeNs).make();
+  auto plan = PlanMaker(kind, ranks, sizes, compute).make();
   if (!plan.ok())
     return plan.status();
   TraceWriter trace;
@@ -297,8 +304,8 @@ absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
 
 using Tables = std::array<Times, kKinds.size()>;
 
-/// What compute leaves of the links' rate.
-double overlappedRate(const Tables &alone, const Tables &beside) {
+/// The part of large messages' rate that they have beside compute.
+double rateBeside(const Tables &alone, const Tables &beside) {
   double sum = 0;
   int count = 0;
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
@@ -308,7 +315,20 @@ double overlappedRate(const Tables &alone, const Tables &beside) {
                static_cast<double>(beside[kind][size]);
         ++count;
       }
-  return std::clamp(std::round(1000 * sum / count) / 1000, 0.001, 1.0);
+  return std::clamp(sum / count, 0.001, 1.0);
+}
+
+/// What compute takes of an axis's rate, and for how long of each op.
+struct Overlap {
+  double rate;
+  int64_t ns;
+};
+
+Overlap overlapOf(double besideShortOps, double besideLongOps) {
+  double part =
+      besideShortOps < 1 ? (1 - besideLongOps) / (1 - besideShortOps) : 1;
+  return {std::round(1000 * besideShortOps) / 1000,
+          std::max<int64_t>(1, std::llround(std::min(part, 1.0) * kLongOpNs))};
 }
 
 /// Times by which messages take beside compute what they were measured to take,
@@ -326,7 +346,7 @@ Times priceOf(const Times &alone, const Times &beside, double rate) {
   return times;
 }
 
-std::string print(const Tables &tables, double overlappedRate, int ranks) {
+std::string print(const Tables &tables, const Overlap &overlap, int ranks) {
   // No time may be shorter than a latency and the traffic at the rate: the
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
@@ -358,9 +378,37 @@ std::string print(const Tables &tables, double overlappedRate, int ranks) {
       "bagua.cluster @calibrated axes [#bagua.axis<\"rank\", size = ",
       ranks, ", latency_ns = ", latencyNs,
       ", bytes_per_s = ", std::llround(std::ceil(rate)),
-      ", overlapped_rate = ", absl::StrFormat("%.3f", overlappedRate),
-      ", table = {\n", absl::StrJoin(collectives, ",\n"),
-      "}>] host #bagua.host<{\n", absl::StrJoin(work, ",\n"), "}>\n");
+      ", overlapped_rate = ", absl::StrFormat("%.3f", overlap.rate),
+      ", overlapped_ns = ", overlap.ns, ", table = {\n",
+      absl::StrJoin(collectives, ",\n"), "}>] host #bagua.host<{\n",
+      absl::StrJoin(work, ",\n"), "}>\n");
+}
+
+/// The mean of so many rounds, the kinds in turns, so that what changes
+/// meanwhile changes the times of all. Beside compute in such ops where the
+/// times alone are known, without a rank's own work, which shares its time with
+/// compute.
+absl::StatusOr<Tables> measureAll(int ranks, std::chrono::nanoseconds timeout,
+                                  int rounds, const Tables *alone = nullptr,
+                                  int64_t opNs = 0) {
+  Tables tables = {};
+  for (int round = 0; round < rounds; ++round)
+    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+      bool isWork = kKinds[kind].isWork();
+      if (isWork && (alone || round >= kFewRounds))
+        continue;
+      ComputeBeside compute;
+      compute.opNs = opNs;
+      for (size_t size = 0; alone && size < compute.ns.size(); ++size)
+        compute.ns[size] = std::llround(
+            kComputeShare * static_cast<double>((*alone)[kind][size]));
+      auto times = measure(kKinds[kind], ranks, round, compute, timeout);
+      if (!times.ok())
+        return times.status();
+      for (size_t size = 0; size < times->size(); ++size)
+        tables[kind][size] += (*times)[size] / (isWork ? kFewRounds : rounds);
+    }
+  return tables;
 }
 
 } // namespace
@@ -370,30 +418,21 @@ absl::StatusOr<std::string> calibrate(int ranks,
   if (ranks < 2)
     return absl::InvalidArgumentError(
         absl::StrCat("--calibrate needs --ranks of at least 2, found ", ranks));
-  // In turns, so that what changes meanwhile changes the times of all kinds.
-  Tables alone = {}, beside = {};
-  for (int round = 0; round < kRounds + kFewRounds; ++round)
-    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-      bool isWork = kKinds[kind].isWork(), computes = round >= kRounds;
-      if (isWork && round >= kFewRounds)
-        continue;
-      Times computeNs = {};
-      for (size_t size = 0; computes && size < computeNs.size(); ++size)
-        computeNs[size] = std::llround(kComputeShare *
-                                       static_cast<double>(alone[kind][size]));
-      auto times = measure(kKinds[kind], ranks, round, computeNs, timeout);
-      if (!times.ok())
-        return times.status();
-      int rounds = isWork || computes ? kFewRounds : kRounds;
-      Times &table = (computes ? beside : alone)[kind];
-      for (size_t size = 0; size < times->size(); ++size)
-        table[size] += (*times)[size] / rounds;
-    }
-  double rate = overlappedRate(alone, beside);
+  auto alone = measureAll(ranks, timeout, kRounds);
+  if (!alone.ok())
+    return alone.status();
+  auto shortOps = measureAll(ranks, timeout, kFewRounds, &*alone, kShortOpNs);
+  if (!shortOps.ok())
+    return shortOps.status();
+  auto longOps = measureAll(ranks, timeout, kFewRounds, &*alone, kLongOpNs);
+  if (!longOps.ok())
+    return longOps.status();
+  double rate = rateBeside(*alone, *longOps);
+  Overlap overlap = overlapOf(rateBeside(*alone, *shortOps), rate);
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
     if (!kKinds[kind].isWork())
-      alone[kind] = priceOf(alone[kind], beside[kind], rate);
-  return print(alone, rate, ranks);
+      (*alone)[kind] = priceOf((*alone)[kind], (*longOps)[kind], rate);
+  return print(*alone, overlap, ranks);
 }
 
 } // namespace bagua::replay

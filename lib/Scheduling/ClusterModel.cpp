@@ -86,8 +86,8 @@ std::optional<std::string> ClusterModel::check() const {
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
-        axis.sharers < 1)
-      return name + "expected positive sizes and rates";
+        axis.sharers < 1 || axis.overlappedNs < 0)
+      return name + "expected positive sizes, times and rates";
     if (!(axis.overlappedRate > 0) || axis.overlappedRate > 1)
       return name + "expected an overlapped rate over 0 and at most 1, found " +
              std::to_string(axis.overlappedRate);

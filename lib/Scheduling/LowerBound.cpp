@@ -64,9 +64,13 @@ struct Cut {
 struct Capacity {
   double full = 0, lost = 0;
 
-  void add(double rate, double overlappedRate) {
+  /// Of an axis so many links.
+  void add(const AxisModel &axis, double links) {
+    double rate = links * static_cast<double>(axis.bytesPerS);
     full += rate;
-    lost += rate * (1 - overlappedRate);
+    // What each op takes for a while it takes less often where ops are merged.
+    if (axis.overlappedNs == 0)
+      lost += rate * (1 - axis.overlappedRate);
   }
 };
 } // namespace
@@ -105,14 +109,12 @@ static void addCuts(const ClusterModel &cluster,
       continue;
     const AxisModel &model = cluster.axes[axis];
     auto sharers = static_cast<double>(model.sharers);
-    auto rate = static_cast<double>(model.bytesPerS);
-    all.add(static_cast<double>(cluster.workers()) / sharers * rate,
-            model.overlappedRate);
-    one.add(std::max(1.0, ranks / sharers) * rate, model.overlappedRate);
+    all.add(model, static_cast<double>(cluster.workers()) / sharers);
+    one.add(model, std::max(1.0, ranks / sharers));
   }
-  all.add(
-      static_cast<double>(cluster.dedicatedServers * cluster.axes[0].bytesPerS),
-      1);
+  // Servers compute nothing.
+  all.full +=
+      static_cast<double>(cluster.dedicatedServers * cluster.axes[0].bytesPerS);
   if (one.full == 0)
     return; // there is one rank
   Cut total{level, {}, all.lost / all.full},

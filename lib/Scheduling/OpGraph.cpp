@@ -47,8 +47,13 @@ static TaskGraph makeGraph(const ClusterModel &cluster,
   TaskGraph graph;
   graph.links.resize(linkCount(cluster));
   for (int axis = 0; axis < cluster.axisCount(); ++axis)
-    for (int32_t link : {egressLink(axis), ingressLink(axis)})
-      graph.links[link].overlappedRate = cluster.axes[axis].overlappedRate;
+    for (int32_t link : {egressLink(axis), ingressLink(axis)}) {
+      const AxisModel &model = cluster.axes[axis];
+      graph.links[link].overlappedRate = model.overlappedRate;
+      if (model.overlappedNs > 0)
+        graph.links[link].overlappedNs =
+            static_cast<double>(model.overlappedNs);
+    }
   graph.communicationSlowdown = cluster.communicationSlowdown;
   for (const LaunchSchedule::Stream &stream : schedule.streams) {
     graph.streams.emplace_back();

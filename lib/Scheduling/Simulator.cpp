@@ -94,6 +94,7 @@ private:
   void beginFlow(ActiveTask &active);
   void finish(size_t index);
   void shareLinks();
+  void findCapacities();
   bool isOnDevice(int32_t task) const {
     return graph.streams[graph[task].stream].isCompute ||
            graph[task].usesDevice;
@@ -128,6 +129,9 @@ private:
   /// What is there of each, of 1; less beside compute.
   std::vector<double> capacities;
   bool hasOverlappedRates = false;
+  /// Since when the program computes this op, and when it next takes less.
+  double computeStartNs = 0;
+  double capacityChangeNs = std::numeric_limits<double>::infinity();
   /// Whether the runtime works on the program's device.
   bool isDeviceShared = false;
   std::vector<LinkUse> uses;
@@ -214,12 +218,12 @@ void Simulator::mergeLinks() {
     for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
       if (use->ns > 0)
         columns[use->link].emplace_back(task, use->ns);
-  std::map<std::tuple<LinkSharing, double, Column>, int32_t> classes;
+  std::map<std::tuple<LinkSharing, double, double, Column>, int32_t> classes;
   std::vector<bool> isFirst;
   for (size_t link = 0; link < columns.size(); ++link) {
     auto [entry, isNew] = classes.try_emplace(
         {graph.links[link].sharing, graph.links[link].overlappedRate,
-         std::move(columns[link])},
+         graph.links[link].overlappedNs, std::move(columns[link])},
         static_cast<int32_t>(classes.size()));
     classOf.push_back(entry->second);
     isFirst.push_back(isNew);
@@ -353,6 +357,8 @@ void Simulator::countOnDevice(int32_t task, int32_t change) {
   flowsChanged |= isDeviceShared;
   if (graph.streams[graph[task].stream].isCompute) {
     computing += change;
+    if (change > 0)
+      computeStartNs = now;
     flowsChanged |= hasOverlappedRates;
   }
 }
@@ -368,14 +374,26 @@ void Simulator::beginFlow(ActiveTask &flow) {
   flowsChanged = true;
 }
 
+/// What compute leaves of each link from now on.
+void Simulator::findCapacities() {
+  capacityChangeNs = std::numeric_limits<double>::infinity();
+  for (size_t link = 0; link < links.size(); ++link) {
+    double endNs = computeStartNs + links[link].overlappedNs;
+    bool isBeside = computing > 0 && now < endNs;
+    capacities[link] = isBeside ? links[link].overlappedRate : 1;
+    if (isBeside)
+      capacityChangeNs = std::min(capacityChangeNs, endNs);
+  }
+}
+
 /// Max-min fairness: all flows speed up together until a link is full; those on
 /// it stay, the others go on. Of FIFO links a flow needs, it must be the first.
 void Simulator::shareLinks() {
   flowsChanged = false;
   findGrowing();
   std::fill(used.begin(), used.end(), 0.0);
-  for (size_t link = 0; hasOverlappedRates && link < links.size(); ++link)
-    capacities[link] = computing > 0 ? links[link].overlappedRate : 1;
+  if (hasOverlappedRates)
+    findCapacities();
   double speed = 0;
   while (!growing.empty())
     speed = growFlows(speed);
@@ -588,7 +606,7 @@ Simulation Simulator::run() {
     if (flowsChanged)
       shareLinks();
     assert(!active.empty() && "a sound graph never stands still");
-    double next = std::numeric_limits<double>::infinity();
+    double next = capacityChangeNs;
     for (const ActiveTask &task : active)
       next = std::min(next, task.finishNs);
     double passed = next - now;
@@ -598,6 +616,7 @@ Simulation Simulator::run() {
         linkBusyNs[link] += passed * used[link];
     for (ActiveTask &task : active)
       task.remainingNs -= passed * task.speed;
+    flowsChanged |= now == capacityChangeNs;
     for (size_t i = 0; i < active.size();) {
       if (active[i].finishNs > now) {
         ++i;

@@ -34,6 +34,9 @@ std::optional<std::string> TaskGraph::check() const {
     if (!(link.overlappedRate > 0) || link.overlappedRate > 1)
       return "expected an overlapped rate over 0 and at most 1, found " +
              std::to_string(link.overlappedRate);
+    else if (!(link.overlappedNs >= 0))
+      return "expected an overlapped duration of at least 0, found " +
+             std::to_string(link.overlappedNs);
   for (int32_t task = 0; task < size(); ++task) {
     std::string name = "task " + std::to_string(task) + ": ";
     if (tasks[task].stream < 0 ||

@@ -42,6 +42,8 @@ struct AxisModel {
   std::map<std::string, TimeTable> tables = {};
   /// The part of a link's rate that is left while the program computes.
   double overlappedRate = 1;
+  /// So long from the start of each op of its compute; 0: all the while.
+  int64_t overlappedNs = 0;
 };
 
 /// The runtime's work on a rank's own elements that is no update.

@@ -13,6 +13,7 @@
 #define BAGUA_SCHEDULING_TASKGRAPH_H
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct LinkModel {
   /// What is left of its rate while the program computes: a bus that compute
   /// uses, too, or copies that the device has to make.
   double overlappedRate = 1;
+  /// So long from the start of each of the program's ops.
+  double overlappedNs = std::numeric_limits<double>::infinity();
 };
 
 /// What one task occupies of a link: `ns` at the link's full rate.

@@ -312,7 +312,8 @@ static LogicalResult verifyTable(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef name, int64_t size, int64_t latency,
                                int64_t bandwidth, int64_t sharers,
-                               FloatAttr overlappedRate, DictionaryAttr table) {
+                               FloatAttr overlappedRate, int64_t overlapped,
+                               DictionaryAttr table) {
   if (!isBareWord(name))
     return emitError() << "expected an axis name of letters, digits, '_', '$' "
                           "and '.', found '"
@@ -327,7 +328,8 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (failed(expect("size", 1, size)) ||
       failed(expect("latency_ns", 0, latency)) ||
       failed(expect("bytes_per_s", 1, bandwidth)) ||
-      failed(expect("sharers", 1, sharers)))
+      failed(expect("sharers", 1, sharers)) ||
+      failed(expect("overlapped_ns", 0, overlapped)))
     return failure();
   if (overlappedRate && (!(overlappedRate.getValueAsDouble() > 0) ||
                          overlappedRate.getValueAsDouble() > 1))

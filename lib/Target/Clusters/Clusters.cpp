@@ -44,7 +44,8 @@ bagua::buildDefaultCluster(OpBuilder &builder, Location location,
   for (const auto &[name, size] : axes)
     attributes.push_back(AxisAttr::get(
         builder.getContext(), name, size, kDefaultLatencyNs, kDefaultBytesPerS,
-        /*sharers=*/1, /*overlapped_rate=*/nullptr, /*table=*/nullptr));
+        /*sharers=*/1, /*overlapped_rate=*/nullptr, /*overlapped_ns=*/0,
+        /*table=*/nullptr));
   return builder.create<ClusterOp>(location, "cluster",
                                    builder.getArrayAttr(attributes));
 }

@@ -52,6 +52,7 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
     ranks /= axis.getSize();
     if (FloatAttr rate = axis.getOverlappedRate())
       entry.overlappedRate = rate.getValueAsDouble();
+    entry.overlappedNs = axis.getOverlappedNs();
     entry.tables = readTables(axis.getTable());
   }
   model.dedicatedServers =

@@ -107,7 +107,8 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
     `latency_ns` is of one message, `bytes_per_s` of one direction of one link,
     `sharers` is how many ranks share one link. `overlapped_rate` is the part of
     the rate that is left while the program computes, as on a bus that compute
-    uses, too. `table` holds measured times: for a collective's name a flat list
+    uses, too; with `overlapped_ns` only so long from the start of each op, as
+    where the program's thread wakes up on cores that carry messages. `table` holds measured times: for a collective's name a flat list
     of pairs, bytes then ns, by ascending bytes.
 
     ```
@@ -117,9 +118,10 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, "int64_t":$latency_ns,
                         "int64_t":$bytes_per_s, DefaultValuedParameter<"int64_t", "1">:$sharers,
                         OptionalParameter<"::mlir::FloatAttr">:$overlapped_rate,
+                        DefaultValuedParameter<"int64_t", "0">:$overlapped_ns,
                         OptionalParameter<"::mlir::DictionaryAttr">:$table);
   let assemblyFormat = [{
-    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $overlapped_rate, $table) `>`
+    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $overlapped_rate, $overlapped_ns, $table) `>`
   }];
   let genVerifyDecl = 1;
 }
