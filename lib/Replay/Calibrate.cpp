@@ -34,16 +34,17 @@ constexpr std::array<int, 9> kCounts = {32, 32, 32, 32, 32, 16, 4, 2, 1};
 constexpr int64_t kSteps = 11;
 /// Of sessions, each with the messages in another order: in one, threads may be
 /// badly placed. Their mean counts.
-constexpr int kRounds = 5;
-/// Of those whose program computes, and of a rank's own work, in which nobody
-/// waits for others.
-constexpr int kFewRounds = 2;
+constexpr int kRounds = 4;
+/// Of a rank's own work, in which nobody waits for others.
+constexpr int kWorkRounds = 2;
 /// Compute behind the gift of a message, as a share of what the message takes
 /// alone: it goes on until the message is there.
 constexpr double kComputeShare = 2;
 /// An op of that compute: so short that messages are disturbed all the while,
 /// and so long that they are for a part of it.
 constexpr int64_t kShortOpNs = 50'000, kLongOpNs = 300'000;
+/// As many as strategies with credit have.
+constexpr int kStreams = 4;
 /// From this size on messages tell what compute leaves of a link's rate.
 constexpr size_t kLargeSize = 5;
 
@@ -107,11 +108,13 @@ std::vector<size_t> makeSizes(int round) {
   return sizes;
 }
 
-/// What a step computes behind the gift of a message, by its size, in ops of at
-/// most so long.
-struct ComputeBeside {
-  Times ns = {};
+/// What goes on beside a message.
+struct Surroundings {
+  /// Compute behind the message's gift, by its size, in ops of at most opNs.
+  Times computeNs = {};
   int64_t opNs = 0;
+  /// Messages that may be in flight at once.
+  int streams = 1;
 };
 
 /// Makes a step of messages of these sizes. The program gives each and
@@ -119,8 +122,8 @@ struct ComputeBeside {
 class PlanMaker {
 public:
   PlanMaker(const Kind &kind, int ranks, const std::vector<size_t> &sizes,
-            const ComputeBeside &compute)
-      : kind(kind), ranks(ranks), sizes(sizes), compute(compute) {}
+            const Surroundings &beside)
+      : kind(kind), ranks(ranks), sizes(sizes), beside(beside) {}
 
   absl::StatusOr<std::shared_ptr<const Plan>> make();
 
@@ -134,7 +137,7 @@ private:
   const Kind &kind;
   const int ranks;
   const std::vector<size_t> &sizes;
-  const ComputeBeside &compute;
+  const Surroundings &beside;
   fb::PlanT plan;
   /// Their tensors.
   std::vector<uint32_t> messages;
@@ -203,6 +206,7 @@ void PlanMaker::addMessage(uint32_t number) {
   op.name = absl::StrCat(kind.name, number);
   op.opcode = kind.opcode;
   op.ready = {messages.back()};
+  op.stream = number % static_cast<uint32_t>(beside.streams);
   if (kind.isWork()) {
     addWork(op, number, count);
     op.inputs.push_back(whole);
@@ -222,7 +226,8 @@ void PlanMaker::addProgramOp(const char *name, int64_t costNs) {
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   plan.name = "calibrate";
-  plan.streams = {"comm"};
+  for (int stream = 0; stream < beside.streams; ++stream)
+    plan.streams.push_back(absl::StrCat("comm", stream));
   plan.cluster = std::make_unique<fb::ClusterT>();
   plan.cluster->axes.push_back(std::make_unique<fb::AxisT>());
   plan.cluster->axes[0]->name = "rank";
@@ -234,9 +239,9 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("give", 0);
     plan.program.back()->gives = {messages[i]};
-    for (int64_t leftNs = compute.ns[sizes[i]]; leftNs > 0;
-         leftNs -= compute.opNs)
-      addProgramOp("compute", std::min(leftNs, compute.opNs));
+    for (int64_t leftNs = beside.computeNs[sizes[i]]; leftNs > 0;
+         leftNs -= beside.opNs)
+      addProgramOp("compute", std::min(leftNs, beside.opNs));
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("update", 0);
@@ -284,11 +289,16 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
   return times;
 }
 
-absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
-                              const ComputeBeside &compute,
-                              std::chrono::nanoseconds timeout) {
+struct Measured {
+  Times ns = {};
+  int64_t stepNs = 0;
+};
+
+absl::StatusOr<Measured> measure(const Kind &kind, int ranks, int round,
+                                 const Surroundings &beside,
+                                 std::chrono::nanoseconds timeout) {
   std::vector<size_t> sizes = makeSizes(round);
-  auto plan = PlanMaker(kind, ranks, sizes, compute).make();
+  auto plan = PlanMaker(kind, ranks, sizes, beside).make();
   if (!plan.ok())
     return plan.status();
   TraceWriter trace;
@@ -299,36 +309,46 @@ absl::StatusOr<Times> measure(const Kind &kind, int ranks, int round,
   auto result = replayPlan(*plan, options);
   if (!result.ok())
     return result.status();
-  return timesOf(trace.sortedEvents(), sizes);
+  return Measured{timesOf(trace.sortedEvents(), sizes),
+                  medianOf(result->stepNs)};
+}
+
+/// The part of large messages' rate that they have beside compute.
+double rateBeside(const Measured &alone, const Measured &beside) {
+  double sum = 0;
+  for (size_t size = kLargeSize; size < kCounts.size(); ++size)
+    sum += static_cast<double>(alone.ns[size]) /
+           static_cast<double>(beside.ns[size]);
+  return sum / (kCounts.size() - kLargeSize);
 }
 
 using Tables = std::array<Times, kKinds.size()>;
 
-/// The part of large messages' rate that they have beside compute.
-double rateBeside(const Tables &alone, const Tables &beside) {
-  double sum = 0;
-  int count = 0;
-  for (size_t kind = 0; kind < kKinds.size(); ++kind)
-    for (size_t size = kLargeSize; size < kCounts.size(); ++size)
-      if (!kKinds[kind].isWork()) {
-        sum += static_cast<double>(alone[kind][size]) /
-               static_cast<double>(beside[kind][size]);
-        ++count;
-      }
-  return std::clamp(sum / count, 0.001, 1.0);
+void addTo(Times &sums, const Times &times) {
+  for (size_t size = 0; size < sums.size(); ++size)
+    sums[size] += times[size];
 }
 
-/// What compute takes of an axis's rate, and for how long of each op.
-struct Overlap {
-  double rate;
-  int64_t ns;
+/// The median, as a part.
+double partOf(std::vector<double> &samples) {
+  auto middle = samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return std::clamp(*middle, 0.001, 1.0);
+}
+
+/// What compute leaves of an axis's rate, and for how long of each op; and what
+/// messages in flight at once have of it.
+struct Rates {
+  double overlapped;
+  int64_t overlappedNs;
+  double concurrent;
 };
 
-Overlap overlapOf(double besideShortOps, double besideLongOps) {
+/// How long an op disturbs messages, if it does so for all of a short one.
+int64_t overlappedNs(double besideShortOps, double besideLongOps) {
   double part =
       besideShortOps < 1 ? (1 - besideLongOps) / (1 - besideShortOps) : 1;
-  return {std::round(1000 * besideShortOps) / 1000,
-          std::max<int64_t>(1, std::llround(std::min(part, 1.0) * kLongOpNs))};
+  return std::max<int64_t>(1, std::llround(std::min(part, 1.0) * kLongOpNs));
 }
 
 /// Times by which messages take beside compute what they were measured to take,
@@ -346,7 +366,7 @@ Times priceOf(const Times &alone, const Times &beside, double rate) {
   return times;
 }
 
-std::string print(const Tables &tables, const Overlap &overlap, int ranks) {
+std::string print(const Tables &tables, const Rates &rates, int ranks) {
   // No time may be shorter than a latency and the traffic at the rate: the
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
@@ -378,37 +398,99 @@ std::string print(const Tables &tables, const Overlap &overlap, int ranks) {
       "bagua.cluster @calibrated axes [#bagua.axis<\"rank\", size = ",
       ranks, ", latency_ns = ", latencyNs,
       ", bytes_per_s = ", std::llround(std::ceil(rate)),
-      ", overlapped_rate = ", absl::StrFormat("%.3f", overlap.rate),
-      ", overlapped_ns = ", overlap.ns, ", table = {\n",
-      absl::StrJoin(collectives, ",\n"), "}>] host #bagua.host<{\n",
-      absl::StrJoin(work, ",\n"), "}>\n");
+      ", overlapped_rate = ", absl::StrFormat("%.3f", rates.overlapped),
+      ", overlapped_ns = ", rates.overlappedNs,
+      ", concurrent_rate = ", absl::StrFormat("%.3f", rates.concurrent),
+      ", table = {\n", absl::StrJoin(collectives, ",\n"),
+      "}>] host #bagua.host<{\n", absl::StrJoin(work, ",\n"), "}>\n");
 }
 
-/// The mean of so many rounds, the kinds in turns, so that what changes
-/// meanwhile changes the times of all. Beside compute in such ops where the
-/// times alone are known, without a rank's own work, which shares its time with
-/// compute.
-absl::StatusOr<Tables> measureAll(int ranks, std::chrono::nanoseconds timeout,
-                                  int rounds, const Tables *alone = nullptr,
-                                  int64_t opNs = 0) {
-  Tables tables = {};
-  for (int round = 0; round < rounds; ++round)
-    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-      bool isWork = kKinds[kind].isWork();
-      if (isWork && (alone || round >= kFewRounds))
-        continue;
-      ComputeBeside compute;
-      compute.opNs = opNs;
-      for (size_t size = 0; alone && size < compute.ns.size(); ++size)
-        compute.ns[size] = std::llround(
-            kComputeShare * static_cast<double>((*alone)[kind][size]));
-      auto times = measure(kKinds[kind], ranks, round, compute, timeout);
-      if (!times.ok())
-        return times.status();
-      for (size_t size = 0; size < times->size(); ++size)
-        tables[kind][size] += (*times)[size] / (isWork ? kFewRounds : rounds);
+/// All kinds in turns, each with all that goes on beside it, so that what
+/// changes meanwhile changes all times.
+class Calibration {
+public:
+  Calibration(int ranks, std::chrono::nanoseconds timeout)
+      : ranks(ranks), timeout(timeout) {}
+
+  absl::Status addRound(int round);
+  std::string result();
+
+private:
+  absl::Status addMessages(const Kind &kind, int round, const Measured &alone,
+                           Times &besideSums);
+
+  const int ranks;
+  const std::chrono::nanoseconds timeout;
+  /// Sums over rounds, of messages alone and beside compute, and how many.
+  Tables alone = {}, beside = {};
+  std::array<int, kKinds.size()> rounds = {};
+  /// Of all rounds and kinds of messages.
+  std::vector<double> besideShortOps, besideLongOps, together;
+};
+
+absl::Status Calibration::addRound(int round) {
+  for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+    if (kKinds[kind].isWork() && round >= kWorkRounds)
+      continue;
+    auto measured = measure(kKinds[kind], ranks, round, {}, timeout);
+    if (!measured.ok())
+      return measured.status();
+    addTo(alone[kind], measured->ns);
+    ++rounds[kind];
+    // A rank's own work shares its time with compute.
+    if (kKinds[kind].isWork())
+      continue;
+    absl::Status status =
+        addMessages(kKinds[kind], round, *measured, beside[kind]);
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Calibration::addMessages(const Kind &kind, int round,
+                                      const Measured &aloneNow,
+                                      Times &besideSums) {
+  Surroundings surroundings;
+  for (size_t size = 0; size < kCounts.size(); ++size)
+    surroundings.computeNs[size] =
+        std::llround(kComputeShare * static_cast<double>(aloneNow.ns[size]));
+  surroundings.opNs = kShortOpNs;
+  auto shortOps = measure(kind, ranks, round, surroundings, timeout);
+  if (!shortOps.ok())
+    return shortOps.status();
+  besideShortOps.push_back(rateBeside(aloneNow, *shortOps));
+  surroundings.opNs = kLongOpNs;
+  auto longOps = measure(kind, ranks, round, surroundings, timeout);
+  if (!longOps.ok())
+    return longOps.status();
+  besideLongOps.push_back(rateBeside(aloneNow, *longOps));
+  addTo(besideSums, longOps->ns);
+  surroundings = {};
+  surroundings.streams = kStreams;
+  auto several = measure(kind, ranks, round, surroundings, timeout);
+  if (!several.ok())
+    return several.status();
+  together.push_back(static_cast<double>(aloneNow.stepNs) /
+                     static_cast<double>(several->stepNs));
+  return absl::OkStatus();
+}
+
+std::string Calibration::result() {
+  double besideShort = partOf(besideShortOps),
+         besideLong = partOf(besideLongOps);
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    for (size_t size = 0; size < kCounts.size(); ++size) {
+      alone[kind][size] /= rounds[kind];
+      beside[kind][size] /= rounds[kind];
     }
-  return tables;
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    if (!kKinds[kind].isWork())
+      alone[kind] = priceOf(alone[kind], beside[kind], besideLong);
+  return print(
+      alone,
+      {besideShort, overlappedNs(besideShort, besideLong), partOf(together)},
+      ranks);
 }
 
 } // namespace
@@ -418,21 +500,11 @@ absl::StatusOr<std::string> calibrate(int ranks,
   if (ranks < 2)
     return absl::InvalidArgumentError(
         absl::StrCat("--calibrate needs --ranks of at least 2, found ", ranks));
-  auto alone = measureAll(ranks, timeout, kRounds);
-  if (!alone.ok())
-    return alone.status();
-  auto shortOps = measureAll(ranks, timeout, kFewRounds, &*alone, kShortOpNs);
-  if (!shortOps.ok())
-    return shortOps.status();
-  auto longOps = measureAll(ranks, timeout, kFewRounds, &*alone, kLongOpNs);
-  if (!longOps.ok())
-    return longOps.status();
-  double rate = rateBeside(*alone, *longOps);
-  Overlap overlap = overlapOf(rateBeside(*alone, *shortOps), rate);
-  for (size_t kind = 0; kind < kKinds.size(); ++kind)
-    if (!kKinds[kind].isWork())
-      (*alone)[kind] = priceOf((*alone)[kind], (*longOps)[kind], rate);
-  return print(*alone, overlap, ranks);
+  Calibration calibration(ranks, timeout);
+  for (int round = 0; round < kRounds; ++round)
+    if (absl::Status status = calibration.addRound(round); !status.ok())
+      return status;
+  return calibration.result();
 }
 
 } // namespace bagua::replay

@@ -88,9 +88,12 @@ std::optional<std::string> ClusterModel::check() const {
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
         axis.sharers < 1 || axis.overlappedNs < 0)
       return name + "expected positive sizes, times and rates";
-    if (!(axis.overlappedRate > 0) || axis.overlappedRate > 1)
-      return name + "expected an overlapped rate over 0 and at most 1, found " +
-             std::to_string(axis.overlappedRate);
+    for (double rate : {axis.overlappedRate, axis.concurrentRate})
+      if (!(rate > 0) || rate > 1)
+        return name +
+               "expected an overlapped and a concurrent rate over 0 and at "
+               "most 1, found " +
+               std::to_string(rate);
     if (!areSharersNested(*this, static_cast<int>(&axis - axes.data())))
       return name + "expected as many sharers as ranks inside it, or a part " +
              "of them or of those along it that divides them, found " +

@@ -50,6 +50,7 @@ static TaskGraph makeGraph(const ClusterModel &cluster,
     for (int32_t link : {egressLink(axis), ingressLink(axis)}) {
       const AxisModel &model = cluster.axes[axis];
       graph.links[link].overlappedRate = model.overlappedRate;
+      graph.links[link].concurrentRate = model.concurrentRate;
       if (model.overlappedNs > 0)
         graph.links[link].overlappedNs =
             static_cast<double>(model.overlappedNs);

@@ -128,7 +128,9 @@ private:
   std::vector<LinkModel> links;
   /// What is there of each, of 1; less beside compute.
   std::vector<double> capacities;
-  bool hasOverlappedRates = false;
+  /// Messages in flight on each.
+  std::vector<int32_t> inFlight;
+  bool hasOverlappedRates = false, hasConcurrentRates = false;
   /// Since when the program computes this op, and when it next takes less.
   double computeStartNs = 0;
   double capacityChangeNs = std::numeric_limits<double>::infinity();
@@ -182,8 +184,11 @@ Simulator::Simulator(const TaskGraph &taskGraph)
   load.assign(links.size(), 0);
   used.assign(links.size(), 0);
   capacities.assign(links.size(), 1);
-  for (const LinkModel &link : links)
+  inFlight.assign(links.size(), 0);
+  for (const LinkModel &link : links) {
     hasOverlappedRates |= link.overlappedRate < 1;
+    hasConcurrentRates |= link.concurrentRate < 1;
+  }
   bool hasCompute = false;
   for (int32_t task = 0; task < graph.size(); ++task) {
     streams[graph[task].stream].tasks.push_back(task);
@@ -218,12 +223,14 @@ void Simulator::mergeLinks() {
     for (auto *use = graph.usesBegin(task); use != graph.usesEnd(task); ++use)
       if (use->ns > 0)
         columns[use->link].emplace_back(task, use->ns);
-  std::map<std::tuple<LinkSharing, double, double, Column>, int32_t> classes;
+  std::map<std::tuple<LinkSharing, double, double, double, Column>, int32_t>
+      classes;
   std::vector<bool> isFirst;
   for (size_t link = 0; link < columns.size(); ++link) {
+    const LinkModel &model = graph.links[link];
     auto [entry, isNew] = classes.try_emplace(
-        {graph.links[link].sharing, graph.links[link].overlappedRate,
-         graph.links[link].overlappedNs, std::move(columns[link])},
+        {model.sharing, model.overlappedRate, model.overlappedNs,
+         model.concurrentRate, std::move(columns[link])},
         static_cast<int32_t>(classes.size()));
     classOf.push_back(entry->second);
     isFirst.push_back(isNew);
@@ -374,14 +381,21 @@ void Simulator::beginFlow(ActiveTask &flow) {
   flowsChanged = true;
 }
 
-/// What compute leaves of each link from now on.
+/// What compute and other messages leave of each link from now on.
 void Simulator::findCapacities() {
+  std::fill(inFlight.begin(), inFlight.end(), 0);
+  for (const ActiveTask &task : active)
+    if (task.flows)
+      for (auto *use = usesBegin(task.task); use != usesEnd(task.task); ++use)
+        ++inFlight[use->link];
   capacityChangeNs = std::numeric_limits<double>::infinity();
   for (size_t link = 0; link < links.size(); ++link) {
     double endNs = computeStartNs + links[link].overlappedNs;
     bool isBeside = computing > 0 && now < endNs;
     capacities[link] = isBeside ? links[link].overlappedRate : 1;
-    if (isBeside)
+    if (inFlight[link] > 1)
+      capacities[link] *= links[link].concurrentRate;
+    if (isBeside && hasOverlappedRates)
       capacityChangeNs = std::min(capacityChangeNs, endNs);
   }
 }
@@ -392,7 +406,7 @@ void Simulator::shareLinks() {
   flowsChanged = false;
   findGrowing();
   std::fill(used.begin(), used.end(), 0.0);
-  if (hasOverlappedRates)
+  if (hasOverlappedRates || hasConcurrentRates)
     findCapacities();
   double speed = 0;
   while (!growing.empty())

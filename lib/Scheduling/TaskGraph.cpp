@@ -30,13 +30,17 @@ std::optional<std::string> TaskGraph::check() const {
   if (!(communicationSlowdown >= 1) || !std::isfinite(communicationSlowdown))
     return "expected a slowdown of at least 1, found " +
            std::to_string(communicationSlowdown);
-  for (const LinkModel &link : links)
-    if (!(link.overlappedRate > 0) || link.overlappedRate > 1)
-      return "expected an overlapped rate over 0 and at most 1, found " +
-             std::to_string(link.overlappedRate);
-    else if (!(link.overlappedNs >= 0))
+  for (const LinkModel &link : links) {
+    for (double rate : {link.overlappedRate, link.concurrentRate})
+      if (!(rate > 0) || rate > 1)
+        return "expected an overlapped and a concurrent rate over 0 and at "
+               "most "
+               "1, found " +
+               std::to_string(rate);
+    if (!(link.overlappedNs >= 0))
       return "expected an overlapped duration of at least 0, found " +
              std::to_string(link.overlappedNs);
+  }
   for (int32_t task = 0; task < size(); ++task) {
     std::string name = "task " + std::to_string(task) + ": ";
     if (tasks[task].stream < 0 ||

@@ -101,7 +101,7 @@ static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
   // What was measured was measured as it was.
   axes[0] = AxisAttr::get(cluster.getContext(), outer.getName(), size, latency,
                           rate, outer.getSharers(), outer.getOverlappedRate(),
-                          outer.getOverlappedNs(),
+                          outer.getOverlappedNs(), outer.getConcurrentRate(),
                           factor == 1 ? outer.getTable() : nullptr);
   cluster.setAxesAttr(ArrayAttr::get(cluster.getContext(), axes));
   return kind == SweepKind::Ranks ? cluster.getWorkerCount() : value;

@@ -44,6 +44,8 @@ struct AxisModel {
   double overlappedRate = 1;
   /// So long from the start of each op of its compute; 0: all the while.
   int64_t overlappedNs = 0;
+  /// The part of a link's rate that several messages in flight have together.
+  double concurrentRate = 1;
 };
 
 /// The runtime's work on a rank's own elements that is no update.

@@ -35,6 +35,9 @@ struct LinkModel {
   double overlappedRate = 1;
   /// So long from the start of each of the program's ops.
   double overlappedNs = std::numeric_limits<double>::infinity();
+  /// What is left of its rate while more than one message is in flight there:
+  /// threads that take turns on few cores.
+  double concurrentRate = 1;
 };
 
 /// What one task occupies of a link: `ns` at the link's full rate.

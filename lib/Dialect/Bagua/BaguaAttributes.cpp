@@ -313,7 +313,7 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef name, int64_t size, int64_t latency,
                                int64_t bandwidth, int64_t sharers,
                                FloatAttr overlappedRate, int64_t overlapped,
-                               DictionaryAttr table) {
+                               FloatAttr concurrentRate, DictionaryAttr table) {
   if (!isBareWord(name))
     return emitError() << "expected an axis name of letters, digits, '_', '$' "
                           "and '.', found '"
@@ -331,11 +331,17 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       failed(expect("sharers", 1, sharers)) ||
       failed(expect("overlapped_ns", 0, overlapped)))
     return failure();
-  if (overlappedRate && (!(overlappedRate.getValueAsDouble() > 0) ||
-                         overlappedRate.getValueAsDouble() > 1))
-    return emitError() << "expected overlapped_rate of axis '" << name
-                       << "' over 0 and at most 1, found "
-                       << overlappedRate.getValueAsDouble();
+  auto expectPart = [&](StringRef what, FloatAttr found) {
+    if (!found ||
+        (found.getValueAsDouble() > 0 && found.getValueAsDouble() <= 1))
+      return success();
+    return LogicalResult(emitError() << "expected " << what << " of axis '"
+                                     << name << "' over 0 and at most 1, found "
+                                     << found.getValueAsDouble());
+  };
+  if (failed(expectPart("overlapped_rate", overlappedRate)) ||
+      failed(expectPart("concurrent_rate", concurrentRate)))
+    return failure();
   return table ? verifyTable(emitError, table) : success();
 }
 

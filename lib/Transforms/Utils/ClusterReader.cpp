@@ -53,6 +53,8 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
     if (FloatAttr rate = axis.getOverlappedRate())
       entry.overlappedRate = rate.getValueAsDouble();
     entry.overlappedNs = axis.getOverlappedNs();
+    if (FloatAttr rate = axis.getConcurrentRate())
+      entry.concurrentRate = rate.getValueAsDouble();
     entry.tables = readTables(axis.getTable());
   }
   model.dedicatedServers =

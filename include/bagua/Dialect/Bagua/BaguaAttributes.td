@@ -108,7 +108,9 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
     `sharers` is how many ranks share one link. `overlapped_rate` is the part of
     the rate that is left while the program computes, as on a bus that compute
     uses, too; with `overlapped_ns` only so long from the start of each op, as
-    where the program's thread wakes up on cores that carry messages. `table` holds measured times: for a collective's name a flat list
+    where the program's thread wakes up on cores that carry messages.
+    `concurrent_rate` is the part of the rate that messages in flight at once have
+    together, as where their threads take turns on few cores. `table` holds measured times: for a collective's name a flat list
     of pairs, bytes then ns, by ascending bytes.
 
     ```
@@ -119,9 +121,11 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
                         "int64_t":$bytes_per_s, DefaultValuedParameter<"int64_t", "1">:$sharers,
                         OptionalParameter<"::mlir::FloatAttr">:$overlapped_rate,
                         DefaultValuedParameter<"int64_t", "0">:$overlapped_ns,
+                        OptionalParameter<"::mlir::FloatAttr">:$concurrent_rate,
                         OptionalParameter<"::mlir::DictionaryAttr">:$table);
   let assemblyFormat = [{
-    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $overlapped_rate, $overlapped_ns, $table) `>`
+    `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $overlapped_rate, $overlapped_ns,
+                         $concurrent_rate, $table) `>`
   }];
   let genVerifyDecl = 1;
 }
