@@ -94,7 +94,11 @@ std::optional<std::string> ClusterModel::check() const {
                "expected an overlapped and a concurrent rate over 0 and at "
                "most 1, found " +
                std::to_string(rate);
-    if (!areSharersNested(*this, static_cast<int>(&axis - axes.data())))
+    int index = static_cast<int>(&axis - axes.data());
+    if (axis.linksOf >= index)
+      return name + "expected the links of an axis before it";
+    // Who shares them stands with the axis that they belong to.
+    if (axis.linksOf < 0 && !areSharersNested(*this, index))
       return name + "expected as many sharers as ranks inside it, or a part " +
              "of them or of those along it that divides them, found " +
              std::to_string(axis.sharers);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <utility>
 
 using namespace bagua;
 
@@ -67,8 +68,9 @@ static LinkSharers sharersOf(const ClusterModel &cluster, int axis,
     if (!has(call.over, inner))
       sharers.groups *= static_cast<double>(taken);
   }
+  // Of an axis that was cut, others share its links from farther out.
   if (has(call.roots, axis))
-    rest = 1;
+    rest = std::max<int64_t>(1, rest / cluster.axes[axis].size);
   return {sharers.all * static_cast<double>(rest),
           sharers.groups * static_cast<double>(rest)};
 }
@@ -425,8 +427,89 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
   return cost;
 }
 
+namespace {
+/// A cluster without the cuts of its axes that a call doesn't see: both parts
+/// take part, or neither does.
+class Joined {
+public:
+  Joined(const ClusterModel &cut, const CollectiveCall &call);
+
+  /// On the links of the cluster that was cut.
+  CollectiveCost cost() const;
+
+private:
+  bool isJoinable(int axis) const;
+  AxisSet joined(AxisSet set) const;
+
+  const ClusterModel &cut;
+  CollectiveCall call;
+  ClusterModel cluster;
+  /// Of each axis of the joined cluster, the first in the cut one.
+  std::vector<int> firstOf;
+};
+} // namespace
+
+Joined::Joined(const ClusterModel &cutCluster, const CollectiveCall &cutCall)
+    : cut(cutCluster), call(cutCall), cluster(cutCluster) {
+  cluster.axes.clear();
+  for (int axis = 0; axis < cut.axisCount(); ++axis) {
+    if (isJoinable(axis)) {
+      cluster.axes.back().size *= cut.axes[axis].size;
+      continue;
+    }
+    firstOf.push_back(axis);
+    cluster.axes.push_back(cut.axes[axis]);
+    cluster.axes.back().linksOf = -1;
+  }
+  cluster.serversOn = joined(cut.serversOn);
+  call.over = joined(call.over);
+  call.roots = joined(call.roots);
+}
+
+bool Joined::isJoinable(int axis) const {
+  if (cut.axes[axis].linksOf < 0)
+    return false;
+  auto isAlike = [&](AxisSet set) {
+    return has(set, axis) == has(set, axis - 1);
+  };
+  return isAlike(call.over) && isAlike(call.roots) && isAlike(cut.serversOn);
+}
+
+AxisSet Joined::joined(AxisSet set) const {
+  AxisSet result = 0;
+  for (size_t axis = 0; axis < firstOf.size(); ++axis)
+    if (has(set, firstOf[axis]))
+      result |= AxisSet(1) << axis;
+  return result;
+}
+
+CollectiveCost Joined::cost() const {
+  CollectiveCost cost = cheapestCost(cluster, call);
+  std::vector<LinkUse> uses;
+  for (LinkUse use : cost.uses) {
+    int axis = use.link / 2;
+    int owner = axis < cluster.axisCount()
+                    ? cut.linkOwner(firstOf[axis])
+                    : axis - cluster.axisCount() + cut.axisCount();
+    use.link = 2 * owner + use.link % 2;
+    auto same =
+        std::find_if(uses.begin(), uses.end(), [&](const LinkUse &other) {
+          return other.link == use.link;
+        });
+    if (same == uses.end())
+      uses.push_back(use);
+    else
+      same->ns += use.ns;
+  }
+  cost.uses = std::move(uses);
+  return cost;
+}
+
 CollectiveCost bagua::cheapestCost(const ClusterModel &cluster,
                                    const CollectiveCall &call) {
+  for (const AxisModel &axis : cluster.axes)
+    if (axis.linksOf >= 0)
+      return Joined(cluster, call).cost();
   bool isOnServers = usesServers(call.collective);
   assert(call.over && (!isOnServers || cluster.servers() > 0));
   CollectiveCost cost;

@@ -104,9 +104,13 @@ static void addCuts(const ClusterModel &cluster,
   AxisSet inner = cluster.allAxes() & ~ofLevel;
   auto ranks = static_cast<double>(cluster.groupSize(inner));
   Capacity all, one;
+  AxisSet counted = 0;
   for (int axis = 0; axis <= level; ++axis) {
-    if (!(usable >> axis & 1) || cluster.axes[axis].size == 1)
+    AxisSet owner = AxisSet(1) << cluster.linkOwner(axis);
+    if (!(usable >> axis & 1) || cluster.axes[axis].size == 1 ||
+        (counted & owner))
       continue;
+    counted |= owner;
     const AxisModel &model = cluster.axes[axis];
     auto sharers = static_cast<double>(model.sharers);
     all.add(model, static_cast<double>(cluster.workers()) / sharers);

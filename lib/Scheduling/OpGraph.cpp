@@ -71,7 +71,7 @@ static std::vector<LinkUse> placeLocalWork(const ClusterModel &cluster,
   task.usesDevice = cluster.host.empty();
   if (task.usesDevice)
     return {};
-  int inner = cluster.axisCount() - 1;
+  int inner = cluster.linkOwner(cluster.axisCount() - 1);
   double ns = std::exchange(task.fixedNs, 0);
   return {{egressLink(inner), ns}, {ingressLink(inner), ns}};
 }

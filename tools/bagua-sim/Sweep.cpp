@@ -98,11 +98,18 @@ static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
           std::max<int64_t>(1, scaled(static_cast<int64_t>(*servers), factor)));
   }
   SmallVector<Attribute> axes(cluster.getAxes().getValue());
-  // What was measured was measured as it was.
-  axes[0] = AxisAttr::get(cluster.getContext(), outer.getName(), size, latency,
-                          rate, outer.getSharers(), outer.getOverlappedRate(),
-                          outer.getOverlappedNs(), outer.getConcurrentRate(),
-                          factor == 1 ? outer.getTable() : nullptr);
+  for (auto [index, attribute] : llvm::enumerate(axes)) {
+    auto axis = cast<AxisAttr>(attribute);
+    if (index > 0 &&
+        (!axis.getLinksOf() || axis.getLinksOf() != outer.getName()))
+      continue;
+    // What was measured was measured as it was.
+    attribute = AxisAttr::get(
+        axis.getContext(), axis.getName(), index == 0 ? size : axis.getSize(),
+        latency, rate, axis.getSharers(), axis.getOverlappedRate(),
+        axis.getOverlappedNs(), axis.getConcurrentRate(), axis.getLinksOf(),
+        factor == 1 ? axis.getTable() : nullptr);
+  }
   cluster.setAxesAttr(ArrayAttr::get(cluster.getContext(), axes));
   return kind == SweepKind::Ranks ? cluster.getWorkerCount() : value;
 }

@@ -10,6 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <map>
+
 using namespace bagua;
 using testing::DoubleNear;
 using testing::HasSubstr;
@@ -280,6 +282,74 @@ TEST(CollectiveCostTest, CheapestFormIsTheLeastOfAll) {
   EXPECT_EQ(parseWord<FormChoice>("circle"), std::nullopt);
 }
 
+/// The inner axis cut in two.
+ClusterModel cutInHalf(const ClusterModel &cluster, int axis) {
+  ClusterModel cut = cluster;
+  cut.axes.insert(cut.axes.begin() + axis + 1, cut.axes[axis]);
+  cut.axes[axis].size /= 2;
+  cut.axes[axis + 1].size = 2;
+  cut.axes[axis + 1].linksOf = axis;
+  // Of the axes behind it, the numbers move on.
+  AxisSet before = (AxisSet(2) << axis) - 1;
+  cut.serversOn = (cluster.serversOn & before) |
+                  ((cluster.serversOn & ~before) << 1) |
+                  ((cluster.serversOn >> axis & 1) << (axis + 1));
+  return cut;
+}
+
+// What doesn't see a cut costs what it costs without, on the same links.
+TEST(CollectiveCostTest, CutsThatNobodySees) {
+  ClusterModel cluster = nodes(4, 8);
+  cluster.axes[1].tables["all_reduce"] = {{1, 3000}, {1000000, 250000}};
+  cluster.serversOn = 3;
+  cluster.dedicatedServers = 2;
+  for (int axis : {0, 1}) {
+    ClusterModel cut = cutInHalf(cluster, axis);
+    ASSERT_EQ(cut.check(), std::nullopt);
+    for (int kind = 0; kind <= static_cast<int>(Collective::Pull); ++kind)
+      for (AxisSet over : {1, 2, 3})
+        for (int64_t bytes : {8, 1 << 14, 1 << 24}) {
+          auto collective = static_cast<Collective>(kind);
+          if (usesServers(collective) && over != 3)
+            continue;
+          AxisSet before = (AxisSet(2) << axis) - 1;
+          AxisSet overCut = (over & before) | ((over & ~before) << 1) |
+                            ((over >> axis & 1) << (axis + 1));
+          CollectiveCost whole =
+              cheapestCost(cluster, {collective, over, bytes});
+          CollectiveCost parts =
+              cheapestCost(cut, {collective, overCut, bytes});
+          EXPECT_EQ(parts.latencyNs, whole.latencyNs);
+          EXPECT_EQ(parts.bytesSent, whole.bytesSent);
+          std::map<int32_t, double> loads, expected;
+          for (const LinkUse &use : parts.uses)
+            loads[use.link] += use.ns;
+          for (const LinkUse &use : whole.uses)
+            expected[use.link + (use.link / 2 > axis ? 2 : 0)] += use.ns;
+          EXPECT_EQ(loads, expected);
+        }
+  }
+}
+
+// Half of the gpus of a node, all four of which send over one bus.
+TEST(CollectiveCostTest, PartsOfAnAxisShareItsLinks) {
+  ClusterModel cluster = nodes(2, 4);
+  cluster.axes[1].bytesPerS = 1000000000;
+  cluster.axes[1].sharers = 4;
+  ClusterModel cut = cutInHalf(cluster, 1);
+  for (AxisSet half : {2, 4}) {
+    CollectiveCost cost =
+        cheapestCost(cut, {Collective::AllReduce, half, 1000000});
+    ASSERT_EQ(cost.uses.size(), 2u);
+    EXPECT_EQ(cost.uses[0].link, egressLink(1));
+    EXPECT_DOUBLE_EQ(cost.uses[0].ns, 4 * 1e6);
+  }
+  // A link of one's own carries one's own bytes.
+  cut.axes[1].sharers = cut.axes[2].sharers = 1;
+  EXPECT_DOUBLE_EQ(
+      cheapestCost(cut, {Collective::AllReduce, 4, 1000000}).uses[0].ns, 1e6);
+}
+
 TEST(ClusterModelTest, Checks) {
   ClusterModel cluster = nodes(4, 8);
   EXPECT_EQ(cluster.check(), std::nullopt);
@@ -296,6 +366,12 @@ TEST(ClusterModelTest, Checks) {
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("ascending bytes")));
   cluster.axes[1].tables["all_reduce"] = {};
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("found none")));
+  cluster = nodes(4, 8);
+  cluster.axes[0].linksOf = 0;
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("an axis before it")));
+  cluster.axes[0].linksOf = -1;
+  cluster.axes[0].concurrentRate = 2;
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("found 2.0")));
   cluster.axes.clear();
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("1 to 16 axes")));
 }

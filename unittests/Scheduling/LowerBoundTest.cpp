@@ -138,6 +138,32 @@ TEST(LowerBoundTest, Cycle) {
   EXPECT_DOUBLE_EQ(lowerBound(problem).ns, 100 + 150 + 7 + 10);
 }
 
+// Each op takes of the rate for a while only, and ops may be merged.
+TEST(LowerBoundTest, LinksBesideTheStartsOfOps) {
+  BoundProblem problem = fourRanks();
+  problem.cluster.axes[0].overlappedRate = 0.25;
+  problem.cluster.axes[0].overlappedNs = 50;
+  problem.computeNs = {100, 200};
+  problem.gradients = {{1000, 1, 1, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1500);
+}
+
+// Parts of an axis have its links together, not twice.
+TEST(LowerBoundTest, CutAxes) {
+  BoundProblem problem;
+  problem.cluster.axes = {{"data", 4, 0, 1000000000},
+                          {"data.1", 2, 0, 1000000000}};
+  problem.cluster.axes[1].linksOf = 0;
+  problem.computeNs = {1};
+  problem.gradients = {{1000, 3, 0, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 2 * 1000 * 7.0 / 8);
+  // Either part alone, then both of them.
+  problem.gradients = {{1000, 1, 0, -1, 0}};
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1500);
+  problem.gradients.push_back({1000, 2, 0, -1, 0});
+  EXPECT_DOUBLE_EQ(lowerBound(problem).linksNs, 1500 + 1000);
+}
+
 // A node's card carries 2 (k-1)/k S for all of its gpus.
 TEST(LowerBoundTest, CutsOfNodes) {
   BoundProblem problem;
@@ -194,14 +220,22 @@ public:
                                       int64_t(1000000000) << 2 * axis});
     for (int axis = 0; axis < axes; ++axis)
       problem.cluster.axes[axis].sharers = sharers(axis);
+    // A bus that is slower beside compute; threads that take turns.
+    for (AxisModel &axis : problem.cluster.axes) {
+      if (below(4) == 0) {
+        axis.overlappedRate = 0.25 * (1 + below(4));
+        axis.overlappedNs = below(2) == 0 ? below(60) : 0;
+      }
+      if (below(6) == 0)
+        axis.concurrentRate = 0.25 * (1 + below(4));
+    }
+    if (below(3) == 0)
+      cut();
+    axes = problem.cluster.axisCount();
     if (below(3) == 0)
       problem.cluster.dedicatedServers = 1 + below(4);
     if (below(2) == 0)
       problem.cluster.serversOn = below(1 << axes);
-    // A bus that is slower beside compute.
-    for (AxisModel &axis : problem.cluster.axes)
-      if (below(4) == 0)
-        axis.overlappedRate = 0.25 * (1 + below(4));
     problem.cluster.launchNs = below(3);
     problem.cluster.messageNs = below(3) == 0 ? below(50) : 0;
     // Parts of a model along the other axes, which no servers know.
@@ -230,8 +264,13 @@ public:
     graph.streams = {{"compute", true}, {"a"}, {"b"}, {"c"}};
     graph.links.resize(linkCount(cluster));
     for (int axis = 0; axis < cluster.axisCount(); ++axis)
-      for (int32_t link : {egressLink(axis), ingressLink(axis)})
-        graph.links[link].overlappedRate = cluster.axes[axis].overlappedRate;
+      for (int32_t link : {egressLink(axis), ingressLink(axis)}) {
+        LinkModel &model = graph.links[link];
+        model.overlappedRate = cluster.axes[axis].overlappedRate;
+        if (cluster.axes[axis].overlappedNs > 0)
+          model.overlappedNs = double(cluster.axes[axis].overlappedNs);
+        model.concurrentRate = cluster.axes[axis].concurrentRate;
+      }
     // Compute: forward layer i waits for what its gradient ended in.
     int32_t computeCount = 2 * layers;
     std::vector<std::vector<TaskDependency>> waits(computeCount);
@@ -316,6 +355,28 @@ private:
       inside *= size;
     }
     return allowed[below(static_cast<int>(allowed.size()))];
+  }
+
+  /// Cuts an axis in two, if there is one that can be.
+  void cut() {
+    for (int axis = 0; axis < problem.cluster.axisCount(); ++axis) {
+      AxisModel outer = problem.cluster.axes[axis];
+      int64_t inside = outer.size > 2 && outer.size % 2 == 0 ? 2 : 1;
+      if (inside == 1 || below(2) == 0)
+        continue;
+      AxisModel inner = outer;
+      inner.name += ".1";
+      inner.size = inside;
+      inner.linksOf = axis;
+      ClusterModel cluster = problem.cluster;
+      cluster.axes[axis].size /= inside;
+      cluster.axes.insert(cluster.axes.begin() + axis + 1, inner);
+      // Those who share a link may stand on both sides of the cut.
+      if (cluster.check())
+        continue;
+      problem.cluster = cluster;
+      return;
+    }
   }
 
   std::vector<CollectiveCall> calls(int64_t bytes, AxisSet along) {

@@ -196,6 +196,30 @@ TEST(SimulatorTest, BytesSlowDownBesideCompute) {
   EXPECT_EQ(result.linkBusyNs[0], 25);
 }
 
+TEST(SimulatorTest, BytesSlowDownAfterTheStartOfAnOp) {
+  OneStep step;
+  step.graph.links[0].overlappedRate = 0.5;
+  step.graph.links[0].overlappedNs = 8;
+  int32_t message = step.send(kComm, {{0, 30}});
+  step.add({kCompute, 20}, {});
+  step.add({kCompute, 6}, {});
+  Simulation result = step.run();
+  // It loses 4 of the first op's 20 ns and 3 of the second's 6.
+  EXPECT_EQ(result.tasks[message].endNs, 37);
+  EXPECT_EQ(result.linkBusyNs[0], 30);
+}
+
+TEST(SimulatorTest, MessagesInFlightTakeTurns) {
+  OneStep step;
+  step.graph.links[0].concurrentRate = 0.8;
+  int32_t first = step.send(kComm, {{0, 40}}),
+          second = step.send(kSecond, {{0, 60}});
+  Simulation result = step.run();
+  // 0.4 each for 100 ns, then the other 20 of the second alone.
+  EXPECT_EQ(result.tasks[first].endNs, 100);
+  EXPECT_EQ(result.tasks[second].endNs, 120);
+}
+
 TEST(SimulatorTest, PriorityWithCredit) {
   OneStep step;
   step.graph.streams[kComm] = {"comm", false, /*byPriority=*/true,
@@ -308,7 +332,13 @@ TEST(SimulatorTest, ChecksItsInput) {
   EXPECT_THAT(graph.check(), Optional(HasSubstr("slowdown")));
   graph.communicationSlowdown = 1;
   graph.links[0].overlappedRate = 0;
-  EXPECT_THAT(graph.check(), Optional(HasSubstr("overlapped rate")));
+  EXPECT_THAT(graph.check(), Optional(HasSubstr("rate over 0 and at most 1")));
+  graph.links[0].overlappedRate = 1;
+  graph.links[0].concurrentRate = 1.5;
+  EXPECT_THAT(graph.check(), Optional(HasSubstr("found 1.5")));
+  graph.links[0].concurrentRate = 1;
+  graph.links[0].overlappedNs = -2;
+  EXPECT_THAT(graph.check(), Optional(HasSubstr("found -2")));
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,6 +46,9 @@ struct AxisModel {
   int64_t overlappedNs = 0;
   /// The part of a link's rate that several messages in flight have together.
   double concurrentRate = 1;
+  /// The axis whose links these are: one before it, of which it was cut; -1:
+  /// its own.
+  int linksOf = -1;
 };
 
 /// The runtime's work on a rank's own elements that is no update.
@@ -83,6 +86,10 @@ struct ClusterModel {
   int64_t colocatedServers() const {
     return serversOn ? groupSize(serversOn) : 0;
   }
+  /// The axis that an axis's links belong to.
+  int linkOwner(int axis) const {
+    return axes[axis].linksOf < 0 ? axis : axes[axis].linksOf;
+  }
   int64_t servers() const { return dedicatedServers + colocatedServers(); }
   /// Of the runtime's work on a rank that moves so many bytes: a kind of update
   /// or kOtherWork. One that the host has no times of takes as long as other
@@ -95,7 +102,8 @@ struct ClusterModel {
   std::optional<std::string> check() const;
 };
 
-/// Links as the task graph numbers them. Of an axis, those of one worker.
+/// Links as the task graph numbers them. Of an axis, those of one worker; one
+/// that has the links of another has numbers that nothing uses.
 inline int32_t egressLink(int axis) { return 2 * axis; }
 inline int32_t ingressLink(int axis) { return 2 * axis + 1; }
 inline int32_t serverEgressLink(const ClusterModel &cluster, int64_t server) {

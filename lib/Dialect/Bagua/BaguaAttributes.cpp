@@ -313,7 +313,8 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef name, int64_t size, int64_t latency,
                                int64_t bandwidth, int64_t sharers,
                                FloatAttr overlappedRate, int64_t overlapped,
-                               FloatAttr concurrentRate, DictionaryAttr table) {
+                               FloatAttr concurrentRate, StringAttr,
+                               DictionaryAttr table) {
   if (!isBareWord(name))
     return emitError() << "expected an axis name of letters, digits, '_', '$' "
                           "and '.', found '"

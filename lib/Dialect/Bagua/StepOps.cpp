@@ -21,6 +21,33 @@ using namespace bagua;
 /// More than anyone has, and few enough that no product of sizes overflows.
 static constexpr int64_t kMaxHosts = int64_t(1) << 20;
 
+/// An axis that has the links of another stands behind it, or behind others
+/// that have the same.
+static LogicalResult verifyLinks(ClusterOp cluster, unsigned index) {
+  AxisAttr axis = cluster.getAxis(index);
+  if (!axis.getLinksOf())
+    return success();
+  AxisAttr outer = index > 0 ? cluster.getAxis(index - 1) : AxisAttr();
+  bool isBehind =
+      outer && (axis.getLinksOf() == outer.getLinksOf() ||
+                (!outer.getLinksOf() && axis.getLinksOf() == outer.getName()));
+  if (!isBehind)
+    return cluster.emitOpError()
+           << "expected axis '" << axis.getName() << "' behind axis '"
+           << axis.getLinksOf().getValue() << "', whose links it has";
+  if (axis.getTable() || axis.getLatencyNs() != outer.getLatencyNs() ||
+      axis.getBytesPerS() != outer.getBytesPerS() ||
+      axis.getSharers() != outer.getSharers() ||
+      axis.getOverlappedRate() != outer.getOverlappedRate() ||
+      axis.getOverlappedNs() != outer.getOverlappedNs() ||
+      axis.getConcurrentRate() != outer.getConcurrentRate())
+    return cluster.emitOpError()
+           << "expected latency, rates and sharers of axis '" << axis.getName()
+           << "' to be those of axis '" << axis.getLinksOf().getValue()
+           << "', whose links it has, and no table";
+  return success();
+}
+
 LogicalResult ClusterOp::verify() {
   llvm::StringMap<unsigned> seen;
   if (getAxes().empty())
@@ -36,6 +63,9 @@ LogicalResult ClusterOp::verify() {
                            << "' of " << axis.getSize();
     ranks *= axis.getSize();
   }
+  for (unsigned index = 0; index < getAxisCount(); ++index)
+    if (failed(verifyLinks(*this, index)))
+      return failure();
   if (getServers().value_or(0) > kMaxHosts)
     return emitOpError() << "expected at most " << kMaxHosts
                          << " servers, found " << *getServers();
@@ -70,6 +100,39 @@ int64_t ClusterOp::getWorkerCount() { return getGroupSize(getAllAxes()); }
 int64_t ClusterOp::getServerCount() {
   return getServers().value_or(0) +
          (getServersOn() ? getGroupSize(*getServersOn()) : 0);
+}
+
+void ClusterOp::cutAxes(ArrayRef<SmallVector<int64_t>> sizes) {
+  SmallVector<Attribute> axes;
+  SmallVector<StringAttr> servers;
+  AxesAttr on = getServersOnAttr();
+  for (auto [index, parts] : llvm::enumerate(sizes)) {
+    AxisAttr axis = getAxis(index);
+    bool isCut = parts.size() > 1;
+    if (isCut && axis.getTable())
+      emitRemark()
+          << "the step tells parts of axis '" << axis.getName()
+          << "' apart: its measured times, which are of all of it, are "
+             "left out";
+    StringAttr first;
+    for (auto [number, size] : llvm::enumerate(parts)) {
+      auto name = StringAttr::get(getContext(),
+                                  isCut ? axis.getName() + "." + Twine(number)
+                                        : Twine(axis.getName()));
+      axes.push_back(AxisAttr::get(
+          getContext(), name, size, axis.getLatencyNs(), axis.getBytesPerS(),
+          axis.getSharers(), axis.getOverlappedRate(), axis.getOverlappedNs(),
+          axis.getConcurrentRate(), number > 0 ? first : axis.getLinksOf(),
+          isCut ? nullptr : axis.getTable()));
+      if (number == 0)
+        first = axis.getLinksOf() ? axis.getLinksOf() : name;
+      if (on && llvm::is_contained(on.getNames(), axis.getName()))
+        servers.push_back(name);
+    }
+  }
+  setAxesAttr(ArrayAttr::get(getContext(), axes));
+  if (on)
+    setServersOnAttr(AxesAttr::get(getContext(), servers));
 }
 
 AxesAttr ClusterOp::getAllAxes() {

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
 
+#include "bagua/Support/CommonAxes.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -48,25 +50,25 @@ FailureOr<AxisMap> AxisMap::get(const Graph &graph, const ImportedStep &model,
       map.groups[0].push_back(i);
     return map;
   }
-  unsigned next = 0;
-  bool fits = true;
-  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes)) {
-    int64_t size = 1;
-    do {
-      fits &= next < cluster.getAxisCount();
-      if (!fits)
-        break;
-      size *= cluster.getAxis(next).getSize();
-      map.groups[index].push_back(next++);
-    } while (size < axis.size);
-    fits &= size == axis.size;
+  std::vector<int64_t> meshSizes, clusterSizes;
+  for (const MeshAxis &axis : graph.mesh.axes)
+    meshSizes.push_back(axis.size);
+  for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
+    clusterSizes.push_back(cluster.getAxis(i).getSize());
+  auto common = commonAxes(meshSizes, clusterSizes);
+  if (!common)
+    return emitError(graph.loc)
+           << "expected a cluster on whose axes the exported mesh "
+           << graph.mesh.str()
+           << " can be laid, since the step tells its axes apart, found "
+           << textOf(cluster);
+  SmallVector<SmallVector<int64_t>> parts(clusterSizes.size());
+  for (auto [index, axis] : llvm::enumerate(*common)) {
+    map.groups[axis.ofFirst].push_back(index);
+    parts[axis.ofSecond].push_back(axis.size);
   }
-  if (fits && next == cluster.getAxisCount())
-    return map;
-  return emitError(graph.loc)
-         << "expected a cluster of the exported mesh's sizes "
-         << graph.mesh.str() << ", since the step tells its axes apart, found "
-         << textOf(cluster);
+  cluster.cutAxes(parts);
+  return map;
 }
 
 AxesAttr AxisMap::axesOf(AxisMask mask) const {

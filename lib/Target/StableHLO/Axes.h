@@ -13,9 +13,9 @@ namespace bagua::importer {
 /// Lays a mesh on a cluster.
 class AxisMap {
 public:
-  /// A step over data axes alone runs on all ranks of any cluster; another
-  /// needs axes of equal sizes, each one axis of the cluster or neighbouring
-  /// ones.
+  /// A step over data axes alone runs on all ranks of any cluster; of another
+  /// each axis is one of the cluster, neighbouring ones, or parts of these,
+  /// into which the cluster's are cut.
   static mlir::FailureOr<AxisMap>
   get(const Graph &graph, const ImportedStep &model, ClusterOp cluster);
 

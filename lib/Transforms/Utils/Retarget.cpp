@@ -1,13 +1,18 @@
 //===- Retarget.cpp - A step on another cluster ---------------------------===//
 //
 // Purely data-parallel steps mention axes as one group only, which becomes the
-// group of all axes of the new cluster.
+// group of all axes of the new cluster. The axes of others are laid on its
+// axes.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Retarget.h"
 
+#include "bagua/Support/CommonAxes.h"
+
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -55,32 +60,95 @@ static void dropRooflines(StepOp step) {
     }
 }
 
+static std::vector<int64_t> sizesOf(ClusterOp cluster) {
+  std::vector<int64_t> sizes;
+  for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
+    sizes.push_back(cluster.getAxis(i).getSize());
+  return sizes;
+}
+
+namespace {
+/// By name of an old axis, the axes that stand for it.
+using AxisNames = llvm::StringMap<SmallVector<StringAttr>>;
+} // namespace
+
+/// Lays the old axes on those of a cluster, which are cut where they must be.
+static std::optional<AxisNames> layOn(ClusterOp old, ClusterOp cluster) {
+  auto common = commonAxes(sizesOf(old), sizesOf(cluster));
+  if (!common)
+    return std::nullopt;
+  SmallVector<SmallVector<int64_t>> parts(cluster.getAxisCount());
+  for (const CommonAxis &axis : *common)
+    parts[axis.ofSecond].push_back(axis.size);
+  cluster.cutAxes(parts);
+  AxisNames names;
+  for (auto [index, axis] : llvm::enumerate(*common))
+    names[old.getAxis(axis.ofFirst).getName()].push_back(StringAttr::get(
+        cluster.getContext(), cluster.getAxis(index).getName()));
+  return names;
+}
+
+static void replaceAxes(StepOp step,
+                        llvm::function_ref<AxesAttr(AxesAttr)> replaced) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [&](AxesAttr axes) -> std::optional<std::pair<Attribute, WalkResult>> {
+        return {{replaced(axes), WalkResult::skip()}};
+      });
+  replacer.recursivelyReplaceElementsIn(step, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
+/// Moves the steps of a cluster to another one, which may have been cut.
+static LogicalResult retarget(ArrayRef<StepOp> steps, ClusterOp old,
+                              ClusterOp cluster) {
+  if (hasSameAxes(old, cluster))
+    return success();
+  AxesAttr all = old.getAllAxes();
+  const auto *apart =
+      llvm::find_if(steps, [&](StepOp step) { return !isOneGroup(step, all); });
+  if (apart == steps.end()) {
+    for (StepOp step : steps)
+      replaceAxes(step, [&](AxesAttr axes) {
+        return axes == all ? cluster.getAllAxes() : axes;
+      });
+    return success();
+  }
+  std::string found = textOf(cluster);
+  std::optional<AxisNames> names = layOn(old, cluster);
+  if (!names)
+    return StepOp(*apart).emitError()
+           << "expected a cluster on whose axes " << textOf(old)
+           << " can be laid, found " << found
+           << ": the step tells its axes apart";
+  for (StepOp step : steps)
+    replaceAxes(step, [&](AxesAttr axes) {
+      SmallVector<StringAttr> stand;
+      for (StringAttr name : axes.getNames())
+        llvm::append_range(stand, (*names)[name.getValue()]);
+      return AxesAttr::get(axes.getContext(), stand);
+    });
+  return success();
+}
+
 LogicalResult bagua::retarget(ModuleOp module, ClusterOp cluster) {
-  for (auto step : llvm::to_vector(module.getOps<StepOp>())) {
+  llvm::MapVector<Operation *, SmallVector<StepOp>> stepsOf;
+  for (auto old : module.getOps<ClusterOp>())
+    stepsOf[old];
+  for (auto step : module.getOps<StepOp>()) {
     ClusterOp old = step.lookupCluster();
     if (old.getDeviceAttr() != cluster.getDeviceAttr())
       dropRooflines(step);
-    if (hasSameAxes(old, cluster))
-      continue;
-    AxesAttr all = old.getAllAxes();
-    if (!isOneGroup(step, all))
-      return step.emitError()
-             << "expected a cluster with the axes " << textOf(old) << ", found "
-             << textOf(cluster) << ": the step tells its axes apart";
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](AxesAttr axes) -> std::optional<Attribute> {
-      if (axes == all)
-        return cluster.getAllAxes();
-      return std::nullopt;
-    });
-    replacer.recursivelyReplaceElementsIn(step, /*replaceAttrs=*/true,
-                                          /*replaceLocs=*/false,
-                                          /*replaceTypes=*/true);
+    stepsOf[old].push_back(step);
   }
-  for (auto old : llvm::to_vector(module.getOps<ClusterOp>())) {
+  for (auto &[op, steps] : stepsOf) {
+    auto old = cast<ClusterOp>(op);
     OpBuilder builder(old);
     auto replacement = cast<ClusterOp>(builder.clone(*cluster.getOperation()));
     replacement.setSymName(old.getSymName());
+    if (failed(::retarget(steps, old, replacement)))
+      return failure();
     old.erase();
   }
   return success();

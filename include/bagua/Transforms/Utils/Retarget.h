@@ -13,9 +13,10 @@
 namespace bagua {
 
 /// Replaces the cluster of all steps of a module. A step that treats the ranks
-/// as one group runs on any cluster; another needs axes of the same names and
-/// sizes. Emits an error that says both. Durations by the roofline of another
-/// device are dropped.
+/// as one group runs on any cluster; the axes of another are laid on those of a
+/// cluster of as many ranks, which are cut where a part of them is told apart.
+/// Emits an error that says both where they can't be. Durations by the roofline
+/// of another device are dropped.
 llvm::LogicalResult retarget(mlir::ModuleOp module, ClusterOp cluster);
 
 } // namespace bagua
