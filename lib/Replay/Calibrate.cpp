@@ -306,6 +306,7 @@ absl::StatusOr<Measured> measure(const Kind &kind, int ranks, int round,
   options.timeout = timeout;
   options.steps = kSteps;
   options.trace = &trace;
+  options.checksMemory = true;
   auto result = replayPlan(*plan, options);
   if (!result.ok())
     return result.status();

@@ -368,7 +368,7 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   runtime::SessionOptions sessionOptions;
   sessionOptions.timeout = options.timeout;
   sessionOptions.trace = options.trace;
-  sessionOptions.checksMemory = options.check;
+  sessionOptions.checksMemory = options.check || options.checksMemory;
   sessionOptions.onWarning = options.onWarning;
   auto created = runtime::Session::create(plan, std::move(world),
                                           std::move(sessionOptions));

@@ -34,6 +34,10 @@ struct ReplayOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Whether kCheckedSteps come first, in which every number is looked at.
   bool check = false;
+  /// Arenas are written to before the first step and their surroundings looked
+  /// at after the last, as a check does. Pages that are only read are else one
+  /// page of zeros, which caches hold.
+  bool checksMemory = false;
   /// That are timed.
   int64_t steps = 10;
   /// Of the durations that compute sleeps; 0: none.
