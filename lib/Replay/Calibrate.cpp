@@ -45,6 +45,10 @@ constexpr double kComputeShare = 2;
 constexpr int64_t kShortOpNs = 50'000, kLongOpNs = 300'000;
 /// As many as strategies with credit have.
 constexpr int kStreams = 4;
+/// And as large as parts are: messages of kLeastBytes times 4 to the power of
+/// these, so many of each, alike so that all streams have something to the end.
+constexpr std::array<size_t, 2> kPartSizes = {5, 6};
+constexpr size_t kPartCount = 16;
 /// From this size on messages tell what compute leaves of a link's rate.
 constexpr size_t kLargeSize = 5;
 
@@ -273,6 +277,9 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
     else if (absl::StartsWith(event.name, "give "))
       gifts.push_back(event.startNs);
   }
+  std::array<int, kCounts.size()> counts = {};
+  for (size_t size : sizes)
+    ++counts[size];
   std::array<std::vector<int64_t>, kCounts.size()> samples;
   for (size_t step = 1; step <= kSteps; ++step) {
     Times sums = {};
@@ -281,7 +288,7 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
       sums[sizes[i]] += ends[at] - std::max(ends[at - 1], gifts[at]);
     }
     for (size_t size = 0; size < sums.size(); ++size)
-      samples[size].push_back(sums[size] / kCounts[size]);
+      samples[size].push_back(sums[size] / std::max(counts[size], 1));
   }
   Times times;
   for (size_t size = 0; size < times.size(); ++size)
@@ -294,10 +301,10 @@ struct Measured {
   int64_t stepNs = 0;
 };
 
-absl::StatusOr<Measured> measure(const Kind &kind, int ranks, int round,
+absl::StatusOr<Measured> measure(const Kind &kind, int ranks,
+                                 const std::vector<size_t> &sizes,
                                  const Surroundings &beside,
                                  std::chrono::nanoseconds timeout) {
-  std::vector<size_t> sizes = makeSizes(round);
   auto plan = PlanMaker(kind, ranks, sizes, beside).make();
   if (!plan.ok())
     return plan.status();
@@ -337,12 +344,13 @@ double partOf(std::vector<double> &samples) {
   return std::clamp(*middle, 0.001, 1.0);
 }
 
-/// What compute leaves of an axis's rate, and for how long of each op; and what
-/// messages in flight at once have of it.
-struct Rates {
-  double overlapped;
+/// What compute leaves of an axis's rate, and for how long of each op; what
+/// messages in flight at once have of it; what a stream takes that slept.
+struct Surcharges {
+  double overlappedRate;
   int64_t overlappedNs;
-  double concurrent;
+  double concurrentRate;
+  int64_t wakeNs;
 };
 
 /// How long an op disturbs messages, if it does so for all of a short one.
@@ -352,22 +360,24 @@ int64_t overlappedNs(double besideShortOps, double besideLongOps) {
   return std::max<int64_t>(1, std::llround(std::min(part, 1.0) * kLongOpNs));
 }
 
-/// Times by which messages take beside compute what they were measured to take,
-/// where bytes have that part of the rate and what the smallest takes passes
-/// before they flow; large ones take their time alone, too. Small ones come to
-/// a stream that has gone to sleep, as they do between the ops of a step.
-Times priceOf(const Times &alone, const Times &beside, double rate) {
-  Times times;
-  int64_t latencyNs = beside.front();
-  for (size_t size = 0; size < times.size(); ++size)
-    times[size] = std::max<int64_t>(
-        alone[size],
-        latencyNs +
-            std::llround(static_cast<double>(beside[size] - latencyNs) * rate));
-  return times;
+/// What small messages take longer beside compute than one behind the other,
+/// besides what compute takes of their rate: between the ops of a step they
+/// come to a stream that has gone to sleep.
+int64_t wakeNs(const Tables &alone, const Tables &beside, double rate) {
+  double sum = 0;
+  int count = 0;
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    for (size_t size = 0; size < kLargeSize && !kKinds[kind].isWork(); ++size) {
+      auto latencyNs = static_cast<double>(alone[kind].front());
+      auto flowsNs = static_cast<double>(alone[kind][size]) - latencyNs;
+      sum +=
+          static_cast<double>(beside[kind][size]) - latencyNs - flowsNs / rate;
+      ++count;
+    }
+  return std::max<int64_t>(0, std::llround(sum / count));
 }
 
-std::string print(const Tables &tables, const Rates &rates, int ranks) {
+std::string print(const Tables &tables, const Surcharges &charges, int ranks) {
   // No time may be shorter than a latency and the traffic at the rate: the
   // lower bound goes by these two.
   int64_t least = INT64_MAX;
@@ -399,11 +409,12 @@ std::string print(const Tables &tables, const Rates &rates, int ranks) {
       "bagua.cluster @calibrated axes [#bagua.axis<\"rank\", size = ",
       ranks, ", latency_ns = ", latencyNs,
       ", bytes_per_s = ", std::llround(std::ceil(rate)),
-      ", overlapped_rate = ", absl::StrFormat("%.3f", rates.overlapped),
-      ", overlapped_ns = ", rates.overlappedNs,
-      ", concurrent_rate = ", absl::StrFormat("%.3f", rates.concurrent),
+      ", overlapped_rate = ", absl::StrFormat("%.3f", charges.overlappedRate),
+      ", overlapped_ns = ", charges.overlappedNs,
+      ", concurrent_rate = ", absl::StrFormat("%.3f", charges.concurrentRate),
       ", table = {\n", absl::StrJoin(collectives, ",\n"),
-      "}>] host #bagua.host<{\n", absl::StrJoin(work, ",\n"), "}>\n");
+      "}>] host #bagua.host<{\n", absl::StrJoin(work, ",\n"), "}> wake_ns ",
+      charges.wakeNs, "\n");
 }
 
 /// All kinds in turns, each with all that goes on beside it, so that what
@@ -426,14 +437,14 @@ private:
   Tables alone = {}, beside = {};
   std::array<int, kKinds.size()> rounds = {};
   /// Of all rounds and kinds of messages.
-  std::vector<double> besideShortOps, besideLongOps, together;
+  std::vector<double> besideShortOps, besideLongOps, concurrent;
 };
 
 absl::Status Calibration::addRound(int round) {
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
     if (kKinds[kind].isWork() && round >= kWorkRounds)
       continue;
-    auto measured = measure(kKinds[kind], ranks, round, {}, timeout);
+    auto measured = measure(kKinds[kind], ranks, makeSizes(round), {}, timeout);
     if (!measured.ok())
       return measured.status();
     addTo(alone[kind], measured->ns);
@@ -452,28 +463,39 @@ absl::Status Calibration::addRound(int round) {
 absl::Status Calibration::addMessages(const Kind &kind, int round,
                                       const Measured &aloneNow,
                                       Times &besideSums) {
-  Surroundings surroundings;
-  for (size_t size = 0; size < kCounts.size(); ++size)
-    surroundings.computeNs[size] =
-        std::llround(kComputeShare * static_cast<double>(aloneNow.ns[size]));
-  surroundings.opNs = kShortOpNs;
-  auto shortOps = measure(kind, ranks, round, surroundings, timeout);
+  auto measureBeside = [&](int64_t opNs) {
+    Surroundings beside;
+    beside.opNs = opNs;
+    for (size_t size = 0; size < kCounts.size(); ++size)
+      beside.computeNs[size] =
+          std::llround(kComputeShare * static_cast<double>(aloneNow.ns[size]));
+    return measure(kind, ranks, makeSizes(round), beside, timeout);
+  };
+  auto shortOps = measureBeside(kShortOpNs);
   if (!shortOps.ok())
     return shortOps.status();
   besideShortOps.push_back(rateBeside(aloneNow, *shortOps));
-  surroundings.opNs = kLongOpNs;
-  auto longOps = measure(kind, ranks, round, surroundings, timeout);
+  auto longOps = measureBeside(kLongOpNs);
   if (!longOps.ok())
     return longOps.status();
   besideLongOps.push_back(rateBeside(aloneNow, *longOps));
   addTo(besideSums, longOps->ns);
-  surroundings = {};
-  surroundings.streams = kStreams;
-  auto several = measure(kind, ranks, round, surroundings, timeout);
+
+  std::vector<size_t> parts;
+  for (size_t size : kPartSizes)
+    parts.insert(parts.end(), kPartCount, size);
+  Surroundings together;
+  auto one = measure(kind, ranks, parts, together, timeout);
+  if (!one.ok())
+    return one.status();
+  together.streams = kStreams;
+  auto several = measure(kind, ranks, parts, together, timeout);
   if (!several.ok())
     return several.status();
-  together.push_back(static_cast<double>(aloneNow.stepNs) /
-                     static_cast<double>(several->stepNs));
+  // Of several, one hides the latency of the next.
+  auto latenciesNs = static_cast<int64_t>(parts.size()) * aloneNow.ns.front();
+  concurrent.push_back(static_cast<double>(one->stepNs - latenciesNs) /
+                       static_cast<double>(several->stepNs));
   return absl::OkStatus();
 }
 
@@ -485,13 +507,10 @@ std::string Calibration::result() {
       alone[kind][size] /= rounds[kind];
       beside[kind][size] /= rounds[kind];
     }
-  for (size_t kind = 0; kind < kKinds.size(); ++kind)
-    if (!kKinds[kind].isWork())
-      alone[kind] = priceOf(alone[kind], beside[kind], besideLong);
-  return print(
-      alone,
-      {besideShort, overlappedNs(besideShort, besideLong), partOf(together)},
-      ranks);
+  return print(alone,
+               {besideShort, overlappedNs(besideShort, besideLong),
+                partOf(concurrent), wakeNs(alone, beside, besideShort)},
+               ranks);
 }
 
 } // namespace

@@ -79,9 +79,10 @@ std::optional<std::string> ClusterModel::check() const {
     return "expected servers on axes of the cluster";
   // Eleven days, whose sums no step overflows.
   constexpr int64_t kMostNs = 1000000000000000;
-  for (int64_t ns : {launchNs, messageNs})
+  for (int64_t ns : {launchNs, messageNs, wakeNs})
     if (ns < 0 || ns > kMostNs)
-      return "expected a launch and a message to cost 0 to " +
+      return "expected a launch, a message and a stream that wakes up to cost "
+             "0 to " +
              std::to_string(kMostNs) + " ns, found " + std::to_string(ns);
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";

@@ -56,6 +56,7 @@ static TaskGraph makeGraph(const ClusterModel &cluster,
             static_cast<double>(model.overlappedNs);
     }
   graph.communicationSlowdown = cluster.communicationSlowdown;
+  graph.wakeNs = static_cast<double>(cluster.wakeNs);
   for (const LaunchSchedule::Stream &stream : schedule.streams) {
     graph.streams.emplace_back();
     graph.streams.back().name = stream.name;

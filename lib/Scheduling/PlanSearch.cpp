@@ -275,7 +275,6 @@ PlanRule PlanSearch::randomRule(size_t form, std::mt19937 &random) const {
   rule.partitionBytes = oneOf(partitionSizes, random);
   rule.form = formRules[form];
   rule.scheduling = oneOf(schedulings, random);
-  rule.isUpdatedByRuntime = updaters().front();
   return rule;
 }
 
@@ -363,18 +362,22 @@ bool PlanSearch::improveForms(RuleCandidate &candidate) {
   return isBetter;
 }
 
-/// Of each form as many rules by chance, and the best of them.
+/// Of each form, with updates by each side, as many rules by chance, and the
+/// best of them: updates share the device with compute on one side and wait for
+/// the end of backward on the other, so what is best is seldom alike.
 std::vector<RuleCandidate> PlanSearch::sampleRules() {
   std::mt19937 random; // the same on every machine
-  std::vector<RuleCandidate> rules(formRules.size());
+  std::vector<bool> sides = updaters();
+  std::vector<RuleCandidate> rules(formRules.size() * sides.size());
   limit(kSampledShare);
   for (size_t sample = 0; !isDone(); ++sample) {
-    size_t form = sample % formRules.size();
-    RuleCandidate entry{randomRule(form, random), {}};
+    size_t kind = sample % rules.size();
+    RuleCandidate entry{randomRule(kind % formRules.size(), random), {}};
+    entry.rule.isUpdatedByRuntime = sides[kind / formRules.size()];
     entry.best.plan = planByRule(problem, entry.rule, options.choices.wire);
     entry.best.stepNs = rate(entry.best.plan);
-    if (sample < rules.size() || entry.best.stepNs < rules[form].best.stepNs)
-      rules[form] = std::move(entry);
+    if (sample < rules.size() || entry.best.stepNs < rules[kind].best.stepNs)
+      rules[kind] = std::move(entry);
     else if (sample > kMostSamples)
       break; // whatever evaluations are left, all may be known
   }

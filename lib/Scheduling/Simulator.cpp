@@ -337,6 +337,9 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
     times.cause = stream.last;
     times.causeStepsBack = static_cast<int32_t>(step - stream.lastStep);
   }
+  bool stoodStill =
+      stream.inFlight == 0 && (stream.last < 0 || stream.freeNs < now);
+  double fixedNs = graph[task].fixedNs + (stoodStill ? graph.wakeNs : 0);
   if (stream.inFlight++ == 0)
     stream.busySinceNs = now;
   stream.bytesInFlight += graph[task].bytes;
@@ -347,12 +350,11 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
     for (const StreamState &other : streams)
       streamSnapshots.back().push_back(other.busyUntil(now));
   }
-  active.push_back(
-      {task, step, false, graph[task].fixedNs, 1, now + graph[task].fixedNs});
+  active.push_back({task, step, false, fixedNs, 1, now + fixedNs});
   // Beside bytes that flow, what computes begins slower, and slows them.
   flowsChanged |= graph.communicationSlowdown > 1;
   countOnDevice(task, 1);
-  if (graph[task].fixedNs == 0)
+  if (fixedNs == 0)
     beginFlow(active.back());
 }
 

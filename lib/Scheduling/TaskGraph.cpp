@@ -30,6 +30,8 @@ std::optional<std::string> TaskGraph::check() const {
   if (!(communicationSlowdown >= 1) || !std::isfinite(communicationSlowdown))
     return "expected a slowdown of at least 1, found " +
            std::to_string(communicationSlowdown);
+  if (!isDuration(wakeNs))
+    return "expected a duration of waking up, found " + std::to_string(wakeNs);
   for (const LinkModel &link : links) {
     for (double rate : {link.overlappedRate, link.concurrentRate})
       if (!(rate > 0) || rate > 1)

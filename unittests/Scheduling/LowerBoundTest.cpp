@@ -262,6 +262,7 @@ public:
     const ClusterModel &cluster = problem.cluster;
     TaskGraph graph;
     graph.streams = {{"compute", true}, {"a"}, {"b"}, {"c"}};
+    graph.wakeNs = below(4) == 0 ? below(30) : 0;
     graph.links.resize(linkCount(cluster));
     for (int axis = 0; axis < cluster.axisCount(); ++axis)
       for (int32_t link : {egressLink(axis), ingressLink(axis)}) {

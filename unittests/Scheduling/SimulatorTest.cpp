@@ -220,6 +220,23 @@ TEST(SimulatorTest, MessagesInFlightTakeTurns) {
   EXPECT_EQ(result.tasks[second].endNs, 120);
 }
 
+// Who waited for another stream takes time to go on, who came to the next task
+// doesn't.
+TEST(SimulatorTest, StreamsThatStoodStillWakeUp) {
+  TaskGraph graph = makeGraph();
+  graph.wakeNs = 3;
+  int32_t work = compute(graph, 10, {{3, 1}});
+  int32_t first = send(graph, kComm, 0, {{0, 20}}, {{work, 0}});
+  int32_t second = send(graph, kComm, 0, {{0, 20}}, {{work, 0}});
+  int32_t last = send(graph, kSecond, 0, {{0, 5}}, {{second, 0}});
+  Simulation result = simulate(graph);
+  EXPECT_EQ(result.tasks[work].endNs, 3 + 10);
+  EXPECT_EQ(result.tasks[first].endNs, 13 + 3 + 20);
+  EXPECT_EQ(result.tasks[second].endNs, 36 + 20);
+  EXPECT_EQ(result.tasks[last].endNs, 56 + 3 + 5);
+  EXPECT_EQ(result.stepNs, 64);
+}
+
 TEST(SimulatorTest, PriorityWithCredit) {
   OneStep step;
   step.graph.streams[kComm] = {"comm", false, /*byPriority=*/true,
@@ -337,6 +354,9 @@ TEST(SimulatorTest, ChecksItsInput) {
   graph.links[0].concurrentRate = 1.5;
   EXPECT_THAT(graph.check(), Optional(HasSubstr("found 1.5")));
   graph.links[0].concurrentRate = 1;
+  graph.wakeNs = -7;
+  EXPECT_THAT(graph.check(), Optional(HasSubstr("found -7")));
+  graph.wakeNs = 0;
   graph.links[0].overlappedNs = -2;
   EXPECT_THAT(graph.check(), Optional(HasSubstr("found -2")));
 }

@@ -66,6 +66,8 @@ struct ClusterModel {
   int64_t launchNs = 0;
   /// Of a collective besides, as a system takes it.
   int64_t messageNs = 0;
+  /// Of a stream that stood still, before it goes on.
+  int64_t wakeNs = 0;
   /// Of the device's memory; 0 is unknown, and local work then costs nothing.
   int64_t memoryBytesPerS = 0;
   double communicationSlowdown = 1;

@@ -86,6 +86,8 @@ public:
   std::vector<LinkModel> links;
   /// By how much compute takes longer while bytes flow.
   double communicationSlowdown = 1;
+  /// What a stream that stood still takes before its next task begins.
+  double wakeNs = 0;
 
   /// Appends a task; returns its number.
   int32_t add(const Task &task, const std::vector<LinkUse> &uses,

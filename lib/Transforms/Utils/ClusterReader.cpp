@@ -67,6 +67,7 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
     model.serversOn = readAxes(cluster, on);
   model.hasRingsAndTreesOnly = cluster.getRingsAndTrees();
   model.messageNs = static_cast<int64_t>(cluster.getMessageNs().value_or(0));
+  model.wakeNs = static_cast<int64_t>(cluster.getWakeNs().value_or(0));
   if (HostAttr host = cluster.getHostAttr())
     model.host = readTables(host.getTimes());
   if (DeviceAttr device = cluster.getDeviceAttr()) {

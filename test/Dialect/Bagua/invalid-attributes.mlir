@@ -75,6 +75,18 @@ module attributes {bagua.example = #bagua.axis<"bus", size = 2, latency_ns = 0, 
 
 // -----
 
+// Of an op's start it is slower for some time.
+// expected-error @+1 {{expected overlapped_ns of axis 'bus' of at least 0, found -5}}
+module attributes {bagua.example = #bagua.axis<"bus", size = 2, latency_ns = 0, bytes_per_s = 1, overlapped_rate = 0.5, overlapped_ns = -5>} {}
+
+// -----
+
+// So have messages in flight together.
+// expected-error @+1 {{expected concurrent_rate of axis 'bus' over 0 and at most 1, found 1.500000e+00}}
+module attributes {bagua.example = #bagua.axis<"bus", size = 2, latency_ns = 0, bytes_per_s = 1, concurrent_rate = 1.5>} {}
+
+// -----
+
 // Measured times are arrays of integers.
 // expected-error @+1 {{expected measured times of 'all_reduce' as array<i64: bytes, ns, ...>, found 5 : i64}}
 module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = 5}>} {}

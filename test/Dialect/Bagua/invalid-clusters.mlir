@@ -15,6 +15,21 @@ bagua.cluster @c axes [#bagua.axis<"gpu", size = 2, latency_ns = 0, bytes_per_s 
 
 // -----
 
+// Parts of an axis stand one behind the other.
+// expected-error @+1 {{expected axis 'gpu.1' behind axis 'gpu.0', whose links it has}}
+bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                       #bagua.axis<"lane", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                       #bagua.axis<"gpu.1", size = 2, latency_ns = 0, bytes_per_s = 1, links_of = "gpu.0">]
+
+// -----
+
+// And what their links are is said twice alike.
+// expected-error @+1 {{expected latency, rates and sharers of axis 'gpu.1' to be those of axis 'gpu.0', whose links it has, and no table}}
+bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_s = 1>,
+                       #bagua.axis<"gpu.1", size = 2, latency_ns = 0, bytes_per_s = 2, links_of = "gpu.0">]
+
+// -----
+
 // Servers stand on the coordinates of axes that there are.
 // expected-error @+1 {{has no axis 'rack', named by servers_on}}
 bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers_on [rack]

@@ -22,7 +22,9 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
     go to all others at once. `host`: the cores that carry a rank's messages also
     do the runtime's own work there; without it the device does that, in the time
     of its memory, and the program's compute shares the device. `message_ns`: what
-    a system takes for each collective before it begins, besides a launch.
+    a system takes for each collective before it begins, besides a launch. `wake_ns`:
+    what a stream that stood still takes to go on, as a thread does that went to
+    sleep; the program is one, too.
 
     ```
     bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
@@ -32,14 +34,16 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$servers,
                        OptionalAttr<Bagua_AxesAttr>:$servers_on, UnitAttr:$rings_and_trees,
                        OptionalAttr<Bagua_HostAttr>:$host,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$message_ns);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$message_ns,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$wake_ns);
   let assemblyFormat = [{
-    $sym_name `axes` $axes (`device` qualified($device)^)? (`host` qualified($host)^)? (`message_ns` $message_ns^)? (`servers` $servers^)?
-    (`servers_on` custom<Axes>($servers_on)^)? (`rings_and_trees` $rings_and_trees^)? attr-dict
+    $sym_name `axes` $axes (`device` qualified($device)^)? (`host` qualified($host)^)? (`message_ns` $message_ns^)?
+    (`wake_ns` $wake_ns^)? (`servers` $servers^)? (`servers_on` custom<Axes>($servers_on)^)? (`rings_and_trees` $rings_and_trees^)? attr-dict
   }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axes), [{
     build($_builder, $_state, $_builder.getStringAttr(name), axes, /*device=*/nullptr, /*servers=*/nullptr,
-          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr, /*host=*/nullptr, /*message_ns=*/nullptr);
+          /*servers_on=*/nullptr, /*rings_and_trees=*/nullptr, /*host=*/nullptr, /*message_ns=*/nullptr,
+          /*wake_ns=*/nullptr);
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
