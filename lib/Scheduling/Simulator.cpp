@@ -339,9 +339,10 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
   }
   bool stoodStill =
       stream.inFlight == 0 && (stream.last < 0 || stream.freeNs < now);
-  double fixedNs = graph[task].fixedNs + (stoodStill ? graph.wakeNs : 0);
+  double wakeNs = stoodStill ? graph.wakeNs : 0;
+  double fixedNs = graph[task].fixedNs + wakeNs;
   if (stream.inFlight++ == 0)
-    stream.busySinceNs = now;
+    stream.busySinceNs = now + wakeNs;
   stream.bytesInFlight += graph[task].bytes;
   if (task == opening) {
     beginNs.push_back(now);

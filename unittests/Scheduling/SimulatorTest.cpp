@@ -235,6 +235,7 @@ TEST(SimulatorTest, StreamsThatStoodStillWakeUp) {
   EXPECT_EQ(result.tasks[second].endNs, 36 + 20);
   EXPECT_EQ(result.tasks[last].endNs, 56 + 3 + 5);
   EXPECT_EQ(result.stepNs, 64);
+  EXPECT_EQ(result.exposedNs, 54);
 }
 
 TEST(SimulatorTest, PriorityWithCredit) {

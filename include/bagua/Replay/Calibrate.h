@@ -15,12 +15,13 @@ namespace bagua::replay {
 
 /// Times float32 collectives of in-process ranks in sessions, from 1 KiB to 64
 /// MiB in powers of 4: steps of messages of all sizes, on memory that has left
-/// the caches since its last use; again beside programs that sleep and wake up
-/// as between the ops of a training step, for what that leaves of the rate; and
+/// the caches since its last use, one behind the other; again beside programs
+/// that compute in short and in long ops, for what that leaves of the rate, how
+/// long, and what a stream takes that slept; messages in flight at once; and
 /// updates and other work of a rank by itself. The text is a cluster of one
-/// axis, `rank`, with table, overlapped rate and host; latency and rate are the
-/// most that no measured time contradicts. It takes seconds. Errors: less than
-/// 2 ranks, and those of the collectives.
+/// axis, `rank`, with table, rates, host and wake_ns; latency and rate are the
+/// most that no measured time contradicts. It takes most of a minute. Errors:
+/// less than 2 ranks, and those of the collectives.
 absl::StatusOr<std::string> calibrate(int ranks,
                                       std::chrono::nanoseconds timeout);
 
