@@ -81,8 +81,7 @@ std::optional<std::string> ClusterModel::check() const {
   constexpr int64_t kMostNs = 1000000000000000;
   for (int64_t ns : {launchNs, messageNs, wakeNs})
     if (ns < 0 || ns > kMostNs)
-      return "expected a launch, a message and a stream that wakes up to cost "
-             "0 to " +
+      return "expected launch_ns, message_ns and wake_ns of 0 to " +
              std::to_string(kMostNs) + " ns, found " + std::to_string(ns);
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";

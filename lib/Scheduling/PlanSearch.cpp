@@ -29,8 +29,8 @@ constexpr size_t kMixes = 6;
 constexpr int64_t kMostMessages = 1024;
 /// Of the budget: rules by chance, and the best of them step by step.
 constexpr double kSampledShare = 0.15;
-constexpr double kDescendedShare = 0.45;
-constexpr size_t kDescents = 4;
+constexpr double kDescendedShare = 0.55;
+constexpr size_t kDescents = 8;
 constexpr size_t kMostSamples = 2000;
 } // namespace
 
@@ -102,8 +102,10 @@ private:
   bool improveRule(RuleCandidate &candidate);
   bool improveMix(RuleCandidate &candidate);
   bool improveForms(RuleCandidate &candidate);
-  std::vector<RuleCandidate> sampleRules();
+  void sampleRules();
+  void descend(RuleCandidate &rule);
   void searchRules(Candidate &best);
+  void searchElsewhere(Candidate &best);
 
   bool improveSchedule(Candidate &best);
   bool improveParts(Candidate &best);
@@ -124,6 +126,8 @@ private:
   std::vector<FormRule> formRules;
   std::vector<SchedulingOptions> schedulings;
   std::vector<int64_t> mergeSizes, partitionSizes;
+  /// The best of each kind by chance, and what came of them.
+  std::vector<RuleCandidate> rules;
   /// Of the phase that is on.
   int64_t evaluationsLimit = 0, workLimit = 0;
   int64_t work = 0;
@@ -185,7 +189,8 @@ PlanSearch::PlanSearch(const CommunicationProblem &problem,
   schedulings = {{SchedulePolicy::Wfbp, 0}, {SchedulePolicy::Decoupled, 0}};
   for (int64_t credit : {0, 1, 4, 8, 16, 32, 64, 128, 256, 1024})
     schedulings.push_back({SchedulePolicy::Priority, credit * kMiB});
-  mergeSizes = {0, kMiB / 16, kMiB / 4, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB};
+  mergeSizes = {0,        kMiB / 16, kMiB / 4,  kMiB,     4 * kMiB,
+                8 * kMiB, 16 * kMiB, 32 * kMiB, 64 * kMiB};
   // More messages than that cost more time to think about than they gain.
   partitionSizes = {0};
   for (int64_t size = kMiB / 4; size <= 64 * kMiB; size *= 2)
@@ -365,10 +370,10 @@ bool PlanSearch::improveForms(RuleCandidate &candidate) {
 /// Of each form, with updates by each side, as many rules by chance, and the
 /// best of them: updates share the device with compute on one side and wait for
 /// the end of backward on the other, so what is best is seldom alike.
-std::vector<RuleCandidate> PlanSearch::sampleRules() {
+void PlanSearch::sampleRules() {
   std::mt19937 random; // the same on every machine
   std::vector<bool> sides = updaters();
-  std::vector<RuleCandidate> rules(formRules.size() * sides.size());
+  rules.resize(formRules.size() * sides.size());
   limit(kSampledShare);
   for (size_t sample = 0; !isDone(); ++sample) {
     size_t kind = sample % rules.size();
@@ -385,21 +390,23 @@ std::vector<RuleCandidate> PlanSearch::sampleRules() {
                    [](const RuleCandidate &a, const RuleCandidate &b) {
                      return a.best.stepNs < b.best.stepNs;
                    });
-  return rules;
+}
+
+void PlanSearch::descend(RuleCandidate &rule) {
+  while (!isDone() && (improveRule(rule) || improveForms(rule)))
+    ;
 }
 
 /// The best rules by chance, changed step by step: sizes, forms and credit
 /// depend on each other, so that one start ends in one valley of many.
 void PlanSearch::searchRules(Candidate &best) {
-  std::vector<RuleCandidate> rules = sampleRules();
+  sampleRules();
   for (size_t i = 0; i < rules.size() && i < kDescents; ++i) {
     limit(kSampledShare +
           kDescendedShare * static_cast<double>(i + 1) / kDescents);
-    RuleCandidate &rule = rules[i];
-    while (!isDone() && (improveRule(rule) || improveForms(rule)))
-      ;
-    if (rule.best.stepNs < best.stepNs)
-      best = rule.best;
+    descend(rules[i]);
+    if (rules[i].best.stepNs < best.stepNs)
+      best = rules[i].best;
   }
 }
 
@@ -651,6 +658,18 @@ void PlanSearch::improveAll(Candidate &best) {
     ;
 }
 
+/// With what is left of the budget: the same from all other starts.
+void PlanSearch::searchElsewhere(Candidate &best) {
+  for (RuleCandidate &rule : rules) {
+    if (isDone())
+      break;
+    descend(rule);
+    improveAll(rule.best);
+    if (rule.best.stepNs < best.stepNs)
+      best = rule.best;
+  }
+}
+
 Candidate PlanSearch::bestWithin(int64_t memoryBytes) const {
   return std::prev(leanest.upper_bound(memoryBytes))->second;
 }
@@ -689,6 +708,7 @@ PlanSearchResult PlanSearch::run() {
   searchRules(best);
   limit(1);
   improveAll(best);
+  searchElsewhere(best);
   if (!fits(best.plan, allowedBytes))
     searchLeaner(best);
   explain();
