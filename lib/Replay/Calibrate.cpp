@@ -353,11 +353,12 @@ struct Surcharges {
   int64_t wakeNs;
 };
 
-/// How long an op disturbs messages, if it does so for all of a short one.
+/// How long an op disturbs messages, if it does so for all of a short one; 0:
+/// for all of a long one, too.
 int64_t overlappedNs(double besideShortOps, double besideLongOps) {
   double part =
       besideShortOps < 1 ? (1 - besideLongOps) / (1 - besideShortOps) : 1;
-  return std::max<int64_t>(1, std::llround(std::min(part, 1.0) * kLongOpNs));
+  return part < 1 ? std::max<int64_t>(1, std::llround(part * kLongOpNs)) : 0;
 }
 
 /// What small messages take longer beside compute than one behind the other,

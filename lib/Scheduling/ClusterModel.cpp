@@ -83,6 +83,9 @@ std::optional<std::string> ClusterModel::check() const {
     if (ns < 0 || ns > kMostNs)
       return "expected launch_ns, message_ns and wake_ns of 0 to " +
              std::to_string(kMostNs) + " ns, found " + std::to_string(ns);
+  bool hasCuts =
+      std::any_of(axes.begin(), axes.end(),
+                  [](const AxisModel &axis) { return axis.linksOf >= 0; });
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
@@ -101,7 +104,8 @@ std::optional<std::string> ClusterModel::check() const {
     if (axis.linksOf < 0 && !areSharersNested(*this, index))
       return name + "expected as many sharers as ranks inside it, or a part " +
              "of them or of those along it that divides them, found " +
-             std::to_string(axis.sharers);
+             std::to_string(axis.sharers) +
+             (hasCuts ? ", once the step's mesh has cut an axis" : "");
     for (const auto &[collective, table] : axis.tables)
       if (auto wrong = ::check(name + "table of " + collective + ": ", table))
         return wrong;

@@ -485,6 +485,10 @@ AxisSet Joined::joined(AxisSet set) const {
 
 CollectiveCost Joined::cost() const {
   CollectiveCost cost = cheapestCost(cluster, call);
+  // Along a ring or a tree a rank sends its bytes to one other, whichever part
+  // of an axis that is along.
+  bool isOneHop =
+      cost.algorithm == Algorithm::Ring || cost.algorithm == Algorithm::Tree;
   std::vector<LinkUse> uses;
   for (LinkUse use : cost.uses) {
     int axis = use.link / 2;
@@ -499,7 +503,7 @@ CollectiveCost Joined::cost() const {
     if (same == uses.end())
       uses.push_back(use);
     else
-      same->ns += use.ns;
+      same->ns = isOneHop ? std::max(same->ns, use.ns) : same->ns + use.ns;
   }
   cost.uses = std::move(uses);
   return cost;

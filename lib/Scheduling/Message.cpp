@@ -166,6 +166,9 @@ candidateForms(const ClusterModel &cluster, AxisSet over, FormSet allowed) {
       // The inner axes are a suffix of those in the group.
       for (int cut = cluster.axisCount() - 1; cut > 0; --cut) {
         AxisSet inner = over >> cut << cut;
+        // Parts of one axis are one level of the network.
+        if (cluster.axes[cut].linksOf >= 0 && has(over, cut - 1))
+          continue;
         if (inner != 0 && inner != over && has(over, cut))
           forms.push_back({kind, inner});
       }

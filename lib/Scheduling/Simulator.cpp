@@ -45,6 +45,8 @@ struct StepState {
 struct ActiveTask {
   int32_t task;
   int64_t step;
+  /// Its stream wakes up; it has not begun.
+  bool wakes;
   bool flows;
   /// At speed 1; of a flow, speed 1 is what it would have alone.
   double remainingNs;
@@ -91,6 +93,7 @@ private:
   void release(int64_t step, int32_t task, int32_t by, int32_t stepsBack);
   void dispatch(StreamState &stream, const StreamModel &model);
   void start(StreamState &stream, int64_t step, int32_t task);
+  void begin(ActiveTask &task);
   void beginFlow(ActiveTask &active);
   void finish(size_t index);
   void shareLinks();
@@ -340,7 +343,6 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
   bool stoodStill =
       stream.inFlight == 0 && (stream.last < 0 || stream.freeNs < now);
   double wakeNs = stoodStill ? graph.wakeNs : 0;
-  double fixedNs = graph[task].fixedNs + wakeNs;
   if (stream.inFlight++ == 0)
     stream.busySinceNs = now + wakeNs;
   stream.bytesInFlight += graph[task].bytes;
@@ -351,12 +353,23 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
     for (const StreamState &other : streams)
       streamSnapshots.back().push_back(other.busyUntil(now));
   }
-  active.push_back({task, step, false, fixedNs, 1, now + fixedNs});
+  active.push_back({task, step, wakeNs > 0, false, wakeNs, 1, now + wakeNs});
+  if (wakeNs == 0)
+    begin(active.back());
+}
+
+/// A task whose stream is awake.
+void Simulator::begin(ActiveTask &task) {
+  double fixedNs = graph[task.task].fixedNs;
+  task.wakes = false;
+  task.remainingNs = fixedNs;
+  task.speed = 1;
+  task.finishNs = now + fixedNs;
   // Beside bytes that flow, what computes begins slower, and slows them.
   flowsChanged |= graph.communicationSlowdown > 1;
-  countOnDevice(task, 1);
+  countOnDevice(task.task, 1);
   if (fixedNs == 0)
-    beginFlow(active.back());
+    beginFlow(task);
 }
 
 /// One task more or less.
@@ -423,7 +436,7 @@ void Simulator::shareLinks() {
 /// The speed of what shares the device with others and runs beside flows.
 void Simulator::paceDevice(ActiveTask &task) {
   double speed = 1;
-  if (isOnDevice(task.task)) {
+  if (isOnDevice(task.task) && !task.wakes) {
     speed = flowCount ? 1 / graph.communicationSlowdown : 1;
     if (isDeviceShared && onDevice > 1)
       speed /= onDevice;
@@ -505,6 +518,10 @@ double Simulator::growFlows(double speed) {
 
 void Simulator::finish(size_t index) {
   ActiveTask done = active[index];
+  if (done.wakes) {
+    begin(active[index]);
+    return;
+  }
   if (!done.flows && aloneNs[done.task] > 0) {
     beginFlow(active[index]);
     return;

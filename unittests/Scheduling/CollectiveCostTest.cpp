@@ -350,6 +350,28 @@ TEST(CollectiveCostTest, PartsOfAnAxisShareItsLinks) {
       cheapestCost(cut, {Collective::AllReduce, 4, 1000000}).uses[0].ns, 1e6);
 }
 
+// Parts that are not neighbours: a rank of the ring still sends to one other.
+TEST(CollectiveCostTest, RingOverPartsApart) {
+  ClusterModel cluster = flat(8);
+  cluster.hasRingsAndTreesOnly = true;
+  ClusterModel cut = cutInHalf(cutInHalf(cluster, 0), 0);
+  cut.axes[2].linksOf = 0;
+  ASSERT_EQ(cut.check(), std::nullopt);
+  CollectiveCost cost =
+      cheapestCost(cut, {Collective::AllReduce, 5, 100000000});
+  ASSERT_EQ(cost.algorithm, Algorithm::Ring);
+  ASSERT_EQ(cost.uses.size(), 2u);
+  EXPECT_DOUBLE_EQ(cost.uses[0].ns, 2 * 3.0 / 4 * 1e8);
+}
+
+// And are one level of the network.
+TEST(CollectiveCostTest, FormsDontTakePartsForLevels) {
+  ClusterModel cut = cutInHalf(nodes(4, 8), 1);
+  EXPECT_EQ(formOfKind(cut, 1000000, 7, FormKind::Rail).inner, 6u);
+  // One of them alone is all that there is inside.
+  EXPECT_EQ(formOfKind(cut, 1000000, 5, FormKind::Rail).inner, 4u);
+}
+
 TEST(ClusterModelTest, Checks) {
   ClusterModel cluster = nodes(4, 8);
   EXPECT_EQ(cluster.check(), std::nullopt);

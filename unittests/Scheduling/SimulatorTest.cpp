@@ -238,6 +238,20 @@ TEST(SimulatorTest, StreamsThatStoodStillWakeUp) {
   EXPECT_EQ(result.exposedNs, 54);
 }
 
+// It computes nothing meanwhile: bytes beside it don't make that longer.
+TEST(SimulatorTest, WakingUpIsNoCompute) {
+  TaskGraph graph = makeGraph(2);
+  graph.wakeNs = 20;
+  graph.communicationSlowdown = 10;
+  int32_t open = compute(graph, 0, {{1, 1}, {3, 1}});
+  send(graph, kComm, 0, {{0, 100}}, {{open, 0}});                 // 20..120
+  int32_t first = send(graph, kSecond, 0, {{1, 5}}, {{open, 0}}); // 20..25
+  int32_t work = compute(graph, 10, {{first, 0}});                // from 45 on
+  Simulation result = simulate(graph);
+  // At a tenth of its speed for 75 ns.
+  EXPECT_DOUBLE_EQ(result.tasks[work].endNs, 122.5);
+}
+
 TEST(SimulatorTest, PriorityWithCredit) {
   OneStep step;
   step.graph.streams[kComm] = {"comm", false, /*byPriority=*/true,

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace bagua;
@@ -35,7 +36,8 @@ static LogicalResult verifyLinks(ClusterOp cluster, unsigned index) {
     return cluster.emitOpError()
            << "expected axis '" << axis.getName() << "' behind axis '"
            << axis.getLinksOf().getValue() << "', whose links it has";
-  if (axis.getTable() || axis.getLatencyNs() != outer.getLatencyNs() ||
+  if (axis.getTable() || outer.getTable() ||
+      axis.getLatencyNs() != outer.getLatencyNs() ||
       axis.getBytesPerS() != outer.getBytesPerS() ||
       axis.getSharers() != outer.getSharers() ||
       axis.getOverlappedRate() != outer.getOverlappedRate() ||
@@ -44,7 +46,7 @@ static LogicalResult verifyLinks(ClusterOp cluster, unsigned index) {
     return cluster.emitOpError()
            << "expected latency, rates and sharers of axis '" << axis.getName()
            << "' to be those of axis '" << axis.getLinksOf().getValue()
-           << "', whose links it has, and no table";
+           << "', whose links it has, and tables of neither";
   return success();
 }
 
@@ -102,37 +104,83 @@ int64_t ClusterOp::getServerCount() {
          (getServersOn() ? getGroupSize(*getServersOn()) : 0);
 }
 
-void ClusterOp::cutAxes(ArrayRef<SmallVector<int64_t>> sizes) {
+namespace {
+/// The axes of a cluster whose axes are cut.
+class AxisCutter {
+public:
+  explicit AxisCutter(ClusterOp cluster) : cluster(cluster) {}
+
+  void cut(AxisAttr axis, ArrayRef<int64_t> sizes);
+
   SmallVector<Attribute> axes;
-  SmallVector<StringAttr> servers;
-  AxesAttr on = getServersOnAttr();
-  for (auto [index, parts] : llvm::enumerate(sizes)) {
-    AxisAttr axis = getAxis(index);
-    bool isCut = parts.size() > 1;
-    if (isCut && axis.getTable())
-      emitRemark()
-          << "the step tells parts of axis '" << axis.getName()
-          << "' apart: its measured times, which are of all of it, are "
-             "left out";
-    StringAttr first;
-    for (auto [number, size] : llvm::enumerate(parts)) {
-      auto name = StringAttr::get(getContext(),
-                                  isCut ? axis.getName() + "." + Twine(number)
-                                        : Twine(axis.getName()));
-      axes.push_back(AxisAttr::get(
-          getContext(), name, size, axis.getLatencyNs(), axis.getBytesPerS(),
-          axis.getSharers(), axis.getOverlappedRate(), axis.getOverlappedNs(),
-          axis.getConcurrentRate(), number > 0 ? first : axis.getLinksOf(),
-          isCut ? nullptr : axis.getTable()));
-      if (number == 0)
-        first = axis.getLinksOf() ? axis.getLinksOf() : name;
-      if (on && llvm::is_contained(on.getNames(), axis.getName()))
-        servers.push_back(name);
+  /// Of an old axis, the names of its parts.
+  llvm::StringMap<SmallVector<StringAttr>> parts;
+
+private:
+  void add(AxisAttr axis, StringRef name, int64_t size, int64_t sharers,
+           StringAttr linksOf, DictionaryAttr table);
+  /// `gpu.0`, or the next number that is free.
+  StringAttr nameOf(AxisAttr axis);
+
+  ClusterOp cluster;
+  llvm::StringSet<> given;
+};
+} // namespace
+
+void AxisCutter::add(AxisAttr axis, StringRef name, int64_t size,
+                     int64_t sharers, StringAttr linksOf,
+                     DictionaryAttr table) {
+  axes.push_back(AxisAttr::get(
+      axis.getContext(), name, size, axis.getLatencyNs(), axis.getBytesPerS(),
+      sharers, axis.getOverlappedRate(), axis.getOverlappedNs(),
+      axis.getConcurrentRate(), linksOf, table));
+  parts[axis.getName()].push_back(StringAttr::get(axis.getContext(), name));
+}
+
+StringAttr AxisCutter::nameOf(AxisAttr axis) {
+  for (unsigned number = 0;; ++number) {
+    std::string name = (axis.getName() + "." + Twine(number)).str();
+    if (!cluster.findAxis(name) && given.insert(name).second)
+      return StringAttr::get(axis.getContext(), name);
+  }
+}
+
+void AxisCutter::cut(AxisAttr axis, ArrayRef<int64_t> sizes) {
+  auto cuts = llvm::count_if(sizes, [](int64_t size) { return size > 1; });
+  StringAttr owner = axis.getLinksOf();
+  if (cuts > 1 && axis.getTable())
+    cluster.emitRemark()
+        << "the step tells parts of axis '" << axis.getName()
+        << "' apart: its measured times, which are of all of it, are left out";
+  bool isWholeHere = cuts <= 1;
+  for (auto [index, size] : llvm::enumerate(sizes)) {
+    // Nobody is told apart along a part of one rank: no link is needed there.
+    bool isWhole = isWholeHere && (size > 1 || (cuts == 0 && index == 0));
+    if (isWhole) {
+      add(axis, axis.getName(), size, axis.getSharers(), owner,
+          axis.getTable());
+    } else if (isWholeHere) {
+      add(axis, nameOf(axis), size, /*sharers=*/1, nullptr, nullptr);
+    } else {
+      StringAttr name = nameOf(axis);
+      add(axis, name, size, axis.getSharers(), owner, nullptr);
+      if (!owner)
+        owner = name;
     }
   }
-  setAxesAttr(ArrayAttr::get(getContext(), axes));
-  if (on)
+}
+
+void ClusterOp::cutAxes(ArrayRef<SmallVector<int64_t>> sizes) {
+  AxisCutter cutter(*this);
+  for (auto [index, parts] : llvm::enumerate(sizes))
+    cutter.cut(getAxis(index), parts);
+  if (AxesAttr on = getServersOnAttr()) {
+    SmallVector<StringAttr> servers;
+    for (StringAttr name : on.getNames())
+      llvm::append_range(servers, cutter.parts[name.getValue()]);
     setServersOnAttr(AxesAttr::get(getContext(), servers));
+  }
+  setAxesAttr(ArrayAttr::get(getContext(), cutter.axes));
 }
 
 AxesAttr ClusterOp::getAllAxes() {

@@ -61,8 +61,9 @@ def Bagua_ClusterOp : Bagua_Op<"cluster", [Symbol]> {
     ::bagua::AxesAttr getAllAxes();
     /// Cuts axes into parts of these sizes, outermost first, for each axis: `gpu`
     /// into `gpu.0` and `gpu.1`, which has the links of `gpu.0`. An axis of one
-    /// part stays. Measured times are of whole axes, so a remark says that those
-    /// of a cut one are left out.
+    /// part stays, and so it does beside parts of one rank, which are axes of their
+    /// own. Measured times are of whole axes, so a remark says that those of a cut
+    /// one are left out.
     void cutAxes(::llvm::ArrayRef<::llvm::SmallVector<int64_t>> sizes);
   }];
 }
