@@ -297,6 +297,7 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
 }
 
 struct Measured {
+  /// Of messages one behind the other, on one stream.
   Times ns = {};
   int64_t stepNs = 0;
 };
