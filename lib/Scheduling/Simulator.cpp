@@ -400,9 +400,10 @@ void Simulator::beginFlow(ActiveTask &flow) {
 /// What compute and other messages leave of each link from now on.
 void Simulator::findCapacities() {
   std::fill(inFlight.begin(), inFlight.end(), 0);
-  for (const ActiveTask &task : active)
-    if (task.flows)
-      for (auto *use = usesBegin(task.task); use != usesEnd(task.task); ++use)
+  for (size_t i = 0; hasConcurrentRates && i < active.size(); ++i)
+    if (active[i].flows)
+      for (auto *use = usesBegin(active[i].task);
+           use != usesEnd(active[i].task); ++use)
         ++inFlight[use->link];
   capacityChangeNs = std::numeric_limits<double>::infinity();
   for (size_t link = 0; link < links.size(); ++link) {

@@ -282,7 +282,7 @@ TEST(CollectiveCostTest, CheapestFormIsTheLeastOfAll) {
   EXPECT_EQ(parseWord<FormChoice>("circle"), std::nullopt);
 }
 
-/// The inner axis cut in two.
+/// An axis cut in two.
 ClusterModel cutInHalf(const ClusterModel &cluster, int axis) {
   ClusterModel cut = cluster;
   cut.axes.insert(cut.axes.begin() + axis + 1, cut.axes[axis]);

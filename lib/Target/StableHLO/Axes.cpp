@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
 
-#include "bagua/Support/CommonAxes.h"
-
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -50,24 +48,17 @@ FailureOr<AxisMap> AxisMap::get(const Graph &graph, const ImportedStep &model,
       map.groups[0].push_back(i);
     return map;
   }
-  std::vector<int64_t> meshSizes, clusterSizes;
+  std::vector<int64_t> sizes;
   for (const MeshAxis &axis : graph.mesh.axes)
-    meshSizes.push_back(axis.size);
-  for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
-    clusterSizes.push_back(cluster.getAxis(i).getSize());
-  auto common = commonAxes(meshSizes, clusterSizes);
-  if (!common)
+    sizes.push_back(axis.size);
+  std::optional<AxisGroups> groups = layMesh(sizes, cluster);
+  if (!groups)
     return emitError(graph.loc)
            << "expected a cluster on whose axes the exported mesh "
            << graph.mesh.str()
            << " can be laid, since the step tells its axes apart, found "
            << textOf(cluster);
-  SmallVector<SmallVector<int64_t>> parts(clusterSizes.size());
-  for (auto [index, axis] : llvm::enumerate(*common)) {
-    map.groups[axis.ofFirst].push_back(index);
-    parts[axis.ofSecond].push_back(axis.size);
-  }
-  cluster.cutAxes(parts);
+  map.groups = std::move(*groups);
   return map;
 }
 

@@ -8,6 +8,8 @@
 
 #include "ImportedStep.h"
 
+#include "bagua/Dialect/Bagua/MeshLayout.h"
+
 namespace bagua::importer {
 
 /// Lays a mesh on a cluster.
@@ -26,7 +28,7 @@ public:
 private:
   ClusterOp cluster;
   /// For each axis of the mesh those of the cluster, as indices.
-  llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4> groups;
+  AxisGroups groups;
 };
 
 } // namespace bagua::importer

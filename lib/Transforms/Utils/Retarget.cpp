@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Retarget.h"
 
-#include "bagua/Support/CommonAxes.h"
+#include "bagua/Dialect/Bagua/MeshLayout.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
@@ -60,13 +60,6 @@ static void dropRooflines(StepOp step) {
     }
 }
 
-static std::vector<int64_t> sizesOf(ClusterOp cluster) {
-  std::vector<int64_t> sizes;
-  for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
-    sizes.push_back(cluster.getAxis(i).getSize());
-  return sizes;
-}
-
 namespace {
 /// By name of an old axis, the axes that stand for it.
 using AxisNames = llvm::StringMap<SmallVector<StringAttr>>;
@@ -74,17 +67,14 @@ using AxisNames = llvm::StringMap<SmallVector<StringAttr>>;
 
 /// Lays the old axes on those of a cluster, which are cut where they must be.
 static std::optional<AxisNames> layOn(ClusterOp old, ClusterOp cluster) {
-  auto common = commonAxes(sizesOf(old), sizesOf(cluster));
-  if (!common)
+  std::optional<AxisGroups> groups = layMesh(sizesOfAxes(old), cluster);
+  if (!groups)
     return std::nullopt;
-  SmallVector<SmallVector<int64_t>> parts(cluster.getAxisCount());
-  for (const CommonAxis &axis : *common)
-    parts[axis.ofSecond].push_back(axis.size);
-  cluster.cutAxes(parts);
   AxisNames names;
-  for (auto [index, axis] : llvm::enumerate(*common))
-    names[old.getAxis(axis.ofFirst).getName()].push_back(StringAttr::get(
-        cluster.getContext(), cluster.getAxis(index).getName()));
+  for (auto [index, group] : llvm::enumerate(*groups))
+    for (unsigned axis : group)
+      names[old.getAxis(index).getName()].push_back(StringAttr::get(
+          cluster.getContext(), cluster.getAxis(axis).getName()));
   return names;
 }
 
