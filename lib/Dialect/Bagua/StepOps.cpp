@@ -152,14 +152,13 @@ void AxisCutter::cut(AxisAttr axis, ArrayRef<int64_t> sizes) {
     cluster.emitRemark()
         << "the step tells parts of axis '" << axis.getName()
         << "' apart: its measured times, which are of all of it, are left out";
-  bool isWholeHere = cuts <= 1;
-  for (auto [index, size] : llvm::enumerate(sizes)) {
-    // Nobody is told apart along a part of one rank: no link is needed there.
-    bool isWhole = isWholeHere && (size > 1 || (cuts == 0 && index == 0));
-    if (isWhole) {
+  // Nobody is told apart along a part of one rank: beside it the axis is whole.
+  const int64_t *whole = cuts > 1 ? nullptr : llvm::max_element(sizes);
+  for (const int64_t &size : sizes) {
+    if (&size == whole) {
       add(axis, axis.getName(), size, axis.getSharers(), owner,
           axis.getTable());
-    } else if (isWholeHere) {
+    } else if (whole) {
       add(axis, nameOf(axis), size, /*sharers=*/1, nullptr, nullptr);
     } else {
       StringAttr name = nameOf(axis);
