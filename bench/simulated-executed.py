@@ -23,7 +23,7 @@ STRATEGIES = [(name, "program") for name in ("bsp-a2a", "wfbp-a2a", "ddp", "mg-w
 STRATEGIES += [(name, updates) for updates in ("late", "runtime") for name in ("bytescheduler-a2a", "dear", "auto")]
 # At these sizes a few ranks of each fit in memory, and messages are not of the sizes calibrated with.
 STEPS = {"resnet50": 1, "vgg16": 0.5, "bert_base": 0.6, "bert_large": 0.3, "lstm": 1}
-SAME_SPEED = 0.2
+SAME_SPEED = 0.15
 FLOP_PER_S, BYTES_PER_S, LAUNCH_NS = 1e13, 1e12, 5000
 
 
@@ -60,7 +60,7 @@ class Machine:
     def speed(self):
         """Microseconds of a large all_reduce."""
         samples = run(f"{self.tools}/bagua-bench-all-reduce", f"--ranks={self.ranks}", "--min-bytes=67108864",
-                      "--max-bytes=67108864", "--repetitions=5", "--contenders=bagua", "--samples")
+                      "--max-bytes=67108864", "--repetitions=15", "--contenders=bagua", "--samples")
         return statistics.median(float(line.split(",")[-1]) for line in samples.split())
 
     def steadily(self, work):
@@ -129,7 +129,9 @@ def main(build, ranks="2", runs="7"):
             return predictions
 
         known = [(speed, predict_all(cluster))]
-        for _ in range(int(runs)):
+        for turn in range(int(runs)):
+            print(f"run {turn + 1} of {runs}, {len(known)} calibrations, {machine.set_aside} runs set aside",
+                  file=sys.stderr)
             for number, case in enumerate(cases):
                 speed, ns = machine.execute(case.plan)
                 near = min(known, key=lambda entry: abs(speed / entry[0] - 1))
