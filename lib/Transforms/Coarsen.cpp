@@ -4,6 +4,7 @@
 // clusters, and writes each as one compute op.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Dialect/Bagua/Origins.h"
 #include "bagua/Scheduling/Coarsening.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/MicroBatches.h"
@@ -11,7 +12,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace bagua {
 #define GEN_PASS_DEF_COARSENPASS
@@ -83,23 +83,7 @@ static std::tuple<int64_t, int64_t, int64_t> weightOf(ComputeOp op) {
 }
 
 static void mergeCluster(ArrayRef<ComputeOp> cluster) {
-  llvm::SmallPtrSet<Operation *, 16> members;
-  for (ComputeOp op : cluster)
-    members.insert(op);
-  llvm::SetVector<Value> inputs;
-  SmallVector<OpResult> outputs;
-  for (ComputeOp op : cluster) {
-    for (Value operand : op->getOperands())
-      if (!operand.getDefiningOp() || !members.count(operand.getDefiningOp()))
-        inputs.insert(operand);
-    for (OpResult result : op->getResults()) {
-      bool leaves = llvm::any_of(result.getUsers(), [&](Operation *user) {
-        return !members.count(user);
-      });
-      if (leaves || op.getResultInfo(result.getResultNumber()))
-        outputs.push_back(result);
-    }
-  }
+  auto [inputs, outputs] = borderOf(cluster);
   ComputeOp costliest = *std::max_element(
       cluster.begin(), cluster.end(),
       [](ComputeOp a, ComputeOp b) { return weightOf(a) < weightOf(b); });
@@ -113,9 +97,8 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   SmallVector<Type> types;
   for (OpResult output : outputs)
     types.push_back(output.getType());
-  auto merged =
-      builder.create<ComputeOp>(costliest.getLoc(), types, inputs.getArrayRef(),
-                                first.getPhase(), costliest.getName());
+  auto merged = builder.create<ComputeOp>(
+      costliest.getLoc(), types, inputs, first.getPhase(), costliest.getName());
   merged.setFlopsAttr(
       sumOf(cluster, [](ComputeOp op) { return op.getFlops(); }));
   merged.setBytesAttr(
@@ -123,6 +106,7 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   merged.setCostNsAttr(
       sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }));
   merged.setCostSourceAttr(timed.getCostSourceAttr());
+  setOrigin(merged, cluster);
   if (IntegerAttr microBatch = microBatchOf(first))
     merged->setAttr(kMicroBatchAttr, microBatch);
   for (auto [index, output] : llvm::enumerate(outputs)) {

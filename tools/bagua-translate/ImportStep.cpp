@@ -1,13 +1,14 @@
-//===- ImportStep.cpp - Exported steps in ---------------------------------===//
+//===- ImportStep.cpp - Exported steps in, and back -----------------------===//
 //
 // --import-stablehlo and --import-layers, with their options, as IR or as a
-// summary.
+// summary; --export-stablehlo.
 //
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
 
 #include "bagua/Target/Clusters.h"
 #include "bagua/Target/LayerImport.h"
+#include "bagua/Target/StableHLOExport.h"
 #include "bagua/Target/StableHLOImport.h"
 #include "bagua/Target/StepSummary.h"
 #include "bagua/Transforms/Passes.h"
@@ -42,6 +43,9 @@ llvm::cl::opt<double>
 llvm::cl::opt<bool>
     summaryOption("summary", llvm::cl::cat(category),
                   llvm::cl::desc("print a summary instead of the step"));
+llvm::cl::opt<std::string> originalOption(
+    "original", llvm::cl::cat(category),
+    llvm::cl::desc("the module that the step was imported from"));
 llvm::cl::opt<bool> jsonOption("json", llvm::cl::cat(category),
                                llvm::cl::desc("print the summary as JSON"));
 } // namespace
@@ -140,6 +144,35 @@ importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
   return print(importLayers(*sources, context, options), output);
 }
 
+/// Writes the module that the step was made of, with the step's communication.
+static LogicalResult exportStep(ModuleOp module, llvm::raw_ostream &output) {
+  MLIRContext *context = module.getContext();
+  context->printOpOnDiagnostic(false);
+  if (originalOption.empty())
+    return module.emitError()
+           << "expected --original=FILE, the module that the step was imported "
+              "from";
+  auto mapping = readText(mappingOption, context);
+  std::string message;
+  auto file = openInputFile(originalOption, &message);
+  if (!file)
+    return emitError(UnknownLoc::get(context)) << message;
+  if (failed(mapping))
+    return failure();
+  StableHLOImportOptions options;
+  options.mapping = *mapping;
+  options.mappingName = mappingOption;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  auto written = exportStableHLO(module, sources, options);
+  if (!written)
+    return failure();
+  written->print(output,
+                 OpPrintingFlags().enableDebugInfo().printGenericOpForm());
+  output << '\n';
+  return success();
+}
+
 void bagua::registerImports() {
   static TranslateRegistration stableHLORegistration(
       "import-stablehlo", "an exported training step (StableHLO, generic form)",
@@ -147,4 +180,10 @@ void bagua::registerImports() {
   static TranslateRegistration layersRegistration(
       "import-layers", "a table of layers (CSV, or a PipeDream profile)",
       importLayerTable);
+  static TranslateFromMLIRRegistration exportRegistration(
+      "export-stablehlo",
+      "the module that a scheduled step was imported from (--original), with "
+      "its communication",
+      exportStep,
+      [](DialectRegistry &registry) { registry.insert<BaguaDialect>(); });
 }

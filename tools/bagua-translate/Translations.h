@@ -8,7 +8,7 @@
 
 namespace bagua {
 
-/// --import-stablehlo, --import-layers, and their options.
+/// --import-stablehlo, --import-layers, --export-stablehlo, and their options.
 void registerImports();
 
 /// --export-plan, --print-plan, --plan-to-json.

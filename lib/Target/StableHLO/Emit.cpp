@@ -10,6 +10,7 @@
 #include "Phases.h"
 #include "TreePath.h"
 
+#include "bagua/Dialect/Bagua/Origins.h"
 #include "bagua/Target/Clusters.h"
 
 #include "mlir/IR/Builders.h"
@@ -31,7 +32,7 @@ public:
         gradientOf(graph.values.size(), kNone),
         isGradientCast(graph.values.size(), false) {}
 
-  OwningOpRef<ModuleOp> run();
+  FailureOr<EmittedStep> run();
 
 private:
   ClusterOp emitCluster();
@@ -43,8 +44,12 @@ private:
   void emitUpdate(const FlatOp &op);
   void emitOutputs();
   Value valueOf(ValueId id);
+  EmittedOp &number(Operation *op, OpId source);
   bool isCastOfGradient(const FlatOp &op) const;
   std::string nameOf(const FlatOp &op);
+  OpId idOf(const FlatOp &op) const {
+    return static_cast<OpId>(&op - graph.ops.data());
+  }
   IntegerAttr countAttr(int64_t count) {
     return builder.getI64IntegerAttr(
         static_cast<int64_t>(std::llround(count * options.sizeScale)));
@@ -63,6 +68,7 @@ private:
   std::vector<bool> isGradientCast;
   std::vector<PhaseKind> phases;
   DenseMap<Attribute, std::string> scopes;
+  std::vector<EmittedOp> emittedOps;
 };
 } // namespace
 
@@ -113,6 +119,13 @@ std::string Emitter::nameOf(const FlatOp &op) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// Gives the op its origin.
+EmittedOp &Emitter::number(Operation *op, OpId source) {
+  auto number = static_cast<int64_t>(emittedOps.size());
+  setOrigin(op, {number, number});
+  return emittedOps.emplace_back(EmittedOp{op, source, kNone});
+}
+
 /// Values that depend on no argument are part of the ops that use them; where
 /// an SSA value is needed, a compute op makes it.
 Value Emitter::valueOf(ValueId id) {
@@ -121,6 +134,7 @@ Value Emitter::valueOf(ValueId id) {
   auto constant =
       builder.create<ComputeOp>(graph.loc, TypeRange(types[id]), ValueRange(),
                                 PhaseKind::Forward, "constant");
+  number(constant, kNone);
   return values[id] = constant.getResult(0);
 }
 
@@ -167,6 +181,7 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
   compute.setBytesAttr(countAttr(op.bytes));
   if (hasInfo)
     compute.setResultInfoAttr(builder.getArrayAttr(infos));
+  number(compute, idOf(op));
   for (auto [id, result] : llvm::zip_equal(op.results, compute.getResults()))
     values[id] = result;
 }
@@ -174,17 +189,20 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
 void Emitter::emitCollective(const FlatOp &op) {
   AxesAttr over = axes->axesOf(op.collective.axes);
   Value input = valueOf(op.operands[0]);
+  Operation *emitted;
   if (op.kind == OpKind::AllReduce) {
-    values[op.results[0]] = builder.create<AllReduceOp>(
+    emitted = builder.create<AllReduceOp>(
         op.loc, ReduceKindAttr::get(builder.getContext(), op.collective.kind),
         input, over);
-    return;
+  } else {
+    bool isFlat = options.sizeScale != 1;
+    emitted = builder.create<AllToAllOp>(
+        op.loc, types[op.results[0]], input,
+        isFlat ? 0 : op.collective.splitDimension,
+        isFlat ? 0 : op.collective.concatDimension, over);
   }
-  bool isFlat = options.sizeScale != 1;
-  values[op.results[0]] = builder.create<AllToAllOp>(
-      op.loc, types[op.results[0]], input,
-      isFlat ? 0 : op.collective.splitDimension,
-      isFlat ? 0 : op.collective.concatDimension, over);
+  number(emitted, idOf(op));
+  values[op.results[0]] = emitted->getResult(0);
 }
 
 void Emitter::emitUpdate(const FlatOp &op) {
@@ -209,6 +227,7 @@ void Emitter::emitUpdate(const FlatOp &op) {
         op.loc, states, grad, lr, lrValue, floatAttr(update.beta1),
         floatAttr(update.beta2), floatAttr(update.eps), bias);
   }
+  number(emitted, idOf(op));
   for (auto [id, result] : llvm::zip_equal(op.results, emitted->getResults()))
     values[id] = result;
 }
@@ -228,8 +247,10 @@ void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
     return emitCompute(op, phase);
   ValueId result = op.results[0];
   isGradientCast[result] = true;
-  values[result] = builder.create<CastOp>(op.loc, values[op.operands[0]],
-                                          types[result].getElementType());
+  auto cast = builder.create<CastOp>(op.loc, values[op.operands[0]],
+                                     types[result].getElementType());
+  number(cast, idOf(op));
+  values[result] = cast;
 }
 
 /// What the program returns besides state: an op without results that uses it.
@@ -250,9 +271,10 @@ void Emitter::emitOutputs() {
     if (path.empty())
       path = std::to_string(index);
     bool isLate = afterGradient[output.value];
-    builder.create<ComputeOp>(
+    auto user = builder.create<ComputeOp>(
         output.loc, TypeRange(), ValueRange(valueOf(output.value)),
         isLate ? PhaseKind::Update : PhaseKind::Forward, "output." + path);
+    number(user, kNone).output = static_cast<int32_t>(index);
   }
 }
 
@@ -297,15 +319,15 @@ StepOp Emitter::emitStepOp(ClusterOp cluster) {
   return step;
 }
 
-OwningOpRef<ModuleOp> Emitter::run() {
+FailureOr<EmittedStep> Emitter::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(graph.loc);
   builder.setInsertionPointToEnd(module->getBody());
   ClusterOp cluster = emitCluster();
   if (!cluster)
-    return nullptr;
+    return failure();
   FailureOr<AxisMap> map = AxisMap::get(graph, model, cluster);
   if (failed(map))
-    return nullptr;
+    return failure();
   axes = *map;
   scaleTypes();
   for (const Gradient &gradient : model.gradients)
@@ -321,11 +343,17 @@ OwningOpRef<ModuleOp> Emitter::run() {
       next.push_back(valueOf(graph.outputs[argument.output].value));
   builder.create<YieldOp>(graph.loc, next);
   if (failed(verify(*module)))
-    return nullptr;
-  return module;
+    return failure();
+  EmittedStep step;
+  step.module = std::move(module);
+  step.ops = std::move(emittedOps);
+  for (auto [id, value] : llvm::enumerate(values))
+    if (value)
+      step.valueIds[value] = static_cast<ValueId>(id);
+  return step;
 }
 
-OwningOpRef<ModuleOp>
+FailureOr<EmittedStep>
 bagua::importer::emitStep(MLIRContext *context, const Graph &graph,
                           const ImportedStep &model,
                           const StableHLOImportOptions &options) {

@@ -15,10 +15,28 @@
 
 namespace bagua::importer {
 
-/// The verified module; null after an error.
-mlir::OwningOpRef<mlir::ModuleOp>
-emitStep(mlir::MLIRContext *context, const Graph &graph,
-         const ImportedStep &model, const StableHLOImportOptions &options);
+/// An op of the step, and what it was made of.
+struct EmittedOp {
+  mlir::Operation *op = nullptr;
+  /// The graph's op. None for what makes a static value, or uses an output.
+  OpId source = kNone;
+  /// The output that it uses; kNone for other ops.
+  int32_t output = kNone;
+};
+
+struct EmittedStep {
+  /// Verified: a cluster and a step.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// By origin: all ops of the step but the last.
+  std::vector<EmittedOp> ops;
+  /// The graph's value for each of the step's.
+  llvm::DenseMap<mlir::Value, ValueId> valueIds;
+};
+
+mlir::FailureOr<EmittedStep> emitStep(mlir::MLIRContext *context,
+                                      const Graph &graph,
+                                      const ImportedStep &model,
+                                      const StableHLOImportOptions &options);
 
 } // namespace bagua::importer
 

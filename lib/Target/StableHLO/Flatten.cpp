@@ -1,16 +1,16 @@
 //===- Flatten.cpp - From a module to the flat graph ----------------------===//
 //
-// One walk from the public function through calls and wrappers. Values that a
-// wrapper only renames share an index, so that names of arguments survive.
+// One walk over the public function, when calls are inlined, through wrappers.
+// Values that a wrapper only renames share an index, so that names of arguments
+// survive.
 //
 //===----------------------------------------------------------------------===//
 #include "Flatten.h"
 #include "Collectives.h"
 #include "Cost.h"
+#include "Inline.h"
 #include "OpTable.h"
 #include "Splats.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -37,29 +37,29 @@ private:
   FailureOr<SmallVector<ValueId>> visitBlock(Block &block,
                                              ArrayRef<ValueId> arguments);
   LogicalResult visitOp(Operation *op);
-  LogicalResult visitCall(Operation *op);
   LogicalResult visitManual(Operation *op);
   LogicalResult visitCustomCall(Operation *op);
   LogicalResult visitCollective(Operation *op, OpKind kind);
   LogicalResult addOp(Operation *op, OpTraits traits);
   LogicalResult addCaptures(Operation *op, FlatOp &flat);
-  FailureOr<ValueId> addValue(Location loc, Type type, OpId def);
+  FailureOr<ValueId> addValue(Value source, OpId def);
   Argument *argumentOf(ValueId value);
+  StringRef scopeOfCalls(Operation *op) const {
+    StringAttr scope = callScopes.lookup(op);
+    return scope ? scope.getValue() : StringRef();
+  }
   void alias(Operation *op);
 
   ModuleOp module;
   Graph graph;
   CostModel cost;
-  llvm::StringMap<func::FuncOp> functions;
-  DenseMap<Value, ValueId> ids;
-  std::vector<func::FuncOp> stack;
+  CallScopes callScopes;
   llvm::StringMap<Mesh> meshes;
   /// Of the manual computation, if Shardy made it.
   std::optional<Mesh> namedMesh;
   /// Shardings of shard_map's values, arguments or not.
   std::vector<Sharding> shardings;
   Block *entryBlock = nullptr;
-  StringRef callScope;
 };
 } // namespace
 
@@ -83,7 +83,7 @@ LogicalResult Flattener::readModule(func::FuncOp &entry) {
            << " replicas of " << graph.partitions << " partitions";
   for (Operation &op : *module.getBody()) {
     if (auto function = dyn_cast<func::FuncOp>(op)) {
-      functions[function.getSymName()] = function;
+      graph.functions[function.getSymName()] = function;
       // The stub dialects' ops might end a block for all that MLIR knows.
       if (!function.isExternal() &&
           (!function.getBody().hasOneBlock() ||
@@ -120,8 +120,7 @@ LogicalResult Flattener::readModule(func::FuncOp &entry) {
 LogicalResult Flattener::readArguments(func::FuncOp entry) {
   for (BlockArgument argument : entry.getArguments()) {
     unsigned index = argument.getArgNumber();
-    FailureOr<ValueId> value =
-        addValue(argument.getLoc(), argument.getType(), kNone);
+    FailureOr<ValueId> value = addValue(argument, kNone);
     if (failed(value))
       return failure();
     Argument &info = graph.arguments.emplace_back(argument.getLoc());
@@ -164,13 +163,14 @@ LogicalResult Flattener::readOutputs(func::FuncOp entry,
 // Ops
 //===----------------------------------------------------------------------===//
 
-FailureOr<ValueId> Flattener::addValue(Location loc, Type type, OpId def) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
+FailureOr<ValueId> Flattener::addValue(Value source, OpId def) {
+  auto tensor = dyn_cast<RankedTensorType>(source.getType());
   if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
-    return emitError(loc) << "expected a tensor of static shape, found "
-                          << type;
+    return emitError(source.getLoc())
+           << "expected a tensor of static shape, found " << source.getType();
   FlatValue &value = graph.values.emplace_back();
   value.type = tensor;
+  value.source = source;
   value.def = def;
   return static_cast<ValueId>(graph.values.size() - 1);
 }
@@ -186,28 +186,26 @@ Argument *Flattener::argumentOf(ValueId value) {
 void Flattener::alias(Operation *op) {
   for (auto [result, operand] :
        llvm::zip_equal(op->getResults(), op->getOperands()))
-    ids[result] = ids.lookup(operand);
+    graph.ids[result] = graph.ids.lookup(operand);
 }
 
 FailureOr<SmallVector<ValueId>>
 Flattener::visitBlock(Block &block, ArrayRef<ValueId> arguments) {
   for (auto [argument, value] :
        llvm::zip_equal(block.getArguments(), arguments))
-    ids[argument] = value;
+    graph.ids[argument] = value;
   for (Operation &op : llvm::make_range(block.begin(), --block.end()))
     if (failed(visitOp(&op)))
       return failure();
   SmallVector<ValueId> results;
   for (Value operand : block.back().getOperands())
-    results.push_back(ids.lookup(operand));
+    results.push_back(graph.ids.lookup(operand));
   return results;
 }
 
 LogicalResult Flattener::visitOp(Operation *op) {
   StringRef name = op->getName().getStringRef();
-  if (isa<func::CallOp>(op))
-    return visitCall(op);
-  if (name == "sdy.manual_computation")
+  if (name == kManualComputation)
     return visitManual(op);
   bool isIdentity = name == "sdy.sharding_constraint" ||
                     name == "sdy.reshard" ||
@@ -226,41 +224,6 @@ LogicalResult Flattener::visitOp(Operation *op) {
   if (traits.kind == OpKind::AllReduce || traits.kind == OpKind::AllToAll)
     return visitCollective(op, traits.kind);
   return addOp(op, traits);
-}
-
-LogicalResult Flattener::visitCall(Operation *op) {
-  auto call = cast<func::CallOp>(op);
-  func::FuncOp callee = functions.lookup(call.getCallee());
-  if (!callee || callee.isExternal())
-    return emitError(op->getLoc())
-           << "expected a function with a body, found @" << call.getCallee();
-  if (llvm::is_contained(stack, callee))
-    return emitError(op->getLoc())
-           << "expected calls without recursion, found @" << call.getCallee()
-           << " inside itself";
-  SmallVector<ValueId> arguments;
-  for (Value operand : op->getOperands())
-    arguments.push_back(ids.lookup(operand));
-  StringRef outerScope = callScope;
-  if (callScope.empty()) {
-    // The call's own scope without the name of the call.
-    std::string scope = scopeOf(op->getLoc());
-    size_t slash = scope.rfind('/');
-    if (slash != std::string::npos) {
-      // Owned by the context.
-      callScope = StringAttr::get(op->getContext(), scope.substr(0, slash));
-    }
-  }
-  stack.push_back(callee);
-  FailureOr<SmallVector<ValueId>> results =
-      visitBlock(callee.getBody().front(), arguments);
-  stack.pop_back();
-  callScope = outerScope;
-  if (failed(results))
-    return failure();
-  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results))
-    ids[result] = value;
-  return success();
 }
 
 LogicalResult Flattener::visitManual(Operation *op) {
@@ -296,6 +259,7 @@ LogicalResult Flattener::visitManual(Operation *op) {
              << "' left to a partitioner";
   graph.isManual = true;
   Block &body = op->getRegion(0).front();
+  graph.body = &body;
   if (body.getNumArguments() != op->getNumOperands() || body.empty() ||
       body.back().getNumOperands() != op->getNumResults() ||
       !llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
@@ -303,17 +267,18 @@ LogicalResult Flattener::visitManual(Operation *op) {
            << "expected a body with one tensor for each operand and result";
   SmallVector<ValueId> arguments;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    arguments.push_back(ids.lookup(operand));
+    arguments.push_back(graph.ids.lookup(operand));
     if (Argument *argument = argumentOf(arguments.back()))
       argument->sharding = (*cuts)[index];
     graph.values[arguments.back()].type =
         cast<RankedTensorType>(body.getArgument(index).getType());
+    graph.values[arguments.back()].source = body.getArgument(index);
   }
   FailureOr<SmallVector<ValueId>> results = visitBlock(body, arguments);
   if (failed(results))
     return failure();
   for (auto [result, value] : llvm::zip_equal(op->getResults(), *results))
-    ids[result] = value;
+    graph.ids[result] = value;
   return success();
 }
 
@@ -327,12 +292,14 @@ LogicalResult Flattener::visitCustomCall(Operation *op) {
   }
   alias(op);
   auto text = op->getAttrOfType<StringAttr>("mhlo.sharding");
-  ValueId value = ids.lookup(op->getResult(0));
+  ValueId value = graph.ids.lookup(op->getResult(0));
   if (name == "SPMDFullToShardShape") {
     graph.isManual = true;
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    if (type && argumentOf(value))
+    if (type && argumentOf(value)) {
       graph.values[value].type = type;
+      graph.values[value].source = op->getResult(0);
+    }
     return success();
   }
   if (!text)
@@ -358,18 +325,18 @@ LogicalResult Flattener::visitCollective(Operation *op, OpKind kind) {
   // A variadic all_reduce is one for each operand.
   for (auto [operand, result] :
        llvm::zip_equal(op->getOperands(), op->getResults())) {
-    FailureOr<ValueId> value = addValue(op->getLoc(), result.getType(),
-                                        static_cast<OpId>(graph.ops.size()));
+    FailureOr<ValueId> value =
+        addValue(result, static_cast<OpId>(graph.ops.size()));
     if (failed(value))
       return failure();
     FlatOp &flat = graph.ops.emplace_back(op->getLoc());
     flat.kind = kind;
     flat.source = op;
-    flat.callScope = callScope;
-    flat.operands.push_back(ids.lookup(operand));
+    flat.callScope = scopeOfCalls(op);
+    flat.operands.push_back(graph.ids.lookup(operand));
     flat.results.push_back(*value);
     flat.collective = collective;
-    ids[result] = *value;
+    graph.ids[result] = *value;
   }
   return success();
 }
@@ -388,18 +355,18 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
   FlatOp flat(op->getLoc());
   flat.kind = traits.kind;
   flat.source = op;
-  flat.callScope = callScope;
+  flat.callScope = scopeOfCalls(op);
   for (Value operand : op->getOperands())
-    flat.operands.push_back(ids.lookup(operand));
+    flat.operands.push_back(graph.ids.lookup(operand));
   if (op->getNumRegions() && failed(addCaptures(op, flat)))
     return failure();
   auto id = static_cast<OpId>(graph.ops.size());
   for (OpResult result : op->getResults()) {
-    FailureOr<ValueId> value = addValue(op->getLoc(), result.getType(), id);
+    FailureOr<ValueId> value = addValue(result, id);
     if (failed(value))
       return failure();
     flat.results.push_back(*value);
-    ids[result] = *value;
+    graph.ids[result] = *value;
   }
   bool isStatic = flat.kind != OpKind::Opaque &&
                   flat.kind != OpKind::RankDependent &&
@@ -447,13 +414,13 @@ LogicalResult Flattener::addCaptures(Operation *op, FlatOp &flat) {
         flat.kind = OpKind::Opaque;
       }
       if (auto call = dyn_cast<func::CallOp>(inner))
-        if (func::FuncOp callee = functions.lookup(call.getCallee()))
+        if (func::FuncOp callee = graph.functions.lookup(call.getCallee()))
           if (visited.insert(call.getCallee()).second)
             pending.push_back(callee);
       for (Value operand : inner->getOperands())
         if (root == op &&
             !op->isAncestor(operand.getParentBlock()->getParentOp()))
-          flat.operands.push_back(ids.lookup(operand));
+          flat.operands.push_back(graph.ids.lookup(operand));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
@@ -542,8 +509,13 @@ FailureOr<Graph> Flattener::run() {
   SmallVector<ValueId> arguments;
   for (const Argument &argument : graph.arguments)
     arguments.push_back(argument.value);
-  stack.push_back(entry);
+  FailureOr<CallScopes> scopes = inlineCalls(entry, graph.functions);
+  if (failed(scopes))
+    return failure();
+  callScopes = std::move(*scopes);
   entryBlock = &entry.getBody().front();
+  graph.entry = entry;
+  graph.body = entryBlock;
   FailureOr<SmallVector<ValueId>> results = visitBlock(*entryBlock, arguments);
   if (failed(results) || failed(readOutputs(entry, *results)) ||
       failed(buildMesh()) || failed(checkTypes()))

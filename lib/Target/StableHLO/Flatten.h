@@ -13,7 +13,12 @@
 
 namespace bagua::importer {
 
-/// The graph of the module's public function. The module must outlive it.
+/// Shardy's region that is written for one device.
+inline constexpr llvm::StringLiteral kManualComputation =
+    "sdy.manual_computation";
+
+/// The graph of the module's public function, into which calls are inlined. The
+/// module must outlive it.
 mlir::FailureOr<Graph> flatten(mlir::ModuleOp module);
 
 /// `layer_0/query/dot_general` of a location: its names without those of

@@ -8,6 +8,7 @@
 #ifndef BAGUA_TARGET_STABLEHLO_GRAPH_H
 #define BAGUA_TARGET_STABLEHLO_GRAPH_H
 
+#include "Inline.h"
 #include "Mesh.h"
 
 #include "bagua/Support/ReduceKind.h"
@@ -15,6 +16,8 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Operation.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 #include <optional>
 #include <string>
@@ -93,6 +96,10 @@ struct FlatOp {
 
 struct FlatValue {
   mlir::RankedTensorType type;
+  /// In the file, where the body of one device can use it.
+  mlir::Value source;
+  /// What took its place in the graph; kNone for nothing.
+  ValueId replacedBy = kNone;
   /// kNone for arguments.
   OpId def = kNone;
   /// Depends on no argument and on nothing unknown.
@@ -156,6 +163,13 @@ struct Graph {
   std::vector<FlatValue> values;
   std::vector<Argument> arguments;
   std::vector<Output> outputs;
+  /// The exported function, all of the module by name, and the block that is
+  /// written for one device.
+  mlir::func::FuncOp entry;
+  Functions functions;
+  mlir::Block *body = nullptr;
+  /// Of the file's values; what a wrapper renames is one value.
+  llvm::DenseMap<mlir::Value, ValueId> ids;
 
   explicit Graph(mlir::Location loc) : loc(loc) {}
 
@@ -171,6 +185,15 @@ struct Graph {
   }
   bool sameShape(ValueId a, ValueId b) const {
     return values[a].type.getShape() == values[b].type.getShape();
+  }
+  /// What stands for a value of the file; kNone for values in loops and
+  /// branches.
+  ValueId idOf(mlir::Value value) const {
+    auto found = ids.find(value);
+    ValueId id = found == ids.end() ? kNone : found->second;
+    while (id != kNone && values[id].replacedBy != kNone)
+      id = values[id].replacedBy;
+    return id;
   }
   Uses computeUses() const { return Uses(ops, values.size()); }
   /// Marks ops dead that no output and no opaque op needs. O(ops).

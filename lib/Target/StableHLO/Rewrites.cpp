@@ -62,6 +62,9 @@ void Replacements::apply(Graph &graph) const {
       operand = resolve(operand);
   for (Output &output : graph.outputs)
     output.value = resolve(output.value);
+  for (auto [value, target] : llvm::zip_equal(graph.values, targets))
+    if (target != kNone)
+      value.replacedBy = target;
 }
 
 void bagua::importer::removeDivision(Graph &graph, const Division &division,

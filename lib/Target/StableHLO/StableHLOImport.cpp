@@ -7,9 +7,8 @@
 #include "bagua/Target/StableHLOImport.h"
 
 #include "Collectives.h"
-#include "Emit.h"
 #include "Flatten.h"
-#include "ImportedStep.h"
+#include "Import.h"
 #include "Reader.h"
 #include "Rewrites.h"
 
@@ -17,10 +16,16 @@ using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
 
-OwningOpRef<ModuleOp>
-bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
-                       const StableHLOImportOptions &options,
-                       StableHLOImportInfo *info) {
+static FailureOr<Mapping> readMapping(MLIRContext *context,
+                                      const StableHLOImportOptions &options) {
+  if (options.mapping.empty())
+    return Mapping();
+  return parseMapping(context, options.mapping, options.mappingName);
+}
+
+std::unique_ptr<Import>
+bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
+                           const StableHLOImportOptions &options) {
   context->loadDialect<BaguaDialect>();
   OwningOpRef<ModuleOp> module = readModule(sources, context);
   if (!module)
@@ -30,14 +35,9 @@ bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
         << "expected a size scale above 0, found " << options.sizeScale;
     return nullptr;
   }
-  Mapping mapping;
-  if (!options.mapping.empty()) {
-    FailureOr<Mapping> parsed =
-        parseMapping(context, options.mapping, options.mappingName);
-    if (failed(parsed))
-      return nullptr;
-    mapping = *parsed;
-  }
+  FailureOr<Mapping> mapping = readMapping(context, options);
+  if (failed(mapping))
+    return nullptr;
   FailureOr<Graph> graph = flatten(*module);
   // Exporters know where ops come from, but not where the step does.
   if (succeeded(graph) && isa<UnknownLoc>(graph->loc)) {
@@ -46,18 +46,32 @@ bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
         FileLineColLoc::get(context, file->getBufferIdentifier(), 0, 0);
   }
   ImportedStep model;
-  if (failed(graph) || failed(findState(*graph, mapping, model)))
+  if (failed(graph) || failed(findState(*graph, *mapping, model)))
     return nullptr;
   foldReshapeRoundTrips(*graph);
-  if (failed(findGradients(*graph, mapping, model)))
+  if (failed(findGradients(*graph, *mapping, model)))
     return nullptr;
-  if (info)
-    info->allReducesFound = model.allReduces;
   recogniseUpdates(*graph, model);
   if (failed(foldMeans(*graph, model.dataAxes)))
     return nullptr;
   graph->removeDeadOps();
   if (failed(inferAgreement(*graph, model)))
     return nullptr;
-  return emitStep(context, *graph, model, options);
+  FailureOr<EmittedStep> step = emitStep(context, *graph, model, options);
+  if (failed(step))
+    return nullptr;
+  return std::make_unique<Import>(Import{std::move(module), std::move(*graph),
+                                         std::move(model), std::move(*step)});
+}
+
+OwningOpRef<ModuleOp>
+bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
+                       const StableHLOImportOptions &options,
+                       StableHLOImportInfo *info) {
+  std::unique_ptr<Import> result = runImport(sources, context, options);
+  if (!result)
+    return nullptr;
+  if (info)
+    info->allReducesFound = result->model.allReduces;
+  return std::move(result->emitted.module);
 }

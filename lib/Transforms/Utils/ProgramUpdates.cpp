@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 
+#include "bagua/Dialect/Bagua/Origins.h"
 #include "bagua/Dialect/Bagua/Sources.h"
 #include "bagua/Scheduling/LaunchScheduling.h"
 #include "bagua/Scheduling/Roofline.h"
@@ -32,6 +33,8 @@ ComputeOp bagua::giveToProgram(StepOp step, Operation *op) {
       builder.create<ComputeOp>(op->getLoc(), op->getResultTypes(),
                                 op->getOperands(), PhaseKind::Update, name);
   compute.setBytes(trafficOf(op));
+  if (std::optional<Origin> origin = originOf(op))
+    setOrigin(compute, *origin);
   op->replaceAllUsesWith(compute);
   op->erase();
   return compute;

@@ -6,11 +6,12 @@
 
 // CHECK: bagua.cluster @cluster axes [#bagua.axis<"data", size = 2,
 // CHECK: bagua.step @tiny on @cluster data [data] (param %[[W:[A-Za-z0-9_.]+]] {{.*}}"w" : tensor<4xf32>, batch %[[X:[A-Za-z0-9_.]+]] {{.*}}"batch.x" : tensor<2x4xf32>)
-// CHECK: %[[LOSS:.*]] = bagua.compute forward "reduce"(%[[X]]) flops 0 bytes 36 : (tensor<2x4xf32>) -> (tensor<f32>)
+// Each op says which of the imported ones it is.
+// CHECK: %[[LOSS:.*]] = bagua.compute forward "reduce"(%[[X]]) flops 0 bytes 36 {bagua.origin = array<i64: 0>} : (tensor<2x4xf32>) -> (tensor<f32>)
 // CHECK: %[[G:.*]] = bagua.compute backward "reduce"(%[[X]]) {{.*}} -> (tensor<4xf32> grad "w")
-// CHECK: %[[MEAN:.*]] = bagua.all_reduce mean %[[LOSS]] over [data] : tensor<f32>
-// CHECK: %[[N:.*]] = bagua.sgd (%[[W]]) grad %[[G]] lr 0.1 : tensor<4xf32>
-// CHECK: bagua.compute forward "output.1"(%[[MEAN]]) : (tensor<f32>) -> ()
+// CHECK: %[[MEAN:.*]] = bagua.all_reduce mean %[[LOSS]] over [data] {{.*}}: tensor<f32>
+// CHECK: %[[N:.*]] = bagua.sgd (%[[W]]) grad %[[G]] lr 0.1 {{.*}}: tensor<4xf32>
+// CHECK: bagua.compute forward "output.1"(%[[MEAN]]) {{.*}}: (tensor<f32>) -> ()
 // CHECK: bagua.yield %[[N]] : tensor<4xf32>
 module @tiny attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {
   func.func public @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32} loc("params['w']"), %x: tensor<2x4xf32> loc("batch['x']"))

@@ -1,0 +1,26 @@
+//===- StableHLOExport.h - A planned step back in its module --------------===//
+//
+// Writes the module that a step was imported from once more, with the plan's
+// communication in the place of its own, so that XLA can run both and compare
+// every output.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLOEXPORT_H
+#define BAGUA_TARGET_STABLEHLOEXPORT_H
+
+#include "bagua/Target/StableHLOImport.h"
+
+namespace bagua {
+
+/// `module` has one step, imported from the main file of `original` with
+/// `options` and planned since. Calls are inlined in the result; compute stands
+/// where its operands are there. An error names what can't be written back:
+/// servers, updates that the runtime owns, a step that was not made of this
+/// module. O(ops of the module).
+mlir::OwningOpRef<mlir::ModuleOp>
+exportStableHLO(mlir::ModuleOp module, llvm::SourceMgr &original,
+                const StableHLOImportOptions &options = {});
+
+} // namespace bagua
+
+#endif // BAGUA_TARGET_STABLEHLOEXPORT_H

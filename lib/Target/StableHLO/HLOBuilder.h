@@ -1,0 +1,91 @@
+//===- HLOBuilder.h - Writing StableHLO with a stock MLIR -----------------===//
+//
+// The StableHLO ops that communication is written back as, in the generic form
+// and with the stub dialects of Reader.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_HLOBUILDER_H
+#define BAGUA_TARGET_STABLEHLO_HLOBUILDER_H
+
+#include "bagua/Support/ReduceKind.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <vector>
+
+namespace bagua::importer {
+
+/// Groups of devices, all of one size, in the order of their sums.
+using DeviceGroups = std::vector<std::vector<int64_t>>;
+
+/// Shapes are of one device. `index` and `at` are scalars of type i32.
+class HLOBuilder {
+public:
+  /// Writes where `builder` stands. `isReplicated`: devices are replicas, not
+  /// partitions, which talk over channels; those up to `channels` are taken.
+  HLOBuilder(mlir::OpBuilder &builder, mlir::Location loc, bool isReplicated,
+             int64_t channels)
+      : builder(builder), loc(loc), isReplicated(isReplicated),
+        channels(channels) {}
+
+  /// The same elements in another shape; the value itself in its own.
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  mlir::Value flatten(mlir::Value value);
+  mlir::Value convert(mlir::Value value, mlir::Type element);
+  /// The flattened value with zeros behind it, `count` elements in all.
+  mlir::Value pad(mlir::Value value, int64_t count);
+  /// Elements [begin, end) of the dimension.
+  mlir::Value slice(mlir::Value value, unsigned dimension, int64_t begin,
+                    int64_t end);
+  /// `count` elements of a tensor of rank 1.
+  mlir::Value sliceAt(mlir::Value value, mlir::Value at, int64_t count);
+  mlir::Value concatenate(mlir::ValueRange values, unsigned dimension);
+
+  /// A number of the value's shape and element type.
+  mlir::Value splatLike(mlir::Value value, double number);
+  /// `name` is an elementwise op of two operands, as `add`.
+  mlir::Value binary(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value sqrt(mlir::Value value);
+  mlir::Value select(mlir::Value condition, mlir::Value then,
+                     mlir::Value otherwise);
+
+  /// Of a number for each device, that of this one.
+  mlir::Value ownOf(llvm::ArrayRef<int32_t> numbers);
+
+  mlir::Value allReduce(mlir::Value value, ReduceKind kind,
+                        const DeviceGroups &groups);
+  /// Of a tensor of rank 1; its size is a multiple of the groups'.
+  mlir::Value reduceScatter(mlir::Value value, ReduceKind kind,
+                            const DeviceGroups &groups);
+  /// Of tensors of rank 1.
+  mlir::Value allGather(mlir::Value value, const DeviceGroups &groups);
+  mlir::Value allToAll(mlir::Value value, int64_t split, int64_t concat,
+                       mlir::Type type, const DeviceGroups &groups);
+
+private:
+  mlir::Value create(llvm::StringRef name, mlir::ValueRange operands,
+                     mlir::Type type,
+                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  mlir::Operation *createReduction(llvm::StringRef name, mlir::Value value,
+                                   mlir::Type type, ReduceKind kind,
+                                   llvm::ArrayRef<mlir::NamedAttribute> more,
+                                   const DeviceGroups &groups);
+  mlir::Value reduce(llvm::StringRef name, mlir::Value value, int64_t count,
+                     ReduceKind kind, llvm::ArrayRef<mlir::NamedAttribute> more,
+                     const DeviceGroups &groups);
+  llvm::SmallVector<mlir::NamedAttribute>
+  groupAttributes(const DeviceGroups &groups);
+  mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute value) {
+    return builder.getNamedAttr(name, value);
+  }
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  bool isReplicated;
+  int64_t channels;
+};
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_HLOBUILDER_H

@@ -1,0 +1,30 @@
+//===- Import.h - What an import knows when it is done --------------------===//
+//
+// The exported module, its graph, what the values mean, and the step that was
+// made of it: what writing a step back needs beside the step.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_IMPORT_H
+#define BAGUA_LIB_TARGET_STABLEHLO_IMPORT_H
+
+#include "Emit.h"
+
+namespace bagua::importer {
+
+struct Import {
+  /// Calls inlined.
+  mlir::OwningOpRef<mlir::ModuleOp> original;
+  Graph graph;
+  ImportedStep model;
+  EmittedStep emitted;
+};
+
+/// Runs all stages of the import of the main file of `sources`. Null after an
+/// error.
+std::unique_ptr<Import> runImport(llvm::SourceMgr &sources,
+                                  mlir::MLIRContext *context,
+                                  const StableHLOImportOptions &options);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_LIB_TARGET_STABLEHLO_IMPORT_H
