@@ -18,6 +18,11 @@ config.substitutions.append(("%graphs", os.path.join(config.test_source_root, "g
 if os.environ.get("BAGUA_FULL_TESTS"):
     config.available_features.add("full")
     config.environment["BAGUA_FULL_TESTS"] = "1"
+# XLA can compare numbers: scripts/setup installs it.
+jax = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "bagua", "jax", "bin", "python")
+if os.path.exists(jax):
+    config.available_features.add("jax")
+config.substitutions.append(("%jax", jax))
 # Pages can be played.
 if shutil.which("node"):
     config.available_features.add("node")

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""check_suite.py BIN SUITE [--cluster=C] [--strategies=S,..] [--oracle=S[@ULPS],..] [--all]: what becomes of each text that export_suite.py wrote.
+
+Imports each, compares gradients with what the model says, plans it by STRATEGIES and checks the plans by a replay;
+plans of --oracle are written back, and XLA compares every output with the original's, bit by bit or within ULPS units
+in the last place (see Oracle/same_numbers.py). Prints a line for each text, with what failed first, and how many are
+handled; with --all it exits with 1 if not all are.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+STRATEGIES = ("ddp", "dear", "bytescheduler-a2a", "auto")
+ORACLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Oracle", "same_numbers.py")
+TYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "float64": "f64"}
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command, timeout=300):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    if done.returncode:
+        lines = (done.stdout + done.stderr).splitlines()
+        said = [line for line in lines if re.search(r"error|: [1-9]\d* differ|Error|expected", line)]
+        raise Failed((said or lines[-1:] or ["no message"])[0][-300:])
+    return done
+
+
+def gradients_of(text):
+    """Name, shape and type of each gradient of an imported step."""
+    found = {}
+    for sizes, name in re.findall(r'tensor<([^>,]*)> grad "([^"]*)"', text):
+        *shape, kind = sizes.split("x")
+        found[name] = ([int(size) for size in shape], kind)
+    return found
+
+
+def check(tools, directory, entry, cluster, strategies, oracle):
+    """The stage that failed and why, or None."""
+    name = f"{entry['construct']}.{entry['form']}"
+    text = f"{directory}/{name}.mlir"
+    with tempfile.TemporaryDirectory() as scratch:
+        stage = "import"
+        try:
+            imported = f"{scratch}/step.mlir"
+            run(f"{tools}/bagua-translate", "--import-stablehlo", *cluster, text, "-o", imported)
+            stage = "gradients"
+            with open(imported, encoding="utf-8") as file:
+                found = gradients_of(file.read())
+            wanted = {path: (leaf["shape"], TYPES[leaf["type"]]) for path, leaf in entry["gradients"].items()}
+            if found != wanted:
+                missing = sorted(set(wanted) - set(found))
+                more = sorted(set(found) - set(wanted))
+                raise Failed(f"missing {missing}, unexpected {more}" if missing or more else
+                             f"found {found}, expected {wanted}")
+            for strategy in strategies if entry["form"] != "single" else ():
+                stage = strategy
+                run(f"{tools}/bagua-opt", f"--bagua-strategy={strategy}", imported, "-o", f"{scratch}/planned.mlir")
+                run(f"{tools}/bagua-translate", "--export-plan", f"{scratch}/planned.mlir", "-o", f"{scratch}/plan")
+                run(f"{tools}/bagua-run", f"{scratch}/plan", "--check", "--steps=3")
+            stage, written = "writing back", collections.defaultdict(list)
+            for compared in oracle if entry["form"] != "single" else ():
+                strategy, _, ulps = compared.partition("@")
+                path = f"{scratch}/{strategy}"
+                written[ulps or "0"].append(path)
+                run(f"{tools}/bagua-opt", f"--bagua-strategy={strategy}", imported, "-o", f"{scratch}/planned.mlir")
+                run(f"{tools}/bagua-translate", "--export-stablehlo", f"--original={text}", f"{scratch}/planned.mlir",
+                    "-o", path)
+            stage = "XLA"
+            for ulps, modules in written.items():
+                run(sys.executable, ORACLE, text, *modules, f"--arguments={directory}/{name}.npz", f"--ulps={ulps}")
+        except Failed as why:
+            return stage, str(why).replace(scratch, "").replace(directory, "")
+        except subprocess.TimeoutExpired:
+            return stage, "no end"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tools")
+    parser.add_argument("suite")
+    parser.add_argument("--cluster")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES))
+    parser.add_argument("--oracle", default="")
+    parser.add_argument("--all", action="store_true")
+    given = parser.parse_args()
+    with open(f"{given.suite}/suite.json", encoding="utf-8") as file:
+        suite = json.load(file)
+    strategies, oracle = (list(filter(None, text.split(","))) for text in (given.strategies, given.oracle))
+    cluster = [f"--cluster={given.cluster}"] if given.cluster else []
+    handled = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda entry: check(given.tools, given.suite, entry, cluster, strategies, oracle), suite)
+        for entry, result in zip(suite, results):
+            stage, why = result or ("handled", "")
+            handled += result is None
+            print(f"{entry['construct']}.{entry['form']}: {stage}{': ' if why else ''}{why}", flush=True)
+    print(f"{handled} of {len(suite)} handled")
+    sys.exit(1 if given.all and (handled < len(suite) or not suite) else 0)
+
+
+if __name__ == "__main__":
+    main()

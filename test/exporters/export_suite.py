@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""export_suite.py OUT [--ranks=N] [--only=CONSTRUCT[.FORM],..]: every construct in every form, as this version of JAX writes it.
+
+Writes OUT/CONSTRUCT.FORM.mlir, its arguments beside it (.npz), and OUT/suite.json: what the model that made a text
+knows of it. Needs flax and optax.
+"""
+import argparse
+import json
+import os
+import sys
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--only")
+    given = parser.parse_args()
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import numpy
+    import constructs
+    import forms
+    os.makedirs(given.out, exist_ok=True)
+    suite, failed = [], 0
+    only = given.only.split(",") if given.only else None
+    for name, make in constructs.CONSTRUCTS.items():
+        if only and all(name != wanted.split(".")[0] for wanted in only):
+            continue
+        try:
+            step = make()
+        except (ImportError, AttributeError) as missing:
+            print(f"{name}: {missing}", file=sys.stderr)
+            continue
+        for form in step.forms or forms.FORMS:
+            if not forms.exists(form) or (only and name not in only and f"{name}.{form}" not in only):
+                continue
+            try:
+                text, arguments = forms.export(step, form, given.ranks)
+            except Exception as why:  # a construct that can't be written in a form
+                print(f"{name}.{form}: {type(why).__name__}: {str(why).splitlines()[0]}", file=sys.stderr)
+                failed += 1
+                continue
+            with open(f"{given.out}/{name}.{form}.mlir", "w", encoding="utf-8") as file:
+                file.write(text)
+            numpy.savez(f"{given.out}/{name}.{form}.npz", **{str(i): leaf for i, leaf in enumerate(arguments)})
+            suite.append({"construct": name, "form": form, "refused": step.refused,
+                          "gradients": {path: {"shape": list(leaf.shape), "type": str(leaf.dtype)}
+                                        for path, leaf in step.gradients.items()}})
+    with open(f"{given.out}/suite.json", "w", encoding="utf-8") as file:
+        json.dump(suite, file, indent=1)
+    print(f"{len(suite)} texts of {len({entry['construct'] for entry in suite})} constructs, {failed} can't be written")
+
+
+if __name__ == "__main__":
+    main()
