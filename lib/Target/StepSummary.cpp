@@ -43,6 +43,9 @@ llvm::json::Object bagua::toJson(const StepSummary &summary) {
   llvm::json::Array names;
   for (const std::string &name : summary.gradientNames)
     names.push_back(name);
+  llvm::json::Array kept;
+  for (const std::string &reduction : summary.keptReductions)
+    kept.push_back(reduction);
   return llvm::json::Object{{"name", summary.name},
                             {"gradients", summary.gradients},
                             {"gradient_bytes", summary.gradientBytes},
@@ -50,5 +53,6 @@ llvm::json::Object bagua::toJson(const StepSummary &summary) {
                             {"all_reduces_found", summary.allReducesFound},
                             {"flops", summary.flops},
                             {"compute_ops", summary.computeOps},
-                            {"gradient_names", std::move(names)}};
+                            {"gradient_names", std::move(names)},
+                            {"kept_reductions", std::move(kept)}};
 }

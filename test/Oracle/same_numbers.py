@@ -2,8 +2,8 @@
 """same_numbers.py ORIGINAL WRITTEN... [--arguments=FILE] [--steps=K] [--ulps=U] [--seed=S]: whether modules of one step compute the same under XLA.
 
 Runs them on virtual CPU devices, as many as they ask for, from the same arguments, and compares every output on every
-device with the original's: bit by bit, or within U units in the last place of the largest number of the output. All get
-barriers around their communication, since XLA would fuse it with what stands before and after it, and round otherwise.
+device with the original's: bit by bit, or within U units in the last place of the largest number of the output. XLA
+compiles for processors without fused multiply-add: what it fuses, which communication decides, would round otherwise.
 
 Arguments are drawn, or those of an .npz file: for each the whole array, of which a device gets its part.
 
@@ -16,10 +16,6 @@ import os
 import re
 import sys
 
-COMMUNICATION = {"stablehlo." + name for name in
-                 ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_permute")}
-
-
 def device_counts(text):
     """Replicas and partitions."""
     return [int(re.search(rf"mhlo\.num_{kind} = (\d+)", text).group(1)) for kind in ("replicas", "partitions")]
@@ -28,7 +24,7 @@ def device_counts(text):
 def prepare(devices):
     """Before JAX is imported."""
     os.environ["XLA_FLAGS"] = (f"--xla_force_host_platform_device_count={devices} --xla_cpu_enable_fast_math=false "
-                               "--xla_disable_hlo_passes=cpu-all-reduce-combiner")
+                               "--xla_disable_hlo_passes=cpu-all-reduce-combiner --xla_cpu_max_isa=AVX")
     os.environ["JAX_PLATFORMS"] = "cpu"
 
 
@@ -53,7 +49,6 @@ class Module:
             module = ir.Module.parse(text)
             self.arguments = read_arguments(module, ir)
             self.results = read_results(module)
-            add_barriers(module, ir)
             code = mlir.module_to_bytecode(module)
         options = xla_client.CompileOptions()
         build = options.executable_build_options
@@ -134,36 +129,6 @@ def read_results(module):
         return [""] * len(function.regions[0].blocks[0].operations[-1].operands)
     return [given["jax.result_info"].value if "jax.result_info" in given else ""
             for given in function.attributes["res_attrs"]]
-
-
-def add_barriers(module, ir):
-    """Around each communication op."""
-    def visit(op):
-        for region in op.regions:
-            for block in region:
-                for inner in list(block.operations):
-                    visit(inner.operation)
-                    if inner.operation.name in COMMUNICATION:
-                        surround(inner.operation, block, ir)
-    visit(module.operation)
-
-
-def surround(op, block, ir):
-    def barrier(values, point):
-        with point, ir.Location.unknown():
-            return ir.Operation.create("stablehlo.optimization_barrier", results=[value.type for value in values],
-                                       operands=values)
-    before = barrier(list(op.operands), ir.InsertionPoint(op))
-    for index, value in enumerate(before.results):
-        op.operands[index] = value
-    users = [(use.owner, use.operand_number) for result in op.results for use in result.uses]
-    which = {(use.owner, use.operand_number): number
-             for number, result in enumerate(op.results) for use in result.uses}
-    following = list(block.operations)
-    position = next(i for i, other in enumerate(following) if other.operation == op)
-    after = barrier(list(op.results), ir.InsertionPoint(following[position + 1]))
-    for owner, number in users:
-        owner.operands[number] = after.results[which[(owner, number)]]
 
 
 def draw(module, seed):

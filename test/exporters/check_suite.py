@@ -56,7 +56,8 @@ def check(tools, directory, entry, cluster, strategies, oracle):
             with open(imported, encoding="utf-8") as file:
                 found = gradients_of(file.read())
             wanted = {path: (leaf["shape"], TYPES[leaf["type"]]) for path, leaf in entry["gradients"].items()}
-            if found != wanted:
+            # Newer pmaps name no arguments.
+            if found != wanted and (entry["named"] or sorted(found.values()) != sorted(wanted.values())):
                 missing = sorted(set(wanted) - set(found))
                 more = sorted(set(found) - set(wanted))
                 raise Failed(f"missing {missing}, unexpected {more}" if missing or more else

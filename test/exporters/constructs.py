@@ -28,6 +28,8 @@ class Step:
     batch: Any
     # Paths into the states, as an importer writes them, of params that are trained by a mean over all ranks.
     gradients: dict[str, Any] = dataclasses.field(default_factory=dict)
+    # The same for one device, where nothing says what is a sum and what a mean; None: the same.
+    gradients_alone: dict[str, Any] | None = None
     # Inputs that are the same everywhere: a learning rate.
     inputs: dict[str, Any] = dataclasses.field(default_factory=dict)
     donated: bool = True
@@ -108,7 +110,7 @@ def trained(optimizer, params=None, loss=mlp_loss, batch=None, **rest):
         return optax.apply_updates(params, updates), opt_state, comm.mean(value)
 
     return Step(run, {"params": params, "opt_state": optimizer.init(params)}, data() if batch is None else batch,
-                gradients=paths(params), **rest)
+                gradients=paths(params) if isinstance(params, (dict, list, tuple)) else {"params": params}, **rest)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -141,11 +143,21 @@ OPTIMIZERS = {
     "inject_hyperparams": lambda: optax.inject_hyperparams(optax.adam)(1e-3),
     "multi_steps": lambda: optax.MultiSteps(optax.adam(1e-3), every_k_schedule=4),
     "apply_if_finite": lambda: optax.apply_if_finite(optax.sgd(0.1, momentum=0.9), max_consecutive_errors=5),
-    "masked_frozen": lambda: optax.multi_transform(
-        {"train": optax.adam(1e-3), "freeze": optax.set_to_zero()}, {"first": "freeze", "second": "train"}),
 }
+# Their updates stand in a branch, where no gradient can be told from another: reductions stay the step's own.
+BRANCHES = ("multi_steps", "apply_if_finite")
 for _name, _make in OPTIMIZERS.items():
-    CONSTRUCTS[_name] = lambda make=_make: trained(make())
+    CONSTRUCTS[_name] = lambda name=_name, make=_make: dataclasses.replace(
+        trained(make()), **({"gradients": {}} if name in BRANCHES else {}))
+
+
+@construct
+def frozen_by_mask():
+    """optax freezes a part of the params."""
+    optimizer = optax.multi_transform({"train": optax.adam(1e-3), "freeze": optax.set_to_zero()},
+                                      {"first": "freeze", "second": "train"})
+    step = trained(optimizer)
+    return dataclasses.replace(step, gradients={k: v for k, v in step.gradients.items() if k.startswith("second")})
 
 
 @construct
@@ -203,18 +215,18 @@ def own_sum():
         grads = comm.sum(grads)
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.sum(loss)
 
-    return Step(run, {"params": mlp_params()}, data())
+    return Step(run, {"params": mlp_params()}, data(), gradients_alone=paths(mlp_params()))
 
 
 @construct
-def own_sum_rate_eighth():
-    """A learning rate that looks like a mean over eight."""
+def own_sum_rate_thousandth():
+    """A learning rate that is the reciprocal of a multiple of the ranks."""
     def run(comm, params, batch):
         loss, grads = jax.value_and_grad(mlp_loss)(params, batch)
         grads = comm.sum(grads)
         return jax.tree.map(lambda p, g: p - 0.001 * g, params, grads), comm.sum(loss)
 
-    return Step(run, {"params": mlp_params()}, data())
+    return Step(run, {"params": mlp_params()}, data(), gradients_alone=paths(mlp_params()))
 
 
 @construct
@@ -242,7 +254,7 @@ def token_weighted():
         grads = jax.tree.map(lambda g: g / count, comm.sum(grads))
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.sum(loss) / count
 
-    return Step(run, {"params": mlp_params()}, batch)
+    return Step(run, {"params": mlp_params()}, batch, gradients_alone=paths(mlp_params()))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -278,7 +290,8 @@ def target_network():
         target = jax.tree.map(lambda t, p: 0.99 * t + 0.01 * p, target, params)
         return params, target, comm.mean(loss)
 
-    return Step(run, {"params": mlp_params(), "target": mlp_params()}, data(), gradients=paths(mlp_params()))
+    return Step(run, {"params": mlp_params(), "target": mlp_params()}, data(),
+                gradients=paths(mlp_params(), ("params",)))
 
 
 @construct
@@ -326,7 +339,7 @@ def loss_scaling_where():
 
 @construct
 def loss_scaling_cond():
-    return scaled(lambda finite, new, old: lax.cond(finite, lambda: new, lambda: old))
+    return dataclasses.replace(scaled(lambda finite, new, old: lax.cond(finite, lambda: new, lambda: old)), gradients={})
 
 
 @construct
@@ -381,7 +394,7 @@ def megatron():
 
     main = flat.astype(jnp.float32)
     state = {"main": main, "m": jnp.zeros_like(main), "v": jnp.zeros_like(main)}
-    return Step(run, {"params": params, "opt_state": state}, data())
+    return Step(run, {"params": params, "opt_state": state}, data(), gradients_alone=paths(params))
 
 
 @construct
@@ -481,7 +494,7 @@ def two_losses():
         params = jax.tree.map(lambda p, a, b: p - 0.1 * (a + 0.01 * b), params, first, second)
         return params, comm.mean(loss)
 
-    return Step(run, {"params": mlp_params()}, data())
+    return Step(run, {"params": mlp_params()}, data(), gradients_alone=paths(mlp_params()))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -570,7 +583,7 @@ def loss_first():
 @construct
 def unused_param():
     params = dict(mlp_params(), unused=dense(5, WIDTH, WIDTH))
-    return trained(optax.sgd(0.1), params)
+    return dataclasses.replace(trained(optax.sgd(0.1), params), gradients=paths(mlp_params()))
 
 
 @construct
@@ -582,7 +595,8 @@ def frozen_params():
         return params, frozen, comm.mean(loss)
 
     tree = mlp_params()
-    return Step(run, {"params": tree["second"], "frozen": tree["first"]}, data(), gradients=paths(tree["second"]))
+    return Step(run, {"params": tree["second"], "frozen": tree["first"]}, data(),
+                gradients=paths(tree["second"], ("params",)))
 
 
 @construct
@@ -692,7 +706,8 @@ def forgotten_axis():
         grads = comm.over("gpu").mean(grads)
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.mean(loss)
 
-    return Step(run, {"params": mlp_params()}, data(), forms=SHARDED[:2], mesh={"node": 2, "gpu": 2})
+    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()), forms=SHARDED[:2],
+                mesh={"node": 2, "gpu": 2})
 
 
 @construct

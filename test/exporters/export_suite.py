@@ -44,9 +44,12 @@ def main():
             with open(f"{given.out}/{name}.{form}.mlir", "w", encoding="utf-8") as file:
                 file.write(text)
             numpy.savez(f"{given.out}/{name}.{form}.npz", **{str(i): leaf for i, leaf in enumerate(arguments)})
-            suite.append({"construct": name, "form": form, "refused": step.refused,
+            gradients = step.gradients
+            if form == "single" and step.gradients_alone is not None:
+                gradients = step.gradients_alone
+            suite.append({"construct": name, "form": form, "named": "flat_args" not in text, "refused": step.refused,
                           "gradients": {path: {"shape": list(leaf.shape), "type": str(leaf.dtype)}
-                                        for path, leaf in step.gradients.items()}})
+                                        for path, leaf in gradients.items()}})
     with open(f"{given.out}/suite.json", "w", encoding="utf-8") as file:
         json.dump(suite, file, indent=1)
     print(f"{len(suite)} texts of {len({entry['construct'] for entry in suite})} constructs, {failed} can't be written")

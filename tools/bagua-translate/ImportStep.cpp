@@ -83,6 +83,8 @@ static void printSummary(const StepSummary &summary,
          << " bytes, " << summary.allReducesFound << " all_reduces, "
          << summary.computeOps << " compute ops of "
          << llvm::format("%.2f", double(summary.flops) * 1e-9) << " GFLOP\n";
+  for (const std::string &reduction : summary.keptReductions)
+    output << "  no gradient's: " << reduction << '\n';
 }
 
 /// A step for one rank communicates with nobody, which is what was exported but
@@ -98,12 +100,18 @@ static void warnOfOneRank(ModuleOp module) {
 /// Prints the step, or the summary that was asked for.
 static LogicalResult
 print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
-      std::optional<int64_t> allReducesFound = std::nullopt) {
+      const std::optional<StableHLOImportInfo> &info = std::nullopt) {
   if (!module || failed(overlayCosts(*module)))
     return failure();
   if (summaryOption) {
-    for (auto step : module->getOps<StepOp>())
-      printSummary(summarize(step, allReducesFound), output);
+    for (auto step : module->getOps<StepOp>()) {
+      StepSummary summary = summarize(step);
+      if (info) {
+        summary.allReducesFound = info->allReducesFound;
+        summary.keptReductions = info->keptReductions;
+      }
+      printSummary(summary, output);
+    }
     return success();
   }
   warnOfOneRank(*module);
@@ -128,7 +136,7 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
   options.sizeScale = sizeScaleOption;
   StableHLOImportInfo info;
   auto module = importStableHLO(*sources, context, options, &info);
-  return print(std::move(module), output, info.allReducesFound);
+  return print(std::move(module), output, info);
 }
 
 static LogicalResult

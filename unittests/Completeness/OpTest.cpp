@@ -51,7 +51,9 @@ protected:
   OpTest() {
     context.loadDialect<BaguaDialect>();
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-      if (firstError.empty())
+      // Remarks come first where something is wrong, too.
+      if (firstError.empty() &&
+          diagnostic.getSeverity() == DiagnosticSeverity::Error)
         firstError = diagnostic.str();
     });
   }

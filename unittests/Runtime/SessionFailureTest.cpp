@@ -40,15 +40,18 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
     std::lock_guard<std::mutex> lock(mutex);
     warnings.push_back(text);
   };
-  auto body = [](RankContext &rank) -> absl::Status {
+  std::atomic<int> ended = 0;
+  auto body = [&](RankContext &rank) -> absl::Status {
     BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
     if (rank.rank() == 2) {
-      std::this_thread::sleep_for(milliseconds(1000));
-    } else {
-      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      while (ended < 3)
+        std::this_thread::sleep_for(milliseconds(1));
+      return rank.wait(0);
     }
-    BAGUA_RETURN_IF_ERROR(rank.wait(0));
-    return rank.session->endStep();
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    absl::Status status = rank.wait(0);
+    ++ended;
+    return status;
   };
   // Its own program does not end rank 2's run: the others do, who wait for it.
   expectOnAllRanks(

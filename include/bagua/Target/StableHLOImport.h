@@ -41,6 +41,9 @@ struct StableHLOImportOptions {
 struct StableHLOImportInfo {
   /// all_reduces of the exported step, gradients' included.
   int64_t allReducesFound = 0;
+  /// Those that are no gradient's, and why, as `all_reduce sum over [data] of
+  /// tensor<4xf32> 'loss': it reaches no param`.
+  std::vector<std::string> keptReductions;
 };
 
 /// The step and its cluster in a new, verified module; null after an error,

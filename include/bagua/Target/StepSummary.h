@@ -31,6 +31,8 @@ struct StepSummary {
   int64_t computeOps = 0;
   /// Names of the gradients' params, ascending.
   std::vector<std::string> gradientNames;
+  /// Which of the exported reductions are no gradient's, and why. As above.
+  std::vector<std::string> keptReductions;
 };
 
 /// Reads the summary off the step.

@@ -4,6 +4,7 @@
 // the dialect's own analysis, with gradients taken as reduced.
 //
 //===----------------------------------------------------------------------===//
+#include "Cost.h"
 #include "ImportedStep.h"
 
 using namespace mlir;
@@ -13,7 +14,7 @@ using namespace bagua::importer;
 namespace {
 class Agreement {
 public:
-  Agreement(const Graph &graph, ImportedStep &model)
+  Agreement(Graph &graph, ImportedStep &model)
       : graph(graph), model(model), masks(graph.values.size(), 0),
         reduced(graph.values.size(), 0) {
     for (const Gradient &gradient : model.gradients)
@@ -25,8 +26,10 @@ public:
 private:
   void walk();
   LogicalResult check();
+  LogicalResult foldSame(FlatOp &op);
+  void warnOfParams(ArrayRef<AxisMask> declared);
 
-  const Graph &graph;
+  Graph &graph;
   ImportedStep &model;
   /// Axes over which each value differs.
   std::vector<AxisMask> masks;
@@ -56,8 +59,29 @@ void Agreement::walk() {
   }
 }
 
+/// A reduction of what ranks have alike is that value, or a multiple of it.
+LogicalResult Agreement::foldSame(FlatOp &op) {
+  AxisMask differing = op.collective.axes & masks[op.operands[0]];
+  if (op.collective.kind != ReduceKind::Sum && differing) {
+    op.collective.axes = differing;
+    return success();
+  }
+  if (differing)
+    return emitError(op.loc)
+           << "expected a sum of a value that differs over its group, or over "
+              "none of its axes, found one that differs over some";
+  op.kind = OpKind::Scale;
+  op.factor = 1;
+  if (op.collective.kind == ReduceKind::Sum) {
+    op.factor = static_cast<double>(graph.mesh.sizeOf(op.collective.axes));
+    model.dependsOnMesh = true;
+  }
+  op.bytes = 2 * bytesOf(graph.values[op.operands[0]].type);
+  return success();
+}
+
 LogicalResult Agreement::check() {
-  for (const FlatOp &op : graph.ops) {
+  for (FlatOp &op : graph.ops) {
     if (op.isDead)
       continue;
     if (op.kind == OpKind::RankDependent &&
@@ -67,16 +91,41 @@ LogicalResult Agreement::check() {
              << "' in steps over data axes alone, found the mesh "
              << graph.mesh.str();
     if (op.kind == OpKind::AllReduce &&
-        (op.collective.axes & ~masks[op.operands[0]]))
-      return emitError(op.loc)
-             << "expected an all_reduce of a value that differs over its "
-                "group, "
-                "found one that is the same on all ranks of an axis";
+        (op.collective.axes & ~masks[op.operands[0]]) && failed(foldSame(op)))
+      return failure();
   }
   return success();
 }
 
+/// Params on which ranks come to disagree, though the module doesn't cut them.
+void Agreement::warnOfParams(ArrayRef<AxisMask> declared) {
+  SmallVector<StringRef> names;
+  AxisMask axes = 0;
+  for (auto [argument, before] : llvm::zip_equal(model.arguments, declared)) {
+    AxisMask more = argument.varies & ~before & model.dataAxes;
+    if (argument.role != Role::Param || !more)
+      continue;
+    axes |= more;
+    names.push_back(argument.name);
+  }
+  if (names.empty())
+    return;
+  Mesh over;
+  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
+    if (axes >> index & 1)
+      over.axes.push_back(axis);
+  InFlightDiagnostic warning = emitWarning(graph.loc);
+  warning << "ranks come to disagree over " << over.str() << " on param '"
+          << names.front() << "'";
+  if (names.size() > 1)
+    warning << " and " << names.size() - 1 << " more";
+  warning << ": no reduction of the step makes them equal";
+}
+
 LogicalResult Agreement::run() {
+  SmallVector<AxisMask> declared;
+  for (const StepArgument &argument : model.arguments)
+    declared.push_back(argument.varies);
   // Each turn adds an axis to some state, so this ends.
   for (bool changed = true; changed;) {
     changed = false;
@@ -90,10 +139,11 @@ LogicalResult Agreement::run() {
       argument.varies = next;
     }
   }
+  warnOfParams(declared);
   return check();
 }
 
-LogicalResult bagua::importer::inferAgreement(const Graph &graph,
+LogicalResult bagua::importer::inferAgreement(Graph &graph,
                                               ImportedStep &model) {
   return Agreement(graph, model).run();
 }

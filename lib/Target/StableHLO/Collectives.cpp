@@ -8,8 +8,6 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
@@ -108,10 +106,39 @@ static std::string textOf(const std::vector<std::vector<int64_t>> &groups) {
   return stream.str();
 }
 
+static bool isCollective(const FlatOp &op) {
+  return op.kind == OpKind::AllReduce || op.kind == OpKind::AllToAll;
+}
+
+FailureOr<std::vector<Sharding>>
+bagua::importer::shardingsOfGroups(const Graph &graph) {
+  std::vector<Sharding> shardings;
+  llvm::DenseSet<Attribute> seen;
+  for (const FlatOp &op : graph.ops) {
+    Attribute attr =
+        isCollective(op) ? op.source->getAttr("replica_groups") : nullptr;
+    if (!attr || !seen.insert(attr).second)
+      continue;
+    FailureOr<std::vector<std::vector<int64_t>>> groups = readGroups(op.source);
+    if (failed(groups))
+      return failure();
+    if (groups->empty())
+      continue;
+    llvm::sort(groups->front());
+    Sharding sharding = shardingOfGroup(groups->front());
+    // Others match no mesh, which is said where they are matched.
+    if (llvm::all_of(sharding.allFactors, [&](const Sharding::Factor &factor) {
+          return graph.deviceCount() % (factor.stride * factor.size) == 0;
+        }))
+      shardings.push_back(std::move(sharding));
+  }
+  return shardings;
+}
+
 LogicalResult bagua::importer::resolveGroups(Graph &graph) {
   llvm::DenseMap<Attribute, AxisMask> known;
   for (FlatOp &op : graph.ops) {
-    if (op.kind != OpKind::AllReduce && op.kind != OpKind::AllToAll)
+    if (!isCollective(op))
       continue;
     Attribute attr = op.source->getAttr("replica_groups");
     auto found = attr ? known.find(attr) : known.end();
@@ -138,7 +165,7 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
 // Means
 //===----------------------------------------------------------------------===//
 
-LogicalResult bagua::importer::foldMeans(Graph &graph, AxisMask dataAxes) {
+void bagua::importer::foldMeans(Graph &graph) {
   Uses uses = graph.computeUses();
   Replacements replacements(graph);
   for (FlatOp &op : graph.ops) {
@@ -155,13 +182,7 @@ LogicalResult bagua::importer::foldMeans(Graph &graph, AxisMask dataAxes) {
     if (division->divisor == size) {
       op.collective.kind = ReduceKind::Mean;
       removeDivision(graph, *division, replacements);
-    } else if (!(op.collective.axes & ~dataAxes) &&
-               std::fmod(division->divisor, size) == 0) {
-      // sum / (n k) is mean / k: what stays doesn't depend on n.
-      op.collective.kind = ReduceKind::Mean;
-      scaleDivision(graph, *division, size / division->divisor);
     }
   }
   replacements.apply(graph);
-  return success();
 }

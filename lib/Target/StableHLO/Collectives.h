@@ -14,13 +14,15 @@ namespace bagua::importer {
 mlir::LogicalResult readCollective(mlir::Operation *op, OpKind kind,
                                    Collective &collective);
 
+/// How the groups of collectives cut the device list.
+mlir::FailureOr<std::vector<Sharding>> shardingsOfGroups(const Graph &graph);
+
 /// Matches the replica_groups of every collective against the graph's mesh.
 mlir::LogicalResult resolveGroups(Graph &graph);
 
 /// Turns a sum that is divided by its group's size into a mean, where that is
-/// not a gradient's: the loss, metrics, statistics. The division disappears, or
-/// keeps the factor that does not depend on the group.
-mlir::LogicalResult foldMeans(Graph &graph, AxisMask dataAxes);
+/// not a gradient's: the loss, metrics, statistics. The division disappears.
+void foldMeans(Graph &graph);
 
 } // namespace bagua::importer
 

@@ -461,14 +461,16 @@ LogicalResult Flattener::buildMesh() {
            << graph.partitions << " partitions left to a partitioner";
   if (namedMesh) {
     graph.mesh = *namedMesh;
-  } else if (graph.isManual) {
+  } else {
+    FailureOr<std::vector<Sharding>> groups = shardingsOfGroups(graph);
+    if (failed(groups))
+      return failure();
+    shardings.insert(shardings.end(), groups->begin(), groups->end());
     FailureOr<Mesh> mesh =
-        meshOfShardings(graph.loc, graph.partitions, shardings);
+        meshOfShardings(graph.loc, graph.deviceCount(), shardings);
     if (failed(mesh))
       return failure();
     graph.mesh = *mesh;
-  } else {
-    graph.mesh.axes.push_back({"", graph.replicas});
   }
   if (graph.mesh.sizeOf(graph.mesh.allAxes()) != graph.deviceCount() &&
       graph.deviceCount() > 1)

@@ -11,6 +11,8 @@
 
 #include "mlir/IR/Location.h"
 
+#include "llvm/Support/Format.h"
+
 #include <cmath>
 #include <map>
 #include <set>
@@ -32,18 +34,25 @@ private:
   LogicalResult applyMapping();
   LogicalResult findReductions();
   LogicalResult findByDataFlow();
-  /// The sum of a gradient: its last op, axes, their ranks, and the divisor.
+  void remarkKept(const FlatOp &op, unsigned param, StringRef reason);
+  /// The sums of one gradient, each over other axes, in the order in which they
+  /// follow each other: all axes, their ranks, and all divisions.
   struct Reduction {
-    OpId last = kNone;
+    SmallVector<OpId, 1> ops;
+    SmallVector<Division, 1> divisions;
     AxisMask axes = 0;
     double size = 1;
     double divisor = 1;
   };
-  LogicalResult mergeChain(unsigned param, ArrayRef<OpId> reductions,
-                           Reduction &reduction);
-  LogicalResult strip(unsigned param, ArrayRef<OpId> reductions);
+  bool append(OpId id, Reduction &reduction);
+  bool isOnlyUse(ValueId value, OpId user) const;
+  bool isUpdated(unsigned param) const;
+  std::string whyNoGradient(OpId id, int32_t &param) const;
+  std::string whyNoMean(unsigned param, const Reduction &reduction) const;
+  LogicalResult strip(unsigned param, const Reduction &reduction);
   LogicalResult addGradient(unsigned param, ValueId value, AxisMask reduced);
   ValueId findCut(unsigned param, bool &isClipped);
+  bool dependsItself(unsigned param) const;
   std::set<ValueId, std::greater<>> updatedValues(unsigned param);
   bool dependsThroughScalar(ValueId value, const FlatOp &op);
   int32_t reachedParam(ValueId value) const;
@@ -83,16 +92,19 @@ static int32_t mergeReached(int32_t a, int32_t b) {
   return b == kNone ? a : kMany;
 }
 
-/// One backward walk for both kinds of reach. O(ops).
+/// One backward walk for both kinds of reach. What uses a param's next value is
+/// reached by that param alone: a target network, another model's loss. O(ops).
 void GradientFinder::computeReach() {
   reached.assign(graph.values.size(), kNone);
   reachedElementwise.assign(graph.values.size(), kNone);
+  std::vector<bool> isNext(graph.values.size(), false);
   for (unsigned i = 0; i < model.arguments.size(); ++i)
     if (model.arguments[i].role == Role::Param &&
         model.arguments[i].isState()) {
       int32_t index = static_cast<int32_t>(i);
       reached[nextOf(i)] = mergeReached(reached[nextOf(i)], index);
       reachedElementwise[nextOf(i)] = reached[nextOf(i)];
+      isNext[nextOf(i)] = true;
     }
   for (const FlatOp &op : llvm::reverse(graph.ops)) {
     if (op.isDead)
@@ -103,6 +115,8 @@ void GradientFinder::computeReach() {
       elementwise = mergeReached(elementwise, reachedElementwise[result]);
     }
     for (ValueId operand : op.operands) {
+      if (isNext[operand])
+        continue;
       reached[operand] = mergeReached(reached[operand], any);
       if (Graph::isElementwise(op.kind) &&
           graph.countOf(operand) == graph.countOf(op.results[0]))
@@ -115,105 +129,186 @@ void GradientFinder::computeReach() {
 /// The param that a reduced value is the gradient of. A norm over all gradients
 /// reaches every param, but none element by element.
 int32_t GradientFinder::reachedParam(ValueId value) const {
-  int32_t param =
-      reached[value] >= 0 ? reached[value] : reachedElementwise[value];
-  if (param < 0 || graph.countOf(valueOf(param)) != graph.countOf(value))
-    return kNone;
-  // A param that is itself averaged is not computed from its old value after
-  // the reduction.
-  std::vector<ValueId> region = elementwiseRegion(graph, nextOf(param));
-  return llvm::is_contained(region, valueOf(param)) ? param : kNone;
+  return reached[value] >= 0 ? reached[value] : reachedElementwise[value];
 }
 
+/// Whether the param's next value is computed from its old one, or from that of
+/// an optimizer's copy, after all reductions: of a param that is itself
+/// averaged it is not.
+bool GradientFinder::isUpdated(unsigned param) const {
+  std::vector<ValueId> region = elementwiseRegion(graph, nextOf(param));
+  llvm::DenseSet<ValueId> members(region.begin(), region.end());
+  for (unsigned i = 0; i < model.arguments.size(); ++i)
+    if (model.arguments[i].isState() && members.contains(valueOf(i)))
+      return true;
+  return false;
+}
+
+/// Why an all_reduce is not of a gradient, by itself; empty where it may be,
+/// and then of which param. `param` is one, too, where the reason is worth a
+/// remark.
+std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
+  const FlatOp &op = graph.ops[id];
+  param = kNone;
+  ValueId result = op.results[0];
+  if (!(op.collective.axes & model.dataAxes))
+    return "it is over no data axis";
+  if (!dependsOnBatch[result])
+    return "it does not depend on the batch";
+  if (reached[result] == kNone)
+    return "it reaches no param";
+  int32_t reachedOne = reachedParam(result);
+  if (reachedOne < 0)
+    return "it reaches several params";
+  if (graph.countOf(valueOf(reachedOne)) != graph.countOf(result))
+    return "it has another size than the one param that it reaches, '" +
+           model.arguments[reachedOne].name + "'";
+  if (!isUpdated(reachedOne))
+    return "the next value of '" + model.arguments[reachedOne].name +
+           "' is computed from no state's old value";
+  param = reachedOne;
+  if (op.collective.kind != ReduceKind::Sum)
+    return "it is no sum";
+  if (op.collective.axes & ~model.dataAxes)
+    return "it is over axes that are no data axes, too";
+  if (!isa<FloatType>(graph.values[result].type.getElementType()))
+    return "integers have no mean";
+  if (found[param] != kNone)
+    return "the mapping names another gradient";
+  return "";
+}
+
+/// Whether all that becomes of the value, but for conversions and other shapes,
+/// is the op's operand.
+bool GradientFinder::isOnlyUse(ValueId value, OpId user) const {
+  while (uses.of(value).size() == 1) {
+    if (llvm::any_of(graph.outputs, [&](const Output &output) {
+          return output.value == value;
+        }))
+      return false;
+    OpId next = uses.of(value)[0];
+    if (next == user)
+      return true;
+    if (!isView(graph.ops[next]))
+      return false;
+    value = graph.ops[next].results[0];
+  }
+  return false;
+}
+
+/// Adds a sum that follows the last one, over other axes.
+bool GradientFinder::append(OpId id, Reduction &reduction) {
+  const FlatOp &op = graph.ops[id];
+  if (!reduction.ops.empty()) {
+    ValueId last = graph.ops[reduction.ops.back()].results[0];
+    if (!reduction.divisions.empty() &&
+        isOnlyUse(last, reduction.divisions.back().op))
+      last = graph.ops[reduction.divisions.back().op].results[0];
+    if ((reduction.axes & op.collective.axes) || !isOnlyUse(last, id))
+      return false;
+  }
+  reduction.ops.push_back(id);
+  reduction.axes |= op.collective.axes;
+  reduction.size *= static_cast<double>(graph.mesh.sizeOf(op.collective.axes));
+  if (std::optional<Division> division =
+          findDivision(graph, uses, op.results[0])) {
+    reduction.divisor *= division->divisor;
+    reduction.divisions.push_back(*division);
+  }
+  return true;
+}
+
+/// The divisor has to be the ranks that the sum is over, or those of more axes:
+/// of an expert's gradient the terms of other ranks were already added by the
+/// all_to_all of the backward pass. Any other number is none of the
+/// reduction's.
+std::string GradientFinder::whyNoMean(unsigned param,
+                                      const Reduction &reduction) const {
+  for (AxisMask axes = 0; axes <= graph.mesh.allAxes(); ++axes)
+    if (!(reduction.axes & ~axes) &&
+        reduction.divisor == static_cast<double>(graph.mesh.sizeOf(axes)))
+      return "";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "it is no mean: a sum over " << graph.mesh.sizeOf(reduction.axes)
+         << " ranks that ";
+  if (reduction.divisions.empty())
+    stream << "no division by a constant follows";
+  else
+    stream << "is divided by " << llvm::format("%g", reduction.divisor);
+  return text;
+}
+
+void GradientFinder::remarkKept(const FlatOp &op, unsigned param,
+                                StringRef reason) {
+  emitRemark(op.loc) << "an all_reduce that reaches param '"
+                     << model.arguments[param].name
+                     << "' is kept as it is, not as its gradient's: " << reason;
+}
+
+/// Of all reductions those of gradients are taken away; the others stay as the
+/// module wrote them.
 LogicalResult GradientFinder::findReductions() {
   computeReach();
-  std::map<unsigned, SmallVector<OpId, 1>> reductions;
+  std::map<unsigned, SmallVector<OpId, 1>> candidates;
+  auto keep = [&](OpId id, int32_t param, const std::string &reason) {
+    const FlatOp &op = graph.ops[id];
+    model.kept.push_back({id, param, reason});
+    if (param != kNone)
+      remarkKept(op, param, reason);
+    // A sum that state depends on means another program on other ranks.
+    model.dependsOnMesh |= op.collective.kind == ReduceKind::Sum &&
+                           reached[op.results[0]] != kNone;
+  };
   for (auto [index, op] : llvm::enumerate(graph.ops)) {
     if (op.isDead || op.kind != OpKind::AllReduce)
       continue;
     ++model.allReduces;
-    bool isOverData = op.collective.axes & model.dataAxes;
-    if (op.collective.kind != ReduceKind::Sum || !isOverData)
-      continue;
-    int32_t param = reachedParam(op.results[0]);
-    if (param == kNone || found[param] != kNone)
-      continue;
-    if (op.collective.axes & ~model.dataAxes)
-      return emitError(op.loc)
-             << "expected a gradient that is reduced over data axes, found '"
-             << model.arguments[param].name
-             << "' reduced over other axes of the mesh " << graph.mesh.str()
-             << " too";
-    reductions[param].push_back(static_cast<OpId>(index));
+    auto id = static_cast<OpId>(index);
+    int32_t param = kNone;
+    if (std::string reason = whyNoGradient(id, param); reason.empty())
+      candidates[param].push_back(id);
+    else
+      keep(id, param, reason);
   }
-  for (const auto &[param, ops] : reductions)
-    if (failed(strip(param, ops)))
-      return failure();
-  return success();
-}
-
-/// Several sums of one gradient in a chain, each over other axes, become the
-/// last of them; divisions disappear.
-LogicalResult GradientFinder::mergeChain(unsigned param,
-                                         ArrayRef<OpId> reductions,
-                                         Reduction &reduction) {
-  auto &[previous, axes, size, divisor] = reduction;
-  for (OpId id : reductions) {
-    const FlatOp &op = graph.ops[id];
-    bool isChain = previous == kNone ||
-                   llvm::is_contained(elementwiseRegion(graph, op.operands[0]),
-                                      graph.ops[previous].results[0]);
-    if (!isChain || (axes & op.collective.axes)) {
-      InFlightDiagnostic diagnostic =
-          emitError(op.loc) << "expected one reduction of the gradient of '"
-                            << model.arguments[param].name << "', found two";
-      diagnostic.attachNote(graph.ops[previous].loc) << "the other is here";
-      return diagnostic;
+  for (const auto &[param, ids] : candidates) {
+    Reduction reduction;
+    bool isChain =
+        llvm::all_of(ids, [&](OpId id) { return append(id, reduction); });
+    std::string reason = isChain
+                             ? whyNoMean(param, reduction)
+                             : "several reductions reach it that are no chain";
+    if (reason.empty()) {
+      if (failed(strip(param, reduction)))
+        return failure();
+      continue;
     }
-    axes |= op.collective.axes;
-    size *= static_cast<double>(graph.mesh.sizeOf(op.collective.axes));
-    if (std::optional<Division> division =
-            findDivision(graph, uses, op.results[0])) {
-      divisor *= division->divisor;
-      removeDivision(graph, *division, replacements);
-    }
-    if (previous != kNone) {
-      graph.ops[previous].isDead = true;
-      replacements.add(graph.ops[previous].results[0],
-                       graph.ops[previous].operands[0]);
-    }
-    previous = id;
+    for (OpId id : ids)
+      keep(id, param, reason);
   }
   return success();
 }
 
-/// Takes away the sum of one gradient and the division. The mean over the group
-/// is what `grad` means. A divisor n k for a group of n leaves 1/k: of an
-/// expert's gradient the terms of the other k ranks were already added by the
-/// all_to_all of the backward pass, so 1/k belongs to the model, whatever the
-/// number of replicas.
-LogicalResult GradientFinder::strip(unsigned param, ArrayRef<OpId> reductions) {
-  Reduction reduction;
-  if (failed(mergeChain(param, reductions, reduction)))
-    return failure();
-  auto [last, axes, size, divisor] = reduction;
-  FlatOp &op = graph.ops[last];
-  if (!isa<FloatType>(graph.values[op.results[0]].type.getElementType()))
-    return refuse(param,
-                  "its gradient has integer elements, which have no mean");
-  double factor = size / divisor;
-  bool isExact = std::fmod(divisor, size) == 0;
-  model.dependsOnMesh |= !isExact;
-  if (!isExact)
-    emitRemark(op.loc) << "the gradient of '" << model.arguments[param].name
-                       << "' is the sum over " << size << " ranks divided by "
-                       << divisor << "; the factor " << factor
-                       << " before the mean is that of the exported mesh";
-  ValueId value = op.operands[0];
+/// Takes away the sums of one gradient and their divisions: the mean over the
+/// group is what `grad` means. What is divided by besides stays, as a factor
+/// before it.
+LogicalResult GradientFinder::strip(unsigned param,
+                                    const Reduction &reduction) {
+  for (const Division &division : reduction.divisions)
+    removeDivision(graph, division, replacements);
+  for (OpId id : ArrayRef(reduction.ops).drop_back()) {
+    FlatOp &op = graph.ops[id];
+    op.isDead = true;
+    replacements.add(op.results[0], op.operands[0]);
+  }
+  FlatOp &op = graph.ops[reduction.ops.back()];
+  double factor = reduction.size / reduction.divisor;
+  ValueId value = replacements.resolve(op.operands[0]);
   const FlatOp *def = graph.defOf(value);
   bool canMark = def && !graph.values[value].isStatic &&
                  def->kind != OpKind::AllReduce &&
-                 def->kind != OpKind::AllToAll && uses.of(value).size() == 1;
+                 def->kind != OpKind::AllToAll && uses.of(value).size() == 1 &&
+                 graph.sameShape(value, valueOf(param));
   if (factor == 1 && canMark) {
     op.isDead = true;
     replacements.add(op.results[0], value);
@@ -226,9 +321,12 @@ LogicalResult GradientFinder::strip(unsigned param, ArrayRef<OpId> reductions) {
       op.loc = def->loc;
       op.callScope = def->callScope;
     }
+    // Exporters reduce some in another shape, with a dimension of 1.
     value = op.results[0];
+    graph.values[value].type = graph.values[value].type.clone(
+        graph.values[valueOf(param)].type.getShape());
   }
-  return addGradient(param, value, axes);
+  return addGradient(param, value, reduction.axes);
 }
 
 LogicalResult GradientFinder::addGradient(unsigned param, ValueId value,
@@ -347,23 +445,51 @@ ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
   return cut;
 }
 
+/// Whether the param's next value depends on the batch, other than by the next
+/// values of other params: what follows a network has no gradient of its own.
+bool GradientFinder::dependsItself(unsigned param) const {
+  llvm::DenseSet<ValueId> others, seen;
+  for (unsigned i = 0; i < model.arguments.size(); ++i)
+    if (i != param && model.arguments[i].role == Role::Param &&
+        model.arguments[i].isState())
+      others.insert(nextOf(i));
+  std::vector<ValueId> pending = {nextOf(param)};
+  while (!pending.empty()) {
+    ValueId value = pending.back();
+    pending.pop_back();
+    if (!dependsOnBatch[value] || others.contains(value) ||
+        !seen.insert(value).second)
+      continue;
+    const FlatOp *def = graph.defOf(value);
+    if (!def)
+      return true; // the batch
+    pending.insert(pending.end(), def->operands.begin(), def->operands.end());
+  }
+  return false;
+}
+
 LogicalResult GradientFinder::findByDataFlow() {
-  bool hasReductions = llvm::any_of(
-      model.gradients, [](const Gradient &g) { return g.reduced != 0; });
+  // A module that reduces says itself what is reduced.
+  bool isReduced = llvm::any_of(graph.ops,
+                                [&](const FlatOp &op) {
+                                  return op.kind == OpKind::AllReduce &&
+                                         !op.isDead &&
+                                         (op.collective.axes & model.dataAxes);
+                                }) ||
+                   !model.gradients.empty();
   for (unsigned i = 0; i < model.arguments.size(); ++i) {
     const StepArgument &state = model.arguments[i];
     if (state.role != Role::Param || !state.isState() || found[i] != kNone ||
-        !dependsOnBatch[nextOf(i)])
+        !dependsItself(i))
       continue;
-    // With reductions a gradient without one is right only for a param that is
-    // whole on no two ranks.
+    // Nor has a param that is whole on no two ranks anything to be reduced.
     AxisMask unreduced = model.dataAxes & ~state.varies;
-    if (hasReductions && unreduced)
-      return refuse(i,
-                    "no all_reduce of kind sum over the data axes reaches it "
-                    "alone, though other gradients are reduced");
+    if (isReduced && unreduced)
+      continue;
     bool isClipped = false;
     ValueId cut = findCut(i, isClipped);
+    if (isReduced && (isClipped || cut == kNone))
+      continue;
     if (isClipped)
       return refuse(i, "it is scaled by a number that depends on it, such as a "
                        "norm, so the mean must come before");

@@ -35,14 +35,25 @@ struct Gradient {
   AxisMask reduced = 0;
 };
 
+/// A reduction of the module that stays one.
+struct KeptReduction {
+  OpId op = kNone;
+  /// Index into the step's arguments: the one param of its size that it
+  /// reaches; kNone where there is none.
+  int32_t param = kNone;
+  /// Why it is not a gradient's.
+  std::string reason;
+};
+
 struct ImportedStep {
   /// In the exported function's order.
   std::vector<StepArgument> arguments;
   AxisMask dataAxes = 0;
   std::vector<Gradient> gradients;
+  std::vector<KeptReduction> kept;
   /// all_reduces of the exported step, gradients' included.
   int64_t allReduces = 0;
-  /// A factor of the step belongs to the exported number of ranks.
+  /// The step belongs to the exported number of ranks.
   bool dependsOnMesh = false;
 };
 
@@ -51,14 +62,16 @@ struct ImportedStep {
 mlir::LogicalResult findState(Graph &graph, const Mapping &mapping,
                               ImportedStep &model);
 
-/// Finds the gradient of every param whose next value depends on the batch, and
-/// takes the exported reductions away.
+/// Finds which reductions are the means of gradients, and takes these away; the
+/// others stay what they are. In a step without any it finds the gradient of
+/// every param whose next value depends on the batch.
 mlir::LogicalResult findGradients(Graph &graph, const Mapping &mapping,
                                   ImportedStep &model);
 
 /// Sets `varies` of every state: the least sets such that all are yielded as
-/// declared, once gradients are reduced.
-mlir::LogicalResult inferAgreement(const Graph &graph, ImportedStep &model);
+/// declared, once gradients are reduced. Reductions of what ranks have alike
+/// become factors.
+mlir::LogicalResult inferAgreement(Graph &graph, ImportedStep &model);
 
 /// Replaces recognised updates by Sgd and Adam ops.
 void recogniseUpdates(Graph &graph, const ImportedStep &model);

@@ -193,6 +193,31 @@ FailureOr<Sharding> bagua::importer::parseGspmdSharding(Location loc,
   return sharding;
 }
 
+Sharding bagua::importer::shardingOfGroup(ArrayRef<int64_t> group) {
+  Sharding sharding;
+  size_t known = 1;
+  // So far the group is `known` devices; copies of them follow at one stride.
+  while (known < group.size()) {
+    int64_t stride = group[known] - group[0];
+    size_t copies = 1;
+    auto isCopy = [&](size_t copy) {
+      for (size_t i = 0; i < known; ++i)
+        if ((copy + 1) * known > group.size() ||
+            group[copy * known + i] !=
+                group[i] + stride * static_cast<int64_t>(copy))
+          return false;
+      return true;
+    };
+    while (isCopy(copies))
+      ++copies;
+    if (stride <= 0 || copies == 1)
+      return {};
+    sharding.allFactors.push_back({stride, static_cast<int64_t>(copies)});
+    known *= copies;
+  }
+  return sharding;
+}
+
 FailureOr<Mesh> bagua::importer::meshOfShardings(Location loc, int64_t devices,
                                                  ArrayRef<Sharding> shardings) {
   std::set<int64_t> strides = {1, devices};

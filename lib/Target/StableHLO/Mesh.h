@@ -59,6 +59,10 @@ struct Sharding {
 mlir::FailureOr<Sharding> parseGspmdSharding(mlir::Location loc,
                                              llvm::StringRef text);
 
+/// The factors of the device list along which a group of devices, ascending,
+/// runs; none where it runs along no such.
+Sharding shardingOfGroup(llvm::ArrayRef<int64_t> group);
+
 /// Reads Shardy's `[<@mesh, [{"data"}, {}]>, ...]`, one a value.
 mlir::FailureOr<std::vector<Sharding>>
 parseShardySharding(mlir::Location loc, llvm::StringRef text);

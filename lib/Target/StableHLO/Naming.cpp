@@ -6,6 +6,7 @@
 #include "Naming.h"
 #include "TreePath.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace bagua;
@@ -47,6 +48,8 @@ struct PathName {
 
 /// The path inside the tree of its role.
 static PathName nameInTree(llvm::StringRef path, bool isResult) {
+  // flax.nnx's variables hold their arrays.
+  path.consume_back(".value");
   llvm::SmallVector<std::string, 4> components = parseTreePath(path);
   llvm::ArrayRef<std::string> rest = components;
   if (isResult && !rest.empty() && rest.front() == "result")
@@ -64,34 +67,52 @@ static PathName nameInTree(llvm::StringRef path, bool isResult) {
           joinPath(rest.take_front(dropped))};
 }
 
+/// The name without its tree, and the tree.
+static PathName nameOf(const Graph &graph, const StepArgument &argument) {
+  const Argument &info = graph.arguments[argument.argument];
+  if (!argument.isState())
+    return {joinPath(parseTreePath(info.path)), ""};
+  PathName own = nameInTree(info.path, false);
+  PathName found = nameInTree(graph.outputs[argument.output].path, true);
+  if (found.name.empty())
+    found = own;
+  if (!own.tree.empty())
+    found.tree = own.tree;
+  // A tree of one leaf.
+  if (found.name.empty())
+    found.name = joinPath(parseTreePath(info.path));
+  return found;
+}
+
 void bagua::importer::nameArguments(const Graph &graph,
                                     std::vector<StepArgument> &arguments) {
   llvm::StringSet<> taken;
-  for (const StepArgument &argument : arguments)
-    if (!argument.name.empty())
+  llvm::StringMap<unsigned> counts, paramCounts;
+  for (const StepArgument &argument : arguments) {
+    if (!argument.name.empty()) {
       taken.insert(argument.name);
+      continue;
+    }
+    std::string name = nameOf(graph, argument).name;
+    ++counts[name];
+    paramCounts[name] += argument.role == Role::Param;
+  }
   unsigned unnamed[7] = {};
   for (StepArgument &argument : arguments) {
     if (!argument.name.empty())
       continue;
-    const Argument &info = graph.arguments[argument.argument];
-    PathName found;
-    if (argument.isState()) {
-      found = nameInTree(graph.outputs[argument.output].path, true);
-      if (found.name.empty())
-        found = nameInTree(info.path, false);
-    } else {
-      found.name = joinPath(parseTreePath(info.path));
-    }
+    PathName found = nameOf(graph, argument);
     if (found.name.empty())
       found.name = stringifyRole(argument.role).str() +
                    std::to_string(unnamed[static_cast<int>(argument.role)]++);
-    if (taken.contains(found.name)) {
-      PathName own = nameInTree(info.path, false);
-      std::string tree = own.tree.empty() ? found.tree : own.tree;
-      found.name = (tree.empty() ? stringifyRole(argument.role).str() : tree) +
+    // A param keeps the name that optimizers repeat for its moments.
+    bool isShared = argument.role == Role::Param
+                        ? paramCounts.lookup(found.name) > 1
+                        : counts.lookup(found.name) > 1;
+    if (isShared || taken.contains(found.name))
+      found.name = (found.tree.empty() ? stringifyRole(argument.role).str()
+                                       : found.tree) +
                    "." + found.name;
-    }
     std::string unique = found.name;
     for (unsigned i = 1; !taken.insert(unique).second; ++i)
       unique = found.name + "." + std::to_string(i);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OpTable.h"
+#include "Splats.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -68,6 +69,20 @@ static bool agreeInShape(Operation *op) {
   return !isFirst;
 }
 
+bool bagua::importer::isReduceOfOne(Operation *op) {
+  if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
+      op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
+    return false;
+  auto input = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto output = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  Operation *start = op->getOperand(1).getDefiningOp();
+  Block &body = op->getRegion(0).front();
+  return input && output && input.hasStaticShape() && output.hasStaticShape() &&
+         input.getNumElements() == output.getNumElements() && start &&
+         splatOf(start) == 0.0 && body.getOperations().size() == 2 &&
+         body.front().getName().stripDialect() == "add";
+}
+
 OpTraits bagua::importer::traitsOf(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
@@ -75,6 +90,8 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
     return {agreeInShape(op) ? OpKind::Elementwise : OpKind::Pure};
   if (dialect != "stablehlo" && dialect != "mhlo")
     return {};
+  if (name == "reduce" && isReduceOfOne(op))
+    return {OpKind::Reshape, false, true};
   auto entry = table().find(name);
   return entry == table().end() ? OpTraits() : entry->second;
 }
@@ -95,7 +112,7 @@ bool bagua::importer::isWellFormed(Operation *op, OpKind kind) {
   if (kind == OpKind::Elementwise && !isBinary && name != "convert" &&
       name != "negate" && name != "sqrt")
     return operands > 0;
-  if (operands != (isBinary ? 2u : 1u))
+  if (operands != (isBinary ? 2u : 1u) && !isReduceOfOne(op))
     return false;
   auto input = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
   auto output = dyn_cast<RankedTensorType>(op->getResult(0).getType());

@@ -19,9 +19,13 @@ struct OpTraits {
   bool isFree = false;
 };
 
-/// `shape` is of all tensors: an op of an unknown elementwise family is one
-/// only where operands and results agree in shape.
+/// An op of an unknown elementwise family is one only where operands and
+/// results agree in shape.
 OpTraits traitsOf(mlir::Operation *op);
+
+/// Whether an op adds along dimensions of size 1, which is another shape: so
+/// newer exporters drop a dimension.
+bool isReduceOfOne(mlir::Operation *op);
 
 /// Whether a known op has the operands and results that its users here rely on.
 /// Stub dialects verify nothing.

@@ -30,6 +30,10 @@ std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
   std::vector<ValueId> gradients, batch, losses;
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);
+  // What is reduced for a param is as good as its gradient here.
+  for (const KeptReduction &kept : model.kept)
+    if (kept.param != kNone)
+      gradients.push_back(graph.ops[kept.op].operands[0]);
   std::vector<bool> isStateOutput(graph.outputs.size(), false);
   for (const StepArgument &argument : model.arguments) {
     if (argument.isState())

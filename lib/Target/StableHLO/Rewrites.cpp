@@ -5,33 +5,26 @@
 //===----------------------------------------------------------------------===//
 #include "Rewrites.h"
 
-#include <cmath>
-
 using namespace bagua::importer;
 
-/// 1 / value; a whole number where it is one but for rounding to float32.
-static double reciprocal(double value) {
-  double result = 1 / value, whole = std::round(result);
-  return std::abs(result - whole) < 1e-6 * std::abs(result) ? whole : result;
+bool bagua::importer::isView(const FlatOp &op) {
+  return op.kind == OpKind::Reshape ||
+         (op.kind == OpKind::Elementwise && op.source &&
+          op.source->getName().stripDialect() == "convert");
 }
 
-/// `value / c`, `value * c` or `c * value`.
+/// `value / c`.
 static std::optional<Division> divisionBy(const Graph &graph, OpId id,
                                           ValueId value) {
   const FlatOp &op = graph.ops[id];
-  if (op.kind != OpKind::Elementwise || op.operands.size() != 2)
+  if (op.kind != OpKind::Elementwise || op.operands.size() != 2 ||
+      op.source->getName().stripDialect() != "divide" ||
+      op.operands[0] != value)
     return std::nullopt;
-  llvm::StringRef name = op.source->getName().stripDialect();
-  for (unsigned i : {0u, 1u}) {
-    std::optional<double> constant = graph.values[op.operands[1 - i]].splat;
-    if (op.operands[i] != value || !constant || *constant == 0)
-      continue;
-    if (name == "divide" && i == 0)
-      return Division{id, i, *constant};
-    if (name == "multiply")
-      return Division{id, i, reciprocal(*constant)};
-  }
-  return std::nullopt;
+  std::optional<double> constant = graph.values[op.operands[1]].splat;
+  if (!constant || *constant == 0)
+    return std::nullopt;
+  return Division{id, *constant};
 }
 
 std::optional<Division> bagua::importer::findDivision(const Graph &graph,
@@ -47,10 +40,7 @@ std::optional<Division> bagua::importer::findDivision(const Graph &graph,
     if (std::optional<Division> division = divisionBy(graph, users[0], value))
       return division;
     const FlatOp &user = graph.ops[users[0]];
-    bool isView = user.kind == OpKind::Reshape ||
-                  (user.kind == OpKind::Elementwise && user.source &&
-                   user.source->getName().stripDialect() == "convert");
-    if (!isView || user.results.size() != 1)
+    if (!isView(user))
       return std::nullopt;
     value = user.results[0];
   }
@@ -71,15 +61,7 @@ void bagua::importer::removeDivision(Graph &graph, const Division &division,
                                      Replacements &replacements) {
   FlatOp &op = graph.ops[division.op];
   op.isDead = true;
-  replacements.add(op.results[0], op.operands[division.operand]);
-}
-
-void bagua::importer::scaleDivision(Graph &graph, const Division &division,
-                                    double factor) {
-  FlatOp &op = graph.ops[division.op];
-  op.operands = {op.operands[division.operand]};
-  op.kind = OpKind::Scale;
-  op.factor = factor;
+  replacements.add(op.results[0], op.operands[0]);
 }
 
 void bagua::importer::foldReshapeRoundTrips(Graph &graph) {

@@ -14,13 +14,15 @@ namespace bagua::importer {
 struct Division {
   /// The op that divides.
   OpId op = kNone;
-  /// Which of its operands is divided.
-  unsigned operand = 0;
   double divisor = 1;
 };
 
+/// Whether an op only gives its operand another shape or element type.
+bool isView(const FlatOp &op);
+
 /// The one division by a constant that all uses of `value` pass, after nothing
-/// but conversions and reshapes; nothing if there is none.
+/// but conversions and reshapes; nothing if there is none. A product with a
+/// constant is none: it may be a learning rate.
 std::optional<Division> findDivision(const Graph &graph, const Uses &uses,
                                      ValueId value);
 
@@ -50,9 +52,6 @@ void foldReshapeRoundTrips(Graph &graph);
 /// The divided value takes the place of the quotient.
 void removeDivision(Graph &graph, const Division &division,
                     Replacements &replacements);
-
-/// The division becomes a product with `factor`.
-void scaleDivision(Graph &graph, const Division &division, double factor);
 
 } // namespace bagua::importer
 

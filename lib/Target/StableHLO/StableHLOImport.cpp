@@ -52,16 +52,34 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   if (failed(findGradients(*graph, *mapping, model)))
     return nullptr;
   recogniseUpdates(*graph, model);
-  if (failed(foldMeans(*graph, model.dataAxes)))
-    return nullptr;
+  foldMeans(*graph);
   graph->removeDeadOps();
   if (failed(inferAgreement(*graph, model)))
     return nullptr;
+  if (model.gradients.empty() && !model.kept.empty())
+    emitWarning(graph->loc)
+        << "found " << model.kept.size()
+        << " all_reduces and no gradient among them; --summary says why. They "
+           "are planned as they are";
   FailureOr<EmittedStep> step = emitStep(context, *graph, model, options);
   if (failed(step))
     return nullptr;
   return std::make_unique<Import>(Import{std::move(module), std::move(*graph),
                                          std::move(model), std::move(*step)});
+}
+
+static std::string textOf(const Graph &graph, const KeptReduction &kept) {
+  const FlatOp &op = graph.ops[kept.op];
+  Mesh over;
+  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
+    if (op.collective.axes >> index & 1)
+      over.axes.push_back(axis);
+  std::string text, scope = scopeOf(op.loc);
+  llvm::raw_string_ostream(text)
+      << "all_reduce " << reduceKindName(op.collective.kind) << " over "
+      << over.str() << " of " << graph.values[op.results[0]].type
+      << (scope.empty() ? "" : " '" + scope + "'") << ": " << kept.reason;
+  return text;
 }
 
 OwningOpRef<ModuleOp>
@@ -71,7 +89,10 @@ bagua::importStableHLO(llvm::SourceMgr &sources, MLIRContext *context,
   std::unique_ptr<Import> result = runImport(sources, context, options);
   if (!result)
     return nullptr;
-  if (info)
+  if (info) {
     info->allReducesFound = result->model.allReduces;
+    for (const KeptReduction &kept : result->model.kept)
+      info->keptReductions.push_back(textOf(result->graph, kept));
+  }
   return std::move(result->emitted.module);
 }

@@ -143,10 +143,13 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
   }
   const FlatOp *op = entry.source == kNone ? nullptr : &graph.ops[entry.source];
   if (op && op->kind == OpKind::Scale) {
-    Value value = wiring.lookup(entry.op->getOperand(0));
+    Value value = entry.op->getNumOperands()
+                      ? wiring.lookup(entry.op->getOperand(0))
+                      : graph.values[op->operands[0]].source;
     HLOBuilder &hlo = writer.getBuilder();
-    wiring[entry.op->getResult(0)] =
-        hlo.binary("multiply", value, hlo.splatLike(value, op->factor));
+    if (op->factor != 1)
+      value = hlo.binary("multiply", value, hlo.splatLike(value, op->factor));
+    wiring[entry.op->getResult(0)] = value;
     return success();
   }
   bool isUpdate = op && (op->kind == OpKind::Sgd || op->kind == OpKind::Adam);
