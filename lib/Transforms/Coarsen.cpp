@@ -13,6 +13,9 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
 
+#include <array>
+#include <map>
+
 namespace bagua {
 #define GEN_PASS_DEF_COARSENPASS
 #include "bagua/Transforms/Passes.h.inc"
@@ -21,7 +24,92 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-constexpr int32_t kPhases = getMaxEnumValForPhaseKind() + 1;
+namespace {
+/// Which ops have to stay apart from others because all ranks must go on to
+/// agree about what they make: the statistics of a batch, once reduced, where
+/// the ops beside them compute on each rank's own data. What becomes of
+/// gradients is all alike, since these will be reduced.
+class AgreementClasses {
+public:
+  explicit AgreementClasses(StepOp step) : step(step), context(step) {
+    readDifferences();
+    readNeeds();
+  }
+
+  /// 0 for ops about whose results nothing is promised.
+  int32_t of(Operation *op) const { return classes.lookup(op); }
+
+private:
+  using Axes = llvm::SmallVector<bool, 4>;
+  void readDifferences();
+  void readNeeds();
+  Axes joined(ValueRange values) const;
+
+  StepOp step;
+  FactContext context;
+  /// The axes over which ranks differ about a value.
+  llvm::DenseMap<Value, Axes> differences;
+  llvm::DenseMap<Operation *, int32_t> classes;
+};
+} // namespace
+
+AgreementClasses::Axes AgreementClasses::joined(ValueRange values) const {
+  Axes axes(context.axisCount(), false);
+  for (Value value : values)
+    for (auto [known, more] :
+         llvm::zip_equal(axes, differences.find(value)->second))
+      known |= more;
+  return axes;
+}
+
+void AgreementClasses::readDifferences() {
+  Block &body = step.getBody().front();
+  for (BlockArgument argument : body.getArguments()) {
+    ArgumentAttr info = step.getArgument(argument.getArgNumber());
+    differences[argument] = context.maskOf(
+        info.getRole() == Role::Batch ? step.getDataAxes() : info.getVaries());
+  }
+  for (Operation &op : body.without_terminator()) {
+    Axes axes = joined(op.getOperands());
+    AxesAttr over = cast<StepOpInterface>(op).getGroupAxes();
+    for (auto [differs, isOver] : llvm::zip_equal(axes, context.maskOf(over)))
+      if (isOver)
+        differs = !isa<AllReduceOp>(op);
+    for (Value result : op.getResults()) {
+      differences[result] = axes;
+      if (StringAttr param = getGradientParam(result))
+        differences[result] = context.maskOf(
+            step.getArgument(*step.findArgument(param)).getVaries());
+    }
+  }
+}
+
+/// Backward from states, up to what is reduced.
+void AgreementClasses::readNeeds() {
+  // About what ranks differ on all axes on which they differ about anything, no
+  // other op's operands can make them differ more.
+  Axes worst(context.axisCount(), false);
+  for (const auto &entry : differences)
+    for (auto [known, more] : llvm::zip_equal(worst, entry.second))
+      known |= more;
+  std::map<Axes, int32_t> numbers;
+  llvm::DenseSet<Value> needed;
+  Block &body = step.getBody().front();
+  for (Value next : body.getTerminator()->getOperands())
+    needed.insert(next);
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    bool isNeeded = llvm::any_of(op.getResults(), [&](Value result) {
+      return needed.contains(result) && !getGradientParam(result);
+    });
+    Axes axes = joined(op.getOperands());
+    if (!isNeeded || axes == worst || cast<StepOpInterface>(op).getGroupAxes())
+      continue;
+    classes[&op] =
+        numbers.try_emplace(axes, static_cast<int32_t>(numbers.size()) + 1)
+            .first->second;
+    needed.insert(op.operand_begin(), op.operand_end());
+  }
+}
 
 /// Describes every op of the step; only compute merges that stays on its rank.
 static std::vector<CoarseningOp> readProblem(StepOp step,
@@ -40,6 +128,11 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
     return (communicates || isParam) &&
            seen.insert({operand, microBatchOf(op)}).second;
   };
+  AgreementClasses agreement(step);
+  std::map<std::array<int32_t, 3>, int32_t> mergeClasses;
+  auto numberOf = [&](const std::array<int32_t, 3> &words) {
+    return mergeClasses.try_emplace(words, mergeClasses.size()).first->second;
+  };
   std::vector<CoarseningOp> problem;
   for (Operation *op : ops) {
     CoarseningOp &entry = problem.emplace_back(CoarseningOp{-1, false, false});
@@ -49,10 +142,10 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
     if (!compute || compute.getCommunicates())
       continue;
     IntegerAttr microBatch = microBatchOf(op);
-    entry.mergeClass =
-        static_cast<int32_t>(compute.getPhase()) +
-        (microBatch ? kPhases * (1 + static_cast<int32_t>(microBatch.getInt()))
-                    : 0);
+    int32_t batch =
+        microBatch ? 1 + static_cast<int32_t>(microBatch.getInt()) : 0;
+    entry.mergeClass = numberOf(
+        {static_cast<int32_t>(compute.getPhase()), batch, agreement.of(op)});
     for (OpResult result : op->getResults()) {
       entry.endsCluster |=
           compute.getResultName(result.getResultNumber()) != nullptr;

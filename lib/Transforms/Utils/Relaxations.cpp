@@ -336,6 +336,27 @@ bool bagua::keepsContract(StepOp step, StepOpInterface update) {
                        update->getOperand(update.getStateCount()));
 }
 
+static bool isOwnReduction(Operation *op) {
+  return op->getNumResults() == 1 && reductionOf(op->getResult(0));
+}
+
+/// Names the ends of a chain of the step's own reductions; null where they are
+/// of several kinds, which no relation says.
+static RelationAttr promiseChain(StepOp step, StepOpInterface last,
+                                 StepNames &names) {
+  Value source = last->getResult(0);
+  while (StepOpInterface op = reductionOf(source))
+    source = op->getOperand(0);
+  names.nameValue(source);
+  std::optional<ReducedTensor> reduced = reducedFrom(step, last->getResult(0));
+  StringAttr tensor = names.nameValue(last->getResult(0));
+  return reduced && tensor
+             ? RelationAttr::get(step.getContext(), tensor, reduced->of,
+                                 *last.getRelation(), reduced->kind,
+                                 reduced->over, 0, 0)
+             : nullptr;
+}
+
 /// Names what the step itself communicates, in and out.
 static void promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
@@ -350,6 +371,14 @@ static void promiseExchanged(StepOp step,
     if (getGradientParam(op.getOperand(0)) &&
         isReducedInPlace(op.getOperand(0)))
       continue; // the gradient's own relation says it
+    // Of reductions in a chain the last one is the program's to see.
+    if (!op.use_empty() && llvm::all_of(op.getUsers(), isOwnReduction))
+      continue;
+    if (reductionOf(op.getOperand(0))) {
+      if (RelationAttr relation = promiseChain(step, stepOp, names))
+        contract.push_back(relation);
+      continue;
+    }
     StringAttr of = names.nameValue(op.getOperand(0));
     // A statistic is reduced where the program gave it.
     StringAttr tensor = !of || isStatistic.contains(&op)
