@@ -11,6 +11,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <utility>
+
 using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
@@ -49,7 +51,9 @@ private:
   LogicalResult pair(unsigned argument, unsigned output);
   void pairByPath();
   LogicalResult pairByAlias();
+  std::vector<SmallVector<unsigned, 4>> findOldValues();
   void pairByDataFlow();
+  LogicalResult checkAgainstPaths(ArrayRef<int32_t> byPath);
   LogicalResult checkPairs();
   void peelStacked();
   void inferRoles();
@@ -201,46 +205,100 @@ void StateFinder::pairByPath() {
   }
 }
 
+/// Aliasing says which buffer is reused, so it goes last, for what nothing else
+/// tells.
 LogicalResult StateFinder::pairByAlias() {
   for (auto [index, argument] : llvm::enumerate(graph.arguments))
     if (argument.aliasedOutput != kNone && outputOf[index] == kNone &&
+        argumentOf[argument.aliasedOutput] == kNone &&
         failed(pair(index, argument.aliasedOutput)))
       return failure();
   return success();
 }
 
-/// A donated argument belongs to the result that is computed from it element by
-/// element. Results that mention one argument only (a moment: its old value and
-/// the gradient) come first and leave the others (a param: its old value and
-/// moments) with one.
-void StateFinder::pairByDataFlow() {
-  std::vector<SmallVector<unsigned, 4>> mentioned(graph.outputs.size());
-  for (auto [index, output] : llvm::enumerate(graph.outputs)) {
-    if (argumentOf[index] != kNone)
-      continue;
-    for (ValueId value : elementwiseRegion(graph, output.value))
-      if (value < static_cast<ValueId>(graph.arguments.size()) &&
-          graph.arguments[value].isDonated &&
-          graph.values[value].type == graph.values[output.value].type)
-        mentioned[index].push_back(value);
+/// What gives its operand another shape, with as many elements.
+static bool isSameElements(const Graph &graph, const FlatOp &op) {
+  return (op.kind == OpKind::Reshape || op.kind == OpKind::Broadcast) &&
+         graph.countOf(op.operands[0]) == graph.countOf(op.results[0]);
+}
+
+/// For each output the arguments of its type from which it is computed element
+/// by element, other than by another output: the next params are computed from
+/// the next moments, and yet are no next value of moments.
+std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
+  std::vector<ValueId> inner;
+  for (const Output &output : graph.outputs) {
+    ValueId value = output.value;
+    while (const FlatOp *def = graph.defOf(value)) {
+      if (!isSameElements(graph, *def))
+        break;
+      value = def->operands[0];
+    }
+    inner.push_back(value);
   }
-  unsigned paired = 0;
+  llvm::DenseSet<ValueId> ends(inner.begin(), inner.end());
+  std::vector<SmallVector<unsigned, 4>> found(graph.outputs.size());
+  for (auto [index, output] : llvm::enumerate(graph.outputs)) {
+    SmallVector<ValueId> pending = {inner[index]};
+    llvm::DenseSet<ValueId> seen = {inner[index]};
+    while (!pending.empty()) {
+      ValueId value = pending.pop_back_val();
+      bool isDonor = value < static_cast<ValueId>(graph.arguments.size()) &&
+                     (graph.arguments[value].isDonated || !hasDonors);
+      if (isDonor &&
+          graph.values[value].type == graph.values[output.value].type)
+        found[index].push_back(value);
+      const FlatOp *def = graph.defOf(value);
+      if (!def ||
+          !(Graph::isElementwise(def->kind) || isSameElements(graph, *def)))
+        continue;
+      for (ValueId operand : def->operands)
+        if (graph.countOf(operand) == graph.countOf(value) &&
+            !graph.values[operand].isStatic && !ends.contains(operand) &&
+            seen.insert(operand).second)
+          pending.push_back(operand);
+    }
+    llvm::sort(found[index]);
+  }
+  return found;
+}
+
+/// A state's next value is computed from its old value. Outputs with one
+/// argument that may be it come first and leave the others with one; an
+/// argument that is the only one for several is none of these's.
+void StateFinder::pairByDataFlow() {
+  std::vector<SmallVector<unsigned, 4>> candidates = findOldValues();
   for (bool changed = true; changed;) {
     changed = false;
-    for (unsigned i = 0; i < graph.outputs.size(); ++i) {
-      llvm::erase_if(mentioned[i],
-                     [&](unsigned argument) { return !canPair(argument, i); });
-      if (mentioned[i].size() != 1)
-        continue;
-      if (succeeded(pair(mentioned[i][0], i))) {
-        changed = true;
-        ++paired;
-      }
+    std::vector<unsigned> claims(graph.arguments.size(), 0);
+    for (auto [index, list] : llvm::enumerate(candidates)) {
+      llvm::erase_if(list, [&, i = static_cast<unsigned>(index)](unsigned a) {
+        return !canPair(a, i);
+      });
+      if (list.size() == 1)
+        ++claims[list[0]];
     }
+    for (auto [index, list] : llvm::enumerate(candidates))
+      if (list.size() == 1 && claims[list[0]] == 1)
+        changed |= succeeded(pair(list[0], index));
   }
-  if (paired)
-    emitRemark(graph.loc) << "paired " << paired
-                          << " arguments with their next values by data flow";
+}
+
+/// Data flow and tree paths, by themselves, must not tell different pairs.
+LogicalResult StateFinder::checkAgainstPaths(ArrayRef<int32_t> byPath) {
+  for (auto [index, output] : llvm::enumerate(byPath)) {
+    if (output == kNone || outputOf[index] == kNone ||
+        outputOf[index] == output)
+      continue;
+    const Argument &info = graph.arguments[index];
+    return emitError(info.loc)
+           << "expected one next value of argument " << index << " '"
+           << info.path << "', found result " << outputOf[index]
+           << ", which is computed from it, and result " << output << " '"
+           << graph.outputs[output].path
+           << "', which has its path; a mapping file can name it";
+  }
+  return success();
 }
 
 LogicalResult StateFinder::checkPairs() {
@@ -344,6 +402,13 @@ void StateFinder::inferRolesByDataFlow() {
     if (roles[index] == Role::Batch)
       batch.push_back(argument.value);
   std::vector<bool> dependsOnBatch = dependents(graph, batch);
+  // In a step that reduces, the model is what comes before; else what mixes
+  // elements of the batch.
+  auto isReducing = [&](const FlatOp &op) {
+    return !op.isDead && op.kind == OpKind::AllReduce &&
+           dependsOnBatch[op.operands[0]];
+  };
+  bool reduces = llvm::any_of(graph.ops, isReducing);
   size_t count = graph.values.size();
   std::vector<bool> isUsedByModel(count, false);
   // Bit 0 and 1: reaches the next value of one state, of several.
@@ -360,8 +425,9 @@ void StateFinder::inferRolesByDataFlow() {
   for (const FlatOp &op : llvm::reverse(graph.ops)) {
     if (op.isDead)
       continue;
-    bool mixes = op.kind == OpKind::Pure || op.kind == OpKind::Opaque;
-    bool isModel = false;
+    bool mixes =
+        !reduces && (op.kind == OpKind::Pure || op.kind == OpKind::Opaque);
+    bool isModel = isReducing(op);
     int32_t reached = kNone;
     for (ValueId result : op.results) {
       isModel |= isUsedByModel[result] || (mixes && dependsOnBatch[result]);
@@ -379,10 +445,15 @@ void StateFinder::inferRolesByDataFlow() {
     if (roles[index])
       continue;
     ValueId next = graph.outputs[outputOf[index]].value;
-    bool isOwn =
-        llvm::is_contained(elementwiseRegion(graph, next), argument.value);
+    std::vector<ValueId> region = elementwiseRegion(graph, next);
+    // An optimizer may keep the params that the model's are copies of.
+    bool isUpdated = llvm::any_of(region, [&](ValueId value) {
+      return value == argument.value ||
+             (value < static_cast<ValueId>(graph.arguments.size()) &&
+              outputOf[value] != kNone && !isUsedByModel[value]);
+    });
     if (isUsedByModel[argument.value])
-      roles[index] = isOwn ? Role::Param : Role::Buffer;
+      roles[index] = isUpdated ? Role::Param : Role::Buffer;
     else if (reaches[argument.value] == static_cast<int32_t>(index) ||
              reaches[argument.value] == kNone)
       roles[index] = Role::Buffer;
@@ -413,11 +484,15 @@ LogicalResult StateFinder::run() {
                            [](auto &argument) { return argument.isDonated; });
   if (failed(applyMapping()))
     return failure();
+  std::vector<int32_t> mappedOutputs = outputOf, mappedArguments = argumentOf;
   pairByPath();
-  if (failed(pairByAlias()))
-    return failure();
+  std::vector<int32_t> byPath = std::exchange(outputOf, mappedOutputs);
+  argumentOf = mappedArguments;
   pairByDataFlow();
-  if (failed(checkPairs()))
+  if (failed(checkAgainstPaths(byPath)))
+    return failure();
+  pairByPath();
+  if (failed(pairByAlias()) || failed(checkPairs()))
     return failure();
   peelStacked();
   inferRoles();
