@@ -52,6 +52,8 @@ def check(tools, directory, entry, cluster, strategies, oracle):
         try:
             imported = f"{scratch}/step.mlir"
             run(f"{tools}/bagua-translate", "--import-stablehlo", *cluster, text, "-o", imported)
+            if entry["refused"]:
+                raise Failed(f"expected a refusal that says '{entry['refused']}', found none")
             stage = "gradients"
             with open(imported, encoding="utf-8") as file:
                 found = gradients_of(file.read())
@@ -79,6 +81,8 @@ def check(tools, directory, entry, cluster, strategies, oracle):
             for ulps, modules in written.items():
                 run(sys.executable, ORACLE, text, *modules, f"--arguments={directory}/{name}.npz", f"--ulps={ulps}")
         except Failed as why:
+            if stage == "import" and entry["refused"] and entry["refused"] in str(why):
+                return "refused", str(why).replace(directory, "")
             return stage, str(why).replace(scratch, "").replace(directory, "")
         except subprocess.TimeoutExpired:
             return stage, "no end"
@@ -98,15 +102,16 @@ def main():
         suite = json.load(file)
     strategies, oracle = (list(filter(None, text.split(","))) for text in (given.strategies, given.oracle))
     cluster = [f"--cluster={given.cluster}"] if given.cluster else []
-    handled = 0
+    handled = refused = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda entry: check(given.tools, given.suite, entry, cluster, strategies, oracle), suite)
         for entry, result in zip(suite, results):
             stage, why = result or ("handled", "")
-            handled += result is None
+            handled += stage == "handled"
+            refused += stage == "refused"
             print(f"{entry['construct']}.{entry['form']}: {stage}{': ' if why else ''}{why}", flush=True)
-    print(f"{handled} of {len(suite)} handled")
-    sys.exit(1 if given.all and (handled < len(suite) or not suite) else 0)
+    print(f"{handled} of {len(suite)} handled, {refused} rightly refused")
+    sys.exit(1 if given.all and (handled + refused < len(suite) or not suite) else 0)
 
 
 if __name__ == "__main__":

@@ -41,8 +41,10 @@ class Step:
     # Shape of the mesh, outermost first, and how states and batch lie on it; see forms.py.
     mesh: dict[str, int] | None = None
     specs: dict[str, Any] = dataclasses.field(default_factory=dict)
-    # Why it is rightly refused; empty where it has to be handled.
-    refused: str = ""
+    # The same where values say over which axes they vary: gradients then arrive summed, one by one.
+    gradients_checked: dict[str, Any] | None = None
+    # By form: what the message says where it is rightly refused.
+    refused: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def construct(function):
@@ -144,11 +146,15 @@ OPTIMIZERS = {
     "multi_steps": lambda: optax.MultiSteps(optax.adam(1e-3), every_k_schedule=4),
     "apply_if_finite": lambda: optax.apply_if_finite(optax.sgd(0.1, momentum=0.9), max_consecutive_errors=5),
 }
+# Without reductions the mean would have to come before these numbers, which only the program can say.
+SCALED = {"single": "it is scaled by a number that depends on it"}
+BRANCHED = {"single": "its update depends on the batch through no single value of its shape"}
 # Their updates stand in a branch, where no gradient can be told from another: reductions stay the step's own.
-BRANCHES = ("multi_steps", "apply_if_finite")
+BRANCHES = {"gradients": {}, "gradients_alone": paths(mlp_params())}
+SPECIAL = {"multi_steps": BRANCHES, "apply_if_finite": BRANCHES,
+           **{name: {"refused": SCALED} for name in ("adamw_schedule_clip", "adafactor", "lamb", "lars")}}
 for _name, _make in OPTIMIZERS.items():
-    CONSTRUCTS[_name] = lambda name=_name, make=_make: dataclasses.replace(
-        trained(make()), **({"gradients": {}} if name in BRANCHES else {}))
+    CONSTRUCTS[_name] = lambda name=_name, make=_make: dataclasses.replace(trained(make()), **SPECIAL.get(name, {}))
 
 
 @construct
@@ -163,7 +169,7 @@ def frozen_by_mask():
 @construct
 def muon():
     from optax import contrib
-    return trained(contrib.muon(1e-3))
+    return dataclasses.replace(trained(contrib.muon(1e-3)), refused=BRANCHED)
 
 
 @construct
@@ -236,7 +242,7 @@ def own_mean_of_product():
         grads = jax.tree.map(lambda g: comm.sum(0.8 * g) / comm.size, grads)
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.mean(loss)
 
-    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()))
+    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()), gradients_checked={})
 
 
 @construct
@@ -291,7 +297,7 @@ def target_network():
         return params, target, comm.mean(loss)
 
     return Step(run, {"params": mlp_params(), "target": mlp_params()}, data(),
-                gradients=paths(mlp_params(), ("params",)))
+                gradients=paths(mlp_params(), ("params",)), gradients_checked={})
 
 
 @construct
@@ -311,7 +317,9 @@ def accumulate_in_a_scan():
 
     optimizer = optax.sgd(0.1, momentum=0.9)
     params = mlp_params()
-    return Step(run, {"params": params, "opt_state": optimizer.init(params)}, batch, gradients=paths(params))
+    in_a_loop = "expected communication outside loops and branches"
+    return Step(run, {"params": params, "opt_state": optimizer.init(params)}, batch, gradients=paths(params),
+                refused={"shard_map_checked": in_a_loop, "shardy_checked": in_a_loop})
 
 
 def scaled(skip):
@@ -334,12 +342,20 @@ def scaled(skip):
 
 @construct
 def loss_scaling_where():
-    return scaled(lambda finite, new, old: jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old))
+    return dataclasses.replace(
+        scaled(lambda finite, new, old: jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)),
+        refused=BRANCHED)
 
 
 @construct
 def loss_scaling_cond():
-    return dataclasses.replace(scaled(lambda finite, new, old: lax.cond(finite, lambda: new, lambda: old)), gradients={})
+    return dataclasses.replace(scaled(lambda finite, new, old: lax.cond(finite, lambda: new, lambda: old)), gradients={},
+                               refused=BRANCHED)
+
+
+def wide_biases(params):
+    """What is summed where it is broadcast is summed in the type of the sum."""
+    return {path: leaf.astype(jnp.float32) if path.endswith("bias") else leaf for path, leaf in paths(params).items()}
 
 
 @construct
@@ -357,7 +373,7 @@ def masters_in_optimizer():
     master = mlp_params()
     params = jax.tree.map(lambda m: m.astype(jnp.bfloat16), master)
     return Step(run, {"params": params, "opt_state": {"inner": optimizer.init(master), "master": master}}, data(),
-                gradients=paths(params))
+                gradients=paths(params), gradients_checked=wide_biases(params))
 
 
 @construct
@@ -373,7 +389,8 @@ def masters_are_params():
     optimizer = optax.adam(1e-3)
     params = mlp_params()
     return Step(run, {"params": params, "opt_state": optimizer.init(params)}, data(),
-                gradients={name: leaf.astype(jnp.bfloat16) for name, leaf in paths(params).items()})
+                gradients={name: leaf.astype(jnp.bfloat16) for name, leaf in paths(params).items()},
+                gradients_checked=wide_biases(jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)))
 
 
 @construct
@@ -394,7 +411,7 @@ def megatron():
 
     main = flat.astype(jnp.float32)
     state = {"main": main, "m": jnp.zeros_like(main), "v": jnp.zeros_like(main)}
-    return Step(run, {"params": params, "opt_state": state}, data(), gradients_alone=paths(params))
+    return Step(run, {"params": params, "opt_state": state}, data(), refused=BRANCHED)
 
 
 @construct
@@ -480,8 +497,11 @@ def gan():
 
     generator, discriminator = dense(1, CLASSES, WIDTH), dense(2, WIDTH, 1)
     batch = {"x": jax.random.normal(key(3), (BATCH, WIDTH)), "z": jax.random.normal(key(4), (BATCH, CLASSES))}
-    return Step(run, {"generator": generator, "discriminator": discriminator}, batch,
-                gradients={**paths(generator, ("generator",)), **paths(discriminator, ("discriminator",))})
+    first, second = paths(generator, ("generator",)), paths(discriminator, ("discriminator",))
+    # The generator's bias gets the discriminator's weights, which are alike on all ranks.
+    alone = {path: leaf for path, leaf in {**first, **second}.items() if path != "generator.bias"}
+    return Step(run, {"generator": generator, "discriminator": discriminator}, batch, gradients={**first, **second},
+                gradients_alone=alone, gradients_checked=first)
 
 
 @construct
@@ -528,7 +548,8 @@ def params_nested():
 def params_flat():
     from jax.flatten_util import ravel_pytree
     flat, unravel = ravel_pytree(mlp_params())
-    return trained(optax.adam(1e-3), flat, lambda p, b: mlp_loss(unravel(p), b))
+    return dataclasses.replace(trained(optax.adam(1e-3), flat, lambda p, b: mlp_loss(unravel(p), b)),
+                               gradients_checked={})
 
 
 @construct

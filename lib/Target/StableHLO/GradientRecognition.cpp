@@ -53,6 +53,7 @@ private:
   LogicalResult addGradient(unsigned param, ValueId value, AxisMask reduced);
   ValueId findCut(unsigned param, bool &isClipped);
   bool dependsItself(unsigned param) const;
+  int32_t usedGradient(const Gradient &gradient) const;
   std::set<ValueId, std::greater<>> updatedValues(unsigned param);
   bool dependsThroughScalar(ValueId value, const FlatOp &op);
   int32_t reachedParam(ValueId value) const;
@@ -425,11 +426,14 @@ static bool isNarrowing(const Graph &graph, const FlatOp &op) {
 /// wants its gradients in that type.
 ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
   std::set<ValueId, std::greater<>> frontier = updatedValues(param);
+  // A next value is none: its mean would be another algorithm.
+  const std::set<ValueId, std::greater<>> nexts = frontier;
   ValueId cut = kNone;
   while (!frontier.empty()) {
     ValueId value = *frontier.begin();
     const FlatOp *def = graph.defOf(value);
-    if (frontier.size() == 1 && def && graph.sameShape(value, valueOf(param)) &&
+    if (frontier.size() == 1 && def && !nexts.count(value) &&
+        graph.sameShape(value, valueOf(param)) &&
         isa<FloatType>(graph.values[value].type.getElementType()))
       cut = value;
     if (!def || !Graph::isElementwise(def->kind) ||
@@ -468,6 +472,31 @@ bool GradientFinder::dependsItself(unsigned param) const {
   return false;
 }
 
+/// The param of whose gradient another is computed, other than by next values:
+/// such as a flag that tells whether all gradients are finite. None if kNone.
+int32_t GradientFinder::usedGradient(const Gradient &gradient) const {
+  llvm::DenseMap<ValueId, unsigned> others;
+  for (const Gradient &other : model.gradients)
+    if (other.param != gradient.param)
+      others[other.value] = other.param;
+  llvm::DenseSet<ValueId> ends, seen;
+  for (unsigned i = 0; i < model.arguments.size(); ++i)
+    if (model.arguments[i].role == Role::Param && model.arguments[i].isState())
+      ends.insert(nextOf(i));
+  std::vector<ValueId> pending = {gradient.value};
+  while (!pending.empty()) {
+    ValueId value = pending.back();
+    pending.pop_back();
+    if (auto other = others.find(value); other != others.end())
+      return static_cast<int32_t>(other->second);
+    const FlatOp *def = graph.defOf(value);
+    if (!def || ends.contains(value) || !seen.insert(value).second)
+      continue;
+    pending.insert(pending.end(), def->operands.begin(), def->operands.end());
+  }
+  return kNone;
+}
+
 LogicalResult GradientFinder::findByDataFlow() {
   // A module that reduces says itself what is reduced.
   bool isReduced = llvm::any_of(graph.ops,
@@ -500,6 +529,13 @@ LogicalResult GradientFinder::findByDataFlow() {
     if (failed(addGradient(i, cut, unreduced)))
       return failure();
   }
+  if (!isReduced)
+    for (const Gradient &gradient : model.gradients)
+      if (int32_t other = usedGradient(gradient); other != kNone)
+        return refuse(gradient.param,
+                      "what it depends on the batch by is computed of the "
+                      "gradient of '" +
+                          model.arguments[other].name + "'");
   return success();
 }
 

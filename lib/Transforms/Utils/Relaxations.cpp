@@ -331,9 +331,13 @@ bool bagua::keepsContract(StepOp step, StepOpInterface update) {
     auto made = dyn_cast<UpdateAttr>(entry);
     return made && llvm::is_contained(made.getStates(), Attribute(name));
   });
+  Value gradient = update->getOperand(update.getStateCount());
+  // What the program computes of a reduced gradient it would give for nothing
+  // but the update.
+  bool isComputed = isa_and_nonnull<ComputeOp>(gradient.getDefiningOp()) &&
+                    !getGradientParam(gradient);
   return isPromised ||
-         !isOfPromised(step, contract.getValue(),
-                       update->getOperand(update.getStateCount()));
+         (!isComputed && !isOfPromised(step, contract.getValue(), gradient));
 }
 
 static bool isOwnReduction(Operation *op) {
