@@ -71,10 +71,11 @@ void AgreementClasses::readDifferences() {
   }
   for (Operation &op : body.without_terminator()) {
     Axes axes = joined(op.getOperands());
-    AxesAttr over = cast<StepOpInterface>(op).getGroupAxes();
-    for (auto [differs, isOver] : llvm::zip_equal(axes, context.maskOf(over)))
+    auto stepOp = cast<StepOpInterface>(op);
+    for (auto [differs, isOver] :
+         llvm::zip_equal(axes, context.maskOf(stepOp.getGroupAxes())))
       if (isOver)
-        differs = !isa<AllReduceOp>(op);
+        differs = !stepOp.getReduction();
     for (Value result : op.getResults()) {
       differences[result] = axes;
       if (StringAttr param = getGradientParam(result))

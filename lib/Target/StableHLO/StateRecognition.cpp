@@ -57,6 +57,8 @@ private:
   LogicalResult checkPairs();
   void peelStacked();
   void inferRoles();
+  std::vector<bool> findModel();
+  std::vector<int32_t> findReachedStates();
   void inferRolesByDataFlow();
   bool canPair(unsigned argument, unsigned output) const;
 
@@ -393,69 +395,79 @@ void StateFinder::peelStacked() {
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// Without telling names: the model uses params and computes batch-dependent
-/// values with them; optimizer state meets only updates; buffers influence no
-/// other state.
-void StateFinder::inferRolesByDataFlow() {
+/// Values that the model uses: what is reduced comes of them or, in a step that
+/// reduces nothing, what mixes elements of the batch. O(ops).
+std::vector<bool> StateFinder::findModel() {
   std::vector<ValueId> batch;
   for (auto [index, argument] : llvm::enumerate(graph.arguments))
     if (roles[index] == Role::Batch)
       batch.push_back(argument.value);
   std::vector<bool> dependsOnBatch = dependents(graph, batch);
-  // In a step that reduces, the model is what comes before; else what mixes
-  // elements of the batch.
   auto isReducing = [&](const FlatOp &op) {
     return !op.isDead && op.kind == OpKind::AllReduce &&
            dependsOnBatch[op.operands[0]];
   };
   bool reduces = llvm::any_of(graph.ops, isReducing);
-  size_t count = graph.values.size();
-  std::vector<bool> isUsedByModel(count, false);
-  // Bit 0 and 1: reaches the next value of one state, of several.
-  std::vector<int32_t> reaches(count, kNone);
-  constexpr int32_t kMany = -2;
-  auto merge = [&](ValueId value, int32_t state) {
-    int32_t &known = reaches[value];
-    if (state != kNone)
-      known = known == kNone || known == state ? state : kMany;
-  };
-  for (auto [index, output] : llvm::enumerate(graph.outputs))
-    if (argumentOf[index] != kNone)
-      merge(output.value, argumentOf[index]);
+  std::vector<bool> isModel(graph.values.size(), false);
   for (const FlatOp &op : llvm::reverse(graph.ops)) {
     if (op.isDead)
       continue;
     bool mixes =
         !reduces && (op.kind == OpKind::Pure || op.kind == OpKind::Opaque);
-    bool isModel = isReducing(op);
-    int32_t reached = kNone;
-    for (ValueId result : op.results) {
-      isModel |= isUsedByModel[result] || (mixes && dependsOnBatch[result]);
-      if (reaches[result] != kNone)
-        reached = reached == kNone || reached == reaches[result]
-                      ? reaches[result]
-                      : kMany;
-    }
-    for (ValueId operand : op.operands) {
-      isUsedByModel[operand] = isUsedByModel[operand] || isModel;
-      merge(operand, reached);
-    }
+    bool isUsed =
+        isReducing(op) || llvm::any_of(op.results, [&](ValueId result) {
+          return isModel[result] || (mixes && dependsOnBatch[result]);
+        });
+    for (ValueId operand : op.operands)
+      isModel[operand] = isModel[operand] || isUsed;
   }
+  return isModel;
+}
+
+/// For each value the argument whose next value it reaches: kNone for none,
+/// another negative number for several. O(ops).
+std::vector<int32_t> StateFinder::findReachedStates() {
+  std::vector<int32_t> reaches(graph.values.size(), kNone);
+  constexpr int32_t kMany = -2;
+  auto merge = [&](int32_t &known, int32_t state) {
+    if (state != kNone)
+      known = known == kNone || known == state ? state : kMany;
+  };
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (argumentOf[index] != kNone)
+      merge(reaches[output.value], argumentOf[index]);
+  for (const FlatOp &op : llvm::reverse(graph.ops)) {
+    if (op.isDead)
+      continue;
+    int32_t reached = kNone;
+    for (ValueId result : op.results)
+      merge(reached, reaches[result]);
+    for (ValueId operand : op.operands)
+      merge(reaches[operand], reached);
+  }
+  return reaches;
+}
+
+/// Without telling names: the model uses params, which are updated from their
+/// old value, or from that of an optimizer, of which they are copies; optimizer
+/// state meets only updates; buffers influence no other state.
+void StateFinder::inferRolesByDataFlow() {
+  std::vector<bool> isModel = findModel();
+  std::vector<int32_t> reaches = findReachedStates();
   for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
     if (roles[index])
       continue;
     ValueId next = graph.outputs[outputOf[index]].value;
     std::vector<ValueId> region = elementwiseRegion(graph, next);
-    // An optimizer may keep the params that the model's are copies of.
     bool isUpdated = llvm::any_of(region, [&](ValueId value) {
       return value == argument.value ||
              (value < static_cast<ValueId>(graph.arguments.size()) &&
-              outputOf[value] != kNone && !isUsedByModel[value]);
+              outputOf[value] != kNone && !isModel[value]);
     });
-    if (isUsedByModel[argument.value])
+    int32_t reached = reaches[argument.value];
+    if (isModel[argument.value])
       roles[index] = isUpdated ? Role::Param : Role::Buffer;
-    else if (reaches[argument.value] == static_cast<int32_t>(index) ||
-             reaches[argument.value] == kNone)
+    else if (reached == static_cast<int32_t>(index) || reached == kNone)
       roles[index] = Role::Buffer;
     else
       roles[index] = Role::Optimizer;
