@@ -10,6 +10,10 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+
 using namespace mlir;
 using namespace bagua::importer;
 
@@ -60,6 +64,34 @@ BAGUA_STUB_DIALECT(MhloStub, "mhlo")
 #undef BAGUA_STUB_DIALECT
 } // namespace
 
+/// How long ` to 8:46` or ` to :46` is at the start of the text; 0 for others.
+static size_t lengthOfRangeEnd(StringRef text) {
+  StringRef rest = text;
+  if (!rest.consume_front(" to "))
+    return 0;
+  rest = rest.drop_while(llvm::isDigit);
+  if (!rest.consume_front(":") || rest.empty() || !llvm::isDigit(rest[0]))
+    return 0;
+  return text.size() - rest.drop_while(llvm::isDigit).size();
+}
+
+/// The text with blanks for the ends of locations that are ranges, `"f.py":8:4
+/// to :46`, which newer exporters write and MLIR 19 does not read.
+static std::string withoutRangeEnds(StringRef text) {
+  std::string plain = text.str();
+  bool isString = false;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    if (isString && plain[i] == '\\')
+      ++i;
+    else if (plain[i] == '"')
+      isString = !isString;
+    else if (!isString && plain[i] == ' ' && i > 0 &&
+             llvm::isDigit(plain[i - 1]))
+      std::fill_n(plain.begin() + i, lengthOfRangeEnd(text.drop_front(i)), ' ');
+  }
+  return plain;
+}
+
 OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
                                                   MLIRContext *context) {
   context->loadDialect<StableHLOStub, ShardyStub, ChloStub, MhloStub,
@@ -68,8 +100,23 @@ OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
   // parse.
   bool allowed = context->allowsUnregisteredDialects();
   context->allowUnregisteredDialects(true);
+  const llvm::MemoryBuffer *file =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  if (file->getBuffer().contains(" = stablehlo.")) {
+    emitError(FileLineColLoc::get(context, file->getBufferIdentifier(), 0, 0))
+        << "expected MLIR's generic form, found StableHLO's own; JAX writes it "
+           "by lowered.compiler_ir(\"stablehlo\").operation.get_asm("
+           "enable_debug_info=True, print_generic_op_form=True)";
+    return nullptr;
+  }
+  // Of the same name and lines, so that messages find their place.
+  llvm::SourceMgr plain;
+  plain.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBufferCopy(withoutRangeEnds(file->getBuffer()),
+                                           file->getBufferIdentifier()),
+      llvm::SMLoc());
   OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+      parseSourceFile<ModuleOp>(plain, ParserConfig(context));
   context->allowUnregisteredDialects(allowed);
   return module;
 }
