@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Shows that the oracle finds faults of the importer: faults.py SOURCE WORK
+
+Makes one fault after another in a copy of the tree, each in its own build of bagua-translate, and checks texts of the
+suite whose import goes through the line: names of gradients, a replay, a plan written back, XLA beside the original. All
+texts must pass without a fault and one of them fail with it. Prints a line for each fault. Needs JAX (sys.executable).
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Extending"))
+from carry_out import copy_tree, run  # noqa: E402
+
+LIB = "lib/Target/StableHLO"
+# What, in which file, what stands there, what takes its place, and texts that show it.
+FAULTS = [
+    ("any sum is a mean", "GradientRecognition.cpp", "if (!(reduction.axes & ~axes) &&\n", "if (true ||\n",
+     "own_sum.pmap"),
+    ("a divisor is left", "GradientRecognition.cpp", "    removeDivision(graph, division, replacements);\n",
+     "    (void)division;\n", "own_sgd.pmap"),
+    ("a factor is dropped", "GradientRecognition.cpp", "  double factor = reduction.size / reduction.divisor;\n",
+     "  double factor = 1;\n", "mixture_of_experts.shardy"),
+    ("a chain loses an axis", "GradientRecognition.cpp", "  reduction.axes |= op.collective.axes;\n",
+     "  reduction.axes = op.collective.axes;\n", "means_in_a_chain.shardy"),
+    ("another's reduction is taken for a gradient's", "GradientRecognition.cpp",
+     "      if (isNext[operand])\n        continue;\n", "", "target_network.pmap"),
+    ("a mean's divisor is left", "Collectives.cpp", "      removeDivision(graph, *division, replacements);\n", "",
+     "own_sgd.pmap"),
+    ("a maximum is a sum", "Collectives.cpp", '.Case("maximum", ReduceKind::Max)', '.Case("maximum", ReduceKind::Sum)',
+     "several_metrics.pmap"),
+    ("an all_to_all cuts another dimension", "Collectives.cpp", "  collective.splitDimension = split.getInt();\n",
+     "  collective.splitDimension = concat.getInt();\n", "mixture_of_experts.shardy"),
+    ("a reduction is lost", "Flatten.cpp", "    graph.ids[result] = *value;\n  }\n  return success();\n}\n\nstatic void remark",
+     "    graph.ids[result] = graph.ids.lookup(operand);\n  }\n  return success();\n}\n\nstatic void remark", "own_sgd.pmap"),
+    ("what a branch uses is lost", "Flatten.cpp", "          flat.operands.push_back(graph.ids.lookup(operand));\n",
+     "          (void)operand;\n", "loss_scaling_cond.pmap"),
+    ("a multiple is forgotten", "Agreement.cpp",
+     "    op.factor = static_cast<double>(graph.mesh.sizeOf(op.collective.axes));\n", "    op.factor = 1;\n",
+     "tensor_parallel.shardy"),
+    ("a pair is swapped", "StateRecognition.cpp", "  pairByDataFlow();\n  if (failed(check", "  if (failed(check",
+     "batch_first.pmap"),
+    ("an axis takes another's groups", "Mesh.cpp", "  int64_t stride = mesh.sizeOf(mesh.allAxes());\n",
+     "  int64_t stride = 2 * mesh.sizeOf(mesh.allAxes());\n", "tensor_parallel.shard_map"),
+]
+
+
+def check(tree, suite, text):
+    """What check_suite.py says of the text where it is not handled; empty where it is."""
+    exporters = f"{tree}/test/exporters"
+    if not os.path.exists(f"{suite}/{text}/suite.json"):
+        run(sys.executable, f"{exporters}/export_suite.py", f"{suite}/{text}", f"--only={text}")
+    done = subprocess.run([sys.executable, f"{exporters}/check_suite.py", f"{tree}/build/bin", f"{suite}/{text}", "--all",
+                           "--strategies=ddp", "--oracle=ddp@8"], capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout.splitlines()[0]
+
+
+def main(source, work):
+    tree, suite = f"{work}/tree", f"{work}/suite"
+    os.makedirs(work, exist_ok=True)
+    copy_tree(source, tree)
+    build = ["cmake", "--build", "--preset", "release", "--target", "bagua-translate"]
+    run("cmake", "--preset", "release", "-DBAGUA_BUILD_BENCHMARKS=OFF", cwd=tree)
+    run(*build, "bagua-opt", "bagua-run", cwd=tree)
+    for text in sorted({fault[-1] for fault in FAULTS}):
+        if said := check(tree, suite, text):
+            sys.exit(f"without a fault: {said}")
+    for what, name, old, new, text in FAULTS:
+        file = pathlib.Path(tree, LIB, name)
+        right = file.read_text()
+        if right.count(old) != 1:
+            sys.exit(f"{name}: expected once, found {right.count(old)} times: {old}")
+        file.write_text(right.replace(old, new))
+        run(*build, cwd=tree)
+        said = check(tree, suite, text)
+        if not said:
+            sys.exit(f"{what}: expected {text} to fail, found nothing")
+        print(f"{what}: {said}")
+        file.write_text(right)
+    print(f"{len(FAULTS)} faults, all found")
+
+
+if __name__ == "__main__":
+    main(*map(os.path.abspath, sys.argv[1:]))
