@@ -24,7 +24,7 @@ def device_counts(text):
 def prepare(devices):
     """Before JAX is imported."""
     os.environ["XLA_FLAGS"] = (f"--xla_force_host_platform_device_count={devices} --xla_cpu_enable_fast_math=false "
-                               "--xla_disable_hlo_passes=cpu-all-reduce-combiner --xla_cpu_max_isa=AVX")
+                               "--xla_disable_hlo_passes=cpu-all-reduce-combiner,all-reduce-reassociate --xla_cpu_max_isa=AVX")
     os.environ["JAX_PLATFORMS"] = "cpu"
 
 

@@ -14,22 +14,26 @@ using namespace bagua::importer;
 namespace {
 class Agreement {
 public:
-  Agreement(Graph &graph, ImportedStep &model)
+  Agreement(const Graph &graph, ImportedStep &model)
       : graph(graph), model(model), masks(graph.values.size(), 0),
         reduced(graph.values.size(), 0) {
     for (const Gradient &gradient : model.gradients)
       reduced[gradient.value] = gradient.reduced;
   }
 
-  LogicalResult run();
+  /// The fixed point.
+  void infer();
+  /// Reductions of what ranks have alike become factors.
+  LogicalResult fold(Graph &writable);
+  void warnOfParams(ArrayRef<AxisMask> declared);
 
 private:
   void walk();
-  LogicalResult check();
   LogicalResult foldSame(FlatOp &op);
-  void warnOfParams(ArrayRef<AxisMask> declared);
+  std::vector<AxisMask> findUnproven() const;
+  AxisMask maskOf(const FlatOp &op, ArrayRef<AxisMask> of) const;
 
-  Graph &graph;
+  const Graph &graph;
   ImportedStep &model;
   /// Axes over which each value differs.
   std::vector<AxisMask> masks;
@@ -38,25 +42,43 @@ private:
 };
 } // namespace
 
+/// Of the op's results, by those of its operands.
+AxisMask Agreement::maskOf(const FlatOp &op, ArrayRef<AxisMask> of) const {
+  AxisMask mask = 0;
+  for (ValueId operand : op.operands)
+    mask |= of[operand];
+  if (op.kind == OpKind::RankDependent)
+    mask |= model.dataAxes;
+  if (op.kind == OpKind::AllReduce)
+    mask &= ~op.collective.axes;
+  if (op.kind == OpKind::AllToAll)
+    mask |= op.collective.axes;
+  return mask;
+}
+
 void Agreement::walk() {
   for (const StepArgument &argument : model.arguments)
     masks[graph.arguments[argument.argument].value] =
         argument.role == Role::Batch ? model.dataAxes : argument.varies;
-  for (const FlatOp &op : graph.ops) {
-    if (op.isDead)
-      continue;
-    AxisMask mask = 0;
-    for (ValueId operand : op.operands)
-      mask |= masks[operand];
-    if (op.kind == OpKind::RankDependent)
-      mask |= model.dataAxes;
-    if (op.kind == OpKind::AllReduce)
-      mask &= ~op.collective.axes;
-    if (op.kind == OpKind::AllToAll)
-      mask |= op.collective.axes;
-    for (ValueId result : op.results)
-      masks[result] = mask & ~reduced[result];
-  }
+  for (const FlatOp &op : graph.ops)
+    if (!op.isDead)
+      for (ValueId result : op.results)
+        masks[result] = maskOf(op, masks) & ~reduced[result];
+}
+
+/// The axes over which values may differ for all that the module says: a pmap's
+/// arguments are each rank's own unless they are declared the same.
+std::vector<AxisMask> Agreement::findUnproven() const {
+  std::vector<AxisMask> unproven = masks;
+  for (const Argument &argument : graph.arguments)
+    if (!graph.isManual && !argument.isSame && graph.deviceCount() > 1)
+      unproven[argument.value] = graph.mesh.allAxes();
+  for (const FlatOp &op : graph.ops)
+    if (!op.isDead)
+      for (ValueId result : op.results)
+        unproven[result] =
+            masks[result] | (maskOf(op, unproven) & ~reduced[result]);
+  return unproven;
 }
 
 /// A reduction of what ranks have alike is that value, or a multiple of it.
@@ -70,6 +92,14 @@ LogicalResult Agreement::foldSame(FlatOp &op) {
     return emitError(op.loc)
            << "expected a sum of a value that differs over its group, or over "
               "none of its axes, found one that differs over some";
+  Type element = graph.values[op.results[0]].type.getElementType();
+  if (!isa<FloatType>(element) && !element.isIntOrIndex())
+    return emitError(op.loc)
+           << "expected a sum of floating-point numbers or "
+              "integers that are the same on all ranks, found "
+           << element;
+  if (element.isInteger(1) && op.collective.kind == ReduceKind::Sum)
+    op.collective.kind = ReduceKind::Max; // a sum of truths is whether any is
   op.kind = OpKind::Scale;
   op.factor = 1;
   if (op.collective.kind == ReduceKind::Sum) {
@@ -80,8 +110,9 @@ LogicalResult Agreement::foldSame(FlatOp &op) {
   return success();
 }
 
-LogicalResult Agreement::check() {
-  for (FlatOp &op : graph.ops) {
+LogicalResult Agreement::fold(Graph &writable) {
+  std::vector<AxisMask> unproven = findUnproven();
+  for (FlatOp &op : writable.ops) {
     if (op.isDead)
       continue;
     if (op.kind == OpKind::RankDependent &&
@@ -91,8 +122,17 @@ LogicalResult Agreement::check() {
              << "' in steps over data axes alone, found the mesh "
              << graph.mesh.str();
     if (op.kind == OpKind::AllReduce &&
-        (op.collective.axes & ~masks[op.operands[0]]) && failed(foldSame(op)))
-      return failure();
+        (op.collective.axes & ~masks[op.operands[0]])) {
+      if (op.collective.axes & unproven[op.operands[0]] &
+          ~masks[op.operands[0]])
+        return emitError(op.loc)
+               << "expected an all_reduce of what differs over its group, "
+                  "found "
+                  "a state, or a number, that is each rank's own but not taken "
+                  "to differ; a mapping can call an argument batch";
+      if (failed(foldSame(op)))
+        return failure();
+    }
   }
   return success();
 }
@@ -122,10 +162,7 @@ void Agreement::warnOfParams(ArrayRef<AxisMask> declared) {
   warning << ": no reduction of the step makes them equal";
 }
 
-LogicalResult Agreement::run() {
-  SmallVector<AxisMask> declared;
-  for (const StepArgument &argument : model.arguments)
-    declared.push_back(argument.varies);
+void Agreement::infer() {
   // Each turn adds an axis to some state, so this ends.
   for (bool changed = true; changed;) {
     changed = false;
@@ -139,11 +176,26 @@ LogicalResult Agreement::run() {
       argument.varies = next;
     }
   }
-  warnOfParams(declared);
-  return check();
+}
+
+std::vector<AxisMask>
+bagua::importer::findDisagreement(const Graph &graph,
+                                  const ImportedStep &model) {
+  ImportedStep copy = model;
+  Agreement(graph, copy).infer();
+  std::vector<AxisMask> axes;
+  for (const StepArgument &argument : copy.arguments)
+    axes.push_back(argument.varies);
+  return axes;
 }
 
 LogicalResult bagua::importer::inferAgreement(Graph &graph,
                                               ImportedStep &model) {
-  return Agreement(graph, model).run();
+  SmallVector<AxisMask> declared;
+  for (const StepArgument &argument : model.arguments)
+    declared.push_back(argument.varies);
+  Agreement agreement(graph, model);
+  agreement.infer();
+  agreement.warnOfParams(declared);
+  return agreement.fold(graph);
 }

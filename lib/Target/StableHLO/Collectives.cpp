@@ -154,7 +154,16 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
         return emitError(op.loc)
                << "expected groups along axes of the mesh " << graph.mesh.str()
                << ", found " << textOf(*groups);
+      // A group of ranks that differ in nothing is none.
+      for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
+        if (axis.size == 1 && *axes != (AxisMask(1) << index))
+          *axes &= ~(AxisMask(1) << index);
       found = known.try_emplace(attr, *axes).first;
+      bool isSorted = llvm::all_of(
+          *groups, [](const auto &group) { return llvm::is_sorted(group); });
+      if (op.kind == OpKind::AllToAll && !isSorted)
+        return emitError(op.loc) << "expected groups in ascending order, found "
+                                 << textOf(*groups);
     }
     op.collective.axes = found->second;
   }

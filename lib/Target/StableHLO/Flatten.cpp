@@ -207,10 +207,7 @@ LogicalResult Flattener::visitOp(Operation *op) {
   StringRef name = op->getName().getStringRef();
   if (name == kManualComputation)
     return visitManual(op);
-  bool isIdentity = name == "sdy.sharding_constraint" ||
-                    name == "sdy.reshard" ||
-                    name == "stablehlo.optimization_barrier";
-  if (isIdentity && op->getNumOperands() == op->getNumResults()) {
+  if (isIdentity(op)) {
     alias(op);
     return success();
   }

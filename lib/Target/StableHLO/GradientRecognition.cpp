@@ -26,7 +26,8 @@ class GradientFinder {
 public:
   GradientFinder(Graph &graph, const Mapping &mapping, ImportedStep &model)
       : graph(graph), mapping(mapping), model(model), uses(graph.computeUses()),
-        replacements(graph), found(model.arguments.size(), kNone) {}
+        replacements(graph), found(model.arguments.size(), kNone),
+        disagreement(findDisagreement(graph, model)) {}
 
   LogicalResult run();
 
@@ -60,6 +61,12 @@ private:
   void computeReach();
   LogicalResult refuse(unsigned param, StringRef reason);
 
+  bool isOutput(ValueId value) const {
+    return llvm::any_of(graph.outputs, [&](const Output &output) {
+      return replacements.resolve(output.value) == value ||
+             output.value == value;
+    });
+  }
   ValueId valueOf(unsigned argument) const {
     return graph.arguments[model.arguments[argument].argument].value;
   }
@@ -75,6 +82,8 @@ private:
   std::vector<bool> dependsOnBatch;
   /// For each of the step's arguments the index of its gradient.
   std::vector<int32_t> found;
+  /// For each the axes over which ranks come to disagree about a state.
+  std::vector<AxisMask> disagreement;
   /// For each value the one param whose next value it reaches, by any path and
   /// element by element.
   std::vector<int32_t> reached, reachedElementwise;
@@ -172,6 +181,8 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
     return "it is no sum";
   if (op.collective.axes & ~model.dataAxes)
     return "it is over axes that are no data axes, too";
+  if (op.collective.axes & disagreement[param])
+    return "ranks of its group have other values of the param";
   if (!isa<FloatType>(graph.values[result].type.getElementType()))
     return "integers have no mean";
   if (found[param] != kNone)
@@ -183,9 +194,7 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
 /// is the op's operand.
 bool GradientFinder::isOnlyUse(ValueId value, OpId user) const {
   while (uses.of(value).size() == 1) {
-    if (llvm::any_of(graph.outputs, [&](const Output &output) {
-          return output.value == value;
-        }))
+    if (isOutput(value))
       return false;
     OpId next = uses.of(value)[0];
     if (next == user)
@@ -309,7 +318,7 @@ LogicalResult GradientFinder::strip(unsigned param,
   bool canMark = def && !graph.values[value].isStatic &&
                  def->kind != OpKind::AllReduce &&
                  def->kind != OpKind::AllToAll && uses.of(value).size() == 1 &&
-                 graph.sameShape(value, valueOf(param));
+                 !isOutput(value) && graph.sameShape(value, valueOf(param));
   if (factor == 1 && canMark) {
     op.isDead = true;
     replacements.add(op.results[0], value);

@@ -68,6 +68,11 @@ mlir::LogicalResult findState(Graph &graph, const Mapping &mapping,
 mlir::LogicalResult findGradients(Graph &graph, const Mapping &mapping,
                                   ImportedStep &model);
 
+/// For each of the step's arguments the axes over which ranks disagree about it
+/// after any number of steps of the module as it is; 0 where it is no state.
+std::vector<AxisMask> findDisagreement(const Graph &graph,
+                                       const ImportedStep &model);
+
 /// Sets `varies` of every state: the least sets such that all are yielded as
 /// declared, once gradients are reduced. Reductions of what ranks have alike
 /// become factors.

@@ -69,6 +69,13 @@ static bool agreeInShape(Operation *op) {
   return !isFirst;
 }
 
+bool bagua::importer::isIdentity(Operation *op) {
+  StringRef name = op->getName().getStringRef();
+  return (name == "sdy.sharding_constraint" || name == "sdy.reshard" ||
+          name == "stablehlo.optimization_barrier") &&
+         op->getNumOperands() == op->getNumResults();
+}
+
 bool bagua::importer::isReduceOfOne(Operation *op) {
   if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
       op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())

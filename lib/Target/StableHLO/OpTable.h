@@ -27,6 +27,9 @@ OpTraits traitsOf(mlir::Operation *op);
 /// newer exporters drop a dimension.
 bool isReduceOfOne(mlir::Operation *op);
 
+/// Whether an op's results are its operands: constraints and barriers.
+bool isIdentity(mlir::Operation *op);
+
 /// Whether a known op has the operands and results that its users here rely on.
 /// Stub dialects verify nothing.
 bool isWellFormed(mlir::Operation *op, OpKind kind);

@@ -5,12 +5,20 @@
 //===----------------------------------------------------------------------===//
 #include "Rewrites.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace bagua::importer;
 
 bool bagua::importer::isView(const FlatOp &op) {
-  return op.kind == OpKind::Reshape ||
-         (op.kind == OpKind::Elementwise && op.source &&
-          op.source->getName().stripDialect() == "convert");
+  if (op.kind == OpKind::Reshape)
+    return true;
+  auto isFloat = [](mlir::Type type) {
+    return mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(type));
+  };
+  return op.kind == OpKind::Elementwise && op.source &&
+         op.source->getName().stripDialect() == "convert" &&
+         isFloat(op.source->getOperand(0).getType()) &&
+         isFloat(op.source->getResult(0).getType());
 }
 
 /// `value / c`.

@@ -17,7 +17,8 @@ struct Division {
   double divisor = 1;
 };
 
-/// Whether an op only gives its operand another shape or element type.
+/// Whether an op only gives its operand another shape, or another type of
+/// floating-point numbers.
 bool isView(const FlatOp &op);
 
 /// The one division by a constant that all uses of `value` pass, after nothing

@@ -224,9 +224,18 @@ static bool isSameElements(const Graph &graph, const FlatOp &op) {
          graph.countOf(op.operands[0]) == graph.countOf(op.results[0]);
 }
 
+/// Whether both have a path, and the same inside their trees.
+static bool agree(const std::string &argument, const std::string &result) {
+  std::string suffix = suffixOf(argument, false);
+  return !suffix.empty() && suffix == suffixOf(result, true);
+}
+
 /// For each output the arguments of its type from which it is computed element
 /// by element, other than by another output: the next params are computed from
-/// the next moments, and yet are no next value of moments.
+/// the next moments, and yet are no next value of moments. Where nothing is
+/// donated any input is an argument, so paths must agree. An argument that is
+/// returned as it is may be saved in another's place, if that one is computed
+/// from it, too.
 std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
   std::vector<ValueId> inner;
   for (const Output &output : graph.outputs) {
@@ -238,17 +247,21 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
     }
     inner.push_back(value);
   }
-  llvm::DenseSet<ValueId> ends(inner.begin(), inner.end());
+  llvm::DenseSet<ValueId> ends;
+  for (ValueId value : inner)
+    if (graph.defOf(value))
+      ends.insert(value);
   std::vector<SmallVector<unsigned, 4>> found(graph.outputs.size());
   for (auto [index, output] : llvm::enumerate(graph.outputs)) {
     SmallVector<ValueId> pending = {inner[index]};
     llvm::DenseSet<ValueId> seen = {inner[index]};
     while (!pending.empty()) {
       ValueId value = pending.pop_back_val();
-      bool isDonor = value < static_cast<ValueId>(graph.arguments.size()) &&
-                     (graph.arguments[value].isDonated || !hasDonors);
-      if (isDonor &&
-          graph.values[value].type == graph.values[output.value].type)
+      bool mayBe =
+          value < static_cast<ValueId>(graph.arguments.size()) &&
+          (graph.arguments[value].isDonated ||
+           (!hasDonors && agree(graph.arguments[value].path, output.path)));
+      if (mayBe && graph.values[value].type == graph.values[output.value].type)
         found[index].push_back(value);
       const FlatOp *def = graph.defOf(value);
       if (!def ||
@@ -261,6 +274,13 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
           pending.push_back(operand);
     }
     llvm::sort(found[index]);
+  }
+  for (auto [index, value] : llvm::enumerate(inner)) {
+    bool isOthersToo = llvm::count_if(found, [&, v = value](const auto &list) {
+                         return llvm::is_contained(list, v);
+                       }) > 1;
+    if (value < static_cast<ValueId>(graph.arguments.size()) && isOthersToo)
+      found[index].clear();
   }
   return found;
 }

@@ -242,7 +242,10 @@ bool UpdateMatcher::matchSgd(unsigned param) {
 //===----------------------------------------------------------------------===//
 
 /// Whether two float32 literals are `b` and `1 - b`.
-static bool addToOne(double a, double b) { return std::abs(a + b - 1) < 1e-6; }
+static bool addToOne(double decay, double share) {
+  constexpr double kFloatRounding = 1.0 / (1 << 24);
+  return std::abs(decay + share - 1) <= 1e-6 * share + kFloatRounding;
+}
 
 /// `beta m + (1 - beta) g`: m and g.
 std::optional<Pair> UpdateMatcher::matchFirstMoment(ValueId next, ValueId old,

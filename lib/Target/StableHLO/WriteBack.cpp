@@ -41,8 +41,9 @@ private:
   LogicalResult writeCompute(ComputeOp op, Origin origin);
   LogicalResult writeMember(const EmittedOp &entry, Operation *user,
                             Wiring &wiring);
+  /// `isWhole`: the wiring has all that the source uses.
   LogicalResult rewire(Operation *source, Operation *user,
-                       const IdWiring &wiring);
+                       const IdWiring &wiring, bool isWhole);
   LogicalResult rewireUpdate(const FlatOp &op, Operation *user,
                              const IdWiring &wiring);
   LogicalResult setUse(OpOperand &use, Value value, Operation *user);
@@ -89,14 +90,21 @@ LogicalResult WriteBack::setUse(OpOperand &use, Value value, Operation *user) {
   return success();
 }
 
-/// Whatever the op and its regions use of the wiring's values.
+/// What the op and its regions use: the wiring's values, and what depends on no
+/// argument.
 LogicalResult WriteBack::rewire(Operation *source, Operation *user,
-                                const IdWiring &wiring) {
+                                const IdWiring &wiring, bool isWhole) {
   WalkResult result = source->walk([&](Operation *inner) {
     for (OpOperand &use : inner->getOpOperands()) {
       ValueId id = graph.idOf(use.get());
       auto found = id == kNone ? wiring.end() : wiring.find(id);
-      if (found != wiring.end() && failed(setUse(use, found->second, user)))
+      bool isUnknown = isWhole && id != kNone && found == wiring.end() &&
+                       !graph.values[id].isStatic;
+      if (isUnknown)
+        user->emitError() << "expected all that '" << source->getName()
+                          << "' uses in the module, found less";
+      if (isUnknown ||
+          (found != wiring.end() && failed(setUse(use, found->second, user))))
         return WalkResult::interrupt();
     }
     return WalkResult::advance();
@@ -119,7 +127,7 @@ LogicalResult WriteBack::rewireUpdate(const FlatOp &op, Operation *user,
     for (Value operand : source->getOperands())
       if (!wiring.count(graph.idOf(operand)))
         pending.push_back(operand);
-    if (failed(rewire(source, user, wiring)))
+    if (failed(rewire(source, user, wiring, /*isWhole=*/false)))
       return failure();
   }
   return success();
@@ -154,7 +162,7 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
   }
   bool isUpdate = op && (op->kind == OpKind::Sgd || op->kind == OpKind::Adam);
   if (op && failed(isUpdate ? rewireUpdate(*op, user, byId)
-                            : rewire(op->source, user, byId)))
+                            : rewire(op->source, user, byId, /*isWhole=*/true)))
     return failure();
   for (Value result : entry.op->getResults())
     wiring[result] = graph.values[emitted.valueIds.lookup(result)].source;
@@ -267,6 +275,8 @@ OpOperand &WriteBack::useOfOutput(int32_t output) {
         isCallOf(def, "Sharding") || isCallOf(def, "SPMDShardToFullShape");
     if (isWrapper)
       use = &def->getOpOperand(0);
+    else if (isIdentity(def))
+      use = &def->getOpOperand(cast<OpResult>(use->get()).getResultNumber());
     else if (def->getName().getStringRef() == kManualComputation)
       use = &graph.body->getTerminator()->getOpOperand(
           cast<OpResult>(use->get()).getResultNumber());
@@ -314,6 +324,14 @@ LogicalResult WriteBack::removeOld() {
 }
 
 LogicalResult WriteBack::run() {
+  // What they keep together would be kept for good.
+  for (Operation &op : llvm::make_early_inc_range(*graph.body))
+    if (isIdentity(&op)) {
+      op.replaceAllUsesWith(op.getOperands());
+      for (Value result : op.getResults())
+        graph.ids.erase(result); // another value may get its address
+      op.erase();
+    }
   for (Operation &op : *graph.body) {
     OpKind kind = traitsOf(&op).kind;
     if (kind == OpKind::AllReduce || kind == OpKind::AllToAll)

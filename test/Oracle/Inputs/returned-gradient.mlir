@@ -1,0 +1,22 @@
+// handled
+module @a1 attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {
+  func.func public @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32} loc("params['w']"), %x: tensor<3x4xf32> loc("batch['x']")) -> (tensor<4xf32> {jax.result_info = "[0]['w']"}, tensor<4xf32> {jax.result_info = "[1]"}) {
+    %v1 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+    %v2 = "stablehlo.reduce"(%x, %v1) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%s) : (tensor<f32>) -> ()
+    }) : (tensor<3x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %v3 = "stablehlo.all_reduce"(%v2) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%s) : (tensor<f32>) -> ()
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %v4 = "stablehlo.constant"() <{value = dense<2.0> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %v5 = "stablehlo.divide"(%v3, %v4) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %v6 = "stablehlo.constant"() <{value = dense<0.1> : tensor<4xf32>}> : () -> tensor<4xf32>
+    %v7 = "stablehlo.multiply"(%v6, %v5) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %v8 = "stablehlo.subtract"(%w, %v7) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    return %v8, %v2 : tensor<4xf32>, tensor<4xf32>
+  }
+}
