@@ -73,7 +73,7 @@ def check(tools, directory, entry, cluster, strategies, oracle):
             for compared in oracle if entry["form"] != "single" else ():
                 strategy, _, ulps = compared.partition("@")
                 path = f"{scratch}/{strategy}"
-                written[ulps or "0"].append(path)
+                written[max(float(ulps or 0), entry["ulps"])].append(path)
                 run(f"{tools}/bagua-opt", f"--bagua-strategy={strategy}", imported, "-o", f"{scratch}/planned.mlir")
                 run(f"{tools}/bagua-translate", "--export-stablehlo", f"--original={text}", f"{scratch}/planned.mlir",
                     "-o", path)

@@ -43,6 +43,8 @@ class Step:
     specs: dict[str, Any] = dataclasses.field(default_factory=dict)
     # The same where values say over which axes they vary: gradients then arrive summed, one by one.
     gradients_checked: dict[str, Any] | None = None
+    # How far XLA's own rounding goes, in units in the last place: it folds constants that reductions had kept apart.
+    ulps: float = 0
     # By form: what the message says where it is rightly refused.
     refused: dict[str, str] = dataclasses.field(default_factory=dict)
 
@@ -501,7 +503,7 @@ def gan():
     # The generator's bias gets the discriminator's weights, which are alike on all ranks.
     alone = {path: leaf for path, leaf in {**first, **second}.items() if path != "generator.bias"}
     return Step(run, {"generator": generator, "discriminator": discriminator}, batch, gradients={**first, **second},
-                gradients_alone=alone, gradients_checked=first)
+                gradients_alone=alone, gradients_checked=first, ulps=8)
 
 
 @construct

@@ -50,7 +50,7 @@ def main():
             if "checked" in form and step.gradients_checked is not None:
                 gradients = step.gradients_checked
             suite.append({"construct": name, "form": form, "named": "flat_args" not in text,
-                          "refused": step.refused.get(form, ""),
+                          "refused": step.refused.get(form, ""), "ulps": step.ulps,
                           "gradients": {path: {"shape": list(leaf.shape), "type": str(leaf.dtype)}
                                         for path, leaf in gradients.items()}})
     with open(f"{given.out}/suite.json", "w", encoding="utf-8") as file:
