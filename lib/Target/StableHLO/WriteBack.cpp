@@ -124,8 +124,9 @@ LogicalResult WriteBack::rewireUpdate(const FlatOp &op, Operation *user,
     Operation *source = pending.pop_back_val().getDefiningOp();
     if (!source || !seen.insert(source).second)
       continue;
+    // What was written anew has no number.
     for (Value operand : source->getOperands())
-      if (!wiring.count(graph.idOf(operand)))
+      if (ValueId id = graph.idOf(operand); id != kNone && !wiring.count(id))
         pending.push_back(operand);
     if (failed(rewire(source, user, wiring, /*isWhole=*/false)))
       return failure();
