@@ -40,11 +40,6 @@ FAULTS = [
     ("a multiple is forgotten", "Agreement.cpp",
      "    op.factor = static_cast<double>(graph.mesh.sizeOf(op.collective.axes));\n", "    op.factor = 1;\n",
      "tensor_parallel.shardy"),
-    ("a pair is swapped", "StateRecognition.cpp", "  pairByDataFlow();\n  if (failed(check",
-     "  if (false)\n    pairByDataFlow();\n  if (failed(check",
-     "batch_first.pmap"),
-    ("an axis takes another's groups", "Mesh.cpp", "  int64_t stride = mesh.sizeOf(mesh.allAxes());\n",
-     "  int64_t stride = 2 * mesh.sizeOf(mesh.allAxes());\n", "tensor_parallel.shard_map"),
 ]
 
 
