@@ -194,14 +194,27 @@ def shampoo():
     return Step(run, {"params": params, "opt_state": state}, data(), gradients=paths(params))
 
 
+def by_hand(combine, combine_loss, rate=0.1, loss=lambda comm, params, batch: mlp_loss(params, batch), **rest):
+    """SGD without a library; `combine` makes one gradient of all ranks'."""
+    def run(comm, params, batch):
+        value, grads = jax.value_and_grad(lambda p: loss(comm, p, batch))(params)
+        grads = combine(comm, grads)
+        return jax.tree.map(lambda p, g: p - rate * g, params, grads), combine_loss(comm, value)
+
+    return Step(run, {"params": mlp_params()}, data(), **rest)
+
+
+def mean(comm, tree):
+    return comm.mean(tree)
+
+
+def total(comm, tree):
+    return comm.sum(tree)
+
+
 @construct
 def own_sgd():
-    def run(comm, params, batch):
-        loss, grads = jax.value_and_grad(mlp_loss)(params, batch)
-        grads = comm.mean(grads)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.mean(loss)
-
-    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()))
+    return by_hand(mean, mean, gradients=paths(mlp_params()))
 
 
 @construct
@@ -218,33 +231,22 @@ def own_sgd_rate_is_input():
 @construct
 def own_sum():
     """The loss is a share of the whole, so gradients are summed: no mean."""
-    def run(comm, params, batch):
-        loss, grads = jax.value_and_grad(lambda p, b: mlp_loss(p, b) / comm.size)(params, batch)
-        grads = comm.sum(grads)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.sum(loss)
-
-    return Step(run, {"params": mlp_params()}, data(), gradients_alone=paths(mlp_params()))
+    return by_hand(total, total, loss=lambda comm, params, batch: mlp_loss(params, batch) / comm.size,
+                   gradients_alone=paths(mlp_params()))
 
 
 @construct
 def own_sum_rate_thousandth():
     """A learning rate that is the reciprocal of a multiple of the ranks."""
-    def run(comm, params, batch):
-        loss, grads = jax.value_and_grad(mlp_loss)(params, batch)
-        grads = comm.sum(grads)
-        return jax.tree.map(lambda p, g: p - 0.001 * g, params, grads), comm.sum(loss)
-
-    return Step(run, {"params": mlp_params()}, data(), gradients_alone=paths(mlp_params()))
+    return by_hand(total, total, rate=0.001, gradients_alone=paths(mlp_params()))
 
 
 @construct
 def own_mean_of_product():
-    def run(comm, params, batch):
-        loss, grads = jax.value_and_grad(mlp_loss)(params, batch)
-        grads = jax.tree.map(lambda g: comm.sum(0.8 * g) / comm.size, grads)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), comm.mean(loss)
+    def combine(comm, grads):
+        return jax.tree.map(lambda g: comm.sum(0.8 * g) / comm.size, grads)
 
-    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()), gradients_checked={})
+    return by_hand(combine, mean, gradients=paths(mlp_params()), gradients_checked={})
 
 
 @construct

@@ -105,11 +105,10 @@ print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
     return failure();
   if (summaryOption) {
     for (auto step : module->getOps<StepOp>()) {
-      StepSummary summary = summarize(step);
-      if (info) {
-        summary.allReducesFound = info->allReducesFound;
+      StepSummary summary =
+          info ? summarize(step, info->allReducesFound) : summarize(step);
+      if (info)
         summary.keptReductions = info->keptReductions;
-      }
       printSummary(summary, output);
     }
     return success();

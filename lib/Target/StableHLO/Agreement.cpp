@@ -150,13 +150,9 @@ void Agreement::warnOfParams(ArrayRef<AxisMask> declared) {
   }
   if (names.empty())
     return;
-  Mesh over;
-  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
-    if (axes >> index & 1)
-      over.axes.push_back(axis);
   InFlightDiagnostic warning = emitWarning(graph.loc);
-  warning << "ranks come to disagree over " << over.str() << " on param '"
-          << names.front() << "'";
+  warning << "ranks come to disagree over " << graph.mesh.only(axes).str()
+          << " on param '" << names.front() << "'";
   if (names.size() > 1)
     warning << " and " << names.size() - 1 << " more";
   warning << ": no reduction of the step makes them equal";

@@ -13,7 +13,6 @@
 
 #include "llvm/Support/Format.h"
 
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -49,7 +48,7 @@ private:
   bool isOnlyUse(ValueId value, OpId user) const;
   bool isUpdated(unsigned param) const;
   std::string whyNoGradient(OpId id, int32_t &param) const;
-  std::string whyNoMean(unsigned param, const Reduction &reduction) const;
+  std::string whyNoMean(const Reduction &reduction) const;
   LogicalResult strip(unsigned param, const Reduction &reduction);
   LogicalResult addGradient(unsigned param, ValueId value, AxisMask reduced);
   ValueId findCut(unsigned param, bool &isClipped);
@@ -232,8 +231,7 @@ bool GradientFinder::append(OpId id, Reduction &reduction) {
 /// of an expert's gradient the terms of other ranks were already added by the
 /// all_to_all of the backward pass. Any other number is none of the
 /// reduction's.
-std::string GradientFinder::whyNoMean(unsigned param,
-                                      const Reduction &reduction) const {
+std::string GradientFinder::whyNoMean(const Reduction &reduction) const {
   for (AxisMask axes = 0; axes <= graph.mesh.allAxes(); ++axes)
     if (!(reduction.axes & ~axes) &&
         reduction.divisor == static_cast<double>(graph.mesh.sizeOf(axes)))
@@ -286,7 +284,7 @@ LogicalResult GradientFinder::findReductions() {
     bool isChain =
         llvm::all_of(ids, [&](OpId id) { return append(id, reduction); });
     std::string reason = isChain
-                             ? whyNoMean(param, reduction)
+                             ? whyNoMean(reduction)
                              : "several reductions reach it that are no chain";
     if (reason.empty()) {
       if (failed(strip(param, reduction)))

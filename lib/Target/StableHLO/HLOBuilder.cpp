@@ -120,10 +120,6 @@ Value HLOBuilder::binary(StringRef name, Value lhs, Value rhs) {
   return create(name, {lhs, rhs}, lhs.getType());
 }
 
-Value HLOBuilder::sqrt(Value value) {
-  return create("sqrt", value, value.getType());
-}
-
 Value HLOBuilder::select(Value condition, Value then, Value otherwise) {
   return create("select", {condition, then, otherwise}, then.getType());
 }

@@ -46,7 +46,6 @@ public:
   mlir::Value splatLike(mlir::Value value, double number);
   /// `name` is an elementwise op of two operands, as `add`.
   mlir::Value binary(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
-  mlir::Value sqrt(mlir::Value value);
   mlir::Value select(mlir::Value condition, mlir::Value then,
                      mlir::Value otherwise);
 

@@ -193,6 +193,14 @@ FailureOr<Sharding> bagua::importer::parseGspmdSharding(Location loc,
   return sharding;
 }
 
+Mesh Mesh::only(AxisMask mask) const {
+  Mesh mesh;
+  for (auto [index, axis] : llvm::enumerate(axes))
+    if (mask >> index & 1)
+      mesh.axes.push_back(axis);
+  return mesh;
+}
+
 Sharding bagua::importer::shardingOfGroup(ArrayRef<int64_t> group) {
   Sharding sharding;
   size_t known = 1;

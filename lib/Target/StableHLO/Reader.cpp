@@ -96,10 +96,6 @@ OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
                                                   MLIRContext *context) {
   context->loadDialect<StableHLOStub, ShardyStub, ChloStub, MhloStub,
                        func::FuncDialect>();
-  // An op of a dialect that nobody knows is kept as opaque compute, so it must
-  // parse.
-  bool allowed = context->allowsUnregisteredDialects();
-  context->allowUnregisteredDialects(true);
   const llvm::MemoryBuffer *file =
       sources.getMemoryBuffer(sources.getMainFileID());
   if (file->getBuffer().contains(" = stablehlo.")) {
@@ -110,11 +106,15 @@ OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
     return nullptr;
   }
   // Of the same name and lines, so that messages find their place.
+  std::string text = withoutRangeEnds(file->getBuffer());
   llvm::SourceMgr plain;
   plain.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(withoutRangeEnds(file->getBuffer()),
-                                           file->getBufferIdentifier()),
+      llvm::MemoryBuffer::getMemBuffer(text, file->getBufferIdentifier()),
       llvm::SMLoc());
+  // An op of a dialect that nobody knows is kept as opaque compute, so it must
+  // parse.
+  bool allowed = context->allowsUnregisteredDialects();
+  context->allowUnregisteredDialects(true);
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(plain, ParserConfig(context));
   context->allowUnregisteredDialects(allowed);

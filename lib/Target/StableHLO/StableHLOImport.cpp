@@ -70,14 +70,11 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
 
 static std::string textOf(const Graph &graph, const KeptReduction &kept) {
   const FlatOp &op = graph.ops[kept.op];
-  Mesh over;
-  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
-    if (op.collective.axes >> index & 1)
-      over.axes.push_back(axis);
   std::string text, scope = scopeOf(op.loc);
   llvm::raw_string_ostream(text)
       << "all_reduce " << reduceKindName(op.collective.kind) << " over "
-      << over.str() << " of " << graph.values[op.results[0]].type
+      << graph.mesh.only(op.collective.axes).str() << " of "
+      << graph.values[op.results[0]].type
       << (scope.empty() ? "" : " '" + scope + "'") << ": " << kept.reason;
   return text;
 }

@@ -48,8 +48,8 @@ Value StepWriter::get(Value value) {
 // Groups and parts
 //===----------------------------------------------------------------------===//
 
-SmallVector<int64_t, 4> StepWriter::indicesOf(AxesAttr axes) {
-  SmallVector<int64_t, 4> indices;
+std::vector<int64_t> StepWriter::indicesOf(AxesAttr axes) {
+  std::vector<int64_t> indices;
   for (unsigned i = 0; i < cluster.getAxisCount(); ++i)
     if (axes.contains(cluster.getAxis(i).getName()))
       indices.push_back(i);
@@ -57,8 +57,7 @@ SmallVector<int64_t, 4> StepWriter::indicesOf(AxesAttr axes) {
 }
 
 DeviceGroups StepWriter::groupsOf(AxesAttr axes) {
-  SmallVector<int64_t, 4> indices = indicesOf(axes);
-  std::vector<int64_t> over(indices.begin(), indices.end());
+  std::vector<int64_t> over = indicesOf(axes);
   DeviceGroups groups;
   for (int64_t rank = 0; rank < topology.workers(); ++rank)
     if (topology.positionInGroup(rank, over) == 0)
@@ -67,8 +66,7 @@ DeviceGroups StepWriter::groupsOf(AxesAttr axes) {
 }
 
 std::vector<int32_t> StepWriter::positionsIn(AxesAttr axes) {
-  SmallVector<int64_t, 4> indices = indicesOf(axes);
-  std::vector<int64_t> over(indices.begin(), indices.end());
+  std::vector<int64_t> over = indicesOf(axes);
   std::vector<int32_t> positions;
   for (int64_t rank = 0; rank < topology.workers(); ++rank)
     positions.push_back(
@@ -201,12 +199,7 @@ LogicalResult StepWriter::write(Operation *op) {
     return success();
   };
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](AllReduceOp op) {
-        return setResult(hlo.allReduce(get(op.getInput()),
-                                       op.getKind().getValue(),
-                                       groupsOf(op.getOver())));
-      })
-      .Case([&](ReduceOp op) {
+      .Case<AllReduceOp, ReduceOp>([&](auto op) {
         return setResult(hlo.allReduce(get(op.getInput()),
                                        op.getKind().getValue(),
                                        groupsOf(op.getOver())));

@@ -40,7 +40,7 @@ private:
   mlir::Value writeAllGather(AllGatherOp op);
   mlir::Value writeBroadcast(BroadcastOp op);
 
-  llvm::SmallVector<int64_t, 4> indicesOf(AxesAttr axes);
+  std::vector<int64_t> indicesOf(AxesAttr axes);
   DeviceGroups groupsOf(AxesAttr axes);
   /// For each device its position in its group.
   std::vector<int32_t> positionsIn(AxesAttr axes);
