@@ -6,6 +6,7 @@
 #include "Checker.h"
 
 #include "Gifts.h"
+#include "Movement.h"
 #include "Tolerance.h"
 #include "UpdatedStates.h"
 
@@ -43,13 +44,20 @@ bool isUpdated(const fb::Relation &relation) {
   return relation.relation() == fb::RelationKind::Updated;
 }
 
+/// Whether members give each other elements from and for other places.
+bool isMoved(const fb::Relation &relation) {
+  return relation.relation() != fb::RelationKind::Reduced &&
+         !isUpdated(relation);
+}
+
 /// Whether all ranks of a group hold equal bits of a tensor that the relation
 /// speaks of: whole tensors.
 bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
                     uint32_t tensor) {
   auto *layout = tensorAt(plan, tensor).layout();
-  return relation.relation() != fb::RelationKind::AllToAll &&
-         (!layout || layout->size() == 0);
+  bool isSame =
+      !isMoved(relation) || relation.relation() == fb::RelationKind::Gathered;
+  return isSame && (!layout || layout->size() == 0);
 }
 
 } // namespace
@@ -243,8 +251,8 @@ void RankChecker::checkRelation(uint32_t number, int64_t step,
     digests[{relation.tensor(), step}] = digest(
         data, localElements(plan, relation.tensor(), rank) *
                   dataTypeBytes(typeOf(tensorAt(plan, relation.tensor()))));
-  if (relation.relation() == fb::RelationKind::AllToAll)
-    checkAllToAll(relation, step, data);
+  if (isMoved(relation))
+    checkMoved(relation, step, data);
   else if (!isEqual ||
            plan.topology().positionInGroup(rank, axesOf(relation)) == 0)
     checkReduced(relation, step, data);
@@ -267,48 +275,36 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
           });
 }
 
-/// Follows each element of the result back to the rank and place it came from.
-void RankChecker::checkAllToAll(const fb::Relation &relation, int64_t step,
-                                const std::byte *data) {
-  const fb::Tensor &of = tensorAt(plan, relation.of());
+void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
+                             const std::byte *data) {
   std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
-  auto size = static_cast<int64_t>(group.size());
-  int64_t position = plan.topology().positionInGroup(rank, axesOf(relation));
   std::vector<uint64_t> keys;
   keys.reserve(group.size());
   for (int64_t member : group)
     keys.push_back(giftKey(plan, relation.of(), member, step));
-  // A block has the operand's shape with the split dimension cut. Runs of
-  // `splitInner` elements are together in the operand, of `concatInner` in the
-  // result.
-  int64_t splitInner = 1, concatInner = 1;
-  for (uint32_t i = 0; i < of.shape()->size(); ++i) {
-    int64_t dimension = of.shape()->Get(i);
-    if (i == relation.split_dim())
-      dimension /= size;
-    splitInner *= i >= relation.split_dim() ? dimension : 1;
-    concatInner *= i >= relation.concat_dim() ? dimension : 1;
-  }
-  DataType type = typeOf(of);
+  Movement movement(plan, relation,
+                    plan.topology().positionInGroup(rank, axesOf(relation)),
+                    static_cast<int64_t>(group.size()));
+  DataType type = typeOf(tensorAt(plan, relation.of()));
   int64_t bytes = dataTypeBytes(type);
-  compare(
-      relation.tensor(), step, runtime::elementsOf(of), 0, data,
-      [&](int64_t begin, int64_t count, std::byte *output) {
-        for (int64_t i = begin; i < begin + count;) {
-          int64_t run = i / concatInner;
-          int64_t inRun = i % concatInner;
-          int64_t member = run % size;
-          int64_t inBlock = run / size * concatInner + inRun;
-          int64_t inSplit = inBlock % splitInner;
-          int64_t source =
-              (inBlock / splitInner * size + position) * splitInner + inSplit;
-          int64_t length = std::min(
-              {concatInner - inRun, splitInner - inSplit, begin + count - i});
-          generateValues(type, keys[member], source, length,
-                         output + (i - begin) * bytes);
-          i += length;
-        }
-      });
+  compare(relation.tensor(), step, movement.count(),
+          toleranceOf(plan, relation), data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
+            for (int64_t i = begin; i < begin + count;) {
+              MovedRun run = movement.at(i);
+              int64_t length = std::min(run.length, begin + count - i);
+              std::byte *to = output + (i - begin) * bytes;
+              if (run.member == MovedRun::kAll)
+                expectReduced(type, static_cast<ReduceKind>(relation.reduce()),
+                              keys, run.source, length, to);
+              else
+                generateValues(
+                    type,
+                    run.member == MovedRun::kNobody ? kZeros : keys[run.member],
+                    run.source, length, to);
+              i += length;
+            }
+          });
 }
 
 CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,

@@ -68,8 +68,8 @@ private:
   void checkRelation(uint32_t number, int64_t step, const std::byte *data);
   void checkReduced(const runtime::fb::Relation &relation, int64_t step,
                     const std::byte *data);
-  void checkAllToAll(const runtime::fb::Relation &relation, int64_t step,
-                     const std::byte *data);
+  void checkMoved(const runtime::fb::Relation &relation, int64_t step,
+                  const std::byte *data);
   ElementRange rangeOf(uint32_t tensor) const;
   void checkUnchanged(uint32_t tensor, int64_t step, const std::byte *data);
   template <typename Expect>

@@ -92,7 +92,10 @@ static double narrowestOnTheWire(const runtime::Plan &plan,
 }
 
 double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
-  if (relation.relation() == fb::RelationKind::AllToAll)
+  bool reduces = relation.relation() == fb::RelationKind::Reduced ||
+                 relation.relation() == fb::RelationKind::Scattered ||
+                 relation.relation() == fb::RelationKind::Updated;
+  if (!reduces)
     return 0;
   auto type =
       static_cast<DataType>(plan.root().tensors()->Get(relation.of())->type());

@@ -119,6 +119,7 @@ static int halvesOf(Collective collective) {
   case Collective::AllToAll:
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
+  case Collective::Permute:
   case Collective::Push:
   case Collective::Pull:
     return 0;
@@ -221,7 +222,7 @@ static CollectiveCost exchangeCost(const ClusterModel &cluster,
     addBothWays(cluster, axis,
                 (isRing ? sharers.groups : sharers.all) * cost.bytesSent,
                 cost.uses);
-    // The peer of shift_one is half of all ranks away.
+    // The peer of shift_one is half of all ranks away; that of permute may be.
     if (!isRing)
       break;
   }
@@ -353,7 +354,8 @@ std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
   bool isRooted = call.collective == Collective::Reduce ||
                   call.collective == Collective::Broadcast;
   bool isExchange = call.collective == Collective::ExchangeRing ||
-                    call.collective == Collective::ExchangeShiftOne;
+                    call.collective == Collective::ExchangeShiftOne ||
+                    call.collective == Collective::Permute;
   std::optional<CollectiveCost> cost;
   switch (algorithm) {
   case Algorithm::Ring:

@@ -109,6 +109,7 @@ static int64_t keptBytesOf(const ClusterModel &cluster,
   case Collective::AllToAll:
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
+  case Collective::Permute:
   case Collective::Pull:
     return 0; // in place, or where the whole was
   }

@@ -25,6 +25,8 @@ std::string_view collectiveName(Collective collective) {
     return "exchange_ring";
   case Collective::ExchangeShiftOne:
     return "shift_one";
+  case Collective::Permute:
+    return "permute";
   case Collective::Push:
     return "push";
   case Collective::Pull:
@@ -45,6 +47,7 @@ bool isReduction(Collective collective) {
   case Collective::AllToAll:
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
+  case Collective::Permute:
   case Collective::Pull:
     return false;
   }
@@ -63,6 +66,7 @@ WholeSide wholeSideOf(Collective collective) {
   case Collective::AllToAll:
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
+  case Collective::Permute:
   case Collective::Push:
     return WholeSide::Operand;
   case Collective::AllGather:

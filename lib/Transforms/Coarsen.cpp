@@ -32,7 +32,7 @@ namespace {
 class AgreementClasses {
 public:
   explicit AgreementClasses(StepOp step) : step(step), context(step) {
-    readDifferences();
+    readFacts();
     readNeeds();
   }
 
@@ -40,60 +40,62 @@ public:
   int32_t of(Operation *op) const { return classes.lookup(op); }
 
 private:
-  using Axes = llvm::SmallVector<bool, 4>;
-  void readDifferences();
+  void readFacts();
   void readNeeds();
-  Axes joined(ValueRange values) const;
+  /// What an op makes of its operands, gradients apart.
+  Facts made(Operation *op) const;
 
   StepOp step;
   FactContext context;
-  /// The axes over which ranks differ about a value.
-  llvm::DenseMap<Value, Axes> differences;
+  /// As the dialect infers them, once gradients are reduced.
+  llvm::DenseMap<Value, Facts> facts;
   llvm::DenseMap<Operation *, int32_t> classes;
 };
 } // namespace
 
-AgreementClasses::Axes AgreementClasses::joined(ValueRange values) const {
-  Axes axes(context.axisCount(), false);
-  for (Value value : values)
-    for (auto [known, more] :
-         llvm::zip_equal(axes, differences.find(value)->second))
-      known |= more;
-  return axes;
-}
-
-void AgreementClasses::readDifferences() {
+void AgreementClasses::readFacts() {
+  // A step that reduces its gradients itself is no error here.
+  ScopedDiagnosticHandler quiet(step.getContext(),
+                                [](Diagnostic &) { return success(); });
   Block &body = step.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
     ArgumentAttr info = step.getArgument(argument.getArgNumber());
-    differences[argument] = context.maskOf(
+    facts[argument] = context.varyingOn(
         info.getRole() == Role::Batch ? step.getDataAxes() : info.getVaries());
   }
   for (Operation &op : body.without_terminator()) {
-    Axes axes = joined(op.getOperands());
-    auto stepOp = cast<StepOpInterface>(op);
-    for (auto [differs, isOver] :
-         llvm::zip_equal(axes, context.maskOf(stepOp.getGroupAxes())))
-      if (isOver)
-        differs = !stepOp.getReduction();
-    for (Value result : op.getResults()) {
-      differences[result] = axes;
-      if (StringAttr param = getGradientParam(result))
-        differences[result] = context.maskOf(
-            step.getArgument(*step.findArgument(param)).getVaries());
+    SmallVector<Facts> operands, results;
+    for (Value operand : op.getOperands())
+      operands.push_back(facts.lookup(operand));
+    if (failed(
+            cast<StepOpInterface>(op).inferFacts(context, operands, results)))
+      results.assign(op.getNumResults(), joinAll(context, operands));
+    for (auto [result, inferred] : llvm::zip_equal(op.getResults(), results)) {
+      StringAttr param = getGradientParam(result);
+      facts[result] =
+          param ? context.varyingOn(
+                      step.getArgument(*step.findArgument(param)).getVaries())
+                : inferred;
     }
   }
 }
 
-/// Backward from states, up to what is reduced.
+Facts AgreementClasses::made(Operation *op) const {
+  auto compute = dyn_cast<ComputeOp>(op);
+  Facts joined = context.varyingOn(compute ? compute.getVariesAttr() : nullptr);
+  for (Value operand : op->getOperands())
+    joined = joinFacts(joined, facts.lookup(operand));
+  return joined;
+}
+
+/// Backward from states, up to what is communicated.
 void AgreementClasses::readNeeds() {
   // About what ranks differ on all axes on which they differ about anything, no
   // other op's operands can make them differ more.
-  Axes worst(context.axisCount(), false);
-  for (const auto &entry : differences)
-    for (auto [known, more] : llvm::zip_equal(worst, entry.second))
-      known |= more;
-  std::map<Axes, int32_t> numbers;
+  Facts worst = context.all(Fact::Replicated);
+  for (const auto &entry : facts)
+    worst = joinFacts(worst, entry.second);
+  std::map<Facts, int32_t> numbers;
   llvm::DenseSet<Value> needed;
   Block &body = step.getBody().front();
   for (Value next : body.getTerminator()->getOperands())
@@ -102,11 +104,11 @@ void AgreementClasses::readNeeds() {
     bool isNeeded = llvm::any_of(op.getResults(), [&](Value result) {
       return needed.contains(result) && !getGradientParam(result);
     });
-    Axes axes = joined(op.getOperands());
-    if (!isNeeded || axes == worst || cast<StepOpInterface>(op).getGroupAxes())
+    if (!isNeeded || cast<StepOpInterface>(op).getGroupAxes() ||
+        made(&op) == worst)
       continue;
     classes[&op] =
-        numbers.try_emplace(axes, static_cast<int32_t>(numbers.size()) + 1)
+        numbers.try_emplace(made(&op), static_cast<int32_t>(numbers.size()) + 1)
             .first->second;
     needed.insert(op.operand_begin(), op.operand_end());
   }
@@ -176,6 +178,20 @@ static std::tuple<int64_t, int64_t, int64_t> weightOf(ComputeOp op) {
           op.getBytes().value_or(0)};
 }
 
+/// The axes along which any of them varies by itself, in the cluster's order;
+/// null where none does.
+static AxesAttr joinAxes(ArrayRef<ComputeOp> cluster) {
+  ClusterOp axes = cast<StepOp>(cluster.front()->getParentOp()).lookupCluster();
+  SmallVector<StringAttr> names;
+  for (StringAttr name : axes.getAllAxes().getNames())
+    if (llvm::any_of(cluster, [&](ComputeOp op) {
+          return op.getVaries() && op.getVaries()->contains(name);
+        }))
+      names.push_back(name);
+  return names.empty() ? nullptr
+                       : AxesAttr::get(cluster.front()->getContext(), names);
+}
+
 static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   auto [inputs, outputs] = borderOf(cluster);
   ComputeOp costliest = *std::max_element(
@@ -200,6 +216,7 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   merged.setCostNsAttr(
       sumOf(cluster, [](ComputeOp op) { return op.getCostNs(); }));
   merged.setCostSourceAttr(timed.getCostSourceAttr());
+  merged.setVariesAttr(joinAxes(cluster));
   setOrigin(merged, cluster);
   if (IntegerAttr microBatch = microBatchOf(first))
     merged->setAttr(kMicroBatchAttr, microBatch);

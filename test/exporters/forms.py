@@ -55,8 +55,8 @@ class Comm:
     def all_to_all(self, x, split, concat):
         return lax.all_to_all(x, self.axes, split, concat, tiled=True)
 
-    def gather(self, x):
-        return lax.all_gather(x, self.axes, tiled=True)
+    def gather(self, x, dimension=0):
+        return lax.all_gather(x, self.axes, axis=dimension, tiled=True)
 
     def scatter(self, x):
         return lax.psum_scatter(x, self.axes, tiled=True)

@@ -77,6 +77,9 @@ private:
   void encode(EncodeOp op);
   void exchange(ExchangeOp op);
   OnRanks allToAll(AllToAllOp op);
+  OnRanks scatterPieces(ReduceScatterOp op);
+  OnRanks gatherPieces(AllGatherOp op);
+  OnRanks permute(PermuteOp op);
   OnRanks encodedAllToAll(AllToAllOp op);
   OnRanks concat(ConcatOp op);
   void split(SplitOp op);
@@ -394,6 +397,65 @@ OnRanks Interpreter::allToAll(AllToAllOp op) {
   return output;
 }
 
+/// The rank's rows of the sum, where rows lie along the dimension.
+OnRanks Interpreter::scatterPieces(ReduceScatterOp op) {
+  OnRanks sums = reduce(op, op.getOver(), op.getKind().getValue());
+  ArrayRef<int64_t> shape = op.getInput().getType().getShape();
+  ArrayRef<int64_t> piece = op.getOutput().getType().getShape();
+  auto dimension = static_cast<size_t>(*op.getSplitDim());
+  OnRanks output(ranks.count());
+  for (size_t rank = 0; rank < ranks.count(); ++rank) {
+    auto place = static_cast<int64_t>(placeOf(rank, op.getOver()));
+    std::vector<Number> numbers;
+    for (auto [index, number] : llvm::enumerate(sums[rank].front())) {
+      auto at = static_cast<int64_t>(index);
+      for (size_t d = shape.size(); d-- > dimension + 1;)
+        at /= shape[d];
+      at %= shape[dimension];
+      if (at / piece[dimension] == place)
+        numbers.push_back(number);
+    }
+    output[rank] = {numbers};
+  }
+  return output;
+}
+
+/// Row by row, from one member after the other.
+OnRanks Interpreter::gatherPieces(AllGatherOp op) {
+  const OnRanks &input = values[op.getInput()];
+  auto piece = cast<RankedTensorType>(op.getInput().getType());
+  auto dimension = static_cast<size_t>(*op.getConcatDim());
+  size_t run = 1;
+  for (int64_t size : piece.getShape().drop_front(dimension))
+    run *= size;
+  OnRanks output(ranks.count());
+  for (size_t rank = 0; rank < ranks.count(); ++rank) {
+    std::vector<Number> numbers;
+    for (size_t at = 0; at < static_cast<size_t>(piece.getNumElements());
+         at += run)
+      for (size_t member : groupsOver(op.getOver())[rank]) {
+        const std::vector<Number> &own = input[member].front();
+        numbers.insert(numbers.end(), own.begin() + at, own.begin() + at + run);
+      }
+    output[rank] = {numbers};
+  }
+  return output;
+}
+
+OnRanks Interpreter::permute(PermuteOp op) {
+  const OnRanks &input = values[op.getInput()];
+  OnRanks output(ranks.count());
+  for (size_t rank = 0; rank < ranks.count(); ++rank) {
+    const std::vector<size_t> &group = groupsOver(op.getOver())[rank];
+    std::vector<Number> numbers(input[rank].front().size(), 0);
+    for (size_t i = 0; i < op.getPairs().size(); i += 2)
+      if (group[op.getPairs()[i + 1]] == rank)
+        numbers = input[group[op.getPairs()[i]]].front();
+    output[rank] = {numbers};
+  }
+  return output;
+}
+
 //===----------------------------------------------------------------------===//
 // Rearrangement
 //===----------------------------------------------------------------------===//
@@ -572,6 +634,8 @@ void Interpreter::scramble(Operation *op) {
     uint64_t key = hashOp(op);
     for (Value operand : op->getOperands())
       key = mix(key, hashStored(values[operand][rank]));
+    if (auto compute = dyn_cast<ComputeOp>(op); compute && compute.getVaries())
+      key = mix(key, placeOf(rank, *compute.getVaries()));
     for (OpResult result : op->getResults()) {
       auto type = cast<RankedTensorType>(result.getType());
       auto range = ranks.rangeOf(rank, type.getNumElements(), getLayout(type));
@@ -695,12 +759,21 @@ void Interpreter::interpret(Operation *op) {
       .Case([&](AllReduceOp all) {
         set(reduce(op, all.getOver(), all.getKind().getValue()));
       })
-      .Case<ReduceScatterOp, ReduceOp>([&](auto part) {
+      .Case([&](ReduceScatterOp part) {
+        set(part.isInPieces() ? scatterPieces(part)
+                              : takePart(part.getOutput(),
+                                         reduce(op, part.getOver(),
+                                                part.getKind().getValue())));
+      })
+      .Case([&](ReduceOp part) {
         set(takePart(part.getOutput(),
                      reduce(op, part.getOver(), part.getKind().getValue())));
       })
       .Case([&](PushOp pushOp) { set(push(pushOp)); })
-      .Case([&](AllGatherOp gather) { set(allGather(gather)); })
+      .Case([&](AllGatherOp gather) {
+        set(gather.isInPieces() ? gatherPieces(gather) : allGather(gather));
+      })
+      .Case([&](PermuteOp permuteOp) { set(permute(permuteOp)); })
       .Case([&](BroadcastOp broadcastOp) { set(broadcast(broadcastOp)); })
       .Case([&](ExchangeOp exchangeOp) { exchange(exchangeOp); })
       .Case([&](AllToAllOp all) { set(allToAll(all)); })

@@ -35,11 +35,12 @@ enum class Form {
   PullFromServers,
   AllToAll,
   ExchangeRing,
+  SendOn,
 };
 const char *const kFormNames[] = {
     "all_reduce",         "reduce_scatter", "reduce_to_root", "push",
     "reduce_some_owners", "all_gather",     "broadcast",      "pull",
-    "all_to_all",         "exchange_ring"};
+    "all_to_all",         "exchange_ring",  "send_on"};
 
 const DataType kTypes[] = {
     DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float64,
@@ -200,7 +201,7 @@ Expectation expectationOf(const Case &test, std::mt19937_64 &random) {
     result.whole = referenceReduce(test.type, test.kind, contributed);
     return result;
   }
-  if (test.form == Form::AllToAll || test.form == Form::ExchangeRing) {
+  if (test.form >= Form::AllToAll) {
     int64_t blocks = test.form == Form::AllToAll ? test.ranks : 1;
     for (int rank = 0; rank < test.ranks; ++rank)
       result.inputs.push_back(
@@ -252,6 +253,8 @@ public:
       return allToAll();
     case Form::ExchangeRing:
       return exchangeRing();
+    case Form::SendOn:
+      return sendOn();
     }
   }
 
@@ -342,9 +345,32 @@ private:
     const int peers[] = {left, right};
     void *const outputs[] = {fromLeft.data(), fromRight.data()};
     expectOk(communicator.exchange(input.data(), test.count * bytes, peers,
-                                   outputs));
+                                   peers, outputs));
     expectContent(fromLeft, expected.inputs[left]);
     expectContent(fromRight, expected.inputs[right]);
+    expectContent(input, expected.inputs[rank]);
+  }
+
+  // One way, as in a pipeline: the last sends to nobody and has no input, the
+  // first expects nothing.
+  void sendOn() {
+    bool sends = rank + 1 < test.ranks, expects = rank > 0;
+    GuardedBuffer input(expected.inputs[rank], bytes);
+    GuardedBuffer output(expected.inputs[rank].size(), bytes);
+    std::vector<int> destinations, sources;
+    std::vector<void *> outputs;
+    if (sends)
+      destinations.push_back(rank + 1);
+    if (expects) {
+      sources.push_back(rank - 1);
+      outputs.push_back(output.data());
+    }
+    expectOk(communicator.exchange(sends ? input.data() : nullptr,
+                                   test.count * bytes, destinations, sources,
+                                   outputs));
+    if (expects)
+      expectContent(output, expected.inputs[rank - 1]);
+    EXPECT_TRUE(output.isIntact()) << test.name() << ", rank " << rank;
     expectContent(input, expected.inputs[rank]);
   }
 

@@ -198,13 +198,31 @@ TEST_P(CommunicatorFailureTest, owners_are_wrong) {
 }
 
 TEST_P(CommunicatorFailureTest, exchange_is_one_sided) {
-  expectRefusal(3, {"rank 0 exchanges with rank 1, which does not list it"},
+  expectRefusal(3, {"rank 0 sends to rank 1, which does not expect it"},
                 [](Communicator &communicator) {
                   int32_t mine = 1, theirs = 0;
                   const int peer = (communicator.rank() + 1) % 3;
                   void *const output = &theirs;
-                  return communicator.exchange(&mine, 4, {peer}, {output});
+                  return communicator.exchange(&mine, 4, {peer}, {peer},
+                                               {output});
                 });
+  expectRefusal(
+      3, {"rank 0 expects something of rank 1, which does not send to it"},
+      [](Communicator &communicator) {
+        int32_t mine = 1, theirs = 0;
+        const int peer = (communicator.rank() + 1) % 3;
+        void *const output = &theirs;
+        return communicator.exchange(&mine, 4, {}, {peer}, {output});
+      });
+  expectRefusal(3, {"member 3 is not in [0, 3)"},
+                [](Communicator &communicator) {
+                  int32_t mine = 1;
+                  return communicator.exchange(&mine, 4, {3}, {}, {});
+                });
+  expectRefusal(3, {"the input is null"}, [](Communicator &communicator) {
+    return communicator.exchange(nullptr, 4, {(communicator.rank() + 1) % 3},
+                                 {}, {});
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -557,8 +575,8 @@ TEST_P(CommunicatorFailureTest, collectives_do_not_allocate) {
             part.data(), whole.data(), count, DataType::Float32, size, owners));
         status.Update(communicator->allToAll(whole.data(), part.data(),
                                              count / size * 4));
-        status.Update(
-            communicator->exchange(whole.data(), count * 4, peers, outputs));
+        status.Update(communicator->exchange(whole.data(), count * 4, peers,
+                                             peers, outputs));
         status.Update(communicator->barrier());
       }
       EXPECT_EQ(allocationCount(), before);

@@ -236,6 +236,66 @@ TEST_P(ExecutorTest, AllToAll) {
     }
 }
 
+/// Pieces of three dimensions, by coordinates: scattered, and gathered again.
+TEST_P(ExecutorTest, Pieces) {
+  int n = ranks();
+  const int64_t shape[3] = {2 * n, 3 * n, n};
+  int64_t count = shape[0] * shape[1] * shape[2];
+  for (uint32_t dimension = 0; dimension < 3; ++dimension) {
+    int64_t cut[3] = {shape[0], shape[1], shape[2]};
+    cut[dimension] /= n;
+    PlanBuilder plan = oneAxis();
+    plan.addTensor("x", {shape[0], shape[1], shape[2]});
+    plan.addResult("piece", {cut[0], cut[1], cut[2]});
+    plan.addResult("sum", {shape[0], shape[1], shape[2]});
+    for (auto [opcode, from, to] : {std::tuple(Opcode::ReduceScatter, 0, 1),
+                                    std::tuple(Opcode::AllGather, 1, 2)}) {
+      uint32_t op =
+          plan.addOp(opcode, {plan.whole(from)}, {plan.whole(to)}, {0});
+      plan.op(op).shape = {shape[0], shape[1], shape[2]};
+      plan.op(op).split_dim = plan.op(op).concat_dim = dimension;
+    }
+    Results results = runSteps(plan);
+    Floats sum = sumOf(allInputs(n, 0, count));
+    for (int rank = 0; rank < n; ++rank) {
+      EXPECT_EQ(results[0][rank][2], sum) << "dimension " << dimension;
+      for (int64_t i = 0; i < count / n; ++i) {
+        int64_t at[3] = {i / cut[2] / cut[1], i / cut[2] % cut[1], i % cut[2]};
+        at[dimension] += rank * cut[dimension];
+        int64_t source = (at[0] * shape[1] + at[1]) * shape[2] + at[2];
+        ASSERT_EQ(results[0][rank][1][i], sum[source])
+            << "dimension " << dimension << " element " << i;
+      }
+    }
+  }
+}
+
+/// The last rank sends to the first, each even one to the next; others get
+/// zeros.
+TEST_P(ExecutorTest, Permute) {
+  int n = ranks();
+  PlanBuilder plan = oneAxis();
+  plan.addTensor("x", {33});
+  plan.addResult("y", {33});
+  uint32_t op =
+      plan.addOp(Opcode::Permute, {plan.whole(0)}, {plan.whole(1)}, {0});
+  std::vector<int> sender(n, -1);
+  if (n > 1)
+    sender[0] = n - 1;
+  for (int rank = 0; rank + 1 < n; rank += 2)
+    if (rank != n - 1)
+      sender[rank + 1] = rank;
+  for (int rank = 0; rank < n; ++rank)
+    if (sender[rank] >= 0) {
+      plan.op(op).pairs.push_back(sender[rank]);
+      plan.op(op).pairs.push_back(rank);
+    }
+  Results results = runSteps(plan);
+  for (int rank = 0; rank < n; ++rank)
+    EXPECT_EQ(results[0][rank][1],
+              sender[rank] < 0 ? Floats(33) : inputs(sender[rank], 0, 33));
+}
+
 TEST_P(ExecutorTest, ExchangeRing) {
   int n = ranks();
   PlanBuilder plan = oneAxis();

@@ -150,6 +150,78 @@ TEST(PlanVerifierTest, AcceptsOneOfEverything) {
   EXPECT_NE(makeManyOps().load(), nullptr);
 }
 
+/// A tensor of 4x6 scattered along its second dimension over three ranks, the
+/// pieces gathered along the first, and what each has sent on.
+PlanBuilder makePiecesPlan() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 3}});
+  plan.addTensor("x", {4, 6});
+  plan.addResult("piece", {4, 2});
+  plan.addResult("rows", {12, 2});
+  plan.addResult("next", {12, 2});
+  plan.addOp(Opcode::ReduceScatter, {plan.whole(0)}, {plan.whole(1)}, {1});
+  plan.op(0).shape = {4, 6};
+  plan.op(0).split_dim = 1;
+  plan.addOp(Opcode::AllGather, {plan.whole(1)}, {plan.whole(2)}, {1});
+  plan.op(1).shape = {12, 2};
+  plan.addOp(Opcode::Permute, {plan.whole(2)}, {plan.whole(3)}, {0, 1});
+  plan.op(2).pairs = {0, 5, 5, 0};
+  plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
+  plan.plan.contract[0]->relation = fb::RelationKind::Scattered;
+  plan.plan.contract[0]->split_dim = 1;
+  return plan;
+}
+
+/// What is wrong with it once something was changed; empty if nothing.
+std::string refusalOfPieces(const std::function<void(PlanBuilder &)> &change) {
+  PlanBuilder plan = makePiecesPlan();
+  change(plan);
+  return loadError(plan.bytes());
+}
+
+TEST(PlanVerifierTest, Pieces) {
+  using P = PlanBuilder;
+  EXPECT_NE(makePiecesPlan().load(), nullptr);
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(0).split_dim = 0; }),
+              HasSubstr("expected dimension 0 divisible by 3, found 4"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(0).split_dim = 2; }),
+              HasSubstr("expected a shape of at most 32 dimensions"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(0).shape = {4, 3}; }),
+              HasSubstr("expected a shape of 24 elements, found 12"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(1).axes = {0}; }),
+              HasSubstr("found 24 and 8 elements in a group of 2"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(0).shape = {}; }),
+              HasSubstr("in layout [shard [1]]"));
+}
+
+TEST(PlanVerifierTest, Permute) {
+  using P = PlanBuilder;
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(2).pairs = {0, 6}; }),
+              HasSubstr("expected places in a group below 6, found 6"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(2).pairs = {0, 1, 2}; }),
+              HasSubstr("expected places in pairs, found 3"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(2).pairs = {0, 1, 0, 2}; }),
+              HasSubstr("expected places that send once, found 0 twice"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(2).pairs = {0, 1, 2, 1}; }),
+              HasSubstr("that get something once, found 1 twice"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(2).inputs = {0}; }),
+              HasSubstr("one element type, count and layout"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.op(2).outputs = p.op(2).inputs; }),
+              HasSubstr("an output overlaps an input"));
+}
+
+TEST(PlanVerifierTest, RelationsOfPieces) {
+  using P = PlanBuilder;
+  EXPECT_THAT(
+      refusalOfPieces([](P &p) { p.plan.contract[0]->split_dim = 0; }),
+      HasSubstr("expected dimensions of the tensor, the first divisible"));
+  EXPECT_THAT(refusalOfPieces([](P &p) {
+                p.plan.contract[0]->relation = fb::RelationKind::Gathered;
+              }),
+              HasSubstr("in the shape that the relation makes"));
+  EXPECT_THAT(refusalOfPieces([](P &p) { p.plan.contract[0]->pairs = {0, 1}; }),
+              HasSubstr("expected places in a group below 0, found 0"));
+}
+
 struct BrokenPlan {
   const char *name;
   std::function<void(PlanBuilder &)> breakIt;

@@ -138,10 +138,65 @@ TEST(ReplayTest, ChecksAllToAll) {
   EXPECT_EQ(result->check->tensors, 1); // the operand need not come back
 
   PlanBuilder wrong = makeAllToAllPlan();
-  wrong.plan.contract[0]->concat_dim = 2;
+  wrong.op(0).concat_dim = 2;
   result = replayPlan(wrong.load(), checkOptions());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->check->passed);
+}
+
+/// What `promised` says of a plan whose instruction does `done`: both are the
+/// kind of relation, the dimension, and for permute the places.
+struct Moved {
+  fb::RelationKind relation;
+  uint32_t dimension = 0;
+  std::vector<uint32_t> pairs;
+};
+
+bool passes(const Moved &done, const Moved &promised) {
+  using Kind = fb::RelationKind;
+  bool isScattered = done.relation == Kind::Scattered;
+  bool isGathered = done.relation == Kind::Gathered;
+  PlanBuilder plan({{"node", 2}, {"gpu", 3}});
+  // Cubes, so that the shape does not tell which dimension it was.
+  int64_t given = isGathered ? 4 : 12;
+  std::vector<int64_t> shape(3, given), whole(3, given);
+  (isGathered ? whole : shape)[done.dimension] = isScattered ? 4 : 12;
+  plan.addTensor("x", std::vector<int64_t>(3, given));
+  plan.addResult("y", isGathered ? whole : shape);
+  fb::Opcode opcode = isScattered  ? fb::Opcode::ReduceScatter
+                      : isGathered ? fb::Opcode::AllGather
+                                   : fb::Opcode::Permute;
+  uint32_t op = plan.addOp(opcode, {plan.whole(0)}, {plan.whole(1)}, {1});
+  if (done.relation != Kind::Permuted)
+    plan.op(op).shape = whole;
+  plan.op(op).split_dim = plan.op(op).concat_dim = done.dimension;
+  plan.op(op).pairs = done.pairs;
+  plan.promise(1, {1}, fb::ReduceKind::Sum, 0);
+  fb::RelationT &relation = *plan.plan.contract[0];
+  relation.relation = promised.relation;
+  relation.split_dim = isScattered ? promised.dimension : 0;
+  relation.concat_dim = isGathered ? promised.dimension : 0;
+  relation.pairs = promised.pairs;
+  auto result = replayPlan(plan.load(), checkOptions());
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() && result->check->passed;
+}
+
+TEST(ReplayTest, ChecksPieces) {
+  using Kind = fb::RelationKind;
+  for (Kind kind : {Kind::Scattered, Kind::Gathered})
+    for (uint32_t dimension : {0, 1, 2})
+      EXPECT_TRUE(passes({kind, dimension, {}}, {kind, dimension, {}}));
+}
+
+TEST(ReplayTest, ChecksPermute) {
+  using Kind = fb::RelationKind;
+  Moved chain = {Kind::Permuted, 0, {0, 1, 1, 2}};
+  EXPECT_TRUE(passes(chain, chain));
+  EXPECT_TRUE(passes({Kind::Permuted, 0, {}}, {Kind::Permuted, 0, {}}));
+  EXPECT_FALSE(passes(chain, {Kind::Permuted, 0, {1, 0, 2, 1}}));
+  EXPECT_FALSE(passes(chain, {Kind::Permuted, 0, {0, 1, 1, 2, 2, 0}}));
+  EXPECT_FALSE(passes(chain, {Kind::Permuted, 0, {0, 1}}));
 }
 
 /// reduce_scatter: each rank is promised its part.

@@ -85,12 +85,14 @@ public:
   virtual absl::Status allToAll(const void *input, void *output,
                                 int64_t blockBytes) = 0;
 
-  /// Sends `input` to each of `peers` (none, for a member that only takes part
-  /// in the call) and stores what peer i sends in outputs[i]. Symmetric: if a
-  /// lists b, b lists a. A peer may be listed twice and may be this rank.
-  /// Outputs overlap neither the input nor each other.
+  /// Sends `input` to each of `destinations` and stores what sources[i] sends
+  /// in outputs[i]; either may be empty. If a lists b as a destination, b lists
+  /// a as a source, as often. A member may be listed twice and may be this
+  /// rank. Outputs overlap neither the input nor each other. `bytes` is the
+  /// same on all members.
   virtual absl::Status exchange(const void *input, int64_t bytes,
-                                absl::Span<const int> peers,
+                                absl::Span<const int> destinations,
+                                absl::Span<const int> sources,
                                 absl::Span<void *const> outputs) = 0;
 
   /// Returns when all members have called it.

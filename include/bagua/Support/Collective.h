@@ -19,6 +19,7 @@ enum class Collective {
   AllToAll,
   ExchangeRing,
   ExchangeShiftOne,
+  Permute,
   Push,
   Pull,
 };

@@ -15,6 +15,11 @@ namespace bagua {
 mlir::ParseResult parseAxes(mlir::AsmParser &parser, AxesAttr &axes);
 void printAxes(mlir::AsmPrinter &printer, AxesAttr axes);
 
+/// `[0 -> 1, 1 -> 2]`.
+mlir::ParseResult parsePairs(mlir::AsmParser &parser,
+                             mlir::DenseI64ArrayAttr &pairs);
+void printPairs(mlir::AsmPrinter &printer, mlir::DenseI64ArrayAttr pairs);
+
 /// `program`, `"name"` or `arena:byte`.
 mlir::ParseResult parsePlace(mlir::AsmParser &parser, PlaceAttr &place);
 void printPlace(mlir::AsmPrinter &printer, PlaceAttr place);
@@ -53,6 +58,10 @@ mlir::ParseResult parseF32(mlir::OpAsmParser &parser, mlir::FloatAttr &value);
 inline void printAxes(mlir::OpAsmPrinter &printer, mlir::Operation *,
                       AxesAttr axes) {
   printAxes(printer, axes);
+}
+inline void printPairs(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                       mlir::DenseI64ArrayAttr pairs) {
+  printPairs(printer, pairs);
 }
 inline void printPlaces(mlir::OpAsmPrinter &printer, mlir::Operation *,
                         mlir::ArrayAttr places) {

@@ -68,6 +68,27 @@ void bagua::printAxes(AsmPrinter &printer, AxesAttr axes) {
   printer << ']';
 }
 
+ParseResult bagua::parsePairs(AsmParser &parser, DenseI64ArrayAttr &pairs) {
+  SmallVector<int64_t> numbers;
+  auto parsePair = [&]() -> ParseResult {
+    return failure(parser.parseInteger(numbers.emplace_back()) ||
+                   parser.parseArrow() ||
+                   parser.parseInteger(numbers.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parsePair))
+    return failure();
+  pairs = DenseI64ArrayAttr::get(parser.getContext(), numbers);
+  return success();
+}
+
+void bagua::printPairs(AsmPrinter &printer, DenseI64ArrayAttr pairs) {
+  ArrayRef<int64_t> numbers = pairs.asArrayRef();
+  printer << '[';
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2)
+    printer << (i ? ", " : "") << numbers[i] << " -> " << numbers[i + 1];
+  printer << ']';
+}
+
 ParseResult bagua::parsePlace(AsmParser &parser, PlaceAttr &place) {
   MLIRContext *context = parser.getContext();
   std::string name;
@@ -598,33 +619,56 @@ Attribute RelationAttr::parse(AsmParser &parser, Type) {
   int64_t split = 0, concat = 0;
   if (parser.parseLess() || parser.parseString(&tensor) || parser.parseEqual())
     return nullptr;
-  bool isAllToAll = succeeded(parser.parseOptionalKeyword("all_to_all"));
-  if ((!isAllToAll && parseKind(parser, kind)) || parser.parseString(&of) ||
-      parser.parseKeyword("over") || parseAxes(parser, over))
+  RelationKind relation = RelationKind::Reduced;
+  for (RelationKind moved :
+       {RelationKind::AllToAll, RelationKind::Gathered, RelationKind::Permuted})
+    if (succeeded(parser.parseOptionalKeyword(stringifyRelationKind(moved))))
+      relation = moved;
+  if ((relation == RelationKind::Reduced && parseKind(parser, kind)) ||
+      parser.parseString(&of) || parser.parseKeyword("over") ||
+      parseAxes(parser, over))
     return nullptr;
-  if (isAllToAll &&
-      (parser.parseKeyword("split") || parser.parseInteger(split) ||
-       parser.parseKeyword("concat") || parser.parseInteger(concat)))
+  if (relation == RelationKind::Reduced &&
+      succeeded(parser.parseOptionalKeyword("split"))) {
+    relation = RelationKind::Scattered;
+    if (parser.parseInteger(split))
+      return nullptr;
+  }
+  if (relation == RelationKind::AllToAll &&
+      (parser.parseKeyword("split") || parser.parseInteger(split)))
+    return nullptr;
+  if ((relation == RelationKind::AllToAll ||
+       relation == RelationKind::Gathered) &&
+      (parser.parseKeyword("concat") || parser.parseInteger(concat)))
+    return nullptr;
+  auto pairs = DenseI64ArrayAttr::get(context, {});
+  if (relation == RelationKind::Permuted &&
+      (parser.parseKeyword("pairs") || parsePairs(parser, pairs)))
     return nullptr;
   if (parser.parseGreater())
     return nullptr;
   return get(context, StringAttr::get(context, tensor),
-             StringAttr::get(context, of),
-             isAllToAll ? RelationKind::AllToAll : RelationKind::Reduced,
-             kind.getValue(), over, split, concat);
+             StringAttr::get(context, of), relation, kind.getValue(), over,
+             split, concat, pairs);
 }
 
 void RelationAttr::print(AsmPrinter &printer) const {
-  bool isAllToAll = getRelation() == RelationKind::AllToAll;
+  RelationKind relation = getRelation();
   printer << '<' << getTensor() << " = ";
-  if (isAllToAll)
-    printer << "all_to_all";
-  else
+  if (relation == RelationKind::Reduced || relation == RelationKind::Scattered)
     printKind(printer, ReduceKindAttr::get(getContext(), getKind()));
+  else
+    printer << stringifyRelationKind(relation);
   printer << ' ' << getOf() << " over ";
   printAxes(printer, getOver());
-  if (isAllToAll)
-    printer << " split " << getSplit() << " concat " << getConcat();
+  if (relation == RelationKind::AllToAll || relation == RelationKind::Scattered)
+    printer << " split " << getSplit();
+  if (relation == RelationKind::AllToAll || relation == RelationKind::Gathered)
+    printer << " concat " << getConcat();
+  if (relation == RelationKind::Permuted) {
+    printer << " pairs ";
+    printPairs(printer, getPairs());
+  }
   printer << '>';
 }
 

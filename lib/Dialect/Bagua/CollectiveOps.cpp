@@ -68,6 +68,48 @@ static LogicalResult verifyKind(Operation *op, ReduceKindAttr kind,
                            << element << ", found mean";
 }
 
+/// Tensors of the ranks' own, of which one is a piece of the other along a
+/// dimension.
+static LogicalResult verifyPieces(Operation *op, Type whole, Type piece,
+                                  int64_t dimension) {
+  auto wholeTensor = dyn_cast<RankedTensorType>(whole);
+  auto pieceTensor = dyn_cast<RankedTensorType>(piece);
+  if (!wholeTensor || !pieceTensor || getLayout(wholeTensor) ||
+      getLayout(pieceTensor) ||
+      wholeTensor.getElementType() != pieceTensor.getElementType() ||
+      wholeTensor.getRank() != pieceTensor.getRank())
+    return op->emitOpError()
+           << "expected a tensor and a piece of it, without layouts, found "
+           << whole << " and " << piece;
+  if (dimension < wholeTensor.getRank())
+    return success();
+  return op->emitOpError() << "expected a dimension below "
+                           << wholeTensor.getRank() << ", found " << dimension;
+}
+
+static LogicalResult verifyPiecesOnCluster(Operation *op, ClusterOp &cluster,
+                                           AxesAttr over, Type whole,
+                                           Type piece, int64_t dimension) {
+  auto pieceTensor = cast<RankedTensorType>(piece);
+  SmallVector<int64_t> expected(pieceTensor.getShape());
+  expected[dimension] *= cluster.getGroupSize(over);
+  if (cast<RankedTensorType>(whole).getShape() == ArrayRef<int64_t>(expected))
+    return success();
+  return op->emitOpError() << "expected "
+                           << RankedTensorType::get(
+                                  expected, pieceTensor.getElementType())
+                           << " for pieces of " << piece << " of a group of "
+                           << cluster.getGroupSize(over) << ", found " << whole;
+}
+
+/// What an instruction says of pieces: the whole's shape and the dimension.
+static InstructionFields fieldsOfPieces(Type whole) {
+  InstructionFields fields;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(whole).getShape();
+  fields.shape.assign(shape.begin(), shape.end());
+  return fields;
+}
+
 /// The common case: one operand, one result, over the op's own axes.
 template <typename OpTy>
 static LogicalResult inferReduction(OpTy op, const FactContext &context,
@@ -130,24 +172,54 @@ LogicalResult ReduceScatterOp::verify() {
       failed(verifyNotCut(*this, getOver(), getInput().getType())) ||
       failed(verifyKind(*this, getKind(), getInput().getType())))
     return failure();
+  if (isInPieces())
+    return verifyPieces(*this, getInput().getType(), getOutput().getType(),
+                        static_cast<int64_t>(*getSplitDim()));
   auto input = cast<RankedTensorType>(getInput().getType());
   return expectResult(*this, pushEntry(input, LayoutEntry::shard(getOver())),
                       getOutput().getType());
 }
 
+LogicalResult ReduceScatterOp::verifyOnCluster(ClusterOp &cluster) {
+  if (!isInPieces())
+    return success();
+  return verifyPiecesOnCluster(*this, cluster, getOver(), getInput().getType(),
+                               getOutput().getType(),
+                               static_cast<int64_t>(*getSplitDim()));
+}
+
+std::optional<InstructionFields> ReduceScatterOp::getInstruction() {
+  if (!isInPieces())
+    return InstructionFields();
+  InstructionFields fields = fieldsOfPieces(getInput().getType());
+  fields.splitDim = static_cast<int64_t>(*getSplitDim());
+  return fields;
+}
+
+/// A piece is what this rank alone has.
 LogicalResult ReduceScatterOp::inferFacts(const FactContext &context,
                                           ArrayRef<Facts> operands,
                                           SmallVectorImpl<Facts> &results) {
-  return inferReduction(*this, context, operands, results);
+  if (failed(inferReduction(*this, context, operands, results)))
+    return failure();
+  if (isInPieces())
+    results[0] = inferExchanged(context, getOver(), results[0]);
+  return success();
 }
 
 void ReduceScatterOp::defineMeaning(MeaningAnalysis &meanings) {
-  meanings.defineReduction(*this, getOver(), getKind().getValue());
+  if (isInPieces())
+    meanings.defineOpaque(*this);
+  else
+    meanings.defineReduction(*this, getOver(), getKind().getValue());
 }
 
 LogicalResult AllGatherOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())))
     return failure();
+  if (isInPieces())
+    return verifyPieces(*this, getOutput().getType(), getInput().getType(),
+                        static_cast<int64_t>(*getConcatDim()));
   LayoutEntry shard = LayoutEntry::shard(getOver());
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
   RankedTensorType tensor = encoded
@@ -174,7 +246,24 @@ LogicalResult AllGatherOp::verify() {
   return expectResult(*this, expected, getOutput().getType());
 }
 
-/// Of encoded terms every rank gets all; of parts, each from another rank.
+LogicalResult AllGatherOp::verifyOnCluster(ClusterOp &cluster) {
+  if (!isInPieces())
+    return success();
+  return verifyPiecesOnCluster(*this, cluster, getOver(), getOutput().getType(),
+                               getInput().getType(),
+                               static_cast<int64_t>(*getConcatDim()));
+}
+
+std::optional<InstructionFields> AllGatherOp::getInstruction() {
+  if (!isInPieces())
+    return InstructionFields();
+  InstructionFields fields = fieldsOfPieces(getOutput().getType());
+  fields.concatDim = static_cast<int64_t>(*getConcatDim());
+  return fields;
+}
+
+/// Of encoded terms every rank gets all; of parts, each from another rank; of
+/// pieces, all ranks get the same ones.
 LogicalResult AllGatherOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
@@ -185,11 +274,19 @@ LogicalResult AllGatherOp::inferFacts(const FactContext &context,
                            operands[0])))
     return failure();
   results.push_back(operands[0]);
+  if (isInPieces())
+    for (auto [fact, isIn] :
+         llvm::zip_equal(results[0], context.maskOf(getOver())))
+      if (isIn)
+        fact = Fact::Replicated;
   return success();
 }
 
 void AllGatherOp::defineMeaning(MeaningAnalysis &meanings) {
-  meanings.defineSame(*this);
+  if (isInPieces())
+    meanings.defineOpaque(*this);
+  else
+    meanings.defineSame(*this);
 }
 
 LogicalResult ReduceOp::verify() {
@@ -379,6 +476,55 @@ LogicalResult ExchangeOp::inferFacts(const FactContext &context,
 
 void ExchangeOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineMoved(*this, getOver());
+}
+
+/// Places in a group: each sends once at most, and gets once at most.
+LogicalResult PermuteOp::verify() {
+  if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
+      failed(verifyNotCut(*this, getOver(), getInput().getType())))
+    return failure();
+  if (getPairs().size() % 2 != 0)
+    return emitOpError() << "expected pairs of places, found "
+                         << getPairs().size() << " places";
+  llvm::SmallDenseSet<int64_t, 16> seen[2];
+  for (auto [index, place] : llvm::enumerate(getPairs())) {
+    if (place < 0)
+      return emitOpError() << "expected places from 0, found " << place;
+    if (!seen[index % 2].insert(place).second)
+      return emitOpError() << "expected places that "
+                           << (index % 2 == 0 ? "send" : "get something")
+                           << " once, found " << place << " twice";
+  }
+  return success();
+}
+
+LogicalResult PermuteOp::verifyOnCluster(ClusterOp &cluster) {
+  int64_t size = cluster.getGroupSize(getOver());
+  for (int64_t place : getPairs())
+    if (place >= size)
+      return emitOpError() << "expected places below the group's size " << size
+                           << ", found " << place;
+  return success();
+}
+
+std::optional<InstructionFields> PermuteOp::getInstruction() {
+  InstructionFields fields;
+  fields.pairs.assign(getPairs().begin(), getPairs().end());
+  return fields;
+}
+
+LogicalResult PermuteOp::inferFacts(const FactContext &context,
+                                    ArrayRef<Facts> operands,
+                                    SmallVectorImpl<Facts> &results) {
+  if (failed(expectReduced(*this, context, context.maskOf(getOver()),
+                           operands[0])))
+    return failure();
+  results.push_back(inferExchanged(context, getOver(), operands[0]));
+  return success();
+}
+
+void PermuteOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineOpaque(*this);
 }
 
 LogicalResult PushOp::verify() {

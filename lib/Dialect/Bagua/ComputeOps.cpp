@@ -142,9 +142,16 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Type> operandTypes;
   if (parser.parseOperandList(operands, AsmParser::Delimiter::Paren))
     return failure();
-  for (StringRef word : {"communicates", "late"})
-    if (succeeded(parser.parseOptionalKeyword(word)))
-      result.addAttribute(word, parser.getBuilder().getUnitAttr());
+  if (succeeded(parser.parseOptionalKeyword("communicates")))
+    result.addAttribute("communicates", parser.getBuilder().getUnitAttr());
+  if (succeeded(parser.parseOptionalKeyword("varies"))) {
+    AxesAttr axes;
+    if (parseAxes(parser, axes))
+      return failure();
+    result.addAttribute("varies", axes);
+  }
+  if (succeeded(parser.parseOptionalKeyword("late")))
+    result.addAttribute("late", parser.getBuilder().getUnitAttr());
   if (parseCost(parser, result) ||
       parseSchedule(parser, result, "stream", "places") ||
       parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
@@ -164,6 +171,10 @@ void ComputeOp::print(OpAsmPrinter &printer) {
           << '(' << getOperands() << ')';
   if (getCommunicates())
     printer << " communicates";
+  if (AxesAttr axes = getVariesAttr()) {
+    printer << " varies ";
+    printAxes(printer, axes);
+  }
   if (getLate())
     printer << " late";
   if (std::optional<int64_t> flops = getFlops())
@@ -174,10 +185,10 @@ void ComputeOp::print(OpAsmPrinter &printer) {
     printer << " cost_ns " << *cost << ' '
             << stringifyCostSource(*getCostSource());
   printSchedule(printer, getStreamAttr(), getPlacesAttr());
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {"phase", "name", "communicates", "late",
-                                 "flops", "bytes", "cost_ns", "cost_source",
-                                 "result_info", "stream", "places"});
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(),
+      {"phase", "name", "communicates", "varies", "late", "flops", "bytes",
+       "cost_ns", "cost_source", "result_info", "stream", "places"});
   printer << " : (";
   llvm::interleaveComma(getOperandTypes(), printer);
   printer << ") -> (";
@@ -253,6 +264,7 @@ LogicalResult ComputeOp::inferFacts(const FactContext &context,
                                     ArrayRef<Facts> operands,
                                     SmallVectorImpl<Facts> &results) {
   Facts unmarked = varyUnlessReplicated(context, operands);
+  unmarked = joinFacts(unmarked, context.varyingOn(getVariesAttr()));
   // On the way to gradients alone, a gradient is one more intermediate value.
   if (!context.updating.contains(*this))
     for (Fact &fact : unmarked)

@@ -132,6 +132,8 @@ MeaningAnalysis::Words MeaningAnalysis::wordsOf(Operation *op) {
   if (auto compute = dyn_cast<ComputeOp>(op)) {
     words.push_back(static_cast<uint64_t>(compute.getPhase()));
     words.push_back(llvm::xxh3_64bits(compute.getName()));
+    if (AxesAttr axes = compute.getVariesAttr())
+      words.push_back(hashPrinted(axes));
     return words;
   }
   NamedAttrList attributes(op->getAttrDictionary());

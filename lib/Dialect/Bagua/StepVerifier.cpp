@@ -84,6 +84,10 @@ LogicalResult StepVerifier::verifyOp(Operation *op) {
   AxesAttr group = stepOp ? stepOp.getGroupAxes() : nullptr;
   if (group && failed(verifyAxes(op, group)))
     return failure();
+  auto compute = dyn_cast<ComputeOp>(op);
+  if (compute && compute.getVariesAttr() &&
+      failed(verifyAxes(op, compute.getVariesAttr())))
+    return failure();
   for (Type type : op->getResultTypes())
     if (failed(verifyType(op, type)))
       return failure();

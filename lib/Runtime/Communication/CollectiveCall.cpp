@@ -53,10 +53,12 @@ constexpr char kOverlap[] =
     "output overlaps input other than in the place that the op allows";
 
 std::string refusalOfMembers(const CollectiveCall &call, int size) {
+  for (const std::vector<int> *members : {&call.ranks, &call.destinations})
+    for (int member : *members)
+      if (member < 0 || member >= size)
+        return absl::StrCat("member ", member, " is not in [0, ", size, ")");
   for (size_t i = 0; i < call.ranks.size(); ++i) {
     int member = call.ranks[i];
-    if (member < 0 || member >= size)
-      return absl::StrCat("member ", member, " is not in [0, ", size, ")");
     if (hasOwners(call.op) &&
         std::count(call.ranks.begin(), call.ranks.begin() + i, member) > 0)
       return absl::StrCat("member ", member, " is an owner twice");
@@ -95,13 +97,13 @@ std::string refusalOfOwnerBuffers(const CollectiveCall &call, const void *whole,
 
 std::string refusalOfExchange(const CollectiveCall &call) {
   if (call.ranks.size() != call.outputs.size())
-    return absl::StrCat("there are ", call.ranks.size(), " peers and ",
+    return absl::StrCat("there are ", call.ranks.size(), " sources and ",
                         call.outputs.size(), " outputs");
-  if (call.count == 0 || call.ranks.empty())
+  if (call.count == 0)
     return {};
-  if (!call.input)
+  if (!call.input && !call.destinations.empty())
     return "the input is null";
-  Extent input(call.input, call.count);
+  Extent input(call.input, call.destinations.empty() ? 0 : call.count);
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     if (!call.outputs[i])
       return absl::StrCat("output ", i, " is null");
@@ -208,15 +210,25 @@ std::string describeDifference(absl::Span<const CollectiveCall> calls,
   return "calls differ";
 }
 
-/// The lowest member that sends to a peer which does not send back.
+/// The lowest member that sends to one which does not expect it as often, or
+/// expects something of one which does not send it.
 std::string describeOneSidedExchange(absl::Span<const CollectiveCall> calls,
                                      absl::Span<const int> worldRanks) {
-  for (size_t member = 0; member < calls.size(); ++member)
-    for (int peer : calls[member].ranks)
-      if (calls[peer].indexOf(static_cast<int>(member)) < 0)
+  auto count = [](const std::vector<int> &members, size_t member) {
+    return std::count(members.begin(), members.end(), static_cast<int>(member));
+  };
+  for (size_t member = 0; member < calls.size(); ++member) {
+    for (int to : calls[member].destinations)
+      if (count(calls[member].destinations, to) !=
+          count(calls[to].ranks, member))
+        return absl::StrCat("rank ", worldRanks[member], " sends to rank ",
+                            worldRanks[to], ", which does not expect it");
+    for (int from : calls[member].ranks)
+      if (count(calls[from].destinations, member) == 0)
         return absl::StrCat("rank ", worldRanks[member],
-                            " exchanges with rank ", worldRanks[peer],
-                            ", which does not list it");
+                            " expects something of rank ", worldRanks[from],
+                            ", which does not send to it");
+  }
   return {};
 }
 

@@ -49,8 +49,10 @@ struct alignas(64) CollectiveCall {
   void *output = nullptr;
   /// Of exchange, the caller's: valid while the caller is inside the call.
   absl::Span<void *const> outputs;
-  /// Members: the owners, or the peers of exchange.
+  /// Members: the owners, or the sources of exchange.
   std::vector<int> ranks;
+  /// Members: of exchange.
+  std::vector<int> destinations;
   /// Why the caller's own arguments are wrong; empty when they are right.
   std::string refusal;
 

@@ -123,6 +123,7 @@ BoundKernel bindArithmetic(const fb::Instruction &instruction,
   case fb::Opcode::Slice:
   case fb::Opcode::Cast:
   case fb::Opcode::After:
+  case fb::Opcode::Permute:
     return nullptr; // no arithmetic
   }
   return nullptr;

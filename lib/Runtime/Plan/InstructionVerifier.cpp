@@ -52,6 +52,10 @@ private:
                             const VerifiedValue &part, LayoutPart::Kind kind);
   absl::Status verifyAllReduce();
   absl::Status verifyAllToAll();
+  absl::Status verifyShape(const VerifiedValue &whole, uint32_t dimension);
+  absl::Status verifyPieces(const VerifiedValue &whole,
+                            const VerifiedValue &piece, uint32_t dimension);
+  absl::Status verifyPermute();
   absl::Status verifyExchange();
   absl::Status verifyServers(const VerifiedValue &onWorkers,
                              const VerifiedValue &onServers);
@@ -173,26 +177,49 @@ absl::Status InstructionVerifier::verifyAllReduce() {
   return absl::OkStatus();
 }
 
-absl::Status InstructionVerifier::verifyAllToAll() {
-  const VerifiedValue &input = inputs[0];
-  const VerifiedValue &output = outputs[0];
-  if (input.type != output.type || input.count != output.count ||
-      input.layout != 0 || output.layout != 0)
-    return invalid("expected whole tensors of one element type and count");
+/// The shape is that of `whole`, and the group divides the dimension.
+absl::Status InstructionVerifier::verifyShape(const VerifiedValue &whole,
+                                              uint32_t dimension) {
   size_t rank = op.shape() ? op.shape()->size() : 0;
   if (rank > kMaxAxes || op.split_dim() >= rank || op.concat_dim() >= rank)
     return invalid(StrCat("expected a shape of at most ", kMaxAxes,
                           " dimensions, split and concat among them, found ",
                           rank, " dimensions"));
   int64_t count = *countElements(op.shape());
-  if (count != input.count)
-    return invalid(StrCat("expected a shape of ", input.count,
+  if (count != whole.count)
+    return invalid(StrCat("expected a shape of ", whole.count,
                           " elements, found ", count));
-  if (op.shape()->Get(op.split_dim()) % groupSize() != 0)
-    return invalid(StrCat("expected dimension ", op.split_dim(),
-                          " divisible by ", groupSize(), ", found ",
-                          op.shape()->Get(op.split_dim())));
+  if (op.shape()->Get(dimension) % groupSize() != 0)
+    return invalid(StrCat("expected dimension ", dimension, " divisible by ",
+                          groupSize(), ", found ", op.shape()->Get(dimension)));
   return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyAllToAll() {
+  const VerifiedValue &input = inputs[0];
+  const VerifiedValue &output = outputs[0];
+  if (input.type != output.type || input.count != output.count ||
+      input.layout != 0 || output.layout != 0)
+    return invalid("expected whole tensors of one element type and count");
+  return verifyShape(input, op.split_dim());
+}
+
+absl::Status InstructionVerifier::verifyPieces(const VerifiedValue &whole,
+                                               const VerifiedValue &piece,
+                                               uint32_t dimension) {
+  if (whole.type != piece.type || whole.layout != 0 || piece.layout != 0 ||
+      whole.count != piece.count * groupSize())
+    return invalid(StrCat("expected a tensor and a piece of it of one element "
+                          "type, without layouts, found ",
+                          whole.count, " and ", piece.count,
+                          " elements in a group of ", groupSize()));
+  return verifyShape(whole, dimension);
+}
+
+absl::Status InstructionVerifier::verifyPermute() {
+  if (absl::Status status = verifyAllReduce(); !status.ok())
+    return status;
+  return plan.verifyPairs(op.pairs(), groupSize());
 }
 
 absl::Status InstructionVerifier::verifyExchange() {
@@ -347,9 +374,13 @@ absl::Status InstructionVerifier::verifyCollective(Collective collective) {
   case Collective::AllReduce:
     return verifyAllReduce();
   case Collective::ReduceScatter:
-    return expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Shard);
+    return isInPieces(op)
+               ? verifyPieces(inputs[0], outputs[0], op.split_dim())
+               : expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Shard);
   case Collective::AllGather:
-    return expectPushed(outputs[0], inputs[0], LayoutPart::Kind::Shard);
+    return isInPieces(op)
+               ? verifyPieces(outputs[0], inputs[0], op.concat_dim())
+               : expectPushed(outputs[0], inputs[0], LayoutPart::Kind::Shard);
   case Collective::Reduce:
     return expectPushed(inputs[0], outputs[0], LayoutPart::Kind::Root);
   case Collective::Broadcast:
@@ -359,6 +390,8 @@ absl::Status InstructionVerifier::verifyCollective(Collective collective) {
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
     return verifyExchange();
+  case Collective::Permute:
+    return verifyPermute();
   case Collective::Push:
     return verifyServers(inputs[0], outputs[0]);
   case Collective::Pull:
@@ -450,6 +483,7 @@ bool InstructionVerifier::mayOverlap(Collective collective,
   case Collective::AllToAll:
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
+  case Collective::Permute:
     return false;
   case Collective::Push:
   case Collective::Pull: {

@@ -87,6 +87,8 @@ Row rowOf(fb::Opcode opcode) {
     return {Kind::Update, {1, 1, 2, refuseAdamApply}};
   case fb::Opcode::After:
     return {Kind::After};
+  case fb::Opcode::Permute:
+    return {Kind::Collective, {}, Collective::Permute};
   }
   return {Kind::After};
 }
@@ -109,6 +111,12 @@ std::optional<Collective> collectiveOf(const fb::Instruction &instruction) {
       instruction.pattern() == fb::ExchangePattern::ShiftOne)
     return Collective::ExchangeShiftOne;
   return rowOf(instruction.opcode()).collective;
+}
+
+bool isInPieces(const fb::Instruction &instruction) {
+  bool isHalf = instruction.opcode() == fb::Opcode::ReduceScatter ||
+                instruction.opcode() == fb::Opcode::AllGather;
+  return isHalf && instruction.shape() && instruction.shape()->size() > 0;
 }
 
 uint32_t wholeValueOf(const fb::Instruction &instruction) {

@@ -45,6 +45,10 @@ std::optional<Collective> collectiveOf(const fb::Instruction &instruction);
 /// value number.
 uint32_t wholeValueOf(const fb::Instruction &instruction);
 
+/// Of reduce_scatter and all_gather: between tensors of each rank's own, pieces
+/// along a dimension, rather than between a tensor and its parts.
+bool isInPieces(const fb::Instruction &instruction);
+
 /// What Arithmetic and Update have besides the rule of their kind: all inputs
 /// and outputs are of one floating-point type, count and layout.
 struct ArithmeticRule {

@@ -112,7 +112,8 @@ Json instruction(const fb::Instruction &op) {
           {"ready", list(op.ready())},
           {"after", list(op.after())},
           {"after_previous", list(op.after_previous())},
-          {"cost_ns", op.cost_ns()}};
+          {"cost_ns", op.cost_ns()},
+          {"pairs", list(op.pairs())}};
 }
 
 Json update(const fb::Update &update) {
@@ -132,7 +133,8 @@ Json relation(const fb::Relation &relation) {
                {"reduce", fb::EnumNameReduceKind(relation.reduce())},
                {"axes", list(relation.axes())},
                {"split_dim", relation.split_dim()},
-               {"concat_dim", relation.concat_dim()}};
+               {"concat_dim", relation.concat_dim()},
+               {"pairs", list(relation.pairs())}};
   if (relation.update())
     json["update"] = update(*relation.update());
   return json;

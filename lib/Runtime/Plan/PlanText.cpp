@@ -265,10 +265,26 @@ void PlanPrinter::printContract() {
     std::string what = absl::StrCat(
         view(reduceKindName(static_cast<ReduceKind>(relation->reduce()))),
         " of '", of, "'");
-    if (relation->relation() == fb::RelationKind::AllToAll)
+    switch (relation->relation()) {
+    case fb::RelationKind::Reduced:
+    case fb::RelationKind::Updated:
+      break;
+    case fb::RelationKind::AllToAll:
       what =
           absl::StrCat("all_to_all of '", of, "' split ", relation->split_dim(),
                        " concat ", relation->concat_dim());
+      break;
+    case fb::RelationKind::Scattered:
+      absl::StrAppend(&what, " split ", relation->split_dim());
+      break;
+    case fb::RelationKind::Gathered:
+      what = absl::StrCat("all_gather of '", of, "' concat ",
+                          relation->concat_dim());
+      break;
+    case fb::RelationKind::Permuted:
+      what = absl::StrCat("permute of '", of, "'");
+      break;
+    }
     if (const fb::Update *update = relation->update())
       what = absl::StrCat(snakeCase(fb::EnumNameOpcode(update->opcode())), " (",
                           tensorNames(update->states()), ") by ", what);

@@ -136,6 +136,24 @@ PlanVerifier::verifyIndices(const flatbuffers::Vector<uint32_t> *indices,
   return absl::OkStatus();
 }
 
+absl::Status
+PlanVerifier::verifyPairs(const flatbuffers::Vector<uint32_t> *pairs,
+                          int64_t groupSize) {
+  if (absl::Status status =
+          verifyIndices(pairs, groupSize, "places in a group");
+      !status.ok())
+    return status;
+  if (lengthOf(pairs) % 2 != 0)
+    return invalid(StrCat("expected places in pairs, found ", pairs->size()));
+  std::set<uint32_t> seen[2];
+  for (size_t i = 0; i < lengthOf(pairs); ++i)
+    if (!seen[i % 2].insert(pairs->Get(i)).second)
+      return invalid(StrCat("expected places that ",
+                            i % 2 == 0 ? "send" : "get something",
+                            " once, found ", pairs->Get(i), " twice"));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> PlanVerifier::verifyLayout(
     const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *entries) {
   size_t length = lengthOf(entries);
@@ -535,30 +553,59 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
   status = promise(relation.tensor());
   if (!status.ok())
     return status;
-  const fb::Tensor &of = *plan.tensors()->Get(relation.of());
+  fb::DataType type = tensorInfos[relation.of()].type;
+  bool reduces = relation.relation() == fb::RelationKind::Reduced ||
+                 relation.relation() == fb::RelationKind::Scattered;
+  if (reduces && relation.reduce() == fb::ReduceKind::Mean &&
+      (type == fb::DataType::Int8 || type == fb::DataType::Int32 ||
+       type == fb::DataType::Int64))
+    return invalid("a mean of integers is not defined");
+  if (relation.relation() != fb::RelationKind::Reduced)
+    return verifyReshaped(relation);
   const VerifiedValue &from = tensorInfos[relation.of()];
   const VerifiedValue &to = tensorInfos[relation.tensor()];
   if (from.type != to.type || from.count != to.count || from.layout != 0 ||
       isOnServers(layouts[to.layout]))
     return invalid("expected tensors of one element type and count, the given "
                    "one whole on every rank, the other not on servers");
-  bool isInteger = from.type == fb::DataType::Int8 ||
-                   from.type == fb::DataType::Int32 ||
-                   from.type == fb::DataType::Int64;
-  if (relation.relation() == fb::RelationKind::Reduced)
-    return isInteger && relation.reduce() == fb::ReduceKind::Mean
-               ? invalid("a mean of integers is not defined")
-               : absl::OkStatus();
-  size_t rank = lengthOf(of.shape());
+  return absl::OkStatus();
+}
+
+/// Tensors without layouts; the shape given back follows from the one given.
+absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
+  const fb::Tensor &of = *plan.tensors()->Get(relation.of());
+  const fb::Tensor &to = *plan.tensors()->Get(relation.tensor());
+  bool cuts = relation.relation() == fb::RelationKind::AllToAll ||
+              relation.relation() == fb::RelationKind::Scattered;
+  bool joins = relation.relation() == fb::RelationKind::AllToAll ||
+               relation.relation() == fb::RelationKind::Gathered;
   Layout group = {{LayoutPart::Kind::Shard, {}, -1}};
   if (relation.axes())
     group[0].axes.assign(relation.axes()->begin(), relation.axes()->end());
-  if (relation.split_dim() >= rank || relation.concat_dim() >= rank ||
-      of.shape()->Get(relation.split_dim()) % partCount(group, shape) != 0 ||
-      to.layout != 0)
+  int64_t size = partCount(group, shape);
+  std::vector<int64_t> expected;
+  for (size_t i = 0; i < lengthOf(of.shape()); ++i)
+    expected.push_back(of.shape()->Get(i));
+  if ((cuts && (relation.split_dim() >= expected.size() ||
+                expected[relation.split_dim()] % size != 0)) ||
+      (joins && relation.concat_dim() >= expected.size()))
     return invalid("expected dimensions of the tensor, the first divisible by "
                    "the group's size");
-  return absl::OkStatus();
+  if (cuts)
+    expected[relation.split_dim()] /= size;
+  if (joins)
+    expected[relation.concat_dim()] *= size;
+  std::vector<int64_t> found;
+  for (size_t i = 0; i < lengthOf(to.shape()); ++i)
+    found.push_back(to.shape()->Get(i));
+  if (of.type() != to.type() || found != expected ||
+      tensorInfos[relation.of()].layout != 0 ||
+      tensorInfos[relation.tensor()].layout != 0)
+    return invalid("expected tensors of one element type without layouts, the "
+                   "one given back in the shape that the relation makes");
+  return verifyPairs(relation.pairs(),
+                     relation.relation() == fb::RelationKind::Permuted ? size
+                                                                       : 0);
 }
 
 absl::Status PlanVerifier::verifyProgram() {

@@ -83,6 +83,10 @@ public:
   /// Every element below `limit`; `what` names them. Null is the empty list.
   absl::Status verifyIndices(const flatbuffers::Vector<uint32_t> *indices,
                              size_t limit, absl::string_view what);
+  /// Places below `groupSize` in turn, of who sends and of who gets it; nobody
+  /// sends twice or gets twice. Null is the empty list.
+  absl::Status verifyPairs(const flatbuffers::Vector<uint32_t> *pairs,
+                           int64_t groupSize);
   /// FlatBuffers lets tables share lists. All lists together may be as long as
   /// if each were stored on its own, which bounds the time of verification.
   absl::Status spend(size_t listLength);
@@ -98,6 +102,7 @@ private:
   absl::Status verifyUsers();
   absl::Status verifyRelation(const fb::Relation &relation);
   absl::Status verifyUpdated(const fb::Relation &relation);
+  absl::Status verifyReshaped(const fb::Relation &relation);
   /// A tensor is promised once.
   absl::Status promise(uint32_t tensor);
   absl::Status verifyProgram();

@@ -116,7 +116,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// all_to_all, exchange
+// Pieces along a dimension: all_to_all, and what goes to and comes from members
 //===----------------------------------------------------------------------===//
 
 /// A tensor seen as [outer][blocks][inner]: where the blocks of a dimension
@@ -180,6 +180,41 @@ private:
   std::vector<std::byte> received;
 };
 
+/// A tensor of this rank's own and what `inner` makes of its blocks, which lie
+/// one after the other in memory of this operation's.
+class InBlocksOperation final : public Operation {
+public:
+  /// `blocks` is what `inner` reads (`isPacked`) or writes.
+  InBlocksOperation(BlockView view, std::byte *tensor, bool isPacked,
+                    std::vector<std::byte> blocks,
+                    std::unique_ptr<Operation> inner)
+      : view(view), tensor(tensor), isPacked(isPacked),
+        blocks(std::move(blocks)), inner(std::move(inner)) {
+    bytesSent = this->inner->bytesSent;
+    scratchBytes = static_cast<int64_t>(this->blocks.size());
+  }
+
+  absl::Status run(int64_t step) override {
+    if (isPacked)
+      copyBlocks(view, tensor, blocks.data(), /*toBlocks=*/true);
+    absl::Status status = inner->run(step);
+    if (status.ok() && !isPacked)
+      copyBlocks(view, blocks.data(), tensor, /*toBlocks=*/false);
+    return status;
+  }
+
+private:
+  BlockView view;
+  std::byte *tensor;
+  bool isPacked;
+  std::vector<std::byte> blocks;
+  std::unique_ptr<Operation> inner;
+};
+
+//===----------------------------------------------------------------------===//
+// exchange, permute
+//===----------------------------------------------------------------------===//
+
 class ExchangeOperation final : public Operation {
 public:
   ExchangeOperation(Communicator &communicator, fb::ExchangePattern pattern,
@@ -199,7 +234,7 @@ public:
     } else {
       peers[0] = static_cast<int>(shiftOnePeer(rank, size, step));
     }
-    return communicator.exchange(input, bytes, peers, outputs);
+    return communicator.exchange(input, bytes, peers, peers, outputs);
   }
 
 private:
@@ -209,6 +244,42 @@ private:
   int64_t bytes;
   std::vector<void *> outputs;
   std::vector<int> peers;
+};
+
+/// From one member to another each; who gets nothing gets zeros.
+class PermuteOperation final : public Operation {
+public:
+  PermuteOperation(Communicator &communicator, const LocalValue &input,
+                   const LocalValue &output,
+                   const flatbuffers::Vector<uint32_t> *pairs)
+      : communicator(communicator), input(input.data), bytes(input.bytes()),
+        output(output.data) {
+    for (uint32_t i = 0; pairs && i + 1 < pairs->size(); i += 2) {
+      int from = static_cast<int>(pairs->Get(i));
+      int to = static_cast<int>(pairs->Get(i + 1));
+      if (from == communicator.rank())
+        destinations.push_back(to);
+      if (to == communicator.rank())
+        sources.push_back(from);
+    }
+    outputs.resize(sources.size(), output.data);
+    bytesSent = destinations.empty() ? 0 : bytes;
+  }
+
+  absl::Status run(int64_t) override {
+    if (sources.empty())
+      std::memset(output, 0, bytes);
+    return communicator.exchange(input, bytes, destinations, sources, outputs);
+  }
+
+private:
+  Communicator &communicator;
+  const std::byte *input;
+  int64_t bytes;
+  std::byte *output;
+  std::vector<int> destinations;
+  std::vector<int> sources;
+  std::vector<void *> outputs;
 };
 
 //===----------------------------------------------------------------------===//
@@ -229,9 +300,11 @@ public:
 private:
   std::unique_ptr<Operation> copyInput();
   std::unique_ptr<Operation> withOwners(bool isReduction);
+  std::unique_ptr<Operation> inPieces(bool isReduction);
   std::unique_ptr<Operation> withServers(bool isPush);
   std::unique_ptr<Operation> allToAll();
   std::unique_ptr<Operation> exchange();
+  std::unique_ptr<Operation> permute();
 
   const OperationSource &source;
   const fb::Instruction &op;
@@ -242,8 +315,11 @@ private:
   Collective collective;
 };
 
-/// A group of one: every result is the operand.
+/// A group of one: every result is the operand, or nothing is sent.
 std::unique_ptr<Operation> CollectiveBuilder::copyInput() {
+  if (collective == Collective::Permute &&
+      (!op.pairs() || op.pairs()->size() == 0))
+    return makeCopies({{output.data, nullptr, output.bytes()}});
   std::vector<CopyStep> copies;
   for (uint32_t number : *op.outputs()) {
     LocalValue result = source.memory.value(number);
@@ -283,6 +359,25 @@ std::unique_ptr<Operation> CollectiveBuilder::withOwners(bool isReduction) {
                                                          input.type);
   result->bytesSent = sent;
   return result;
+}
+
+/// Pieces along a dimension are parts of a whole whose blocks are in order.
+std::unique_ptr<Operation> CollectiveBuilder::inPieces(bool isReduction) {
+  LocalValue &whole = isReduction ? input : output;
+  uint32_t dimension = isReduction ? op.split_dim() : op.concat_dim();
+  BlockView view;
+  view.blocks = groups[0].workers;
+  view.innerBytes = dataTypeBytes(whole.type);
+  for (uint32_t i = 0; i < op.shape()->size(); ++i)
+    (i < dimension ? view.outer : view.innerBytes) *=
+        op.shape()->Get(i) / (i == dimension ? view.blocks : 1);
+  if (view.isContiguous())
+    return withOwners(isReduction);
+  std::vector<std::byte> blocks(whole.bytes());
+  std::byte *tensor = std::exchange(whole.data, blocks.data());
+  std::unique_ptr<Operation> inner = withOwners(isReduction);
+  return std::make_unique<InBlocksOperation>(
+      view, tensor, isReduction, std::move(blocks), std::move(inner));
 }
 
 std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
@@ -361,6 +456,11 @@ std::unique_ptr<Operation> CollectiveBuilder::exchange() {
       *groups[0].communicator, op.pattern(), input, std::move(outputs));
 }
 
+std::unique_ptr<Operation> CollectiveBuilder::permute() {
+  return std::make_unique<PermuteOperation>(*groups[0].communicator, input,
+                                            output, op.pairs());
+}
+
 std::unique_ptr<Operation> CollectiveBuilder::build() {
   if (groups.empty())
     return nullptr;
@@ -377,15 +477,19 @@ std::unique_ptr<Operation> CollectiveBuilder::build() {
                                                 output, kind);
   case Collective::ReduceScatter:
   case Collective::Reduce:
-    return withOwners(/*isReduction=*/true);
+    return isInPieces(op) ? inPieces(/*isReduction=*/true)
+                          : withOwners(/*isReduction=*/true);
   case Collective::AllGather:
   case Collective::Broadcast:
-    return withOwners(/*isReduction=*/false);
+    return isInPieces(op) ? inPieces(/*isReduction=*/false)
+                          : withOwners(/*isReduction=*/false);
   case Collective::AllToAll:
     return allToAll();
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
     return exchange();
+  case Collective::Permute:
+    return permute();
   case Collective::Push:
   case Collective::Pull:
     return withServers(collective == Collective::Push);

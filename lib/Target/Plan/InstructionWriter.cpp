@@ -34,6 +34,15 @@ bagua::writeLayout(flatbuffers::FlatBufferBuilder &builder, ClusterOp cluster,
   return builder.CreateVector(entries);
 }
 
+VectorOffset<uint32_t>
+bagua::writePairs(flatbuffers::FlatBufferBuilder &builder,
+                  ArrayRef<int64_t> pairs) {
+  if (pairs.empty())
+    return 0;
+  return builder.CreateVector(
+      std::vector<uint32_t>(pairs.begin(), pairs.end()));
+}
+
 static_assert(int(LayoutEntry::Kind::Shard) == int(fb::LayoutKind::Shard) &&
               int(LayoutEntry::Kind::Root) == int(fb::LayoutKind::Root) &&
               int(LayoutEntry::Kind::Server) == int(fb::LayoutKind::Server));
@@ -83,6 +92,7 @@ bagua::writeInstruction(flatbuffers::FlatBufferBuilder &builder,
   auto ready = builder.CreateVector(instruction.ready);
   auto after = builder.CreateVector(instruction.after);
   auto afterPrevious = builder.CreateVector(instruction.afterPrevious);
+  auto pairs = writePairs(builder, fields->pairs);
   return fb::CreateInstruction(
       builder, name, *opcode, instruction.stream, inputs, outputs, axes,
       static_cast<fb::ReduceKind>(kind ? kind.getValue() : ReduceKind::Sum),
@@ -92,5 +102,5 @@ bagua::writeInstruction(flatbuffers::FlatBufferBuilder &builder,
       static_cast<fb::BiasCorrection>(fields->biasCorrection),
       fields->learningRate.has_value(), fields->learningRate.value_or(0), ready,
       after, afterPrevious,
-      /*cost_ns=*/0);
+      /*cost_ns=*/0, pairs);
 }

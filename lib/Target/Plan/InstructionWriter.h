@@ -24,6 +24,10 @@ std::optional<fb::Opcode> opcodeOf(llvm::StringRef snakeCase);
 /// Indices of the axes in the cluster.
 std::vector<uint32_t> axisNumbers(ClusterOp cluster, AxesAttr axes);
 
+/// Of permute; null for none.
+VectorOffset<uint32_t> writePairs(flatbuffers::FlatBufferBuilder &builder,
+                                  llvm::ArrayRef<int64_t> pairs);
+
 /// Null for no layout.
 VectorOffset<flatbuffers::Offset<fb::LayoutEntry>>
 writeLayout(flatbuffers::FlatBufferBuilder &builder, ClusterOp cluster,

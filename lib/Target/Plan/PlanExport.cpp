@@ -157,12 +157,13 @@ PlanWriter::writeContract() {
       return failure();
     auto axes =
         builder.CreateVector(axisNumbers(model.cluster, relation.getOver()));
+    auto pairs = writePairs(builder, relation.getPairs().asArrayRef());
     relations.push_back(fb::CreateRelation(
         builder, *tensor, *of,
         static_cast<fb::RelationKind>(relation.getRelation()),
         static_cast<fb::ReduceKind>(relation.getKind()), axes,
         static_cast<uint32_t>(relation.getSplit()),
-        static_cast<uint32_t>(relation.getConcat())));
+        static_cast<uint32_t>(relation.getConcat()), /*update=*/0, pairs));
   }
   return relations;
 }

@@ -31,7 +31,8 @@ private:
   void walk();
   LogicalResult foldSame(FlatOp &op);
   std::vector<AxisMask> findUnproven() const;
-  AxisMask maskOf(const FlatOp &op, ArrayRef<AxisMask> of) const;
+  AxisMask maskOf(const FlatOp &op, ValueId result,
+                  ArrayRef<AxisMask> of) const;
 
   const Graph &graph;
   ImportedStep &model;
@@ -42,16 +43,19 @@ private:
 };
 } // namespace
 
-/// Of the op's results, by those of its operands.
-AxisMask Agreement::maskOf(const FlatOp &op, ArrayRef<AxisMask> of) const {
+/// Of an op's result, by those of its operands.
+AxisMask Agreement::maskOf(const FlatOp &op, ValueId result,
+                           ArrayRef<AxisMask> of) const {
+  if (graph.values[result].isStatic)
+    return graph.values[result].ofDevice;
   AxisMask mask = 0;
   for (ValueId operand : op.operands)
     mask |= of[operand];
-  if (op.kind == OpKind::RankDependent)
-    mask |= model.dataAxes;
-  if (op.kind == OpKind::AllReduce)
+  if (op.dependsOnRank)
+    mask |= graph.mesh.allAxes();
+  if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllGather)
     mask &= ~op.collective.axes;
-  if (op.kind == OpKind::AllToAll)
+  else if (isCommunication(op.kind))
     mask |= op.collective.axes;
   return mask;
 }
@@ -63,7 +67,7 @@ void Agreement::walk() {
   for (const FlatOp &op : graph.ops)
     if (!op.isDead)
       for (ValueId result : op.results)
-        masks[result] = maskOf(op, masks) & ~reduced[result];
+        masks[result] = maskOf(op, result, masks) & ~reduced[result];
 }
 
 /// The axes over which values may differ for all that the module says: a pmap's
@@ -77,7 +81,7 @@ std::vector<AxisMask> Agreement::findUnproven() const {
     if (!op.isDead)
       for (ValueId result : op.results)
         unproven[result] =
-            masks[result] | (maskOf(op, unproven) & ~reduced[result]);
+            masks[result] | (maskOf(op, result, unproven) & ~reduced[result]);
   return unproven;
 }
 
@@ -115,21 +119,18 @@ LogicalResult Agreement::fold(Graph &writable) {
   for (FlatOp &op : writable.ops) {
     if (op.isDead)
       continue;
-    if (op.kind == OpKind::RankDependent &&
-        model.dataAxes != graph.mesh.allAxes())
-      return emitError(op.loc)
-             << "expected '" << op.source->getName()
-             << "' in steps over data axes alone, found the mesh "
-             << graph.mesh.str();
-    if (op.kind == OpKind::AllReduce &&
-        (op.collective.axes & ~masks[op.operands[0]])) {
+    if (isReduction(op.kind) && (op.collective.axes & ~masks[op.operands[0]])) {
       if (op.collective.axes & unproven[op.operands[0]] &
           ~masks[op.operands[0]])
         return emitError(op.loc)
-               << "expected an all_reduce of what differs over its group, "
-                  "found "
-                  "a state, or a number, that is each rank's own but not taken "
-                  "to differ; a mapping can call an argument batch";
+               << "expected '" << op.source->getName()
+               << "' of what differs over its group, found a state, or a "
+                  "number, that is each rank's own but not taken to differ; a "
+                  "mapping can call an argument batch";
+      if (op.kind == OpKind::ReduceScatter)
+        return emitError(op.loc)
+               << "expected 'stablehlo.reduce_scatter' of what differs over "
+                  "its group, found what its ranks have alike";
       if (failed(foldSame(op)))
         return failure();
     }
@@ -139,6 +140,11 @@ LogicalResult Agreement::fold(Graph &writable) {
 
 /// Params on which ranks come to disagree, though the module doesn't cut them.
 void Agreement::warnOfParams(ArrayRef<AxisMask> declared) {
+  // What communication of the program's own makes equal, nobody knows.
+  if (llvm::any_of(graph.ops, [](const FlatOp &op) {
+        return !op.isDead && op.communicates;
+      }))
+    return;
   SmallVector<StringRef> names;
   AxisMask axes = 0;
   for (auto [argument, before] : llvm::zip_equal(model.arguments, declared)) {

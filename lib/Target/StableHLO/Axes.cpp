@@ -23,9 +23,8 @@ static bool isPurelyDataParallel(const Graph &graph,
     if (!isWhole(gradient.reduced))
       return false;
   for (const FlatOp &op : graph.ops)
-    if (!op.isDead &&
-        (op.kind == OpKind::AllToAll ||
-         (op.kind == OpKind::AllReduce && op.collective.axes != all)))
+    if (!op.isDead && isCommunication(op.kind) &&
+        (op.kind != OpKind::AllReduce || op.collective.axes != all))
       return false;
   return model.dataAxes == all && !model.dependsOnMesh;
 }

@@ -1,11 +1,12 @@
 //===- Collectives.cpp - Reading communication ops ------------------------===//
 //
-// Kind, dimensions and axes of all_reduce and all_to_all, and means.
+// Kinds, dimensions, axes and pairs of collectives, and means.
 //
 //===----------------------------------------------------------------------===//
 #include "Collectives.h"
 #include "Rewrites.h"
 
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -50,46 +51,89 @@ static std::optional<ReduceKind> kindOfRegion(Region &region) {
       .Default(std::nullopt);
 }
 
+/// A dimension that an op of one operand names.
+static LogicalResult readDimension(Operation *op, StringRef name,
+                                   int64_t &dimension) {
+  auto attr = op->getAttrOfType<IntegerAttr>(name);
+  if (!attr || op->getNumOperands() != 1)
+    return emitError(op->getLoc())
+           << "expected '" << op->getName() << "' of one operand with " << name;
+  dimension = attr.getInt();
+  return success();
+}
+
+/// A table of device ids with `columns` of them in a row, or any number.
+static FailureOr<std::vector<std::vector<int64_t>>>
+readTable(Operation *op, StringRef name, std::optional<int64_t> columns) {
+  auto attr = op->getAttrOfType<DenseIntElementsAttr>(name);
+  auto type = attr ? dyn_cast<RankedTensorType>(attr.getType()) : nullptr;
+  if (!type || type.getRank() != 2 ||
+      type.getDimSize(1) != columns.value_or(type.getDimSize(1)))
+    return emitError(op->getLoc())
+           << "expected " << name << " as a table of device ids, found "
+           << op->getAttr(name);
+  std::vector<std::vector<int64_t>> rows(type.getDimSize(0));
+  size_t index = 0;
+  for (const APInt &id : attr.getValues<APInt>())
+    rows[index++ / type.getDimSize(1)].push_back(id.getSExtValue());
+  return rows;
+}
+
 LogicalResult bagua::importer::readCollective(Operation *op, OpKind kind,
                                               Collective &collective) {
-  if (kind == OpKind::AllReduce) {
+  if (isReduction(kind)) {
     std::optional<ReduceKind> reduction = op->getNumRegions() == 1
                                               ? kindOfRegion(op->getRegion(0))
                                               : std::nullopt;
     if (!reduction)
       return emitError(op->getLoc())
-             << "expected an all_reduce that adds, or takes the minimum or the "
-                "maximum of, two scalars, found another region";
+             << "expected '" << op->getName()
+             << "' that adds, or takes the minimum or the maximum of, two "
+                "scalars, found another region";
     collective.kind = *reduction;
-    return success();
   }
-  auto split = op->getAttrOfType<IntegerAttr>("split_dimension");
-  auto concat = op->getAttrOfType<IntegerAttr>("concat_dimension");
-  if (!split || !concat || op->getNumOperands() != 1)
+  if (kind == OpKind::ReduceScatter)
+    return readDimension(op, "scatter_dimension", collective.splitDimension);
+  if (kind == OpKind::AllGather)
+    return readDimension(op, "all_gather_dim", collective.concatDimension);
+  if (kind == OpKind::AllToAll)
+    return failure(failed(readDimension(op, "split_dimension",
+                                        collective.splitDimension)) ||
+                   failed(readDimension(op, "concat_dimension",
+                                        collective.concatDimension)));
+  if (kind == OpKind::Permute &&
+      (op->getNumOperands() != 1 ||
+       op->getOperandTypes() != op->getResultTypes()))
     return emitError(op->getLoc())
-           << "expected an all_to_all of one operand with split_dimension and "
-              "concat_dimension";
-  collective.splitDimension = split.getInt();
-  collective.concatDimension = concat.getInt();
+           << "expected '" << op->getName()
+           << "' of one operand, with a result of its type";
   return success();
 }
 
 /// The groups as lists of devices; empty for "all devices".
 static FailureOr<std::vector<std::vector<int64_t>>> readGroups(Operation *op) {
-  auto attr = op->getAttrOfType<DenseIntElementsAttr>("replica_groups");
-  auto type = attr ? dyn_cast<RankedTensorType>(attr.getType()) : nullptr;
-  if (!type || type.getRank() != 2)
-    return emitError(op->getLoc())
-           << "expected replica_groups as a table of device ids, found "
-           << op->getAttr("replica_groups");
-  std::vector<std::vector<int64_t>> groups(type.getDimSize(0));
-  if (!groups.empty() && type.getDimSize(1) == 0)
+  auto groups = readTable(op, "replica_groups", std::nullopt);
+  if (succeeded(groups) && !groups->empty() && groups->front().empty())
     return emitError(op->getLoc())
            << "expected groups of at least one device, found groups of size 0";
-  size_t index = 0;
-  for (const APInt &id : attr.getValues<APInt>())
-    groups[index++ / type.getDimSize(1)].push_back(id.getSExtValue());
   return groups;
+}
+
+/// Who sends to whom, in turn.
+static FailureOr<std::vector<int64_t>> readPairs(const FlatOp &op,
+                                                 int64_t devices) {
+  auto rows = readTable(op.source, "source_target_pairs", 2);
+  if (failed(rows))
+    return failure();
+  std::vector<int64_t> pairs;
+  for (const std::vector<int64_t> &row : *rows)
+    for (int64_t device : row) {
+      if (device < 0 || device >= devices)
+        return emitError(op.loc)
+               << "expected devices below " << devices << ", found " << device;
+      pairs.push_back(device);
+    }
+  return pairs;
 }
 
 static std::string textOf(const std::vector<std::vector<int64_t>> &groups) {
@@ -106,8 +150,21 @@ static std::string textOf(const std::vector<std::vector<int64_t>> &groups) {
   return stream.str();
 }
 
-static bool isCollective(const FlatOp &op) {
-  return op.kind == OpKind::AllReduce || op.kind == OpKind::AllToAll;
+/// Devices that send to each other, be it by way of others: sets, ascending.
+static std::vector<std::vector<int64_t>>
+componentsOf(const std::vector<int64_t> &pairs) {
+  llvm::EquivalenceClasses<int64_t> classes;
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    classes.unionSets(pairs[i], pairs[i + 1]);
+  std::vector<std::vector<int64_t>> components;
+  for (auto it = classes.begin(); it != classes.end(); ++it) {
+    if (!it->isLeader())
+      continue;
+    components.emplace_back(classes.member_begin(it), classes.member_end());
+    llvm::sort(components.back());
+  }
+  llvm::sort(components);
+  return components;
 }
 
 FailureOr<std::vector<Sharding>>
@@ -115,17 +172,29 @@ bagua::importer::shardingsOfGroups(const Graph &graph) {
   std::vector<Sharding> shardings;
   llvm::DenseSet<Attribute> seen;
   for (const FlatOp &op : graph.ops) {
-    Attribute attr =
-        isCollective(op) ? op.source->getAttr("replica_groups") : nullptr;
+    if (!isCommunication(op.kind))
+      continue;
+    bool isPermute = op.kind == OpKind::Permute;
+    Attribute attr = op.source->getAttr(isPermute ? "source_target_pairs"
+                                                  : "replica_groups");
     if (!attr || !seen.insert(attr).second)
       continue;
-    FailureOr<std::vector<std::vector<int64_t>>> groups = readGroups(op.source);
-    if (failed(groups))
-      return failure();
-    if (groups->empty())
+    std::vector<std::vector<int64_t>> groups;
+    if (isPermute) {
+      auto pairs = readPairs(op, graph.deviceCount());
+      if (failed(pairs))
+        return failure();
+      groups = componentsOf(*pairs);
+    } else {
+      auto read = readGroups(op.source);
+      if (failed(read))
+        return failure();
+      groups = std::move(*read);
+    }
+    if (groups.empty())
       continue;
-    llvm::sort(groups->front());
-    Sharding sharding = shardingOfGroup(groups->front());
+    llvm::sort(groups.front());
+    Sharding sharding = shardingOfGroup(groups.front());
     // Others match no mesh, which is said where they are matched.
     if (llvm::all_of(sharding.allFactors, [&](const Sharding::Factor &factor) {
           return graph.deviceCount() % (factor.stride * factor.size) == 0;
@@ -135,35 +204,64 @@ bagua::importer::shardingsOfGroups(const Graph &graph) {
   return shardings;
 }
 
+/// The axes of one group's reductions, gathers and exchanges of pieces.
+static FailureOr<AxisMask> matchGroups(const Graph &graph, const FlatOp &op) {
+  auto groups = readGroups(op.source);
+  if (failed(groups))
+    return failure();
+  std::optional<AxisMask> axes =
+      groups->empty() ? graph.mesh.allAxes() : graph.mesh.matchGroups(*groups);
+  if (!axes)
+    return emitError(op.loc)
+           << "expected groups along axes of the mesh " << graph.mesh.str()
+           << ", found " << textOf(*groups);
+  // A group of ranks that differ in nothing is none.
+  for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
+    if (axis.size == 1 && *axes != (AxisMask(1) << index))
+      *axes &= ~(AxisMask(1) << index);
+  bool isSorted = llvm::all_of(
+      *groups, [](const auto &group) { return llvm::is_sorted(group); });
+  if (op.kind != OpKind::AllReduce && !isSorted)
+    return emitError(op.loc)
+           << "expected groups in ascending order, found " << textOf(*groups);
+  return *axes;
+}
+
+/// The fewest axes along which all groups send alike.
+static LogicalResult resolvePairs(const Graph &graph, FlatOp &op) {
+  auto pairs = readPairs(op, graph.deviceCount());
+  if (failed(pairs))
+    return failure();
+  AxisMask best = 0;
+  for (AxisMask mask = 1; mask <= graph.mesh.allAxes(); ++mask) {
+    if (best && llvm::popcount(mask) >= llvm::popcount(best))
+      continue;
+    if (auto places = graph.mesh.matchPairs(*pairs, mask)) {
+      best = mask;
+      op.collective.pairs = std::move(*places);
+    }
+  }
+  op.collective.axes = best; // all axes always match
+  return success();
+}
+
 LogicalResult bagua::importer::resolveGroups(Graph &graph) {
   llvm::DenseMap<Attribute, AxisMask> known;
   for (FlatOp &op : graph.ops) {
-    if (!isCollective(op))
+    if (!isCommunication(op.kind))
       continue;
+    if (op.kind == OpKind::Permute) {
+      if (failed(resolvePairs(graph, op)))
+        return failure();
+      continue;
+    }
     Attribute attr = op.source->getAttr("replica_groups");
     auto found = attr ? known.find(attr) : known.end();
     if (found == known.end()) {
-      FailureOr<std::vector<std::vector<int64_t>>> groups =
-          readGroups(op.source);
-      if (failed(groups))
+      FailureOr<AxisMask> axes = matchGroups(graph, op);
+      if (failed(axes))
         return failure();
-      std::optional<AxisMask> axes = groups->empty()
-                                         ? graph.mesh.allAxes()
-                                         : graph.mesh.matchGroups(*groups);
-      if (!axes)
-        return emitError(op.loc)
-               << "expected groups along axes of the mesh " << graph.mesh.str()
-               << ", found " << textOf(*groups);
-      // A group of ranks that differ in nothing is none.
-      for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
-        if (axis.size == 1 && *axes != (AxisMask(1) << index))
-          *axes &= ~(AxisMask(1) << index);
       found = known.try_emplace(attr, *axes).first;
-      bool isSorted = llvm::all_of(
-          *groups, [](const auto &group) { return llvm::is_sorted(group); });
-      if (op.kind == OpKind::AllToAll && !isSorted)
-        return emitError(op.loc) << "expected groups in ascending order, found "
-                                 << textOf(*groups);
     }
     op.collective.axes = found->second;
   }

@@ -1,6 +1,6 @@
 //===- Collectives.h - Reading communication ops --------------------------===//
 //
-// Kind, dimensions and axes of all_reduce and all_to_all.
+// Kinds, dimensions, axes and pairs of what devices do together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_COLLECTIVES_H

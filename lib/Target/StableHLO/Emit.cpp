@@ -41,6 +41,9 @@ private:
   void emitOp(const FlatOp &op, PhaseKind phase);
   void emitCompute(const FlatOp &op, PhaseKind phase);
   void emitCollective(const FlatOp &op);
+  Operation *createCollective(const FlatOp &op, Value input);
+  AxesAttr variesAttr(AxisMask mask) const;
+  Value givenOf(ValueId id);
   void emitUpdate(const FlatOp &op);
   void emitOutputs();
   Value valueOf(ValueId id);
@@ -69,6 +72,7 @@ private:
   std::vector<PhaseKind> phases;
   DenseMap<Attribute, std::string> scopes;
   std::vector<EmittedOp> emittedOps;
+  DenseMap<Value, Value> givenArguments;
 };
 } // namespace
 
@@ -76,14 +80,18 @@ private:
 // Types and names
 //===----------------------------------------------------------------------===//
 
-/// A scalar stays one. Operand and result of an all_to_all keep a size that
-/// their group divides.
+/// A scalar stays one. What is cut into pieces keeps a size that their group
+/// divides.
 void Emitter::scaleTypes() {
   std::vector<int64_t> multiples(graph.values.size(), 1);
-  for (const FlatOp &op : graph.ops)
-    if (!op.isDead && op.kind == OpKind::AllToAll)
-      for (ValueId value : {op.operands[0], op.results[0]})
-        multiples[value] = axes->sizeOf(op.collective.axes);
+  for (const FlatOp &op : graph.ops) {
+    if (op.isDead)
+      continue;
+    if (op.kind == OpKind::AllToAll || op.kind == OpKind::ReduceScatter)
+      multiples[op.operands[0]] = axes->sizeOf(op.collective.axes);
+    if (op.kind == OpKind::AllToAll || op.kind == OpKind::AllGather)
+      multiples[op.results[0]] = axes->sizeOf(op.collective.axes);
+  }
   for (auto [index, value] : llvm::enumerate(graph.values)) {
     types[index] = value.type;
     if (options.sizeScale == 1 || value.type.getRank() == 0)
@@ -94,6 +102,18 @@ void Emitter::scaleTypes() {
     int64_t count = std::max<int64_t>(1, scaled);
     count = (count + multiple - 1) / multiple * multiple;
     types[index] = RankedTensorType::get({count}, value.type.getElementType());
+  }
+  if (options.sizeScale == 1)
+    return;
+  for (const FlatOp &op : graph.ops) {
+    bool isCut = op.kind == OpKind::ReduceScatter;
+    if (op.isDead || (!isCut && op.kind != OpKind::AllGather))
+      continue;
+    ValueId whole = isCut ? op.operands[0] : op.results[0];
+    ValueId piece = isCut ? op.results[0] : op.operands[0];
+    types[piece] = RankedTensorType::get(
+        {types[whole].getNumElements() / axes->sizeOf(op.collective.axes)},
+        types[whole].getElementType());
   }
 }
 
@@ -134,8 +154,34 @@ Value Emitter::valueOf(ValueId id) {
   auto constant =
       builder.create<ComputeOp>(graph.loc, TypeRange(types[id]), ValueRange(),
                                 PhaseKind::Forward, "constant");
+  constant.setVariesAttr(variesAttr(graph.values[id].ofDevice));
   number(constant, kNone);
   return values[id] = constant.getResult(0);
+}
+
+/// Null for no axes.
+AxesAttr Emitter::variesAttr(AxisMask mask) const {
+  AxesAttr varies = axes->axesOf(mask);
+  return varies.empty() ? nullptr : varies;
+}
+
+/// Arguments are the program's: it gives what others are to get of them.
+Value Emitter::givenOf(ValueId id) {
+  Value value = valueOf(id);
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return value;
+  Value &given = givenArguments[argument];
+  if (!given) {
+    auto compute = builder.create<ComputeOp>(
+        graph.loc, TypeRange(value.getType()), value, PhaseKind::Forward,
+        model.arguments[argument.getArgNumber()].name);
+    compute.setFlopsAttr(countAttr(0));
+    compute.setBytesAttr(countAttr(0));
+    number(compute, kNone);
+    given = compute.getResult(0);
+  }
+  return given;
 }
 
 /// Conversions of a gradient stay visible: they keep it pending.
@@ -151,16 +197,12 @@ bool Emitter::isCastOfGradient(const FlatOp &op) const {
 
 void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
   SmallVector<Value> operands;
-  for (ValueId operand : op.operands)
+  AxisMask varies = op.dependsOnRank ? graph.mesh.allAxes() : 0;
+  for (ValueId operand : op.operands) {
+    varies |= graph.values[operand].ofDevice;
     if (!graph.values[operand].isStatic)
       operands.push_back(values[operand]);
-  if (op.kind == OpKind::RankDependent)
-    for (const StepArgument &argument : model.arguments)
-      if (argument.role == Role::Batch) {
-        // So that the analysis sees that ranks disagree about it.
-        operands.push_back(values[graph.arguments[argument.argument].value]);
-        break;
-      }
+  }
   SmallVector<Type> results;
   SmallVector<Attribute> infos;
   bool hasInfo = false;
@@ -179,6 +221,8 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
       builder.create<ComputeOp>(op.loc, results, operands, phase, nameOf(op));
   compute.setFlopsAttr(countAttr(op.flops));
   compute.setBytesAttr(countAttr(op.bytes));
+  compute.setVariesAttr(variesAttr(varies));
+  compute.setCommunicates(op.communicates);
   if (hasInfo)
     compute.setResultInfoAttr(builder.getArrayAttr(infos));
   number(compute, idOf(op));
@@ -186,21 +230,36 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
     values[id] = result;
 }
 
-void Emitter::emitCollective(const FlatOp &op) {
-  AxesAttr over = axes->axesOf(op.collective.axes);
-  Value input = valueOf(op.operands[0]);
-  Operation *emitted;
-  if (op.kind == OpKind::AllReduce) {
-    emitted = builder.create<AllReduceOp>(
-        op.loc, ReduceKindAttr::get(builder.getContext(), op.collective.kind),
-        input, over);
-  } else {
-    bool isFlat = options.sizeScale != 1;
-    emitted = builder.create<AllToAllOp>(
-        op.loc, types[op.results[0]], input,
-        isFlat ? 0 : op.collective.splitDimension,
-        isFlat ? 0 : op.collective.concatDimension, over);
+Operation *Emitter::createCollective(const FlatOp &op, Value input) {
+  const importer::Collective &collective = op.collective;
+  AxesAttr over = axes->axesOf(collective.axes);
+  auto kind = ReduceKindAttr::get(builder.getContext(), collective.kind);
+  // Scaled tensors have one dimension.
+  bool isFlat = options.sizeScale != 1;
+  int64_t split = isFlat ? 0 : collective.splitDimension;
+  int64_t concat = isFlat ? 0 : collective.concatDimension;
+  Type output = types[op.results[0]];
+  switch (op.kind) {
+  case OpKind::ReduceScatter:
+    return builder.create<ReduceScatterOp>(op.loc, output, kind, input, over,
+                                           /*names=*/nullptr,
+                                           builder.getI64IntegerAttr(split));
+  case OpKind::AllGather:
+    return builder.create<AllGatherOp>(op.loc, output, input, over,
+                                       /*names=*/nullptr,
+                                       builder.getI64IntegerAttr(concat));
+  case OpKind::AllToAll:
+    return builder.create<AllToAllOp>(op.loc, output, input, split, concat,
+                                      over);
+  case OpKind::Permute:
+    return builder.create<PermuteOp>(op.loc, input, collective.pairs, over);
+  default:
+    return builder.create<AllReduceOp>(op.loc, kind, input, over);
   }
+}
+
+void Emitter::emitCollective(const FlatOp &op) {
+  Operation *emitted = createCollective(op, givenOf(op.operands[0]));
   number(emitted, idOf(op));
   values[op.results[0]] = emitted->getResult(0);
 }
@@ -239,7 +298,7 @@ void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
       });
   if (op.isDead || isStatic)
     return;
-  if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllToAll)
+  if (isCommunication(op.kind))
     return emitCollective(op);
   if (op.kind == OpKind::Sgd || op.kind == OpKind::Adam)
     return emitUpdate(op);

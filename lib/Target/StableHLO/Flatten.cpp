@@ -8,6 +8,7 @@
 #include "Flatten.h"
 #include "Collectives.h"
 #include "Cost.h"
+#include "DeviceNumbers.h"
 #include "Inline.h"
 #include "OpTable.h"
 #include "Splats.h"
@@ -41,7 +42,8 @@ private:
   LogicalResult visitCustomCall(Operation *op);
   LogicalResult visitCollective(Operation *op, OpKind kind);
   LogicalResult addOp(Operation *op, OpTraits traits);
-  LogicalResult addCaptures(Operation *op, FlatOp &flat);
+  void addInnerCommunication(Operation *inner, OpKind kind, FlatOp &flat);
+  void addCaptures(Operation *op, FlatOp &flat);
   FailureOr<ValueId> addValue(Value source, OpId def);
   Argument *argumentOf(ValueId value);
   StringRef scopeOfCalls(Operation *op) const {
@@ -216,9 +218,10 @@ LogicalResult Flattener::visitOp(Operation *op) {
   OpTraits traits = traitsOf(op);
   if (traits.isOtherCommunication)
     return emitError(op->getLoc())
-           << "expected all_reduce or all_to_all as communication, found '"
+           << "expected all_reduce, reduce_scatter, all_gather, all_to_all or "
+              "collective_permute as communication, found '"
            << name << "', which the importer doesn't support";
-  if (traits.kind == OpKind::AllReduce || traits.kind == OpKind::AllToAll)
+  if (isCommunication(traits.kind))
     return visitCollective(op, traits.kind);
   return addOp(op, traits);
 }
@@ -351,12 +354,13 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
            << op->getNumResults() << " results of other shapes or number";
   FlatOp flat(op->getLoc());
   flat.kind = traits.kind;
+  flat.dependsOnRank = traits.kind == OpKind::RankDependent;
   flat.source = op;
   flat.callScope = scopeOfCalls(op);
   for (Value operand : op->getOperands())
     flat.operands.push_back(graph.ids.lookup(operand));
-  if (op->getNumRegions() && failed(addCaptures(op, flat)))
-    return failure();
+  if (op->getNumRegions())
+    addCaptures(op, flat);
   auto id = static_cast<OpId>(graph.ops.size());
   for (OpResult result : op->getResults()) {
     FailureOr<ValueId> value = addValue(result, id);
@@ -365,8 +369,8 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
     flat.results.push_back(*value);
     graph.ids[result] = *value;
   }
-  bool isStatic = flat.kind != OpKind::Opaque &&
-                  flat.kind != OpKind::RankDependent &&
+  bool isStatic = flat.kind != OpKind::Opaque && !flat.dependsOnRank &&
+                  !flat.communicates &&
                   llvm::all_of(flat.operands, [&](ValueId operand) {
                     return graph.values[operand].isStatic;
                   });
@@ -382,27 +386,33 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
   return success();
 }
 
-/// Values from outside that the op's regions use become operands, and regions
-/// with communication are refused: how often they run is not in the graph.
-LogicalResult Flattener::addCaptures(Operation *op, FlatOp &flat) {
+/// How often a region runs is not in the graph, so its communication stays in
+/// it.
+void Flattener::addInnerCommunication(Operation *inner, OpKind kind,
+                                      FlatOp &flat) {
+  if (!flat.communicates)
+    emitRemark(inner->getLoc())
+        << "'" << inner->getName() << "' stays in the body of '"
+        << flat.source->getName()
+        << "', which communicates by itself: no pass plans it";
+  flat.communicates = true;
+  // What ranks have alike stays so by a reduction, and by a gather.
+  flat.dependsOnRank |= kind != OpKind::AllReduce && kind != OpKind::AllGather;
+}
+
+/// Values from outside that the op's regions use become operands.
+void Flattener::addCaptures(Operation *op, FlatOp &flat) {
   SmallVector<Operation *> pending = {op};
   llvm::StringSet<> visited;
   while (!pending.empty()) {
     Operation *root = pending.pop_back_val();
-    WalkResult result = root->walk([&](Operation *inner) {
+    root->walk([&](Operation *inner) {
       if (inner == root)
-        return WalkResult::advance();
+        return;
       OpTraits traits = traitsOf(inner);
-      if (traits.isOtherCommunication || traits.kind == OpKind::AllReduce ||
-          traits.kind == OpKind::AllToAll) {
-        InFlightDiagnostic diagnostic = emitError(inner->getLoc());
-        diagnostic
-            << "expected communication outside loops and branches, found "
-               "'"
-            << inner->getName() << "' in the body of '" << op->getName() << "'";
-        diagnostic.attachNote(op->getLoc()) << "the op is here";
-        return WalkResult::interrupt();
-      }
+      if (traits.isOtherCommunication || isCommunication(traits.kind))
+        addInnerCommunication(inner, traits.kind, flat);
+      flat.dependsOnRank |= traits.kind == OpKind::RankDependent;
       // What an unknown op does, the loop around it does.
       if (traits.kind == OpKind::Opaque &&
           !isa<func::CallOp, func::FuncOp>(inner) &&
@@ -418,12 +428,8 @@ LogicalResult Flattener::addCaptures(Operation *op, FlatOp &flat) {
         if (root == op &&
             !op->isAncestor(operand.getParentBlock()->getParentOp()))
           flat.operands.push_back(graph.ids.lookup(operand));
-      return WalkResult::advance();
     });
-    if (result.wasInterrupted())
-      return failure();
   }
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -490,7 +496,7 @@ LogicalResult Flattener::buildMesh() {
 LogicalResult Flattener::checkTypes() {
   for (const FlatOp &op : graph.ops)
     for (auto [index, operand] : llvm::enumerate(op.source->getOperands())) {
-      if (op.kind == OpKind::AllReduce || op.kind == OpKind::AllToAll)
+      if (isCommunication(op.kind))
         break;
       if (graph.values[op.operands[index]].type != operand.getType())
         return emitError(op.loc)
@@ -520,6 +526,7 @@ FailureOr<Graph> Flattener::run() {
       failed(buildMesh()) || failed(checkTypes()))
     return failure();
   graph.removeDeadOps();
+  findDeviceNumbers(graph);
   return std::move(graph);
 }
 

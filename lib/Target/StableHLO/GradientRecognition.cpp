@@ -269,11 +269,15 @@ LogicalResult GradientFinder::findReductions() {
                            reached[op.results[0]] != kNone;
   };
   for (auto [index, op] : llvm::enumerate(graph.ops)) {
-    if (op.isDead || op.kind != OpKind::AllReduce)
+    if (op.isDead || !isReduction(op.kind))
       continue;
-    ++model.allReduces;
     auto id = static_cast<OpId>(index);
     int32_t param = kNone;
+    if (op.kind == OpKind::ReduceScatter) {
+      keep(id, param, "each rank gets a piece of its own");
+      continue;
+    }
+    ++model.allReduces;
     if (std::string reason = whyNoGradient(id, param); reason.empty())
       candidates[param].push_back(id);
     else
@@ -314,8 +318,7 @@ LogicalResult GradientFinder::strip(unsigned param,
   ValueId value = replacements.resolve(op.operands[0]);
   const FlatOp *def = graph.defOf(value);
   bool canMark = def && !graph.values[value].isStatic &&
-                 def->kind != OpKind::AllReduce &&
-                 def->kind != OpKind::AllToAll && uses.of(value).size() == 1 &&
+                 !isCommunication(def->kind) && uses.of(value).size() == 1 &&
                  !isOutput(value) && graph.sameShape(value, valueOf(param));
   if (factor == 1 && canMark) {
     op.isDead = true;
@@ -506,13 +509,14 @@ int32_t GradientFinder::usedGradient(const Gradient &gradient) const {
 
 LogicalResult GradientFinder::findByDataFlow() {
   // A module that reduces says itself what is reduced.
-  bool isReduced = llvm::any_of(graph.ops,
-                                [&](const FlatOp &op) {
-                                  return op.kind == OpKind::AllReduce &&
-                                         !op.isDead &&
-                                         (op.collective.axes & model.dataAxes);
-                                }) ||
-                   !model.gradients.empty();
+  bool isReduced =
+      llvm::any_of(graph.ops,
+                   [&](const FlatOp &op) {
+                     bool reduces = isReduction(op.kind) &&
+                                    (op.collective.axes & model.dataAxes);
+                     return !op.isDead && (reduces || op.communicates);
+                   }) ||
+      !model.gradients.empty();
   for (unsigned i = 0; i < model.arguments.size(); ++i) {
     const StepArgument &state = model.arguments[i];
     if (state.role != Role::Param || !state.isState() || found[i] != kNone ||

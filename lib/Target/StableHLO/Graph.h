@@ -45,7 +45,10 @@ enum class OpKind : uint8_t {
   /// Not known: may have any effect, and is never dropped.
   Opaque,
   AllReduce,
+  ReduceScatter,
+  AllGather,
   AllToAll,
+  Permute,
   /// Written by the importer: one operand times a factor, or a copy.
   Scale,
   /// Written by the importer: structured updates, see Update.
@@ -53,12 +56,24 @@ enum class OpKind : uint8_t {
   Adam,
 };
 
-/// Set for AllReduce and AllToAll.
+/// Ops that devices do together, and read as such.
+inline bool isCommunication(OpKind kind) {
+  return kind >= OpKind::AllReduce && kind <= OpKind::Permute;
+}
+inline bool isReduction(OpKind kind) {
+  return kind == OpKind::AllReduce || kind == OpKind::ReduceScatter;
+}
+
+/// Set for communication.
 struct Collective {
   AxisMask axes = 0;
   ReduceKind kind = ReduceKind::Sum;
+  /// What reduce_scatter and all_to_all cut, and what all_gather and all_to_all
+  /// put together.
   int64_t splitDimension = 0;
   int64_t concatDimension = 0;
+  /// Of Permute: places in a group, of who sends and who gets it, in turn.
+  std::vector<int64_t> pairs;
 };
 
 enum class BiasForm : uint8_t { None, Moments, StepSize };
@@ -86,6 +101,10 @@ struct FlatOp {
   llvm::SmallVector<ValueId, 1> results;
   int64_t flops = 0;
   int64_t bytes = 0;
+  /// Itself or in a region: it asks for the rank, or is random.
+  bool dependsOnRank = false;
+  /// In a region it has communication of its own.
+  bool communicates = false;
   Collective collective;
   Update update;
   /// Of Scale.
@@ -104,6 +123,9 @@ struct FlatValue {
   OpId def = kNone;
   /// Depends on no argument and on nothing unknown.
   bool isStatic = false;
+  /// Of what depends on the device alone, which is static: along which axes it
+  /// differs.
+  AxisMask ofDevice = 0;
   /// All elements, where they are known to be one number.
   std::optional<double> splat;
 };

@@ -142,24 +142,32 @@ Value HLOBuilder::ownOf(ArrayRef<int32_t> numbers) {
 // Communication
 //===----------------------------------------------------------------------===//
 
+void HLOBuilder::addChannel(SmallVectorImpl<NamedAttribute> &attributes) {
+  if (isReplicated)
+    return;
+  std::string channel =
+      llvm::formatv("channel_handle<handle = {0}, type = 1>", ++channels);
+  attributes.push_back(named("channel_handle",
+                             OpaqueAttr::get(builder.getStringAttr("stablehlo"),
+                                             channel, builder.getNoneType())));
+}
+
+NamedAttribute HLOBuilder::table(StringRef name, ArrayRef<int64_t> numbers,
+                                 int64_t columns) {
+  auto type = RankedTensorType::get(
+      {static_cast<int64_t>(numbers.size()) / columns, columns},
+      builder.getI64Type());
+  return named(name, DenseElementsAttr::get(type, numbers));
+}
+
 SmallVector<NamedAttribute>
 HLOBuilder::groupAttributes(const DeviceGroups &groups) {
   std::vector<int64_t> flat;
   for (const std::vector<int64_t> &group : groups)
     flat.insert(flat.end(), group.begin(), group.end());
-  auto type =
-      RankedTensorType::get({static_cast<int64_t>(groups.size()),
-                             static_cast<int64_t>(groups.front().size())},
-                            builder.getI64Type());
-  SmallVector<NamedAttribute> attributes{named(
-      "replica_groups", DenseElementsAttr::get(type, ArrayRef<int64_t>(flat)))};
-  if (!isReplicated) {
-    std::string channel =
-        llvm::formatv("channel_handle<handle = {0}, type = 1>", ++channels);
-    attributes.push_back(named(
-        "channel_handle", OpaqueAttr::get(builder.getStringAttr("stablehlo"),
-                                          channel, builder.getNoneType())));
-  }
+  SmallVector<NamedAttribute> attributes{table(
+      "replica_groups", flat, static_cast<int64_t>(groups.front().size()))};
+  addChannel(attributes);
   return attributes;
 }
 
@@ -186,16 +194,13 @@ Operation *HLOBuilder::createReduction(StringRef name, Value value, Type type,
   return op;
 }
 
-/// `count`: elements of a result of rank 1; the value's shape where negative.
-Value HLOBuilder::reduce(StringRef name, Value value, int64_t count,
+/// `shape`: of the result.
+Value HLOBuilder::reduce(StringRef name, Value value, ArrayRef<int64_t> shape,
                          ReduceKind kind, ArrayRef<NamedAttribute> more,
                          const DeviceGroups &groups) {
   Type element = typeOf(value).getElementType();
   Type wide = isSummedWider(element) ? builder.getF32Type() : element;
   value = convert(value, wide);
-  SmallVector<int64_t> shape(typeOf(value).getShape());
-  if (count >= 0)
-    shape = {count};
   Value result =
       createReduction(name, value, RankedTensorType::get(shape, wide), kind,
                       more, groups)
@@ -209,27 +214,43 @@ Value HLOBuilder::reduce(StringRef name, Value value, int64_t count,
 
 Value HLOBuilder::allReduce(Value value, ReduceKind kind,
                             const DeviceGroups &groups) {
-  return reduce("all_reduce", value, -1, kind, {}, groups);
-}
-
-Value HLOBuilder::reduceScatter(Value value, ReduceKind kind,
-                                const DeviceGroups &groups) {
-  auto size = static_cast<int64_t>(groups.front().size());
-  return reduce("reduce_scatter", value, typeOf(value).getNumElements() / size,
-                kind, named("scatter_dimension", builder.getI64IntegerAttr(0)),
+  return reduce("all_reduce", value, typeOf(value).getShape(), kind, {},
                 groups);
 }
 
-Value HLOBuilder::allGather(Value value, const DeviceGroups &groups) {
+Value HLOBuilder::reduceScatter(Value value, unsigned dimension,
+                                ReduceKind kind, const DeviceGroups &groups) {
+  SmallVector<int64_t> shape(typeOf(value).getShape());
+  shape[dimension] /= static_cast<int64_t>(groups.front().size());
+  return reduce(
+      "reduce_scatter", value, shape, kind,
+      named("scatter_dimension", builder.getI64IntegerAttr(dimension)), groups);
+}
+
+Value HLOBuilder::allGather(Value value, unsigned dimension,
+                            const DeviceGroups &groups) {
   SmallVector<NamedAttribute> attributes = groupAttributes(groups);
-  attributes.push_back(named("all_gather_dim", builder.getI64IntegerAttr(0)));
+  attributes.push_back(
+      named("all_gather_dim", builder.getI64IntegerAttr(dimension)));
   if (!isReplicated)
     attributes.push_back(named("use_global_device_ids", builder.getUnitAttr()));
-  auto size = static_cast<int64_t>(groups.front().size());
+  SmallVector<int64_t> shape(typeOf(value).getShape());
+  shape[dimension] *= static_cast<int64_t>(groups.front().size());
   return create("all_gather", value,
-                RankedTensorType::get(typeOf(value).getNumElements() * size,
-                                      typeOf(value).getElementType()),
+                RankedTensorType::get(shape, typeOf(value).getElementType()),
                 attributes);
+}
+
+Value HLOBuilder::permute(Value value, ArrayRef<int64_t> pairs,
+                          const DeviceGroups &groups) {
+  SmallVector<int64_t> devices;
+  for (const std::vector<int64_t> &group : groups)
+    for (int64_t place : pairs)
+      devices.push_back(group[place]);
+  SmallVector<NamedAttribute> attributes{
+      table("source_target_pairs", devices, 2)};
+  addChannel(attributes);
+  return create("collective_permute", value, value.getType(), attributes);
 }
 
 Value HLOBuilder::allToAll(Value value, int64_t split, int64_t concat,

@@ -54,11 +54,14 @@ public:
 
   mlir::Value allReduce(mlir::Value value, ReduceKind kind,
                         const DeviceGroups &groups);
-  /// Of a tensor of rank 1; its size is a multiple of the groups'.
-  mlir::Value reduceScatter(mlir::Value value, ReduceKind kind,
-                            const DeviceGroups &groups);
-  /// Of tensors of rank 1.
-  mlir::Value allGather(mlir::Value value, const DeviceGroups &groups);
+  /// The groups' size divides the dimension.
+  mlir::Value reduceScatter(mlir::Value value, unsigned dimension,
+                            ReduceKind kind, const DeviceGroups &groups);
+  mlir::Value allGather(mlir::Value value, unsigned dimension,
+                        const DeviceGroups &groups);
+  /// `pairs`: places in each of the groups, of who sends and who gets it.
+  mlir::Value permute(mlir::Value value, llvm::ArrayRef<int64_t> pairs,
+                      const DeviceGroups &groups);
   mlir::Value allToAll(mlir::Value value, int64_t split, int64_t concat,
                        mlir::Type type, const DeviceGroups &groups);
 
@@ -70,9 +73,14 @@ private:
                                    mlir::Type type, ReduceKind kind,
                                    llvm::ArrayRef<mlir::NamedAttribute> more,
                                    const DeviceGroups &groups);
-  mlir::Value reduce(llvm::StringRef name, mlir::Value value, int64_t count,
-                     ReduceKind kind, llvm::ArrayRef<mlir::NamedAttribute> more,
+  mlir::Value reduce(llvm::StringRef name, mlir::Value value,
+                     llvm::ArrayRef<int64_t> shape, ReduceKind kind,
+                     llvm::ArrayRef<mlir::NamedAttribute> more,
                      const DeviceGroups &groups);
+  /// Between partitions, a channel of its own.
+  void addChannel(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
+  mlir::NamedAttribute table(llvm::StringRef name,
+                             llvm::ArrayRef<int64_t> numbers, int64_t columns);
   llvm::SmallVector<mlir::NamedAttribute>
   groupAttributes(const DeviceGroups &groups);
   mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute value) {

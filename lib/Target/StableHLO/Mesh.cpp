@@ -75,6 +75,38 @@ Mesh::matchGroups(std::vector<std::vector<int64_t>> groups) const {
   return best;
 }
 
+std::optional<std::vector<int64_t>>
+Mesh::matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const {
+  std::vector<std::vector<int64_t>> groups = groupsOf(*this, mask);
+  struct Place {
+    size_t group;
+    int64_t index;
+  };
+  std::vector<Place> places(sizeOf(allAxes()));
+  for (auto [number, group] : llvm::enumerate(groups))
+    for (auto [index, device] : llvm::enumerate(group))
+      places[device] = {number, static_cast<int64_t>(index)};
+  // By group, each pair as the places of its ends.
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> found(groups.size());
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    Place from = places[pairs[i]], to = places[pairs[i + 1]];
+    if (from.group != to.group)
+      return std::nullopt;
+    found[from.group].push_back({from.index, to.index});
+  }
+  for (auto &group : found) {
+    llvm::sort(group);
+    if (group != found.front())
+      return std::nullopt;
+  }
+  std::vector<int64_t> result;
+  for (auto [from, to] : found.front()) {
+    result.push_back(from);
+    result.push_back(to);
+  }
+  return result;
+}
+
 //===----------------------------------------------------------------------===//
 // GSPMD
 //===----------------------------------------------------------------------===//

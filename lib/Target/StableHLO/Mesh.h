@@ -39,6 +39,10 @@ struct Mesh {
   /// set. Each group is a list of device ids.
   std::optional<AxisMask>
   matchGroups(std::vector<std::vector<int64_t>> groups) const;
+  /// Who sends to whom, as device ids in turn, by places in the groups over
+  /// `mask`; nothing unless all groups do the same and none sends to another.
+  std::optional<std::vector<int64_t>>
+  matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const;
 };
 
 /// How a value is cut: the axes of each of its dimensions. Tilings are GSPMD's,

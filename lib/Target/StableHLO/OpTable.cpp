@@ -28,8 +28,7 @@ constexpr llvm::StringLiteral kPure =
     "pad reduce reduce_window reverse rng_bit_generator scatter "
     "select_and_scatter slice sort transpose triangular_solve while";
 constexpr llvm::StringLiteral kOpaque =
-    "all_gather collective_broadcast collective_permute cross-replica-sum "
-    "infeed outfeed recv reduce_scatter send";
+    "collective_broadcast cross-replica-sum infeed outfeed recv send";
 
 static llvm::StringMap<OpTraits> makeTable() {
   llvm::StringMap<OpTraits> map;
@@ -44,7 +43,10 @@ static llvm::StringMap<OpTraits> makeTable() {
   add({OpKind::Pure}, kPure);
   add({OpKind::RankDependent}, "partition_id replica_id rng");
   add({OpKind::AllReduce}, "all_reduce");
+  add({OpKind::ReduceScatter}, "reduce_scatter");
+  add({OpKind::AllGather}, "all_gather");
   add({OpKind::AllToAll}, "all_to_all");
+  add({OpKind::Permute}, "collective_permute");
   add({OpKind::Opaque, true}, kOpaque);
   return map;
 }

@@ -13,7 +13,7 @@ namespace bagua::importer {
 /// What an op outside the importer's own kinds is.
 struct OpTraits {
   OpKind kind = OpKind::Opaque;
-  /// Moves data between devices, and is not AllReduce or AllToAll.
+  /// Moves data between devices in a way that is not read.
   bool isOtherCommunication = false;
   /// Costs no memory traffic of its own: a view, or fused into its users.
   bool isFree = false;

@@ -59,7 +59,7 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   if (model.gradients.empty() && !model.kept.empty())
     emitWarning(graph->loc)
         << "found " << model.kept.size()
-        << " all_reduces and no gradient among them; --summary says why. They "
+        << " reductions and no gradient among them; --summary says why. They "
            "are planned as they are";
   FailureOr<EmittedStep> step = emitStep(context, *graph, model, options);
   if (failed(step))
@@ -72,7 +72,8 @@ static std::string textOf(const Graph &graph, const KeptReduction &kept) {
   const FlatOp &op = graph.ops[kept.op];
   std::string text, scope = scopeOf(op.loc);
   llvm::raw_string_ostream(text)
-      << "all_reduce " << reduceKindName(op.collective.kind) << " over "
+      << op.source->getName().stripDialect() << ' '
+      << reduceKindName(op.collective.kind) << " over "
       << graph.mesh.only(op.collective.axes).str() << " of "
       << graph.values[op.results[0]].type
       << (scope.empty() ? "" : " '" + scope + "'") << ": " << kept.reason;

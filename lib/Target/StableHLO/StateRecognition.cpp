@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <set>
 #include <utility>
 
 using namespace mlir;
@@ -224,6 +225,12 @@ static bool isSameElements(const Graph &graph, const FlatOp &op) {
          graph.countOf(op.operands[0]) == graph.countOf(op.results[0]);
 }
 
+/// What takes some of its operand's elements, as a rank does with its part.
+static bool isCut(const FlatOp &op) {
+  StringRef name = op.source ? op.source->getName().stripDialect() : "";
+  return name == "dynamic_slice" || name == "slice";
+}
+
 /// Whether both have a path, and the same inside their trees.
 static bool agree(const std::string &argument, const std::string &result) {
   std::string suffix = suffixOf(argument, false);
@@ -231,11 +238,11 @@ static bool agree(const std::string &argument, const std::string &result) {
 }
 
 /// For each output the arguments of its type from which it is computed element
-/// by element, other than by another output: the next params are computed from
-/// the next moments, and yet are no next value of moments. Where nothing is
-/// donated any input is an argument, so paths must agree. An argument that is
-/// returned as it is may be saved in another's place, if that one is computed
-/// from it, too.
+/// by element, or by each rank its part, other than by another output: the next
+/// params are computed from the next moments, and yet are no next value of
+/// moments. Where nothing is donated any input is an argument, so paths must
+/// agree. An argument that is returned as it is may be saved in another's
+/// place, if that one is computed from it, too.
 std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
   std::vector<ValueId> inner;
   for (const Output &output : graph.outputs) {
@@ -253,10 +260,17 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
       ends.insert(value);
   std::vector<SmallVector<unsigned, 4>> found(graph.outputs.size());
   for (auto [index, output] : llvm::enumerate(graph.outputs)) {
-    SmallVector<ValueId> pending = {inner[index]};
-    llvm::DenseSet<ValueId> seen = {inner[index]};
+    // Values, and whether each is the rank's part of what is gathered.
+    using Place = std::pair<ValueId, bool>;
+    SmallVector<Place> pending = {{inner[index], false}};
+    std::set<Place> seen(pending.begin(), pending.end());
+    auto follow = [&](ValueId value, bool isPart) {
+      if (!graph.values[value].isStatic && !ends.contains(value) &&
+          seen.insert({value, isPart}).second)
+        pending.push_back({value, isPart});
+    };
     while (!pending.empty()) {
-      ValueId value = pending.pop_back_val();
+      auto [value, isPart] = pending.pop_back_val();
       bool mayBe =
           value < static_cast<ValueId>(graph.arguments.size()) &&
           (graph.arguments[value].isDonated ||
@@ -264,14 +278,16 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
       if (mayBe && graph.values[value].type == graph.values[output.value].type)
         found[index].push_back(value);
       const FlatOp *def = graph.defOf(value);
+      if (def && def->kind == OpKind::AllGather)
+        follow(def->operands[0], true);
+      if (def && isPart && isCut(*def))
+        follow(def->operands[0], false);
       if (!def ||
           !(Graph::isElementwise(def->kind) || isSameElements(graph, *def)))
         continue;
       for (ValueId operand : def->operands)
-        if (graph.countOf(operand) == graph.countOf(value) &&
-            !graph.values[operand].isStatic && !ends.contains(operand) &&
-            seen.insert(operand).second)
-          pending.push_back(operand);
+        if (graph.countOf(operand) == graph.countOf(value))
+          follow(operand, isPart);
     }
     llvm::sort(found[index]);
   }
@@ -424,8 +440,7 @@ std::vector<bool> StateFinder::findModel() {
       batch.push_back(argument.value);
   std::vector<bool> dependsOnBatch = dependents(graph, batch);
   auto isReducing = [&](const FlatOp &op) {
-    return !op.isDead && op.kind == OpKind::AllReduce &&
-           dependsOnBatch[op.operands[0]];
+    return !op.isDead && isReduction(op.kind) && dependsOnBatch[op.operands[0]];
   };
   bool reduces = llvm::any_of(graph.ops, isReducing);
   std::vector<bool> isModel(graph.values.size(), false);

@@ -154,15 +154,20 @@ Value StepWriter::writeLinear(LinearOp op) {
 
 Value StepWriter::writeReduceScatter(ReduceScatterOp op) {
   DeviceGroups groups = groupsOf(op.getOver());
+  if (op.isInPieces())
+    return hlo.reduceScatter(get(op.getInput()), *op.getSplitDim(),
+                             op.getKind().getValue(), groups);
   auto size = static_cast<int64_t>(groups.front().size());
   Value value =
       hlo.pad(get(op.getInput()), localCount(op.getOutput().getType()) * size);
-  return hlo.reduceScatter(value, op.getKind().getValue(), groups);
+  return hlo.reduceScatter(value, 0, op.getKind().getValue(), groups);
 }
 
 Value StepWriter::writeAllGather(AllGatherOp op) {
-  Value value =
-      hlo.allGather(hlo.flatten(get(op.getInput())), groupsOf(op.getOver()));
+  DeviceGroups groups = groupsOf(op.getOver());
+  if (op.isInPieces())
+    return hlo.allGather(get(op.getInput()), *op.getConcatDim(), groups);
+  Value value = hlo.allGather(hlo.flatten(get(op.getInput())), 0, groups);
   return hlo.slice(value, 0, 0, localCount(op.getOutput().getType()));
 }
 
@@ -212,6 +217,10 @@ LogicalResult StepWriter::write(Operation *op) {
         return setResult(hlo.allToAll(
             get(op.getInput()), *op.getSplitDim(), *op.getConcatDim(),
             op.getOutput().getType(), groupsOf(op.getOver())));
+      })
+      .Case([&](PermuteOp op) {
+        return setResult(hlo.permute(get(op.getInput()), op.getPairs(),
+                                     groupsOf(op.getOver())));
       })
       .Case([&](ConcatOp op) { return setResult(writeConcat(op)); })
       .Case([&](SplitOp op) {

@@ -161,6 +161,11 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
     wiring[entry.op->getResult(0)] = value;
     return success();
   }
+  // An argument, as the program gives it.
+  if (!op && entry.op->getNumOperands() == 1) {
+    wiring[entry.op->getResult(0)] = wiring.lookup(entry.op->getOperand(0));
+    return success();
+  }
   bool isUpdate = op && (op->kind == OpKind::Sgd || op->kind == OpKind::Adam);
   if (op && failed(isUpdate ? rewireUpdate(*op, user, byId)
                             : rewire(op->source, user, byId, /*isWhole=*/true)))
@@ -335,7 +340,7 @@ LogicalResult WriteBack::run() {
     }
   for (Operation &op : *graph.body) {
     OpKind kind = traitsOf(&op).kind;
-    if (kind == OpKind::AllReduce || kind == OpKind::AllToAll)
+    if (isCommunication(kind))
       oldCommunication.insert(&op);
   }
   if (failed(readArguments()))

@@ -119,6 +119,7 @@ void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
   case Collective::AllToAll:
   case Collective::ExchangeRing:
   case Collective::ExchangeShiftOne:
+  case Collective::Permute:
     break;
   }
   llvm_unreachable("not a step of any message");

@@ -168,10 +168,11 @@ static RelationAttr relationOf(StepOpInterface op, StringAttr of,
                                StringAttr tensor) {
   InstructionFields fields = op.getInstruction().value_or(InstructionFields());
   ReduceKindAttr kind = op.getReduction();
-  return RelationAttr::get(op.getContext(), tensor, of, *op.getRelation(),
-                           kind ? kind.getValue() : ReduceKind::Sum,
-                           op.getGroupAxes(), fields.splitDim,
-                           fields.concatDim);
+  return RelationAttr::get(
+      op.getContext(), tensor, of, *op.getRelation(),
+      kind ? kind.getValue() : ReduceKind::Sum, op.getGroupAxes(),
+      fields.splitDim, fields.concatDim,
+      DenseI64ArrayAttr::get(op.getContext(), fields.pairs));
 }
 
 /// The rate of an update, a number or an input's name; null for others.
@@ -353,11 +354,12 @@ static RelationAttr promiseChain(StepOp step, StepOpInterface last,
     source = op->getOperand(0);
   names.nameValue(source);
   std::optional<ReducedTensor> reduced = reducedFrom(step, last->getResult(0));
+  auto noPairs = DenseI64ArrayAttr::get(step.getContext(), {});
   StringAttr tensor = names.nameValue(last->getResult(0));
   return reduced && tensor
              ? RelationAttr::get(step.getContext(), tensor, reduced->of,
                                  *last.getRelation(), reduced->kind,
-                                 reduced->over, 0, 0)
+                                 reduced->over, 0, 0, noPairs)
              : nullptr;
 }
 
@@ -424,6 +426,7 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
                                            const FactAnalysis &facts,
                                            ArrayRef<OpResult> gradients) {
   SmallVector<Attribute> contract;
+  auto noPairs = DenseI64ArrayAttr::get(step.getContext(), {});
   promiseExchanged(step, contract);
   llvm::DenseSet<StringAttr> updating;
   for (Attribute update : promiseUpdates(step))
@@ -446,9 +449,9 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
                "reduces it, or uses it otherwise";
       continue;
     }
-    contract.push_back(RelationAttr::get(step.getContext(), name, name,
-                                         RelationKind::Reduced,
-                                         ReduceKind::Mean, axes, 0, 0));
+    contract.push_back(
+        RelationAttr::get(step.getContext(), name, name, RelationKind::Reduced,
+                          ReduceKind::Mean, axes, 0, 0, noPairs));
   }
   return contract;
 }

@@ -479,3 +479,79 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : !v) {
   %t = bagua.all_gather %q over [gpu] : !q -> !qt
   bagua.yield %w : !v
 }
+
+// -----
+
+// Pieces are tensors of the ranks' own,
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8x4xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected a tensor and a piece of it, without layouts, found 'tensor<8x4xf32>' and 'tensor<8x4xf32, #bagua.layout<shard [gpu]>>'}}
+  %p = bagua.reduce_scatter sum %x over [gpu] split 0 : tensor<8x4xf32> -> tensor<8x4xf32, #bagua.layout<shard [gpu]>>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// ... along a dimension that they have
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8x4xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected a dimension below 2, found 2}}
+  %p = bagua.all_gather %x over [gpu] concat 2 : tensor<8x4xf32> -> tensor<8x16xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// ... and of one size.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8x4xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected 'tensor<16x4xf32>' for pieces of 'tensor<4x4xf32>' of a group of 4, found 'tensor<8x4xf32>'}}
+  %p = bagua.reduce_scatter sum %x over [gpu] split 0 : tensor<8x4xf32> -> tensor<4x4xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// A place sends once, to one that nobody else sends to.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected places that send once, found 0 twice}}
+  %p = bagua.permute %x over [gpu] pairs [0 -> 1, 0 -> 2] : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected places that get something once, found 2 twice}}
+  %p = bagua.permute %x over [gpu] pairs [0 -> 2, 1 -> 2] : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected places below the group's size 4, found 4}}
+  %p = bagua.permute %x over [gpu] pairs [0 -> 4] : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected places from 0, found -1}}
+  %p = bagua.permute %x over [gpu] pairs [0 -> -1] : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected pairs of places, found 1 places}}
+  %p = "bagua.permute"(%x) <{over = #bagua.axes<[gpu]>, pairs = array<i64: 1>}> : (tensor<8xf32>) -> tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}

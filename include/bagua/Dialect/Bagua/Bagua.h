@@ -109,6 +109,8 @@ struct InstructionFields {
   ExchangePattern pattern = ExchangePattern::Ring;
   llvm::SmallVector<int64_t> shape;
   int64_t splitDim = 0, concatDim = 0;
+  /// Who sends and who gets it, in turn.
+  llvm::SmallVector<int64_t> pairs;
   LayoutAttr striped = {};
   llvm::SmallVector<float> constants;
   BiasCorrection biasCorrection = BiasCorrection::None;

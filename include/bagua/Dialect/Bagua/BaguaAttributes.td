@@ -255,24 +255,31 @@ def Bagua_ResultAttr : Bagua_Attr<"Result", "result"> {
 def Bagua_RelationKind : Bagua_Enum<"RelationKind", "how a tensor given back follows from what was given", [
   I32EnumAttrCase<"Reduced", 0, "reduced">,
   I32EnumAttrCase<"AllToAll", 1, "all_to_all">,
+  I32EnumAttrCase<"Scattered", 3, "scattered">, // 2 is an update's, in plans
+  I32EnumAttrCase<"Gathered", 4, "all_gather">,
+  I32EnumAttrCase<"Permuted", 5, "permute">,
 ]>;
 
 def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
   let summary = "what must hold of a tensor that the runtime gives back";
   let description = [{
     One entry of a step's contract (`bagua.contract`): `tensor` is the reduction of
-    kind `kind`, or the all_to_all, of what the ranks of a group over the axes gave
-    as `of`. Written when a step is imported or relaxed and by no later pass, so
+    kind `kind`, a piece of it along `split`, or the all_to_all, all_gather or
+    permute, of what the ranks of a group over the axes gave as `of`. Written when a step is imported or relaxed and by no later pass, so
     that a check by it finds what a pass has lost.
 
     ```
     #bagua.relation<"l3.weight.grad" = mean "l3.weight.grad" over [node, gpu]>
     #bagua.relation<"out" = all_to_all "in" over [tp] split 0 concat 1>
+    #bagua.relation<"piece" = sum "whole" over [gpu] split 0>
+    #bagua.relation<"whole" = all_gather "piece" over [gpu] concat 0>
+    #bagua.relation<"next" = permute "out" over [gpu] pairs [0 -> 1]>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$tensor, "::mlir::StringAttr":$of,
                         "::bagua::RelationKind":$relation, "::bagua::ReduceKind":$kind,
-                        "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat);
+                        "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat,
+                        "::mlir::DenseI64ArrayAttr":$pairs);
   let hasCustomAssemblyFormat = 1;
 }
 

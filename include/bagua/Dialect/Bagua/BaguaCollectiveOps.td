@@ -84,8 +84,23 @@ def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
   }];
 }
 
-def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter", (ins Bagua_Tensor:$input), 1,
-    "::bagua::Collective::ReduceScatter", [], Bagua_Transit # "bool carriesGradients() { return true; }\n"> {
+/// Of reduce_scatter and all_gather: `dimension` is an attribute where they are
+/// between tensors of each rank's own.
+class Bagua_MaybeInPieces<string dimension, string relation> {
+  string declarations = !strconcat("bool isInPieces() { return ", dimension, "().has_value(); }\n",
+      "bool isTransit() { return !isInPieces(); }\n",
+      "std::optional<::bagua::RelationKind> getRelation() {\n",
+      "  return isInPieces() ? std::optional(::bagua::RelationKind::", relation, ") : std::nullopt;\n}\n", [{
+      ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }]);
+}
+
+def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter",
+    (ins Bagua_Tensor:$input, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$split_dim), 1,
+    "::bagua::Collective::ReduceScatter", [], Bagua_MaybeInPieces<"getSplitDim", "Scattered">.declarations # [{
+      bool carriesGradients() { return !isInPieces(); }
+    }]> {
   let summary = "each rank of the group gets its part of the combination";
   let description = [{
     ```
@@ -97,16 +112,29 @@ def Bagua_ReduceScatterOp : Bagua_Collective<"reduce_scatter", (ins Bagua_Tensor
     ```
     %s = bagua.reduce_scatter mean %g over [gpu] : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<shard [gpu]>>
     ```
+
+    With `split` each rank gets a tensor of its own, its piece along that
+    dimension: what a step's program scatters itself (ZeRO).
+
+    ```
+    %s = bagua.reduce_scatter sum %x over [gpu] split 1 : tensor<32x512xf32> -> tensor<32x64xf32>
+    ```
   }];
   let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::mlir::Type":$output, "::bagua::ReduceKindAttr":$kind, "::mlir::Value":$input,
+                                 "::bagua::AxesAttr":$over, CArg<"::mlir::ArrayAttr", "nullptr">:$names,
+                                 CArg<"::mlir::IntegerAttr", "nullptr">:$splitDim), [{
+    build($_builder, $_state, output, kind, input, splitDim, over, names, /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
-    custom<Kind>($kind) $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    custom<Kind>($kind) $input `over` custom<Axes>($over) (`split` $split_dim^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
   }];
 }
 
-def Bagua_AllGatherOp : Bagua_Collective<"all_gather", (ins Bagua_Value:$input), 0,
-    "::bagua::Collective::AllGather", [], Bagua_Transit> {
+def Bagua_AllGatherOp : Bagua_Collective<"all_gather",
+    (ins Bagua_Value:$input, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$concat_dim), 0,
+    "::bagua::Collective::AllGather", [], Bagua_MaybeInPieces<"getConcatDim", "Gathered">.declarations> {
   let summary = "every rank of the group gets all parts";
   let description = [{
     ```
@@ -121,10 +149,21 @@ def Bagua_AllGatherOp : Bagua_Collective<"all_gather", (ins Bagua_Value:$input),
     %s = bagua.slice %w : tensor<4096xf32> -> tensor<4096xf32, #bagua.layout<shard [gpu]>>
     %r = bagua.all_gather %s over [gpu] : tensor<4096xf32, #bagua.layout<shard [gpu]>> -> tensor<4096xf32>
     ```
+
+    With `concat` tensors of the ranks' own are put together along that dimension.
+
+    ```
+    %r = bagua.all_gather %p over [gpu] concat 0 : tensor<64x32xf32> -> tensor<512x32xf32>
+    ```
   }];
   let results = (outs Bagua_Value:$output);
+  let builders = [OpBuilder<(ins "::mlir::Type":$output, "::mlir::Value":$input, "::bagua::AxesAttr":$over,
+                                 CArg<"::mlir::ArrayAttr", "nullptr">:$names,
+                                 CArg<"::mlir::IntegerAttr", "nullptr">:$concatDim), [{
+    build($_builder, $_state, output, input, concatDim, over, names, /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
   let assemblyFormat = [{
-    $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
+    $input `over` custom<Axes>($over) (`concat` $concat_dim^)? (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($input) `->` type($output) (`as` custom<Names>($names)^)?
   }];
 }
@@ -217,6 +256,38 @@ def Bagua_ExchangeOp : Bagua_Collective<"exchange",
   let assemblyFormat = [{
     $pattern $input `over` custom<Axes>($over) (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)?
     attr-dict `:` type($input) `->` type($outputs) (`as` custom<Names>($names)^)?
+  }];
+}
+
+def Bagua_PermuteOp : Bagua_Collective<"permute", (ins Bagua_Tensor:$input, DenseI64ArrayAttr:$pairs), 0,
+    "::bagua::Collective::Permute", [SameOperandsAndResultType], [{
+      ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
+      std::optional<::bagua::RelationKind> getRelation() { return ::bagua::RelationKind::Permuted; }
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }]> {
+  let summary = "some ranks of the group send, each to one";
+  let description = [{
+    ```
+    rank 0: a ─┐             ┌─ rank 0: 0
+               ├─ permute ───┤
+    rank 1: b ─┘ [0 -> 1]    └─ rank 1: a
+    ```
+
+    `pairs` are of places in the group. Nobody sends twice or gets twice; who gets
+    nothing has zeros. The stages of a pipeline hand on activations by it.
+
+    ```
+    %n = bagua.permute %x over [gpu] pairs [0 -> 1, 1 -> 2] : tensor<32x512xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$pairs, "::bagua::AxesAttr":$over), [{
+    build($_builder, $_state, input.getType(), input, pairs, over, /*names=*/nullptr, /*stream=*/nullptr,
+          /*places=*/nullptr);
+  }]>];
+  let assemblyFormat = [{
+    $input `over` custom<Axes>($over) `pairs` custom<Pairs>($pairs) (`on` custom<Stream>($stream)^)?
+    (`at` custom<Places>($places)^)? attr-dict `:` type($output) (`as` custom<Names>($names)^)?
   }];
 }
 

@@ -14,7 +14,8 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
          OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$bytes,
          OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$cost_ns,
          OptionalAttr<Bagua_CostSourceAttr>:$cost_source,
-         OptionalAttr<ArrayAttr>:$result_info, UnitAttr:$communicates, UnitAttr:$late),
+         OptionalAttr<ArrayAttr>:$result_info, UnitAttr:$communicates, OptionalAttr<Bagua_AxesAttr>:$varies,
+         UnitAttr:$late),
     [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], [{
       bool isRunByProgram() { return true; }
       ::mlir::StringAttr getResultName(unsigned index);
@@ -35,13 +36,16 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
 
     It has the effect "program", so no pass merges or erases it. One that
     `communicates` has collectives of the program's own inside, of which the
-    runtime knows nothing: allowed on the way to gradients only. In a scheduled step
+    runtime knows nothing: allowed on the way to gradients only. What it makes
+    `varies` along axes where it depends on the rank's own place, or is random,
+    besides its operands. In a scheduled step
     one that is `late` runs in the program's next step, right before the first op
     that needs what it makes; after the last step it is caught up on.
 
     ```
     %a, %c = bagua.compute backward "l3"(%x, %w) cost_ns 600000 measured : (tensor<32x512xf32>, tensor<4096xf32>) -> (tensor<32x512xf32>, tensor<2xi8> as "used")
     %s = bagua.compute forward "scan"(%x) communicates : (tensor<32x512xf32>) -> (tensor<32x512xf32>)
+    %i = bagua.compute forward "index"() varies [gpu] : () -> (tensor<2xi8>)
     %d = bagua.compute forward "l1"(%x) flops 1000000 bytes 65536 : (tensor<32x512xf32>) -> (tensor<32x512xf32>)
     ```
   }];
@@ -50,8 +54,8 @@ def Bagua_ComputeOp : Bagua_InStep<"compute",
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::ValueRange":$inputs,
                                  "::bagua::PhaseKind":$phase, "::llvm::StringRef":$name), [{
     build($_builder, $_state, outputs, inputs, phase, name, /*flops=*/nullptr, /*bytes=*/nullptr, /*cost_ns=*/nullptr,
-          /*cost_source=*/nullptr, /*result_info=*/nullptr, /*communicates=*/false, /*late=*/false,
-          /*stream=*/nullptr, /*places=*/nullptr);
+          /*cost_source=*/nullptr, /*result_info=*/nullptr, /*communicates=*/false, /*varies=*/nullptr,
+          /*late=*/false, /*stream=*/nullptr, /*places=*/nullptr);
   }]>];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -67,8 +67,9 @@ public:
   absl::Status allToAll(const void *input, void *output,
                         int64_t blockBytes) override;
   absl::Status exchange(const void *input, int64_t bytes,
-                        absl::Span<const int> peers,
-                        absl::Span<void *const> peerOutputs) override;
+                        absl::Span<const int> destinations,
+                        absl::Span<const int> sources,
+                        absl::Span<void *const> sourceOutputs) override;
   absl::Status barrier() override;
 
 private:
@@ -130,6 +131,7 @@ CollectiveCall &InProcessCommunicator::nextCall(CollectiveOp op) {
   call.output = nullptr;
   call.outputs = {};
   call.ranks.clear();
+  call.destinations.clear();
   call.refusal.clear();
   return call;
 }
@@ -182,15 +184,15 @@ absl::Status InProcessCommunicator::allToAll(const void *input, void *output,
   return run(call);
 }
 
-absl::Status
-InProcessCommunicator::exchange(const void *input, int64_t bytes,
-                                absl::Span<const int> peers,
-                                absl::Span<void *const> peerOutputs) {
+absl::Status InProcessCommunicator::exchange(
+    const void *input, int64_t bytes, absl::Span<const int> destinations,
+    absl::Span<const int> sources, absl::Span<void *const> sourceOutputs) {
   CollectiveCall &call = nextCall(CollectiveOp::Exchange);
   call.input = input;
   call.count = bytes;
-  call.outputs = peerOutputs;
-  call.ranks.assign(peers.begin(), peers.end());
+  call.outputs = sourceOutputs;
+  call.ranks.assign(sources.begin(), sources.end());
+  call.destinations.assign(destinations.begin(), destinations.end());
   return run(call);
 }
 
@@ -240,8 +242,8 @@ int64_t InProcessCommunicator::stagedBytes(const CollectiveCall &call,
   case CollectiveOp::AllToAll:
     return call.count * size();
   case CollectiveOp::Exchange:
-    // Who has no peers has no input.
-    return member < 0 || !call.ranks.empty() ? call.count : 0;
+    // Who sends to nobody has no input.
+    return member < 0 || !call.destinations.empty() ? call.count : 0;
   case CollectiveOp::Barrier:
     return 0;
   }

@@ -113,8 +113,10 @@ InProcessGroup::InProcessGroup(std::vector<int> worldRanks,
   for (auto &turn : calls) {
     turn.resize(members.size());
     // Owners are at most all members, peers usually too.
-    for (CollectiveCall &call : turn)
+    for (CollectiveCall &call : turn) {
       call.ranks.reserve(2 * members.size());
+      call.destinations.reserve(2 * members.size());
+    }
   }
 }
 

@@ -1,0 +1,61 @@
+//===- Movement.cpp - Where elements that a relation moves come from ------===//
+//
+// Index arithmetic on a tensor seen as [outer][blocks][inner].
+//
+//===----------------------------------------------------------------------===//
+#include "Movement.h"
+
+#include <algorithm>
+
+namespace bagua::replay {
+
+namespace fb = runtime::fb;
+
+/// Who sends to the place; kNobody if nobody does.
+static int64_t senderTo(const fb::Relation &relation, int64_t position) {
+  for (uint32_t i = 0; relation.pairs() && i < relation.pairs()->size(); i += 2)
+    if (relation.pairs()->Get(i + 1) == position)
+      return relation.pairs()->Get(i);
+  return MovedRun::kNobody;
+}
+
+Movement::Movement(const runtime::Plan &plan, const fb::Relation &relation,
+                   int64_t position, int64_t size)
+    : position(position), size(size),
+      cuts(relation.relation() == fb::RelationKind::AllToAll ||
+           relation.relation() == fb::RelationKind::Scattered),
+      joins(relation.relation() == fb::RelationKind::AllToAll ||
+            relation.relation() == fb::RelationKind::Gathered),
+      sender(relation.relation() == fb::RelationKind::Permuted
+                 ? senderTo(relation, position)
+                 : MovedRun::kAll) {
+  // A block has the shape of what was given, cut if that is.
+  auto *shape = plan.root().tensors()->Get(relation.of())->shape();
+  for (uint32_t i = 0; shape && i < shape->size(); ++i) {
+    int64_t dimension = shape->Get(i);
+    if (cuts && i == relation.split_dim())
+      dimension /= size;
+    splitInner *= i >= relation.split_dim() ? dimension : 1;
+    concatInner *= i >= relation.concat_dim() ? dimension : 1;
+    elements *= dimension;
+  }
+  if (joins)
+    elements *= size;
+}
+
+MovedRun Movement::at(int64_t element) const {
+  MovedRun run = {element, elements - element, sender};
+  if (joins) {
+    int64_t block = element / concatInner, inBlock = element % concatInner;
+    run = {block / size * concatInner + inBlock, concatInner - inBlock,
+           block % size};
+  }
+  if (cuts) {
+    int64_t block = run.source / splitInner, inBlock = run.source % splitInner;
+    run.source = (block * size + position) * splitInner + inBlock;
+    run.length = std::min(run.length, splitInner - inBlock);
+  }
+  return run;
+}
+
+} // namespace bagua::replay
