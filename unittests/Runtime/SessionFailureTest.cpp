@@ -68,9 +68,10 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
 /// also those whose program's thread is in the collective itself.
 TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
   HarnessOptions options;
-  options.timeout = std::chrono::seconds(3);
+  options.timeout = std::chrono::seconds(10);
   std::mutex mutex;
   std::string warnings;
+  std::atomic<int> failed{0};
   options.session.onWarning = [&](const std::string &text) {
     std::lock_guard<std::mutex> lock(mutex);
     warnings += text + "\n";
@@ -83,12 +84,11 @@ TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
     return says("rank 0: communicator") && says("rank 2: communicator");
   };
   auto body = [&](RankContext &rank) -> absl::Status {
-    auto end = std::chrono::steady_clock::now() + milliseconds(2500);
-    while (rank.rank() == 1 && !haveWarned() &&
-           std::chrono::steady_clock::now() < end)
+    while (rank.rank() == 1 && !haveWarned() && failed == 0)
       std::this_thread::sleep_for(milliseconds(10));
-    BAGUA_RETURN_IF_ERROR(rank.step({0}));
-    return rank.session->finish();
+    absl::Status status = rank.step({0});
+    failed += !status.ok();
+    return status.ok() ? rank.session->finish() : status;
   };
   runAll(makeOneGradient(3).load(), body, options);
   for (const char *rank : {"rank 0", "rank 2"})
@@ -96,7 +96,7 @@ TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
                                     ": communicator 'comm [gpu]': all_reduce "
                                     "of " +
                                     rank + ", instruction 0 'AllReduce0'"));
-  EXPECT_THAT(warnings, HasSubstr("waited 300ms for rank 1\n"));
+  EXPECT_THAT(warnings, HasSubstr("waited 1s for rank 1\n"));
 }
 
 /// What a wait needs was not given, and its own thread would have to give it.
@@ -179,10 +179,13 @@ TEST(SessionFailureTest, ARankThatFailsToStart) {
 TEST(SessionFailureTest, ARankThatDoesNotCome) {
   HarnessOptions options;
   options.timeout = milliseconds(200);
-  auto body = [](RankContext &rank) -> absl::Status {
-    if (rank.rank() == 1)
-      std::this_thread::sleep_for(milliseconds(800));
-    return rank.step({0});
+  std::atomic<int> failed{0};
+  auto body = [&](RankContext &rank) -> absl::Status {
+    while (rank.rank() == 1 && failed < 2)
+      std::this_thread::sleep_for(milliseconds(10));
+    absl::Status status = rank.step({0});
+    failed += !status.ok();
+    return status;
   };
   std::vector<absl::Status> statuses =
       runRanks(makeOneGradient(3).load(), body, options);
