@@ -23,6 +23,11 @@ jax = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache
 if os.path.exists(jax):
     config.available_features.add("jax")
 config.substitutions.append(("%jax", jax))
+# And PyTorch, for what is exported from it.
+torch = os.path.join(os.path.dirname(jax), "..", "..", "torch", "bin", "python")
+if os.path.exists(torch):
+    config.available_features.add("torch")
+config.substitutions.append(("%torch", torch))
 # Pages can be played.
 if shutil.which("node"):
     config.available_features.add("node")

@@ -324,7 +324,7 @@ void Emitter::emitOutputs() {
     gradients.push_back(gradient.value);
   std::vector<bool> afterGradient = dependents(graph, gradients);
   for (auto [index, output] : llvm::enumerate(graph.outputs)) {
-    if (isState[index])
+    if (isState[index] || output.isForMapping)
       continue;
     std::string path = joinPath(parseTreePath(output.path));
     if (path.empty())

@@ -32,6 +32,8 @@ public:
 
 private:
   LogicalResult applyMapping();
+  FailureOr<ValueId> findByLocation(const Mapping::Gradient &gradient);
+  FailureOr<ValueId> findByOutput(const Mapping::Gradient &gradient);
   LogicalResult findReductions();
   LogicalResult findByDataFlow();
   void remarkKept(const FlatOp &op, unsigned param, StringRef reason);
@@ -62,8 +64,9 @@ private:
 
   bool isOutput(ValueId value) const {
     return llvm::any_of(graph.outputs, [&](const Output &output) {
-      return replacements.resolve(output.value) == value ||
-             output.value == value;
+      return !output.isForMapping &&
+             (replacements.resolve(output.value) == value ||
+              output.value == value);
     });
   }
   ValueId valueOf(unsigned argument) const {
@@ -554,6 +557,40 @@ LogicalResult GradientFinder::findByDataFlow() {
 // Mapping
 //===----------------------------------------------------------------------===//
 
+FailureOr<ValueId>
+GradientFinder::findByLocation(const Mapping::Gradient &gradient) {
+  int64_t index = gradient.index;
+  const FlatOp *match = nullptr;
+  for (const FlatOp &op : graph.ops) {
+    auto name = dyn_cast<NameLoc>(op.loc);
+    if (!op.isDead && name && name.getName() == gradient.location &&
+        index-- == 0)
+      match = &op;
+  }
+  if (match && gradient.result >= 0 &&
+      gradient.result < static_cast<int64_t>(match->results.size()))
+    return match->results[gradient.result];
+  return emitError(graph.loc)
+         << "expected the mapping to name an op's location as gradient of '"
+         << gradient.param << "', found '" << gradient.location << "'";
+}
+
+FailureOr<ValueId>
+GradientFinder::findByOutput(const Mapping::Gradient &gradient) {
+  FailureOr<unsigned> output = findOutput(graph, gradient.output);
+  if (failed(output))
+    return failure();
+  bool isState = llvm::any_of(model.arguments, [&](const StepArgument &info) {
+    return info.output == static_cast<int32_t>(*output);
+  });
+  if (isState)
+    return emitError(graph.loc)
+           << "expected a result that is no state as gradient of '"
+           << gradient.param << "', found result " << *output;
+  graph.outputs[*output].isForMapping = true;
+  return graph.outputs[*output].value;
+}
+
 LogicalResult GradientFinder::applyMapping() {
   for (const Mapping::Gradient &gradient : mapping.gradients) {
     auto param = llvm::find_if(model.arguments, [&](const StepArgument &info) {
@@ -563,22 +600,12 @@ LogicalResult GradientFinder::applyMapping() {
       return emitError(graph.loc)
              << "expected the mapping to name a param, found '"
              << gradient.param << "'";
-    int64_t index = gradient.index;
-    const FlatOp *match = nullptr;
-    for (const FlatOp &op : graph.ops) {
-      auto name = dyn_cast<NameLoc>(op.loc);
-      if (!op.isDead && name && name.getName() == gradient.location &&
-          index-- == 0)
-        match = &op;
-    }
-    if (!match || gradient.result < 0 ||
-        gradient.result >= static_cast<int64_t>(match->results.size()))
-      return emitError(graph.loc)
-             << "expected the mapping to name an op's location as gradient of '"
-             << gradient.param << "', found '" << gradient.location << "'";
+    FailureOr<ValueId> value = gradient.location.empty()
+                                   ? findByOutput(gradient)
+                                   : findByLocation(gradient);
     unsigned at = param - model.arguments.begin();
-    if (failed(addGradient(at, match->results[gradient.result],
-                           model.dataAxes & ~param->varies)))
+    if (failed(value) ||
+        failed(addGradient(at, *value, model.dataAxes & ~param->varies)))
       return failure();
   }
   return success();

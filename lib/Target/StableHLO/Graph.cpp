@@ -26,7 +26,8 @@ Uses::Uses(const std::vector<FlatOp> &ops, size_t valueCount)
 void Graph::removeDeadOps() {
   std::vector<bool> isNeeded(values.size(), false);
   for (const Output &output : outputs)
-    isNeeded[output.value] = true;
+    if (!output.isForMapping)
+      isNeeded[output.value] = true;
   for (FlatOp &op : llvm::reverse(ops)) {
     if (op.isDead)
       continue;

@@ -153,6 +153,8 @@ struct Output {
   mlir::Location loc;
   /// Tree path such as `[0]['a']['b']`; empty if none.
   std::string path;
+  /// It is there so that a mapping can name it: the step doesn't return it.
+  bool isForMapping = false;
 
   explicit Output(mlir::Location loc) : loc(loc) {}
 };

@@ -62,6 +62,10 @@ struct ImportedStep {
 mlir::LogicalResult findState(Graph &graph, const Mapping &mapping,
                               ImportedStep &model);
 
+/// The result that a mapping names; an error where there is none.
+mlir::FailureOr<unsigned> findOutput(const Graph &graph,
+                                     const Position &position);
+
 /// Finds which reductions are the means of gradients, and takes these away; the
 /// others stay what they are. In a step without any it finds the gradient of
 /// every param whose next value depends on the batch.

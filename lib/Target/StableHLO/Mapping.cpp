@@ -103,9 +103,13 @@ LogicalResult MappingParser::parseGradient(const llvm::json::Object &object) {
   gradient.location = object.getString("location").value_or("").str();
   gradient.index = object.getInteger("index").value_or(0);
   gradient.result = object.getInteger("result").value_or(0);
-  if (gradient.param.empty() || gradient.location.empty())
-    return emitError(loc) << "expected 'param' and 'location' of a gradient";
-  return success();
+  bool hasPlace = !gradient.location.empty() || object.get("result");
+  if (gradient.param.empty() || !hasPlace)
+    return emitError(loc)
+           << "expected 'param' and 'result', or 'location', of a gradient";
+  return gradient.location.empty()
+             ? readPosition(object, "result", gradient.output)
+             : success();
 }
 
 FailureOr<Mapping> MappingParser::parse(StringRef text) {

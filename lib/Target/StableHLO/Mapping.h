@@ -35,9 +35,13 @@ struct Mapping {
   struct Gradient {
     /// The param's name.
     std::string param;
-    /// Name of the location of the op that makes it.
+    /// A result of the function, which is there for this alone; or, where
+    /// there is a location,
+    Position output = 0;
+    /// the name of the location of the op that makes it.
     std::string location;
-    /// Which of the ops with this location, in the file's order.
+    /// Which of the ops with this location, in the file's order, and which of
+    /// its results.
     int64_t index = 0;
     int64_t result = 0;
   };

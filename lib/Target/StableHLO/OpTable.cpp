@@ -97,6 +97,9 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
   if (dialect == "chlo")
     return {agreeInShape(op) ? OpKind::Elementwise : OpKind::Pure};
+  // What torch-mlir leaves of numbers.
+  if (dialect == "arith" && name == "constant")
+    return {OpKind::Constant, false, true};
   if (dialect != "stablehlo" && dialect != "mhlo")
     return {};
   if (name == "reduce" && isReduceOfOne(op))

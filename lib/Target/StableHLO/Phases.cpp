@@ -44,7 +44,8 @@ std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
   std::vector<bool> afterGradient = dependents(graph, gradients);
   std::vector<bool> dependsOnBatch = dependents(graph, batch);
   for (auto [index, output] : llvm::enumerate(graph.outputs))
-    if (!isStateOutput[index] && !afterGradient[output.value])
+    if (!isStateOutput[index] && !output.isForMapping &&
+        !afterGradient[output.value])
       losses.push_back(output.value);
   bool hasHints =
       losses.empty() && llvm::any_of(graph.ops, [](const FlatOp &op) {

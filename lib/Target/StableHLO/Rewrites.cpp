@@ -40,7 +40,7 @@ std::optional<Division> bagua::importer::findDivision(const Graph &graph,
                                                       ValueId value) {
   while (true) {
     for (const Output &output : graph.outputs)
-      if (output.value == value)
+      if (output.value == value && !output.isForMapping)
         return std::nullopt;
     llvm::ArrayRef<OpId> users = uses.of(value);
     if (users.size() != 1)

@@ -34,6 +34,23 @@ std::vector<ValueId> bagua::importer::elementwiseRegion(const Graph &graph,
   return region;
 }
 
+FailureOr<unsigned> bagua::importer::findOutput(const Graph &graph,
+                                                const Position &position) {
+  if (const auto *index = std::get_if<int64_t>(&position)) {
+    if (*index >= 0 && *index < static_cast<int64_t>(graph.outputs.size()))
+      return static_cast<unsigned>(*index);
+    return emitError(graph.loc)
+           << "expected the mapping to name a result below "
+           << graph.outputs.size() << ", found " << *index;
+  }
+  const auto &path = std::get<std::string>(position);
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (output.path == path)
+      return static_cast<unsigned>(index);
+  return emitError(graph.loc)
+         << "expected the mapping to name a result, found '" << path << "'";
+}
+
 namespace {
 class StateFinder {
 public:
@@ -48,7 +65,6 @@ public:
 private:
   LogicalResult applyMapping();
   FailureOr<unsigned> findArgument(const Position &position);
-  FailureOr<unsigned> findOutput(const Position &position);
   LogicalResult pair(unsigned argument, unsigned output);
   void pairByPath();
   LogicalResult pairByAlias();
@@ -94,22 +110,6 @@ FailureOr<unsigned> StateFinder::findArgument(const Position &position) {
          << "expected the mapping to name an argument, found '" << path << "'";
 }
 
-FailureOr<unsigned> StateFinder::findOutput(const Position &position) {
-  if (const auto *index = std::get_if<int64_t>(&position)) {
-    if (*index >= 0 && *index < static_cast<int64_t>(graph.outputs.size()))
-      return static_cast<unsigned>(*index);
-    return emitError(graph.loc)
-           << "expected the mapping to name a result below "
-           << graph.outputs.size() << ", found " << *index;
-  }
-  const auto &path = std::get<std::string>(position);
-  for (auto [index, output] : llvm::enumerate(graph.outputs))
-    if (output.path == path)
-      return static_cast<unsigned>(index);
-  return emitError(graph.loc)
-         << "expected the mapping to name a result, found '" << path << "'";
-}
-
 bool StateFinder::canPair(unsigned argument, unsigned output) const {
   return outputOf[argument] == kNone && argumentOf[output] == kNone &&
          graph.values[graph.arguments[argument].value].type ==
@@ -132,7 +132,7 @@ LogicalResult StateFinder::pair(unsigned argument, unsigned output) {
 LogicalResult StateFinder::applyMapping() {
   for (const Mapping::State &state : mapping.states) {
     FailureOr<unsigned> argument = findArgument(state.argument);
-    FailureOr<unsigned> output = findOutput(state.result);
+    FailureOr<unsigned> output = findOutput(graph, state.result);
     if (failed(argument) || failed(output) || failed(pair(*argument, *output)))
       return failure();
     roles[*argument] = state.role;

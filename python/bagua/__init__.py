@@ -1,0 +1,1 @@
+"""What Python programs use of Bagua."""

@@ -1,0 +1,1 @@
+"""Bagua for PyTorch."""
