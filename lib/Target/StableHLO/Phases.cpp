@@ -25,28 +25,36 @@ static std::vector<bool> leadingTo(const Graph &graph,
   return leads;
 }
 
+/// Results of the step that are no state and depend on no gradient.
+static std::vector<ValueId> findLosses(const Graph &graph,
+                                       const ImportedStep &model,
+                                       const std::vector<bool> &afterGradient) {
+  std::vector<bool> isState(graph.outputs.size(), false);
+  for (const StepArgument &argument : model.arguments)
+    if (argument.isState())
+      isState[argument.output] = true;
+  std::vector<ValueId> losses;
+  for (auto [index, output] : llvm::enumerate(graph.outputs))
+    if (!isState[index] && !output.isForMapping && !afterGradient[output.value])
+      losses.push_back(output.value);
+  return losses;
+}
+
 std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
                                                     const ImportedStep &model) {
-  std::vector<ValueId> gradients, batch, losses;
+  std::vector<ValueId> gradients, batch;
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);
   // What is reduced for a param is as good as its gradient here.
   for (const KeptReduction &kept : model.kept)
     if (kept.param != kNone)
       gradients.push_back(graph.ops[kept.op].operands[0]);
-  std::vector<bool> isStateOutput(graph.outputs.size(), false);
-  for (const StepArgument &argument : model.arguments) {
-    if (argument.isState())
-      isStateOutput[argument.output] = true;
+  for (const StepArgument &argument : model.arguments)
     if (argument.role == Role::Batch)
       batch.push_back(graph.arguments[argument.argument].value);
-  }
   std::vector<bool> afterGradient = dependents(graph, gradients);
   std::vector<bool> dependsOnBatch = dependents(graph, batch);
-  for (auto [index, output] : llvm::enumerate(graph.outputs))
-    if (!isStateOutput[index] && !output.isForMapping &&
-        !afterGradient[output.value])
-      losses.push_back(output.value);
+  std::vector<ValueId> losses = findLosses(graph, model, afterGradient);
   bool hasHints =
       losses.empty() && llvm::any_of(graph.ops, [](const FlatOp &op) {
         return !op.isDead && isTransposedScope(op.loc);

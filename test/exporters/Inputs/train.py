@@ -1,0 +1,49 @@
+"""A user's steps, in the three ways in which they are given to devices."""
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+
+PARAMS = {"dense": {"kernel": jnp.ones((4, 2)), "bias": jnp.zeros(2)}}
+
+
+def loss(params, batch):
+    return jnp.mean((batch["x"] @ params["dense"]["kernel"] + params["dense"]["bias"] - batch["y"]) ** 2)
+
+
+def train(params, batch):
+    value, grads = jax.value_and_grad(loss)(params, batch)
+    grads = lax.pmean(grads, "data")
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), lax.pmean(value, "data")
+
+
+def batch_of(*lead):
+    return {"x": jax.ShapeDtypeStruct((*lead, 4), jnp.float32), "y": jax.ShapeDtypeStruct((*lead, 2), jnp.float32)}
+
+
+def pmapped():
+    step = jax.pmap(train, "data", in_axes=(None, 0), out_axes=None, donate_argnums=0)
+    return step, (PARAMS, batch_of(2, 8))
+
+
+def mapped():
+    mesh = Mesh(numpy.array(jax.devices()[:2]), ("data",))
+    return jax.shard_map(train, mesh=mesh, in_specs=(P(), P("data")), out_specs=(P(), P()), check_vma=False)
+
+
+def sharded():
+    return mapped(), (PARAMS, batch_of(16))
+
+
+def jitted():
+    @functools.partial(jax.jit, donate_argnums=0)
+    def step(params, batch):
+        return mapped()(params, batch)
+    return step, (PARAMS, batch_of(16))
+
+
+def nothing():
+    return 1
