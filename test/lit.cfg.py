@@ -18,16 +18,13 @@ config.substitutions.append(("%graphs", os.path.join(config.test_source_root, "g
 if os.environ.get("BAGUA_FULL_TESTS"):
     config.available_features.add("full")
     config.environment["BAGUA_FULL_TESTS"] = "1"
-# XLA can compare numbers: scripts/setup installs it.
-jax = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "bagua", "jax", "bin", "python")
-if os.path.exists(jax):
-    config.available_features.add("jax")
-config.substitutions.append(("%jax", jax))
-# And PyTorch, for what is exported from it.
-torch = os.path.join(os.path.dirname(jax), "..", "..", "torch", "bin", "python")
-if os.path.exists(torch):
-    config.available_features.add("torch")
-config.substitutions.append(("%torch", torch))
+# XLA can compare numbers, an older JAX exports texts, and so does PyTorch: scripts/setup installs them.
+cache = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "bagua")
+for name in ("jax-old", "jax", "torch"):
+    python = os.path.join(cache, name, "bin", "python")
+    if os.path.exists(python):
+        config.available_features.add(name)
+    config.substitutions.append(("%" + name, python))
 # Pages can be played.
 if shutil.which("node"):
     config.available_features.add("node")

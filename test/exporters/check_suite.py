@@ -4,12 +4,13 @@
 Imports each, compares gradients with what the model says, plans it by STRATEGIES and checks the plans by a replay;
 plans of --oracle are written back, and XLA compares every output with the original's, bit by bit or within ULPS units
 in the last place (see Oracle/same_numbers.py). Prints a line for each text, with what failed first, and how many are
-handled; with --all it exits with 1 if not all are.
+handled; with --all it exits with 1 if not all are. --cluster, such as node=2,gpu=2, is for texts of as many devices.
 """
 import argparse
 import collections
 import concurrent.futures
 import json
+import math
 import os
 import re
 import subprocess
@@ -43,12 +44,20 @@ def gradients_of(text):
     return found
 
 
+def size_of(cluster):
+    """Ranks of node=2,gpu=4."""
+    return math.prod(int(axis.split("=")[1]) for axis in cluster.split(","))
+
+
 def check(tools, directory, entry, cluster, strategies, oracle):
     """The stage that failed and why, or None."""
     name = f"{entry['construct']}.{entry['form']}"
     text = f"{directory}/{name}.mlir"
     with tempfile.TemporaryDirectory() as scratch:
         stage = "import"
+        with open(text, encoding="utf-8") as file:
+            devices = math.prod(int(count) for count in re.findall(r"mhlo\.num_(?:replicas|partitions) = (\d+)", file.read()))
+        cluster = [f"--cluster={cluster}"] if cluster and devices == size_of(cluster) else []
         try:
             imported = f"{scratch}/step.mlir"
             run(f"{tools}/bagua-translate", "--import-stablehlo", *cluster, text, "-o", imported)
@@ -101,10 +110,9 @@ def main():
     with open(f"{given.suite}/suite.json", encoding="utf-8") as file:
         suite = json.load(file)
     strategies, oracle = (list(filter(None, text.split(","))) for text in (given.strategies, given.oracle))
-    cluster = [f"--cluster={given.cluster}"] if given.cluster else []
     handled = refused = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda entry: check(given.tools, given.suite, entry, cluster, strategies, oracle), suite)
+        results = pool.map(lambda entry: check(given.tools, given.suite, entry, given.cluster, strategies, oracle), suite)
         for entry, result in zip(suite, results):
             stage, why = result or ("handled", "")
             handled += stage == "handled"
