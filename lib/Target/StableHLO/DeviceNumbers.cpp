@@ -4,11 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceNumbers.h"
-
-#include "llvm/ADT/StringSwitch.h"
+#include "NumberRules.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace bagua;
@@ -45,55 +43,15 @@ Numbers DeviceNumbers::of(ValueId value) const {
   return Numbers(graph.deviceCount(), static_cast<int64_t>(*splat));
 }
 
-/// Nothing for an op that is not known, and where it has no defined result.
-static std::optional<int64_t> apply(Operation *op, ArrayRef<int64_t> inputs) {
-  StringRef name = op->getName().stripDialect();
-  if (inputs.size() == 1)
-    return llvm::StringSwitch<std::optional<int64_t>>(name)
-        .Cases("convert", "reshape", "broadcast_in_dim", "broadcast", inputs[0])
-        .Case("negate", -inputs[0])
-        .Default(std::nullopt);
-  if (inputs.size() == 3 && name == "select")
-    return inputs[0] ? inputs[1] : inputs[2];
-  if (inputs.size() != 2)
-    return std::nullopt;
-  int64_t a = inputs[0], b = inputs[1];
-  if (name == "divide" || name == "remainder") {
-    if (b == 0)
-      return std::nullopt;
-    return name == "divide" ? a / b : a % b;
-  }
-  if (name == "compare") {
-    std::string how;
-    llvm::raw_string_ostream(how) << op->getAttr("comparison_direction");
-    return llvm::StringSwitch<std::optional<int64_t>>(how)
-        .Case("#stablehlo<comparison_direction EQ>", a == b)
-        .Case("#stablehlo<comparison_direction NE>", a != b)
-        .Case("#stablehlo<comparison_direction LT>", a < b)
-        .Case("#stablehlo<comparison_direction LE>", a <= b)
-        .Case("#stablehlo<comparison_direction GT>", a > b)
-        .Case("#stablehlo<comparison_direction GE>", a >= b)
-        .Default(std::nullopt);
-  }
-  return llvm::StringSwitch<std::optional<int64_t>>(name)
-      .Case("add", a + b)
-      .Case("subtract", a - b)
-      .Case("multiply", a * b)
-      .Case("minimum", std::min(a, b))
-      .Case("maximum", std::max(a, b))
-      .Default(std::nullopt);
-}
-
 /// Whether the number is one of the integer type, so that nothing wrapped.
-static bool holds(Type type, int64_t number) {
+static bool holds(Type type, double number) {
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
     return false;
   unsigned width = std::min(integer.getWidth(), 32u);
-  if (integer.isUnsigned() || width == 1)
-    return number >= 0 && number < (int64_t(1) << width);
-  return number >= -(int64_t(1) << (width - 1)) &&
-         number < (int64_t(1) << (width - 1));
+  bool isUnsigned = integer.isUnsigned() || width == 1;
+  double end = std::ldexp(1, static_cast<int>(isUnsigned ? width : width - 1));
+  return number >= (isUnsigned ? 0 : -end) && number < end;
 }
 
 Numbers DeviceNumbers::compute(const FlatOp &op) const {
@@ -101,7 +59,8 @@ Numbers DeviceNumbers::compute(const FlatOp &op) const {
     return {};
   StringRef name = op.source->getName().stripDialect();
   bool isPlace = name == "partition_id" || name == "replica_id";
-  if (!isPlace && op.operands.empty())
+  Rule rule = isPlace ? nullptr : ruleOf(op.source);
+  if (!isPlace && (!rule || op.operands.empty()))
     return {};
   // One of the two kinds alone numbers the devices of a mesh.
   if (isPlace && graph.replicas != 1 && graph.partitions != 1)
@@ -116,14 +75,14 @@ Numbers DeviceNumbers::compute(const FlatOp &op) const {
   Type element = graph.values[op.results[0]].type.getElementType();
   Numbers results;
   for (int64_t device = 0; device < graph.deviceCount(); ++device) {
-    SmallVector<int64_t> own;
-    for (const Numbers &input : inputs)
-      own.push_back(input[device]);
-    std::optional<int64_t> result =
-        isPlace ? std::optional(counts ? device : 0) : apply(op.source, own);
-    if (!result || !holds(element, *result))
+    double own[3] = {0, 0, 0};
+    for (auto [index, input] : llvm::enumerate(inputs))
+      own[index] = static_cast<double>(input[device]);
+    double result = isPlace ? static_cast<double>(counts ? device : 0)
+                            : rule(own[0], own[1], own[2]);
+    if (!holds(element, result))
       return {};
-    results.push_back(*result);
+    results.push_back(static_cast<int64_t>(result));
   }
   return results;
 }

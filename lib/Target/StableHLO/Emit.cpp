@@ -282,9 +282,11 @@ void Emitter::emitUpdate(const FlatOp &op) {
                           : update.bias == BiasForm::Moments
                               ? BiasCorrection::Moments
                               : BiasCorrection::StepSize;
-    emitted = builder.create<AdamOp>(
+    auto adam = builder.create<AdamOp>(
         op.loc, states, grad, lr, lrValue, floatAttr(update.beta1),
         floatAttr(update.beta2), floatAttr(update.eps), bias);
+    adam.setDecayAttr(floatAttr(update.decay));
+    emitted = adam;
   }
   number(emitted, idOf(op));
   for (auto [id, result] : llvm::zip_equal(op.results, emitted->getResults()))

@@ -85,7 +85,7 @@ struct Update {
   std::optional<float> lr;
   /// SGD's momentum.
   std::optional<float> momentum;
-  float beta1 = 0, beta2 = 0, eps = 0;
+  float beta1 = 0, beta2 = 0, eps = 0, decay = 0;
   BiasForm bias = BiasForm::None;
 };
 

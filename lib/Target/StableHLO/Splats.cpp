@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Splats.h"
+#include "NumberRules.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -49,50 +50,23 @@ std::optional<double> bagua::importer::splatOf(Operation *constant) {
              : static_cast<double>(value.getSExtValue());
 }
 
-static std::optional<double> foldBinary(StringRef name, double a, double b) {
-  if (name == "add")
-    return a + b;
-  if (name == "subtract")
-    return a - b;
-  if (name == "multiply")
-    return a * b;
-  if (name == "divide" && b != 0)
-    return a / b;
-  if (name == "power")
-    return std::pow(a, b);
-  if (name == "maximum")
-    return std::max(a, b);
-  if (name == "minimum")
-    return std::min(a, b);
-  return std::nullopt;
-}
-
-static std::optional<double> foldUnary(StringRef name, double a) {
-  if (name == "convert" || name == "reshape" || name == "broadcast_in_dim" ||
-      name == "broadcast" || name == "transpose")
-    return a;
-  if (name == "negate")
-    return -a;
-  if (name == "sqrt" && a >= 0)
-    return std::sqrt(a);
-  return std::nullopt;
-}
-
 void bagua::importer::inferSplat(Graph &graph, FlatOp &op) {
   if (op.results.size() != 1)
     return;
   FlatValue &result = graph.values[op.results[0]];
   StringRef name = op.source->getName().stripDialect();
   std::optional<double> value;
-  auto operand = [&](unsigned index) {
-    return graph.values[op.operands[index]].splat;
-  };
-  if (name == "constant")
+  if (name == "constant") {
     value = splatOf(op.source);
-  else if (op.operands.size() == 1 && operand(0))
-    value = foldUnary(name, *operand(0));
-  else if (op.operands.size() == 2 && operand(0) && operand(1))
-    value = foldBinary(name, *operand(0), *operand(1));
+  } else if (Rule rule = ruleOf(op.source)) {
+    double inputs[3] = {0, 0, 0};
+    for (auto [index, operand] : llvm::enumerate(op.operands)) {
+      if (!graph.values[operand].splat)
+        return;
+      inputs[index] = *graph.values[operand].splat;
+    }
+    value = rule(inputs[0], inputs[1], inputs[2]);
+  }
   if (value && std::isfinite(*value))
     result.splat = roundTo(result.type.getElementType(), *value);
 }

@@ -4,9 +4,10 @@
 // matches becomes one structured op; everything else stays compute.
 //
 //===----------------------------------------------------------------------===//
+#include "AdamRecognition.h"
 #include "ImportedStep.h"
 
-#include <cmath>
+#include <functional>
 
 using namespace bagua;
 using namespace bagua::importer;
@@ -50,17 +51,7 @@ private:
   bool matchSgd(unsigned param);
   bool matchMomentum(unsigned param, const Step &step);
   bool matchAdam(unsigned param);
-  bool matchAdamStep(unsigned param, const Factor &rate, ValueId moment,
-                     ValueId denominator);
-  bool matchSecondMoment(ValueId next, ValueId old, ValueId grad,
-                         float &beta) const;
-  std::optional<Pair> matchFirstMoment(ValueId next, ValueId old,
-                                       float &beta) const;
-  std::optional<double> powerBase(ValueId value) const;
-  bool matchStepSize(ValueId rate, Update &update) const;
-  ValueId uncorrected(ValueId value, std::optional<double> &beta) const;
   bool isGradientLike(ValueId value, unsigned param) const;
-  bool isStepCount(ValueId value) const;
   bool replace(unsigned param, OpKind kind, llvm::ArrayRef<unsigned> states,
                ValueId grad, const Factor &rate, Update update);
 
@@ -161,8 +152,12 @@ bool UpdateMatcher::isGradientLike(ValueId value, unsigned param) const {
     constexpr unsigned kLongest = 16;
     if (!def || turns > kLongest)
       return false;
-    if (def->kind == OpKind::Broadcast && graph.countOf(def->operands[0]) == 1)
-      continue; // a schedule's decay, a clip's scale
+    bool isScale = (def->kind == OpKind::Broadcast &&
+                    graph.countOf(def->operands[0]) == 1) ||
+                   (graph.values[next].type.getRank() == 0 &&
+                    graph.values[valueOf(param)].type.getRank() > 0);
+    if (isScale)
+      continue; // a schedule's decay, a clip's scale or whether it clips
     if (!Graph::isElementwise(def->kind))
       return false;
     pending.append(def->operands.begin(), def->operands.end());
@@ -241,169 +236,41 @@ bool UpdateMatcher::matchSgd(unsigned param) {
 // Adam
 //===----------------------------------------------------------------------===//
 
-/// Whether two float32 literals are `b` and `1 - b`.
-static bool addToOne(double decay, double share) {
-  constexpr double kFloatRounding = 1.0 / (1 << 24);
-  return std::abs(decay + share - 1) <= 1e-6 * share + kFloatRounding;
-}
-
-/// `beta m + (1 - beta) g`: m and g.
-std::optional<Pair> UpdateMatcher::matchFirstMoment(ValueId next, ValueId old,
-                                                    float &beta) const {
-  for (auto [kept, added] : commuted(next, "add")) {
-    std::optional<double> decay = coefficientOf(kept, old);
-    if (!decay)
-      continue;
-    for (auto [share, grad] : commuted(added, "multiply"))
-      if (std::optional<double> literal = literalOf(share);
-          literal && addToOne(*decay, *literal)) {
-        beta = static_cast<float>(*decay);
-        return Pair{old, grad};
-      }
-  }
-  return std::nullopt;
-}
-
-/// `beta v + (1 - beta) g g`, the product in any order.
-bool UpdateMatcher::matchSecondMoment(ValueId next, ValueId old, ValueId grad,
-                                      float &beta) const {
-  auto isSquare = [&](ValueId value) {
-    for (llvm::StringRef name : {"multiply", "square"})
-      if (const FlatOp *op = match(value, name))
-        return llvm::all_of(op->operands,
-                            [&](ValueId operand) { return operand == grad; });
-    return false;
-  };
-  for (auto [kept, added] : commuted(next, "add")) {
-    std::optional<double> decay = coefficientOf(kept, old);
-    if (!decay)
-      continue;
-    for (auto [a, b] : commuted(added, "multiply")) {
-      std::optional<double> share = literalOf(a);
-      if (share ? !isSquare(b) : b != grad)
-        continue;
-      if (!share)
-        share = coefficientOf(a, grad);
-      if (!share || !addToOne(*decay, *share))
-        continue;
-      beta = static_cast<float>(*decay);
-      return true;
-    }
-  }
-  return false;
-}
-
-/// Whether the value counts steps from 1: an optimizer's scalar plus 1.
-bool UpdateMatcher::isStepCount(ValueId value) const {
-  while (const FlatOp *op = match(value, "convert"))
-    value = op->operands[0];
-  std::optional<unsigned> state = stateOf(value);
-  if (!state)
-    return false;
-  for (auto [old, one] : commuted(value, "add"))
-    if (old == valueOf(*state) && literalOf(one) == 1.0)
-      return true;
-  return false;
-}
-
-/// The base of `1 - base^t`, t the number of this update.
-std::optional<double> UpdateMatcher::powerBase(ValueId value) const {
-  const FlatOp *difference = match(value, "subtract");
-  if (!difference || literalOf(difference->operands[0]) != 1.0)
-    return std::nullopt;
-  const FlatOp *power = match(difference->operands[1], "power");
-  if (!power || !isStepCount(power->operands[1]))
-    return std::nullopt;
-  return literalOf(power->operands[0]);
-}
-
-/// `lr sqrt(1 - b2^t) / (1 - b1^t)`, a common factor of all params.
-bool UpdateMatcher::matchStepSize(ValueId rate, Update &update) const {
-  const FlatOp *quotient = match(rate, "divide");
-  if (!quotient)
-    return false;
-  std::optional<double> beta1 = powerBase(quotient->operands[1]);
-  if (!beta1 || static_cast<float>(*beta1) != update.beta1)
-    return false;
-  for (auto [a, b] : commuted(quotient->operands[0], "multiply")) {
-    std::optional<double> lr = literalOf(a);
-    const FlatOp *root = match(b, "sqrt");
-    std::optional<double> beta2 =
-        root ? powerBase(root->operands[0]) : std::nullopt;
-    if (!lr || !beta2 || static_cast<float>(*beta2) != update.beta2)
-      continue;
-    update.bias = BiasForm::StepSize;
-    update.lr = static_cast<float>(*lr);
-    return true;
-  }
-  return false;
-}
-
-/// Of `m / (1 - beta^t)` the moment and beta; other values as they are.
-ValueId UpdateMatcher::uncorrected(ValueId value,
-                                   std::optional<double> &beta) const {
-  const FlatOp *quotient = match(value, "divide");
-  if (!quotient)
-    return value;
-  std::optional<Factor> correction = factorOf(quotient->operands[1]);
-  if (!correction || correction->value == kNone)
-    return value;
-  beta = powerBase(correction->value);
-  return beta ? quotient->operands[0] : value;
-}
-
-bool UpdateMatcher::matchAdamStep(unsigned param, const Factor &rate,
-                                  ValueId moment, ValueId denominator) {
-  for (auto [root, small] : commuted(denominator, "add")) {
-    std::optional<double> eps = literalOf(small);
-    const FlatOp *op = match(root, "sqrt");
-    if (!eps || !op)
-      continue;
-    std::optional<double> corrected1, corrected2;
-    ValueId m = uncorrected(moment, corrected1);
-    ValueId v = uncorrected(op->operands[0], corrected2);
-    std::optional<unsigned> first = stateOf(m), second = stateOf(v);
-    if (!first || !second || corrected1.has_value() != corrected2.has_value())
-      continue;
-    Update update;
-    update.eps = static_cast<float>(*eps);
-    std::optional<Pair> terms =
-        matchFirstMoment(m, valueOf(*first), update.beta1);
-    if (!terms || !isGradientLike(terms->second, param) ||
-        !matchSecondMoment(v, valueOf(*second), terms->second, update.beta2))
-      continue;
-    if (corrected1) {
-      if (static_cast<float>(*corrected1) != update.beta1 ||
-          static_cast<float>(*corrected2) != update.beta2)
-        continue;
-      update.bias = BiasForm::Moments;
-    } else if (rate.value != kNone) {
-      // Another rate than this one is a learning rate that the program
-      // computes.
-      matchStepSize(rate.value, update);
-    }
-    return replace(param, OpKind::Adam, {param, *first, *second}, terms->second,
-                   rate, update);
-  }
-  return false;
-}
-
-/// `w - rate m / (sqrt(v) + eps)`, the product before the division or after it.
+/// The optimizer's states from which the param's next value is computed: those
+/// of its type, and scalars.
 bool UpdateMatcher::matchAdam(unsigned param) {
-  for (const Step &step : stepsFrom(nextOf(param), valueOf(param))) {
-    const FlatOp *quotient = match(step.direction, "divide");
-    if (!quotient)
+  llvm::SmallVector<unsigned, 2> moments;
+  llvm::SmallVector<StateValues> counts;
+  std::vector<ValueId> region = elementwiseRegion(graph, nextOf(param));
+  auto valuesOf = [&](unsigned state) {
+    return StateValues{valueOf(state), nextOf(state)};
+  };
+  for (unsigned i = 0; i < model.arguments.size(); ++i) {
+    if (model.arguments[i].role != Role::Optimizer)
       continue;
-    ValueId numerator = quotient->operands[0];
-    ValueId denominator = quotient->operands[1];
-    if (matchAdamStep(param, step.rate, numerator, denominator))
-      return true;
-    if (step.rate.literal != 1.0)
+    mlir::RankedTensorType type = graph.values[valueOf(i)].type;
+    if (type == graph.values[valueOf(param)].type &&
+        llvm::is_contained(region, valueOf(i)))
+      moments.push_back(i);
+    else if (type.getRank() == 0)
+      counts.push_back(valuesOf(i));
+  }
+  if (moments.size() != 2)
+    return false;
+  // What is decayed or clipped before is a gradient, too: the latest value.
+  llvm::sort(region, std::greater<>());
+  for (ValueId grad : region) {
+    if (!isGradientLike(grad, param))
       continue;
-    for (auto [a, b] : commuted(numerator, "multiply"))
-      if (std::optional<Factor> rate = factorOf(a))
-        if (matchAdamStep(param, *rate, b, denominator))
-          return true;
+    std::optional<AdamMatch> match =
+        importer::matchAdam(graph, valuesOf(param), valuesOf(moments[0]),
+                            valuesOf(moments[1]), counts, grad);
+    if (!match)
+      continue;
+    if (match->isSwapped)
+      std::swap(moments[0], moments[1]);
+    return replace(param, OpKind::Adam, {param, moments[0], moments[1]}, grad,
+                   {std::nullopt, match->rate}, match->update);
   }
   return false;
 }

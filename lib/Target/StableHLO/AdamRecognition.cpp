@@ -1,0 +1,253 @@
+//===- AdamRecognition.cpp - Adam by what it computes ---------------------===//
+//
+// Constants are found at points where they can be told, and tried at others,
+// drawn at random. Formulas: Kingma and Ba, Adam, 2015, algorithm 1 and the end
+// of section 2; Loshchilov and Hutter, 2019, algorithm 2, for the decay.
+//
+//===----------------------------------------------------------------------===//
+#include "AdamRecognition.h"
+
+#include "Formula.h"
+
+#include <cmath>
+#include <random>
+
+using namespace bagua;
+using namespace bagua::importer;
+
+namespace {
+/// A point of an update's arguments.
+struct Point {
+  double param = 0, first = 0, second = 1, grad = 0, step = 3, rate = 1;
+};
+
+class AdamMatcher {
+public:
+  AdamMatcher(const Graph &graph, StateValues param, StateValues first,
+              StateValues second, llvm::ArrayRef<StateValues> counts,
+              ValueId grad)
+      : graph(graph), param(param), first(first), second(second),
+        counts(counts), grad(grad) {}
+
+  std::optional<Update> match(ValueId rateValue);
+  /// Scalars that may be the rate.
+  llvm::SmallVector<ValueId> rateCandidates() const;
+
+private:
+  bool findCount(const Formula &next);
+  bool matchMoments();
+  bool matchForm(const Formula &next, BiasForm form);
+  double valueAt(const Formula &formula, const Point &point) const;
+  /// The change is lr * moment / (root + eps).
+  struct Parts {
+    double moment, root;
+  };
+  Parts partsAt(const Point &point, BiasForm form) const;
+  double firstAt(const Point &point) const {
+    return beta1 * point.first + share1 * point.grad;
+  }
+  double secondAt(const Point &point) const {
+    return beta2 * point.second + share2 * point.grad * point.grad;
+  }
+
+  const Graph &graph;
+  StateValues param, first, second;
+  llvm::ArrayRef<StateValues> counts;
+  ValueId grad;
+  ValueId rate = kNone;
+  ValueId count = kNone;
+  double beta1 = 0, share1 = 0, beta2 = 0, share2 = 0;
+  Update found;
+};
+} // namespace
+
+/// Whether two float32 literals are `b` and `1 - b`.
+static bool addToOne(double decay, double share) {
+  constexpr double kFloatRounding = 1.0 / (1 << 24);
+  return share > 0 && decay > 0 &&
+         std::abs(decay + share - 1) <= 1e-6 * share + kFloatRounding;
+}
+
+static bool isNear(double found, double expected, double scale) {
+  return std::abs(found - expected) <= 1e-6 * scale;
+}
+
+/// Points that tell formulas apart: moments of many sizes, early and late.
+static std::vector<Point> randomPoints() {
+  std::mt19937 random(1);
+  auto draw = [&](double low, double high) {
+    return low + (high - low) * (random() >> 5) / double(1 << 27);
+  };
+  std::vector<Point> points;
+  for (int i = 0; i < 32; ++i) {
+    Point &point = points.emplace_back();
+    point.param = i % 2 ? draw(-2, 2) : 0;
+    point.first = draw(-1, 1);
+    point.second = std::pow(10, draw(-20, 0));
+    point.grad = std::pow(10, draw(-8, 0)) * (i % 4 < 2 ? 1 : -1);
+    point.step = 1 + std::floor(std::pow(10, draw(0, 4)));
+    point.rate = draw(0.001, 2);
+  }
+  return points;
+}
+
+double AdamMatcher::valueAt(const Formula &formula, const Point &point) const {
+  Formula::Numbers numbers;
+  numbers[param.old] = point.param;
+  numbers[first.old] = point.first;
+  numbers[second.old] = point.second;
+  numbers[grad] = point.grad;
+  if (count != kNone)
+    numbers[count] = point.step - 1;
+  if (rate != kNone)
+    numbers[rate] = point.rate;
+  return formula.at(numbers);
+}
+
+/// Of scalars that it depends on, one may count steps: it becomes itself plus
+/// one. There is no other unknown.
+bool AdamMatcher::findCount(const Formula &next) {
+  for (ValueId leaf : next.leaves()) {
+    if (leaf == param.old || leaf == first.old || leaf == second.old ||
+        leaf == grad || leaf == rate)
+      continue;
+    auto state = llvm::find_if(
+        counts, [&](const StateValues &info) { return info.old == leaf; });
+    if (state == counts.end() || (count != kNone && count != leaf))
+      return false;
+    Formula counted(graph, state->next, {});
+    if (!counted.isValid() || counted.leaves() != llvm::ArrayRef(leaf))
+      return false;
+    for (double steps : {0.0, 1.0, 7.0, 1e6})
+      if (counted.at({{leaf, steps}}) != steps + 1)
+        return false;
+    count = leaf;
+  }
+  return true;
+}
+
+/// `m' = b1 m + (1 - b1) g` and `v' = b2 v + (1 - b2) g g`.
+bool AdamMatcher::matchMoments() {
+  Formula m(graph, first.next, {grad}), v(graph, second.next, {grad});
+  auto isOf = [&](const Formula &formula, ValueId state) {
+    return formula.isValid() &&
+           llvm::all_of(formula.leaves(), [&](ValueId leaf) {
+             return leaf == state || leaf == grad;
+           });
+  };
+  if (!isOf(m, first.old) || !isOf(v, second.old))
+    return false;
+  beta1 = valueAt(m, {0, 1, 0, 0});
+  share1 = valueAt(m, {0, 0, 0, 1});
+  beta2 = valueAt(v, {0, 0, 1, 0});
+  share2 = valueAt(v, {0, 0, 0, 1});
+  if (!addToOne(beta1, share1) || !addToOne(beta2, share2))
+    return false;
+  return llvm::all_of(randomPoints(), [&](const Point &point) {
+    double scale =
+        std::abs(beta1 * point.first) + std::abs(share1 * point.grad);
+    return isNear(valueAt(m, point), firstAt(point), scale) &&
+           isNear(valueAt(v, point), secondAt(point), secondAt(point));
+  });
+}
+
+/// By what the moment is multiplied, and to what eps is added. Corrections go
+/// by betas as float32 has them, as the module's do.
+AdamMatcher::Parts AdamMatcher::partsAt(const Point &point,
+                                        BiasForm form) const {
+  double rest1 = 1 - std::pow(static_cast<float>(beta1), point.step);
+  double rest2 = 1 - std::pow(static_cast<float>(beta2), point.step);
+  double root = std::sqrt(secondAt(point));
+  switch (form) {
+  case BiasForm::None:
+    return {firstAt(point), root};
+  case BiasForm::Moments:
+    return {firstAt(point) / rest1, root / std::sqrt(rest2)};
+  case BiasForm::StepSize:
+    return {std::sqrt(rest2) / rest1 * firstAt(point), root};
+  }
+  return {0, 0};
+}
+
+bool AdamMatcher::matchForm(const Formula &next, BiasForm form) {
+  // Without a gradient and a moment only the decay is left.
+  double kept = valueAt(next, {1, 0, 1, 0});
+  // The moment over the change is (root + eps) / lr: a line.
+  Point small{0, 1, 1e-18, 0}, large{0, 1, 1, 0};
+  Parts low = partsAt(small, form), high = partsAt(large, form);
+  double atLow = -low.moment / valueAt(next, small);
+  double atHigh = -high.moment / valueAt(next, large);
+  double lr = (high.root - low.root) / (atHigh - atLow);
+  double eps = lr * atLow - low.root;
+  if (!(lr > 0) || !std::isfinite(lr) || !(eps > -1e-12) ||
+      (rate != kNone && !isNear(lr, 1, 1)))
+    return false;
+  eps = std::max(eps, 0.0);
+  double decay = std::abs(1 - kept) < 1e-12 ? 0 : (1 - kept) / lr;
+  found.lr = static_cast<float>(lr);
+  found.eps = static_cast<float>(eps);
+  found.decay = static_cast<float>(decay);
+  return llvm::all_of(randomPoints(), [&](const Point &point) {
+    double step = rate == kNone ? lr : point.rate;
+    Parts parts = partsAt(point, form);
+    double change = step * parts.moment / (parts.root + eps);
+    double lost = step * decay * point.param;
+    return isNear(valueAt(next, point), point.param - lost - change,
+                  std::abs(point.param) + std::abs(change));
+  });
+}
+
+std::optional<Update> AdamMatcher::match(ValueId rateValue) {
+  rate = rateValue;
+  count = kNone;
+  llvm::SmallVector<ValueId, 2> stops{grad};
+  if (rate != kNone)
+    stops.push_back(rate);
+  Formula next(graph, param.next, stops);
+  auto uses = [&](ValueId value) {
+    return llvm::is_contained(next.leaves(), value);
+  };
+  if (!next.isValid() || !uses(first.old) || !uses(second.old) ||
+      (rate != kNone && !uses(rate)) || !findCount(next) || !matchMoments())
+    return std::nullopt;
+  for (BiasForm form :
+       {BiasForm::None, BiasForm::Moments, BiasForm::StepSize}) {
+    if ((form == BiasForm::None) != (count == kNone) || !matchForm(next, form))
+      continue;
+    found.beta1 = static_cast<float>(beta1);
+    found.beta2 = static_cast<float>(beta2);
+    found.bias = form;
+    if (rate != kNone)
+      found.lr.reset();
+    return found;
+  }
+  return std::nullopt;
+}
+
+llvm::SmallVector<ValueId> AdamMatcher::rateCandidates() const {
+  Formula next(graph, param.next, {grad});
+  llvm::SmallVector<ValueId> candidates;
+  for (llvm::ArrayRef<ValueId> list : {next.leaves(), next.scalars()})
+    for (ValueId value : list)
+      if (graph.values[value].type.getRank() == 0 &&
+          graph.values[value].type.getElementType().isF32())
+        candidates.push_back(value);
+  return candidates;
+}
+
+std::optional<AdamMatch>
+bagua::importer::matchAdam(const Graph &graph, StateValues param,
+                           StateValues first, StateValues second,
+                           llvm::ArrayRef<StateValues> counts, ValueId grad) {
+  for (bool isSwapped : {false, true}) {
+    AdamMatcher matcher(graph, param, isSwapped ? second : first,
+                        isSwapped ? first : second, counts, grad);
+    // The literal first: a rate may be part of what a literal says.
+    llvm::SmallVector<ValueId> rates{kNone};
+    rates.append(matcher.rateCandidates());
+    for (ValueId rate : rates)
+      if (std::optional<Update> update = matcher.match(rate))
+        return AdamMatch{isSwapped, rate, *update};
+  }
+  return std::nullopt;
+}
