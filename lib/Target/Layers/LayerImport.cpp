@@ -50,8 +50,12 @@ private:
 };
 } // namespace
 
-/// The name of a layer's tensor: the layer's if it has one.
+/// The name of a layer's tensor: where it has none, the layer's if it has one
+/// tensor, else with a number.
 static std::string tensorName(const Layer &layer, size_t index) {
+  const std::string &own = layer.params[index].name;
+  if (!own.empty())
+    return layer.name + "." + own;
   return layer.params.size() == 1 ? layer.name
                                   : layer.name + "." + std::to_string(index);
 }
@@ -88,8 +92,8 @@ StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
     types.push_back(scaled(type));
   };
   for (const Layer &layer : table.layers)
-    for (auto [index, type] : llvm::enumerate(layer.params))
-      add(Role::Param, tensorName(layer, index), type);
+    for (auto [index, param] : llvm::enumerate(layer.params))
+      add(Role::Param, tensorName(layer, index), param.type);
   std::string batchName = "batch";
   while (llvm::any_of(table.layers,
                       [&](auto &layer) { return layer.name == batchName; }))

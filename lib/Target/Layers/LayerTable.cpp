@@ -69,26 +69,41 @@ private:
 // CSV
 //===----------------------------------------------------------------------===//
 
-/// `64x3x7x7xf32; 64xf32`, each a tensor type without its brackets.
+/// `64x3x7x7xf32; bias=64xf32`, each a tensor type without its brackets, maybe
+/// with a name.
 LogicalResult TableReader::readTensors(StringRef text, Layer &layer) {
   for (StringRef item : llvm::split(text, ';')) {
     item = item.trim();
     if (item.empty())
       continue;
+    auto [name, shape] = item.split('=');
+    if (!item.contains('='))
+      std::swap(name, shape);
+    name = name.trim();
+    bool isTaken = llvm::any_of(layer.params, [&](const LayerParam &param) {
+      return !name.empty() && param.name == name;
+    });
+    if (isTaken)
+      return emitError(layer.loc)
+             << "expected tensors of different names, found '" << name
+             << "' twice";
     RankedTensorType type;
     {
       // The parser's own message would speak of a type that isn't in the file.
       ScopedDiagnosticHandler quiet(context,
                                     [](Diagnostic &) { return success(); });
       type = dyn_cast_or_null<RankedTensorType>(
-          parseType(("tensor<" + item + ">").str(), context));
+          parseType(("tensor<" + shape.trim() + ">").str(), context));
     }
-    if (type && type.hasStaticShape() && !type.getEncoding()) {
-      layer.params.push_back(type);
+    bool isNamed = !item.contains('=') || !name.empty();
+    if (isNamed && type && type.hasStaticShape() && !type.getEncoding()) {
+      layer.params.push_back({type, name.str()});
       continue;
     }
     return emitError(layer.loc)
-           << "expected tensors such as 64x3x7x7xf32, found '" << item << "'";
+           << "expected tensors such as 64x3x7x7xf32 or weight=64x3x7x7xf32, "
+              "found '"
+           << item << "'";
   }
   return success();
 }
@@ -222,7 +237,7 @@ FailureOr<TableReader::Node> TableReader::readNode(StringRef line,
   layer.backwardNs = std::llround(*backward * kNsPerMs);
   layer.activation = floats(static_cast<int64_t>(*activation));
   if (*parameters > 0)
-    layer.params.push_back(floats(static_cast<int64_t>(*parameters)));
+    layer.params.push_back({floats(static_cast<int64_t>(*parameters)), ""});
   return Node{layer, description.starts_with("Input")};
 }
 

@@ -14,10 +14,16 @@
 
 namespace bagua::importer {
 
+struct LayerParam {
+  mlir::RankedTensorType type;
+  /// In the layer; empty where the table gives none.
+  std::string name;
+};
+
 struct Layer {
   std::string name;
-  /// Parameter tensors; none for a layer without.
-  llvm::SmallVector<mlir::RankedTensorType, 2> params;
+  /// None for a layer without.
+  llvm::SmallVector<LayerParam, 2> params;
   mlir::RankedTensorType activation;
   int64_t forwardNs = 0;
   int64_t backwardNs = 0;
