@@ -8,6 +8,7 @@
 #include "AdamRecognition.h"
 
 #include "Formula.h"
+#include "NumberRules.h"
 
 #include <cmath>
 #include <random>
@@ -29,13 +30,17 @@ public:
       : graph(graph), param(param), first(first), second(second),
         counts(counts), grad(grad) {}
 
+  /// `m' = b1 m + (1 - b1) g` and `v' = b2 v + (1 - b2) g g`.
+  bool matchMoments();
+  /// Where the moments match.
   std::optional<Update> match(ValueId rateValue);
+  /// Where formulas end besides arguments.
+  llvm::SmallVector<ValueId> stopsWith(ValueId rateValue) const;
   /// Scalars that may be the rate.
   llvm::SmallVector<ValueId> rateCandidates() const;
 
 private:
   bool findCount(const Formula &next);
-  bool matchMoments();
   bool matchForm(const Formula &next, BiasForm form);
   double valueAt(const Formula &formula, const Point &point) const;
   /// The change is lr * moment / (root + eps).
@@ -55,7 +60,7 @@ private:
   llvm::ArrayRef<StateValues> counts;
   ValueId grad;
   ValueId rate = kNone;
-  ValueId count = kNone;
+  std::optional<StateValues> count;
   double beta1 = 0, share1 = 0, beta2 = 0, share2 = 0;
   Update found;
 };
@@ -83,7 +88,7 @@ static std::vector<Point> randomPoints() {
     Point &point = points.emplace_back();
     point.param = i % 2 ? draw(-2, 2) : 0;
     point.first = draw(-1, 1);
-    point.second = std::pow(10, draw(-20, 0));
+    point.second = std::pow(10, draw(-40, 0));
     point.grad = std::pow(10, draw(-8, 0)) * (i % 4 < 2 ? 1 : -1);
     point.step = 1 + std::floor(std::pow(10, draw(0, 4)));
     point.rate = draw(0.001, 2);
@@ -92,41 +97,68 @@ static std::vector<Point> randomPoints() {
 }
 
 double AdamMatcher::valueAt(const Formula &formula, const Point &point) const {
-  Formula::Numbers numbers;
-  numbers[param.old] = point.param;
-  numbers[first.old] = point.first;
-  numbers[second.old] = point.second;
-  numbers[grad] = point.grad;
-  if (count != kNone)
-    numbers[count] = point.step - 1;
-  if (rate != kNone)
-    numbers[rate] = point.rate;
+  llvm::SmallVector<double, 8> numbers;
+  for (ValueId leaf : formula.leaves())
+    numbers.push_back(leaf == param.old              ? point.param
+                      : leaf == first.old            ? point.first
+                      : leaf == second.old           ? point.second
+                      : leaf == grad                 ? point.grad
+                      : count && leaf == count->old  ? point.step - 1
+                      : count && leaf == count->next ? point.step
+                                                     : point.rate);
   return formula.at(numbers);
 }
 
-/// Of scalars that it depends on, one may count steps: it becomes itself plus
+/// Whether a scalar counts: it becomes itself plus one, or stays at a number
+/// that no training reaches.
+static bool isCount(const Graph &graph, StateValues state) {
+  constexpr double kNever = 1 << 30;
+  auto opOf = [&](ValueId value, llvm::StringRef name) -> const FlatOp * {
+    const FlatOp *op = graph.defOf(value);
+    bool isIt = op && op->source && op->kind == OpKind::Elementwise &&
+                op->source->getName().stripDialect() == name;
+    return isIt ? op : nullptr;
+  };
+  auto isNever = [&](ValueId value) {
+    return graph.values[value].splat.value_or(0) >= kNever;
+  };
+  mlir::Type type = graph.values[state.old].type.getElementType();
+  if (type.getIntOrFloatBitWidth() < 32)
+    return false;
+  ValueId next = state.next;
+  if (const FlatOp *choice = opOf(next, "select")) {
+    const FlatOp *less = opOf(choice->operands[0], "compare");
+    if (!less || less->operands[0] != state.old ||
+        !isNever(less->operands[1]) || !isNever(choice->operands[2]))
+      return false;
+    Rule rule = ruleOf(less->source);
+    if (!rule || !rule(0, kNever, 0) || rule(kNever, 0, 0))
+      return false;
+    next = choice->operands[1];
+  }
+  const FlatOp *sum = opOf(next, "add");
+  return sum && llvm::is_contained(sum->operands, state.old) &&
+         (graph.values[sum->operands[0]].splat == 1.0 ||
+          graph.values[sum->operands[1]].splat == 1.0);
+}
+
+/// Of scalars that it depends on, one may count steps, before or after this
 /// one. There is no other unknown.
 bool AdamMatcher::findCount(const Formula &next) {
   for (ValueId leaf : next.leaves()) {
     if (leaf == param.old || leaf == first.old || leaf == second.old ||
         leaf == grad || leaf == rate)
       continue;
-    auto state = llvm::find_if(
-        counts, [&](const StateValues &info) { return info.old == leaf; });
-    if (state == counts.end() || (count != kNone && count != leaf))
+    auto state = llvm::find_if(counts, [&](const StateValues &info) {
+      return info.old == leaf || info.next == leaf;
+    });
+    if (state == counts.end() || (count && count->old != state->old))
       return false;
-    Formula counted(graph, state->next, {});
-    if (!counted.isValid() || counted.leaves() != llvm::ArrayRef(leaf))
-      return false;
-    for (double steps : {0.0, 1.0, 7.0, 1e6})
-      if (counted.at({{leaf, steps}}) != steps + 1)
-        return false;
-    count = leaf;
+    count = *state;
   }
   return true;
 }
 
-/// `m' = b1 m + (1 - b1) g` and `v' = b2 v + (1 - b2) g g`.
 bool AdamMatcher::matchMoments() {
   Formula m(graph, first.next, {grad}), v(graph, second.next, {grad});
   auto isOf = [&](const Formula &formula, ValueId state) {
@@ -173,16 +205,16 @@ bool AdamMatcher::matchForm(const Formula &next, BiasForm form) {
   // Without a gradient and a moment only the decay is left.
   double kept = valueAt(next, {1, 0, 1, 0});
   // The moment over the change is (root + eps) / lr: a line.
-  Point small{0, 1, 1e-18, 0}, large{0, 1, 1, 0};
+  Point small{0, 1, 0, 0}, large{0, 1, 1, 0};
   Parts low = partsAt(small, form), high = partsAt(large, form);
   double atLow = -low.moment / valueAt(next, small);
   double atHigh = -high.moment / valueAt(next, large);
-  double lr = (high.root - low.root) / (atHigh - atLow);
-  double eps = lr * atLow - low.root;
-  if (!(lr > 0) || !std::isfinite(lr) || !(eps > -1e-12) ||
+  // Without variance eps stands alone.
+  double lr = high.root / (atHigh - atLow);
+  double eps = lr * atLow;
+  if (!(lr > 0) || !std::isfinite(lr) || !(eps >= 0) ||
       (rate != kNone && !isNear(lr, 1, 1)))
     return false;
-  eps = std::max(eps, 0.0);
   double decay = std::abs(1 - kept) < 1e-12 ? 0 : (1 - kept) / lr;
   found.lr = static_cast<float>(lr);
   found.eps = static_cast<float>(eps);
@@ -199,20 +231,18 @@ bool AdamMatcher::matchForm(const Formula &next, BiasForm form) {
 
 std::optional<Update> AdamMatcher::match(ValueId rateValue) {
   rate = rateValue;
-  count = kNone;
-  llvm::SmallVector<ValueId, 2> stops{grad};
-  if (rate != kNone)
-    stops.push_back(rate);
+  count.reset();
+  llvm::SmallVector<ValueId> stops = stopsWith(rate);
   Formula next(graph, param.next, stops);
   auto uses = [&](ValueId value) {
     return llvm::is_contained(next.leaves(), value);
   };
   if (!next.isValid() || !uses(first.old) || !uses(second.old) ||
-      (rate != kNone && !uses(rate)) || !findCount(next) || !matchMoments())
+      (rate != kNone && !uses(rate)) || !findCount(next))
     return std::nullopt;
   for (BiasForm form :
        {BiasForm::None, BiasForm::Moments, BiasForm::StepSize}) {
-    if ((form == BiasForm::None) != (count == kNone) || !matchForm(next, form))
+    if ((form == BiasForm::None) == count.has_value() || !matchForm(next, form))
       continue;
     found.beta1 = static_cast<float>(beta1);
     found.beta2 = static_cast<float>(beta2);
@@ -224,8 +254,17 @@ std::optional<Update> AdamMatcher::match(ValueId rateValue) {
   return std::nullopt;
 }
 
+llvm::SmallVector<ValueId> AdamMatcher::stopsWith(ValueId rateValue) const {
+  llvm::SmallVector<ValueId> stops{grad};
+  for (const StateValues &state : counts)
+    stops.push_back(state.next);
+  if (rateValue != kNone)
+    stops.push_back(rateValue);
+  return stops;
+}
+
 llvm::SmallVector<ValueId> AdamMatcher::rateCandidates() const {
-  Formula next(graph, param.next, {grad});
+  Formula next(graph, param.next, stopsWith(kNone));
   llvm::SmallVector<ValueId> candidates;
   for (llvm::ArrayRef<ValueId> list : {next.leaves(), next.scalars()})
     for (ValueId value : list)
@@ -239,9 +278,14 @@ std::optional<AdamMatch>
 bagua::importer::matchAdam(const Graph &graph, StateValues param,
                            StateValues first, StateValues second,
                            llvm::ArrayRef<StateValues> counts, ValueId grad) {
+  llvm::SmallVector<StateValues> counting;
+  llvm::copy_if(counts, std::back_inserter(counting),
+                [&](StateValues state) { return isCount(graph, state); });
   for (bool isSwapped : {false, true}) {
     AdamMatcher matcher(graph, param, isSwapped ? second : first,
-                        isSwapped ? first : second, counts, grad);
+                        isSwapped ? first : second, counting, grad);
+    if (!matcher.matchMoments())
+      continue;
     // The literal first: a rate may be part of what a literal says.
     llvm::SmallVector<ValueId> rates{kNone};
     rates.append(matcher.rateCandidates());

@@ -141,15 +141,13 @@ LogicalResult Agreement::fold(Graph &writable) {
 /// Params on which ranks come to disagree, though the module doesn't cut them.
 void Agreement::warnOfParams(ArrayRef<AxisMask> declared) {
   // What communication of the program's own makes equal, nobody knows.
-  if (llvm::any_of(graph.ops, [](const FlatOp &op) {
-        return !op.isDead && op.communicates;
-      }))
-    return;
+  std::vector<bool> isUnknown = afterOwnCommunication(graph);
   SmallVector<StringRef> names;
   AxisMask axes = 0;
   for (auto [argument, before] : llvm::zip_equal(model.arguments, declared)) {
     AxisMask more = argument.varies & ~before & model.dataAxes;
-    if (argument.role != Role::Param || !more)
+    if (argument.role != Role::Param || !more ||
+        isUnknown[graph.outputs[argument.output].value])
       continue;
     axes |= more;
     names.push_back(argument.name);
@@ -178,6 +176,14 @@ void Agreement::infer() {
       argument.varies = next;
     }
   }
+}
+
+std::vector<bool> bagua::importer::afterOwnCommunication(const Graph &graph) {
+  std::vector<ValueId> made;
+  for (const FlatOp &op : graph.ops)
+    if (!op.isDead && op.communicates)
+      made.insert(made.end(), op.results.begin(), op.results.end());
+  return dependents(graph, made);
 }
 
 std::vector<AxisMask>

@@ -23,6 +23,9 @@ static bool isPurelyDataParallel(const Graph &graph,
     if (!isWhole(gradient.reduced))
       return false;
   for (const FlatOp &op : graph.ops)
+    if (!op.isDead && op.communicates)
+      return false;
+  for (const FlatOp &op : graph.ops)
     if (!op.isDead && isCommunication(op.kind) &&
         (op.kind != OpKind::AllReduce || op.collective.axes != all))
       return false;

@@ -59,7 +59,12 @@ static LogicalResult readDimension(Operation *op, StringRef name,
     return emitError(op->getLoc())
            << "expected '" << op->getName() << "' of one operand with " << name;
   dimension = attr.getInt();
-  return success();
+  auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  if (type && dimension >= 0 && dimension < type.getRank())
+    return success();
+  return emitError(op->getLoc())
+         << "expected a dimension of " << op->getOperand(0).getType() << " as "
+         << name << ", found " << dimension;
 }
 
 /// A table of device ids with `columns` of them in a row, or any number.
@@ -133,6 +138,13 @@ static FailureOr<std::vector<int64_t>> readPairs(const FlatOp &op,
                << "expected devices below " << devices << ", found " << device;
       pairs.push_back(device);
     }
+  llvm::DenseSet<int64_t> seen[2];
+  for (auto [index, device] : llvm::enumerate(pairs))
+    if (!seen[index % 2].insert(device).second)
+      return emitError(op.loc)
+             << "expected devices that "
+             << (index % 2 ? "get something" : "send")
+             << " once in source_target_pairs, found " << device << " twice";
   return pairs;
 }
 
@@ -219,12 +231,27 @@ static FailureOr<AxisMask> matchGroups(const Graph &graph, const FlatOp &op) {
   for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
     if (axis.size == 1 && *axes != (AxisMask(1) << index))
       *axes &= ~(AxisMask(1) << index);
+  return *axes;
+}
+
+/// Pieces are those of ranks in the order of their axes.
+static LogicalResult expectSorted(const FlatOp &op) {
+  auto groups = readGroups(op.source);
+  if (failed(groups))
+    return failure();
   bool isSorted = llvm::all_of(
       *groups, [](const auto &group) { return llvm::is_sorted(group); });
-  if (op.kind != OpKind::AllReduce && !isSorted)
-    return emitError(op.loc)
-           << "expected groups in ascending order, found " << textOf(*groups);
-  return *axes;
+  return isSorted ? success()
+                  : LogicalResult(emitError(op.loc)
+                                  << "expected groups in ascending order, "
+                                     "found "
+                                  << textOf(*groups));
+}
+
+/// What a device exchanges with itself alone, it has.
+static void makeCopy(FlatOp &op) {
+  op.kind = OpKind::Scale;
+  op.factor = 1;
 }
 
 /// The fewest axes along which all groups send alike.
@@ -242,6 +269,12 @@ static LogicalResult resolvePairs(const Graph &graph, FlatOp &op) {
     }
   }
   op.collective.axes = best; // all axes always match
+  bool isIdentity =
+      static_cast<int64_t>(pairs->size()) == 2 * graph.deviceCount();
+  for (size_t i = 0; isIdentity && i < pairs->size(); i += 2)
+    isIdentity = (*pairs)[i] == (*pairs)[i + 1];
+  if (isIdentity)
+    makeCopy(op);
   return success();
 }
 
@@ -264,6 +297,12 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
       found = known.try_emplace(attr, *axes).first;
     }
     op.collective.axes = found->second;
+    if (op.kind == OpKind::AllReduce)
+      continue;
+    if (failed(expectSorted(op)))
+      return failure();
+    if (!op.collective.axes)
+      makeCopy(op);
   }
   return success();
 }

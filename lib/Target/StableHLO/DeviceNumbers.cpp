@@ -112,6 +112,10 @@ void DeviceNumbers::run() {
       continue;
     FlatValue &result = graph.values[op.results[0]];
     result.isStatic = true;
+    result.isOfDevice = op.kind == OpKind::RankDependent ||
+                        llvm::any_of(op.operands, [&](ValueId operand) {
+                          return graph.values[operand].isOfDevice;
+                        });
     result.ofDevice = differing(known);
     numbers[op.results[0]] = std::move(known);
   }

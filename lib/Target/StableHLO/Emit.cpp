@@ -40,10 +40,11 @@ private:
   StepOp emitStepOp(ClusterOp cluster);
   void emitOp(const FlatOp &op, PhaseKind phase);
   void emitCompute(const FlatOp &op, PhaseKind phase);
-  void emitCollective(const FlatOp &op);
+  void emitCollective(const FlatOp &op, PhaseKind phase);
   Operation *createCollective(const FlatOp &op, Value input);
   AxesAttr variesAttr(AxisMask mask) const;
-  Value givenOf(ValueId id);
+  AxisMask ofDevice(ValueId id) const;
+  Value givenOf(ValueId id, OpKind kind, PhaseKind phase);
   void emitUpdate(const FlatOp &op);
   void emitOutputs();
   Value valueOf(ValueId id);
@@ -72,7 +73,7 @@ private:
   std::vector<PhaseKind> phases;
   DenseMap<Attribute, std::string> scopes;
   std::vector<EmittedOp> emittedOps;
-  DenseMap<Value, Value> givenArguments;
+  DenseMap<Value, Value> givenValues;
 };
 } // namespace
 
@@ -154,9 +155,19 @@ Value Emitter::valueOf(ValueId id) {
   auto constant =
       builder.create<ComputeOp>(graph.loc, TypeRange(types[id]), ValueRange(),
                                 PhaseKind::Forward, "constant");
-  constant.setVariesAttr(variesAttr(graph.values[id].ofDevice));
+  constant.setVariesAttr(variesAttr(ofDevice(id)));
   number(constant, kNone);
   return values[id] = constant.getResult(0);
+}
+
+/// What the exported devices are known to compute of their places, others in
+/// another number may not.
+AxisMask Emitter::ofDevice(ValueId id) const {
+  const FlatValue &value = graph.values[id];
+  return value.isOfDevice &&
+                 axes->sizeOf(graph.mesh.allAxes()) != graph.deviceCount()
+             ? graph.mesh.allAxes()
+             : value.ofDevice;
 }
 
 /// Null for no axes.
@@ -165,17 +176,24 @@ AxesAttr Emitter::variesAttr(AxisMask mask) const {
   return varies.empty() ? nullptr : varies;
 }
 
-/// Arguments are the program's: it gives what others are to get of them.
-Value Emitter::givenOf(ValueId id) {
+/// Arguments are the program's, and so is what it communicates by one op and
+/// goes on to communicate by another: it gives what others are to get of it.
+Value Emitter::givenOf(ValueId id, OpKind kind, PhaseKind phase) {
   Value value = valueOf(id);
   auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument)
+  // Of reductions in a chain one relation speaks; of others each by itself.
+  auto made = value.getDefiningOp<StepOpInterface>();
+  bool isOthers = made && made.getCollective() &&
+                  !(isa<AllReduceOp>(*made) && kind == OpKind::AllReduce);
+  if (!argument && !isOthers)
     return value;
-  Value &given = givenArguments[argument];
+  Value &given = givenValues[value];
   if (!given) {
     auto compute = builder.create<ComputeOp>(
-        graph.loc, TypeRange(value.getType()), value, PhaseKind::Forward,
-        model.arguments[argument.getArgNumber()].name);
+        graph.loc, TypeRange(value.getType()), value,
+        argument ? PhaseKind::Forward : phase,
+        argument ? model.arguments[argument.getArgNumber()].name
+                 : nameOf(*graph.defOf(id)));
     compute.setFlopsAttr(countAttr(0));
     compute.setBytesAttr(countAttr(0));
     number(compute, kNone);
@@ -199,7 +217,7 @@ void Emitter::emitCompute(const FlatOp &op, PhaseKind phase) {
   SmallVector<Value> operands;
   AxisMask varies = op.dependsOnRank ? graph.mesh.allAxes() : 0;
   for (ValueId operand : op.operands) {
-    varies |= graph.values[operand].ofDevice;
+    varies |= ofDevice(operand);
     if (!graph.values[operand].isStatic)
       operands.push_back(values[operand]);
   }
@@ -258,8 +276,9 @@ Operation *Emitter::createCollective(const FlatOp &op, Value input) {
   }
 }
 
-void Emitter::emitCollective(const FlatOp &op) {
-  Operation *emitted = createCollective(op, givenOf(op.operands[0]));
+void Emitter::emitCollective(const FlatOp &op, PhaseKind phase) {
+  Operation *emitted =
+      createCollective(op, givenOf(op.operands[0], op.kind, phase));
   number(emitted, idOf(op));
   values[op.results[0]] = emitted->getResult(0);
 }
@@ -301,7 +320,7 @@ void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
   if (op.isDead || isStatic)
     return;
   if (isCommunication(op.kind))
-    return emitCollective(op);
+    return emitCollective(op, phase);
   if (op.kind == OpKind::Sgd || op.kind == OpKind::Adam)
     return emitUpdate(op);
   if (!isCastOfGradient(op))

@@ -1,8 +1,7 @@
 //===- Formula.cpp - A value as a function of numbers ---------------------===//
 //
 // Arithmetic in double precision. Ops whose pieces could differ without any of
-// the points showing it (a clip, a comparison of elements) are not understood;
-// integer scalars, such as a count of steps that stops at the largest, are.
+// the points showing it (a clip, a comparison, rounding) are not understood.
 //
 //===----------------------------------------------------------------------===//
 #include "Formula.h"
@@ -20,7 +19,18 @@ static bool isFloat(const Graph &graph, ValueId value) {
   return mlir::isa<mlir::FloatType>(graph.values[value].type.getElementType());
 }
 
-/// Null for an op that is not understood.
+/// Whether every number of the operand's is one of the result's.
+static bool keepsNumbers(const FlatOp &op) {
+  mlir::Type from = mlir::getElementTypeOrSelf(op.source->getOperand(0));
+  mlir::Type to = mlir::getElementTypeOrSelf(op.source->getResult(0));
+  auto wide = mlir::dyn_cast<mlir::FloatType>(to);
+  auto narrow = mlir::dyn_cast<mlir::FloatType>(from);
+  // A count is as good as whole.
+  return wide && (narrow ? narrow.getWidth() <= wide.getWidth()
+                         : wide.getWidth() >= 32);
+}
+
+/// Null for an op that is not understood. Integers wrap, and divide in steps.
 static Rule ruleIn(const Graph &graph, const FlatOp &op) {
   if (!op.source || op.results.size() != 1)
     return nullptr;
@@ -30,56 +40,67 @@ static Rule ruleIn(const Graph &graph, const FlatOp &op) {
     return nullptr;
   if (!isView && op.kind != OpKind::Elementwise)
     return nullptr;
-  bool counts = isScalar(graph, op.results[0]) &&
-                llvm::none_of(op.operands, [&](ValueId operand) {
-                  return isFloat(graph, operand);
-                });
   bool isChosen = op.operands.size() == 3 && graph.values[op.operands[0]].splat;
-  return isPiecewise(op.source) && !counts && !isChosen ? nullptr
-                                                        : ruleOf(op.source);
+  bool isConvert = op.source->getName().stripDialect() == "convert";
+  bool counts = !isFloat(graph, op.results[0]) &&
+                op.source->getName().stripDialect() == "add";
+  if ((isPiecewise(op.source) && !isChosen) ||
+      (isConvert && !keepsNumbers(op)) ||
+      (!isView && !isFloat(graph, op.results[0]) && !counts && !isChosen))
+    return nullptr;
+  return ruleOf(op.source);
 }
 
 Formula::Formula(const Graph &graph, ValueId root,
                  llvm::ArrayRef<ValueId> stops)
-    : graph(graph), root(root) {
-  visit(root, stops);
+    : graph(graph), root(visit(root, stops)) {}
+
+unsigned Formula::addPlace(ValueId value, double number) {
+  auto place = static_cast<unsigned>(initial.size());
+  initial.push_back(number);
+  return places[value] = place;
 }
 
-void Formula::visit(ValueId value, llvm::ArrayRef<ValueId> stops) {
-  if (!valid || graph.values[value].splat || !seen.insert(value).second)
-    return;
+unsigned Formula::visit(ValueId value, llvm::ArrayRef<ValueId> stops) {
+  if (auto known = places.find(value); known != places.end())
+    return known->second;
+  valid &= places.size() < kLongest;
+  if (!valid)
+    return 0;
+  if (std::optional<double> splat = graph.values[value].splat)
+    return addPlace(value, *splat);
+  unsigned place = addPlace(value, 0);
   const FlatOp *op = graph.defOf(value);
   bool isLeaf = !op || llvm::is_contained(stops, value);
   Rule rule = isLeaf ? nullptr : ruleIn(graph, *op);
-  if (rule && nodes.size() < kLongest) {
-    // Of a choice that is made already, what is not chosen does not count.
-    std::optional<double> chosen = op->operands.size() == 3
-                                       ? graph.values[op->operands[0]].splat
-                                       : std::nullopt;
-    for (auto [index, operand] : llvm::enumerate(op->operands))
-      if (!chosen || index == (*chosen != 0 ? 1 : 2))
-        visit(operand, stops);
-    nodes.push_back({rule, op, value});
-    if (isScalar(graph, value) && isFloat(graph, value))
-      passed.push_back(value);
-    return;
+  if (!rule) {
+    // A number that the program computes otherwise: a schedule's rate.
+    valid &= isLeaf || isScalar(graph, value);
+    open.push_back(value);
+    openPlaces.push_back(place);
+    return place;
   }
-  // A number that the program computes otherwise: a schedule's rate.
-  valid &= isLeaf || isScalar(graph, value);
-  open.push_back(value);
+  Node node{rule, {}, place};
+  // Of a choice that is made already, what is not chosen does not count.
+  size_t ignored = 3;
+  if (op->operands.size() == 3)
+    ignored = graph.values[op->operands[0]].splat.value_or(0) != 0 ? 2 : 1;
+  for (auto [index, operand] : llvm::enumerate(op->operands))
+    if (index != ignored)
+      node.operands[index] = visit(operand, stops);
+  nodes.push_back(node);
+  if (isScalar(graph, value) && isFloat(graph, value))
+    passed.push_back(value);
+  return place;
 }
 
-double Formula::at(const Numbers &numbers) const {
-  Numbers known = numbers;
-  auto get = [&](ValueId value) {
-    std::optional<double> splat = graph.values[value].splat;
-    return splat ? *splat : known.lookup(value);
-  };
-  for (const Node &node : nodes) {
-    double inputs[3] = {0, 0, 0};
-    for (auto [index, operand] : llvm::enumerate(node.op->operands))
-      inputs[index] = get(operand);
-    known[node.value] = node.rule(inputs[0], inputs[1], inputs[2]);
-  }
-  return get(root);
+double Formula::at(llvm::ArrayRef<double> numbers) const {
+  llvm::SmallVector<double, 64> known(initial);
+  for (auto [place, number] : llvm::zip_equal(openPlaces, numbers))
+    known[place] = number;
+  for (const Node &node : nodes)
+    known[node.result] =
+        node.rule(known[node.operands[0]], known[node.operands[1]],
+                  known[node.operands[2]]);
+  return known[root];
 }

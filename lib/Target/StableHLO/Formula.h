@@ -13,42 +13,47 @@
 
 #include "llvm/ADT/SmallVector.h"
 
+#include <array>
+
 namespace bagua::importer {
 
 class Formula {
 public:
-  /// Numbers of values at which evaluation stops.
-  using Numbers = llvm::DenseMap<ValueId, double>;
-
   /// The value `root` as a function of arguments, of the values of `stops`, and
   /// of scalars that are not understood.
   Formula(const Graph &graph, ValueId root, llvm::ArrayRef<ValueId> stops);
 
-  /// Whether it is one: every op between is understood.
+  /// Whether it is one: every op between is understood, and they are not many.
   bool isValid() const { return valid; }
   /// What it is a function of.
   llvm::ArrayRef<ValueId> leaves() const { return open; }
   /// Scalars of floating-point numbers that it is computed by way of.
   llvm::ArrayRef<ValueId> scalars() const { return passed; }
-  /// Its value; `numbers` has all leaves.
-  double at(const Numbers &numbers) const;
+  /// Its value where leaf `i` is `numbers[i]`.
+  double at(llvm::ArrayRef<double> numbers) const;
 
 private:
   struct Node {
     Rule rule;
-    const FlatOp *op;
-    ValueId value;
+    /// Places of operands; those that are not there are place 0.
+    std::array<unsigned, 3> operands;
+    unsigned result;
   };
-  void visit(ValueId value, llvm::ArrayRef<ValueId> stops);
+  /// The value's place among the numbers of an evaluation.
+  unsigned visit(ValueId value, llvm::ArrayRef<ValueId> stops);
+  unsigned addPlace(ValueId value, double number);
 
   const Graph &graph;
-  ValueId root;
   bool valid = true;
   llvm::SmallVector<ValueId, 8> open;
+  llvm::SmallVector<unsigned, 8> openPlaces;
   llvm::SmallVector<ValueId, 4> passed;
   /// Operands before their users.
   llvm::SmallVector<Node, 32> nodes;
-  llvm::DenseSet<ValueId> seen;
+  llvm::DenseMap<ValueId, unsigned> places;
+  /// Constants where they are; place 0 is nobody's.
+  llvm::SmallVector<double, 64> initial{0};
+  unsigned root;
 };
 
 } // namespace bagua::importer

@@ -32,8 +32,10 @@ public:
 
 private:
   LogicalResult applyMapping();
+  bool saysItself() const;
   FailureOr<ValueId> findByLocation(const Mapping::Gradient &gradient);
   FailureOr<ValueId> findByOutput(const Mapping::Gradient &gradient);
+  LogicalResult checkMapped(unsigned param, ValueId value);
   LogicalResult findReductions();
   LogicalResult findByDataFlow();
   void remarkKept(const FlatOp &op, unsigned param, StringRef reason);
@@ -510,16 +512,23 @@ int32_t GradientFinder::usedGradient(const Gradient &gradient) const {
   return kNone;
 }
 
+/// Whether the module says itself what is reduced: it reduces over data axes,
+/// or params depend on what it communicates in regions.
+bool GradientFinder::saysItself() const {
+  std::vector<bool> isUnknown = afterOwnCommunication(graph);
+  bool reduces = llvm::any_of(graph.ops, [&](const FlatOp &op) {
+    return !op.isDead && isReduction(op.kind) &&
+           (op.collective.axes & model.dataAxes);
+  });
+  return reduces || !model.gradients.empty() ||
+         llvm::any_of(model.arguments, [&](const StepArgument &argument) {
+           return argument.role == Role::Param && argument.isState() &&
+                  isUnknown[graph.outputs[argument.output].value];
+         });
+}
+
 LogicalResult GradientFinder::findByDataFlow() {
-  // A module that reduces says itself what is reduced.
-  bool isReduced =
-      llvm::any_of(graph.ops,
-                   [&](const FlatOp &op) {
-                     bool reduces = isReduction(op.kind) &&
-                                    (op.collective.axes & model.dataAxes);
-                     return !op.isDead && (reduces || op.communicates);
-                   }) ||
-      !model.gradients.empty();
+  bool isReduced = saysItself();
   for (unsigned i = 0; i < model.arguments.size(); ++i) {
     const StepArgument &state = model.arguments[i];
     if (state.role != Role::Param || !state.isState() || found[i] != kNone ||
@@ -591,6 +600,25 @@ GradientFinder::findByOutput(const Mapping::Gradient &gradient) {
   return graph.outputs[*output].value;
 }
 
+/// What a mapping calls a gradient is what the param's update reads, before it
+/// is communicated.
+LogicalResult GradientFinder::checkMapped(unsigned param, ValueId value) {
+  const StepArgument &argument = model.arguments[param];
+  if (found[param] != kNone)
+    return emitError(graph.loc) << "expected one gradient of '" << argument.name
+                                << "' in the mapping, found several";
+  if (const FlatOp *def = graph.defOf(value); def && isCommunication(def->kind))
+    return emitError(def->loc)
+           << "expected the gradient of '" << argument.name
+           << "' before it is communicated, found the mapping to name what '"
+           << def->source->getName() << "' makes";
+  if (argument.isState() && !dependents(graph, value)[nextOf(param)])
+    return emitError(graph.loc)
+           << "expected a gradient that the next value of '" << argument.name
+           << "' is computed from, found the mapping to name another value";
+  return success();
+}
+
 LogicalResult GradientFinder::applyMapping() {
   for (const Mapping::Gradient &gradient : mapping.gradients) {
     auto param = llvm::find_if(model.arguments, [&](const StepArgument &info) {
@@ -604,7 +632,7 @@ LogicalResult GradientFinder::applyMapping() {
                                    ? findByOutput(gradient)
                                    : findByLocation(gradient);
     unsigned at = param - model.arguments.begin();
-    if (failed(value) ||
+    if (failed(value) || failed(checkMapped(at, *value)) ||
         failed(addGradient(at, *value, model.dataAxes & ~param->varies)))
       return failure();
   }

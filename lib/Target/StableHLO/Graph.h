@@ -126,6 +126,7 @@ struct FlatValue {
   /// Of what depends on the device alone, which is static: along which axes it
   /// differs.
   AxisMask ofDevice = 0;
+  bool isOfDevice = false;
   /// All elements, where they are known to be one number.
   std::optional<double> splat;
 };

@@ -85,6 +85,9 @@ mlir::LogicalResult inferAgreement(Graph &graph, ImportedStep &model);
 /// Replaces recognised updates by Sgd and Adam ops.
 void recogniseUpdates(Graph &graph, const ImportedStep &model);
 
+/// Values that depend on what the program communicates by itself, in regions.
+std::vector<bool> afterOwnCommunication(const Graph &graph);
+
 /// Values from which `root` is computed element by element, `root` included, in
 /// no order.
 std::vector<ValueId> elementwiseRegion(const Graph &graph, ValueId root);

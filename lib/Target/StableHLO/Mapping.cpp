@@ -107,6 +107,8 @@ LogicalResult MappingParser::parseGradient(const llvm::json::Object &object) {
   if (gradient.param.empty() || !hasPlace)
     return emitError(loc)
            << "expected 'param' and 'result', or 'location', of a gradient";
+  if (gradient.location.empty() && object.get("index"))
+    return emitError(loc) << "expected 'index' beside a 'location' alone";
   return gradient.location.empty()
              ? readPosition(object, "result", gradient.output)
              : success();

@@ -92,6 +92,18 @@ bool bagua::importer::isReduceOfOne(Operation *op) {
          body.front().getName().stripDialect() == "add";
 }
 
+/// A broadcast that transposes.
+static bool permutesDimensions(Operation *op) {
+  SmallVector<int64_t> dimensions;
+  if (auto array = op->getAttrOfType<DenseI64ArrayAttr>("broadcast_dimensions"))
+    llvm::append_range(dimensions, array.asArrayRef());
+  else if (auto elements =
+               op->getAttrOfType<DenseIntElementsAttr>("broadcast_dimensions"))
+    for (const APInt &dimension : elements.getValues<APInt>())
+      dimensions.push_back(dimension.getSExtValue());
+  return !llvm::is_sorted(dimensions);
+}
+
 OpTraits bagua::importer::traitsOf(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
@@ -102,6 +114,8 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
     return {OpKind::Constant, false, true};
   if (dialect != "stablehlo" && dialect != "mhlo")
     return {};
+  if (name == "broadcast_in_dim" && permutesDimensions(op))
+    return {OpKind::Pure};
   if (name == "reduce" && isReduceOfOne(op))
     return {OpKind::Reshape, false, true};
   auto entry = table().find(name);
