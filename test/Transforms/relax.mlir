@@ -117,8 +117,8 @@ bagua.step @over_another_axis on @pod data [node] (batch %x "x" : !t, param %w "
 // an input, a gradient that is widened first. Not of a gradient that compute has changed, nor by a rate that it makes, nor
 // where something else becomes the state.
 // CHECK-LABEL: bagua.step @updates
-// CHECK-SAME: #bagua.update<["w1", "m1"] by sgd [9.000000e-01] lr "lr" grad mean "w1.grad" over [node]>,
-// CHECK-SAME: #bagua.update<["w2", "m2", "v2"] by adam [9.000000e-01, 9.990000e-01, 1.000000e-08, 0.000000e+00] step_size lr 1.000000e-01 : f32 grad mean "w2.grad" over [node]>]
+// CHECK-SAME: #bagua.update<["w1", "m1"] by sgd [0.9] lr "lr" grad mean "w1.grad" over [node]>,
+// CHECK-SAME: #bagua.update<["w2", "m2", "v2"] by adam [0.9, 0.999, 1.0e-08, 0.0] step_size lr 1.000000e-01 : f32 grad mean "w2.grad" over [node]>]
 bagua.step @updates on @pod data [node] (batch %x "x" : !t, input %lr "lr" : tensor<f32>, param %w1 "w1" : !t, param %w2 "w2" : !t, param %w3 "w3" : !t, param %w4 "w4" : !t,
     param %w5 "w5" : !t, optimizer %m1 "m1" : !t, optimizer %m2 "m2" : !t, optimizer %v2 "v2" : !t) {
   %g1, %g2, %g3, %g4, %g5 = bagua.compute backward "l"(%x) : (!t) -> (!t grad "w1", tensor<8xbf16> grad "w2", !t grad "w3", !t grad "w4", !t grad "w5")
@@ -166,7 +166,7 @@ bagua.step @clipped_before on @pod data [node] (batch %x "x" : !t, param %w "w" 
 // promised: of states that exist in parts, of the rank's part of a whole one, and by a reduction axis after axis.
 // CHECK-LABEL: bagua.step @in_parts
 // CHECK-SAME: bagua.contract = [#bagua.update<["w1"] by sgd [] lr 1.000000e-01 : f32 grad mean "w1.grad" over [node, tp]>,
-// CHECK-SAME: #bagua.update<["w2", "m2"] by sgd [9.000000e-01] lr 1.000000e-01 : f32 grad mean "w2.grad" over [node, tp]>]
+// CHECK-SAME: #bagua.update<["w2", "m2"] by sgd [0.9] lr 1.000000e-01 : f32 grad mean "w2.grad" over [node, tp]>]
 // CHECK-NOT: as "
 // CHECK: bagua.yield
 #part = #bagua.layout<shard [tp], shard [node]>

@@ -9,6 +9,8 @@
 
 #include "bagua/Dialect/Bagua/Bagua.h"
 
+#include <string>
+
 namespace bagua {
 
 /// `[node, gpu]`.
@@ -50,6 +52,9 @@ mlir::ParseResult parseSchedule(mlir::OpAsmParser &parser,
                                 llvm::StringRef placesName);
 void printSchedule(mlir::OpAsmPrinter &printer, mlir::StringAttr stream,
                    mlir::ArrayAttr places);
+
+/// The fewest digits that read back as the same number: `0.9`.
+std::string shortestFloat(float value);
 
 /// A float attribute without its type: `0.9`.
 mlir::ParseResult parseF32(mlir::OpAsmParser &parser, mlir::FloatAttr &value);

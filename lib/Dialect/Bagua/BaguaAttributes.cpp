@@ -244,6 +244,22 @@ void bagua::printSchedule(OpAsmPrinter &printer, StringAttr stream,
   }
 }
 
+std::string bagua::shortestFloat(float value) {
+  for (int digits = 1; digits <= 9; ++digits) {
+    char text[32];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtof(text, nullptr) != value)
+      continue;
+    std::string result = text;
+    if (result.find_first_of(".n") == std::string::npos) {
+      size_t exponent = std::min(result.find('e'), result.size());
+      result.insert(exponent, ".0");
+    }
+    return result;
+  }
+  llvm_unreachable("nine digits tell all float32 values apart");
+}
+
 ParseResult bagua::parseF32(OpAsmParser &parser, FloatAttr &value) {
   double number;
   if (parser.parseFloat(number))
@@ -748,8 +764,12 @@ LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 void UpdateAttr::print(AsmPrinter &printer) const {
   printer << '<' << getStates() << " by " << stringifyUpdateRule(getRule())
-          << ' ';
-  getConstants().print(printer);
+          << " [";
+  // The attribute's own form has too few digits.
+  llvm::interleaveComma(
+      getConstants().asArrayRef(), printer,
+      [&](float constant) { printer << shortestFloat(constant); });
+  printer << ']';
   if (getRule() == UpdateRule::Adam)
     printer << ' ' << stringifyBiasCorrection(getBiasCorrection());
   printer << " lr " << getLr() << " grad ";

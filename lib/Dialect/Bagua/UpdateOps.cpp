@@ -41,23 +41,6 @@ ParseResult LinearOp::parse(OpAsmParser &parser, OperationState &result) {
   return parser.resolveOperands(operands, type, result.operands);
 }
 
-/// The shortest decimal that reads back as the same float32, with a point.
-static std::string shortestFloat(float value) {
-  for (int digits = 1; digits <= 9; ++digits) {
-    char text[32];
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtof(text, nullptr) != value)
-      continue;
-    std::string result = text;
-    if (result.find_first_of(".n") == std::string::npos) {
-      size_t exponent = std::min(result.find('e'), result.size());
-      result.insert(exponent, ".0");
-    }
-    return result;
-  }
-  llvm_unreachable("nine digits tell all float32 values apart");
-}
-
 void LinearOp::print(OpAsmPrinter &printer) {
   printer << " [";
   llvm::interleaveComma(getCoefficients(), printer,
