@@ -25,11 +25,6 @@ absl::Status invalid(const std::string &message) {
   return absl::InvalidArgumentError(message);
 }
 
-bool isInteger(fb::DataType type) {
-  return type == fb::DataType::Int8 || type == fb::DataType::Int32 ||
-         type == fb::DataType::Int64;
-}
-
 class InstructionVerifier {
 public:
   InstructionVerifier(PlanVerifier &plan, const fb::Instruction &op)

@@ -553,12 +553,10 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
   status = promise(relation.tensor());
   if (!status.ok())
     return status;
-  fb::DataType type = tensorInfos[relation.of()].type;
   bool reduces = relation.relation() == fb::RelationKind::Reduced ||
                  relation.relation() == fb::RelationKind::Scattered;
   if (reduces && relation.reduce() == fb::ReduceKind::Mean &&
-      (type == fb::DataType::Int8 || type == fb::DataType::Int32 ||
-       type == fb::DataType::Int64))
+      isInteger(tensorInfos[relation.of()].type))
     return invalid("a mean of integers is not defined");
   if (relation.relation() != fb::RelationKind::Reduced)
     return verifyReshaped(relation);

@@ -122,6 +122,12 @@ private:
   std::vector<VerifiedValue> valueInfos;
 };
 
+/// Integers, of which a mean is not defined.
+inline bool isInteger(fb::DataType type) {
+  return type == fb::DataType::Int8 || type == fb::DataType::Int32 ||
+         type == fb::DataType::Int64;
+}
+
 /// The product of the sizes. InvalidArgument for more than kMaxAxes of them, a
 /// negative one, or more than kMaxElements in all. Null is the empty list.
 absl::StatusOr<int64_t>

@@ -143,41 +143,25 @@ void copyBlocks(const BlockView &view, const std::byte *from, std::byte *to,
     }
 }
 
+/// Of blocks that lie one after the other.
 class AllToAllOperation final : public Operation {
 public:
-  AllToAllOperation(Communicator &communicator, const LocalValue &input,
-                    const LocalValue &output, BlockView split, BlockView concat)
-      : communicator(communicator), input(input.data), output(output.data),
-        split(split), concat(concat) {
-    if (!split.isContiguous())
-      packed.resize(input.bytes());
-    if (!concat.isContiguous())
-      received.resize(output.bytes());
-    bytesSent = (split.blocks - 1) * split.blockBytes();
-    scratchBytes = static_cast<int64_t>(packed.size() + received.size());
+  AllToAllOperation(Communicator &communicator, const std::byte *input,
+                    std::byte *output, int64_t blockBytes)
+      : communicator(communicator), input(input), output(output),
+        blockBytes(blockBytes) {
+    bytesSent = (communicator.size() - 1) * blockBytes;
   }
 
   absl::Status run(int64_t) override {
-    const std::byte *from = input;
-    if (!packed.empty()) {
-      copyBlocks(split, input, packed.data(), /*toBlocks=*/true);
-      from = packed.data();
-    }
-    std::byte *to = received.empty() ? output : received.data();
-    absl::Status status = communicator.allToAll(from, to, split.blockBytes());
-    if (status.ok() && !received.empty())
-      copyBlocks(concat, received.data(), output, /*toBlocks=*/false);
-    return status;
+    return communicator.allToAll(input, output, blockBytes);
   }
 
 private:
   Communicator &communicator;
   const std::byte *input;
   std::byte *output;
-  BlockView split;
-  BlockView concat;
-  std::vector<std::byte> packed;
-  std::vector<std::byte> received;
+  int64_t blockBytes;
 };
 
 /// A tensor of this rank's own and what `inner` makes of its blocks, which lie
@@ -191,7 +175,8 @@ public:
       : view(view), tensor(tensor), isPacked(isPacked),
         blocks(std::move(blocks)), inner(std::move(inner)) {
     bytesSent = this->inner->bytesSent;
-    scratchBytes = static_cast<int64_t>(this->blocks.size());
+    scratchBytes =
+        this->inner->scratchBytes + static_cast<int64_t>(this->blocks.size());
   }
 
   absl::Status run(int64_t step) override {
@@ -444,8 +429,20 @@ std::unique_ptr<Operation> CollectiveBuilder::allToAll() {
     (i < op.split_dim() ? split.outer : split.innerBytes) *= dimension;
     (i < op.concat_dim() ? concat.outer : concat.innerBytes) *= dimension;
   }
-  return std::make_unique<AllToAllOperation>(*groups[0].communicator, input,
-                                             output, split, concat);
+  std::vector<std::byte> packed(split.isContiguous() ? 0 : input.bytes());
+  std::vector<std::byte> received(concat.isContiguous() ? 0 : output.bytes());
+  std::unique_ptr<Operation> operation = std::make_unique<AllToAllOperation>(
+      *groups[0].communicator, packed.empty() ? input.data : packed.data(),
+      received.empty() ? output.data : received.data(), split.blockBytes());
+  if (!packed.empty())
+    operation = std::make_unique<InBlocksOperation>(
+        split, input.data, /*isPacked=*/true, std::move(packed),
+        std::move(operation));
+  if (!received.empty())
+    operation = std::make_unique<InBlocksOperation>(
+        concat, output.data, /*isPacked=*/false, std::move(received),
+        std::move(operation));
+  return operation;
 }
 
 std::unique_ptr<Operation> CollectiveBuilder::exchange() {

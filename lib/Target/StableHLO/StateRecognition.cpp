@@ -34,21 +34,28 @@ std::vector<ValueId> bagua::importer::elementwiseRegion(const Graph &graph,
   return region;
 }
 
-FailureOr<unsigned> bagua::importer::findOutput(const Graph &graph,
-                                                const Position &position) {
+/// By position or by tree path; `what` is "an argument" or "a result".
+template <typename T>
+static FailureOr<unsigned> findNamed(const Graph &graph, ArrayRef<T> entries,
+                                     const Position &position, StringRef what) {
   if (const auto *index = std::get_if<int64_t>(&position)) {
-    if (*index >= 0 && *index < static_cast<int64_t>(graph.outputs.size()))
+    if (*index >= 0 && *index < static_cast<int64_t>(entries.size()))
       return static_cast<unsigned>(*index);
     return emitError(graph.loc)
-           << "expected the mapping to name a result below "
-           << graph.outputs.size() << ", found " << *index;
+           << "expected the mapping to name " << what << " below "
+           << entries.size() << ", found " << *index;
   }
   const auto &path = std::get<std::string>(position);
-  for (auto [index, output] : llvm::enumerate(graph.outputs))
-    if (output.path == path)
+  for (auto [index, entry] : llvm::enumerate(entries))
+    if (entry.path == path)
       return static_cast<unsigned>(index);
-  return emitError(graph.loc)
-         << "expected the mapping to name a result, found '" << path << "'";
+  return emitError(graph.loc) << "expected the mapping to name " << what
+                              << ", found '" << path << "'";
+}
+
+FailureOr<unsigned> bagua::importer::findOutput(const Graph &graph,
+                                                const Position &position) {
+  return findNamed(graph, ArrayRef(graph.outputs), position, "a result");
 }
 
 namespace {
@@ -95,19 +102,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 FailureOr<unsigned> StateFinder::findArgument(const Position &position) {
-  if (const auto *index = std::get_if<int64_t>(&position)) {
-    if (*index >= 0 && *index < static_cast<int64_t>(graph.arguments.size()))
-      return static_cast<unsigned>(*index);
-    return emitError(graph.loc)
-           << "expected the mapping to name an argument below "
-           << graph.arguments.size() << ", found " << *index;
-  }
-  const auto &path = std::get<std::string>(position);
-  for (auto [index, argument] : llvm::enumerate(graph.arguments))
-    if (argument.path == path)
-      return static_cast<unsigned>(index);
-  return emitError(graph.loc)
-         << "expected the mapping to name an argument, found '" << path << "'";
+  return findNamed(graph, ArrayRef(graph.arguments), position, "an argument");
 }
 
 bool StateFinder::canPair(unsigned argument, unsigned output) const {
