@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Movement.h"
 
+#include "Plan/Opcodes.h"
+
 #include <algorithm>
 
 namespace bagua::replay {
@@ -21,11 +23,8 @@ static int64_t senderTo(const fb::Relation &relation, int64_t position) {
 
 Movement::Movement(const runtime::Plan &plan, const fb::Relation &relation,
                    int64_t position, int64_t size)
-    : position(position), size(size),
-      cuts(relation.relation() == fb::RelationKind::AllToAll ||
-           relation.relation() == fb::RelationKind::Scattered),
-      joins(relation.relation() == fb::RelationKind::AllToAll ||
-            relation.relation() == fb::RelationKind::Gathered),
+    : position(position), size(size), isCut(runtime::cuts(relation.relation())),
+      isJoined(runtime::joins(relation.relation())),
       sender(relation.relation() == fb::RelationKind::Permuted
                  ? senderTo(relation, position)
                  : MovedRun::kAll) {
@@ -33,24 +32,24 @@ Movement::Movement(const runtime::Plan &plan, const fb::Relation &relation,
   auto *shape = plan.root().tensors()->Get(relation.of())->shape();
   for (uint32_t i = 0; shape && i < shape->size(); ++i) {
     int64_t dimension = shape->Get(i);
-    if (cuts && i == relation.split_dim())
+    if (isCut && i == relation.split_dim())
       dimension /= size;
     splitInner *= i >= relation.split_dim() ? dimension : 1;
     concatInner *= i >= relation.concat_dim() ? dimension : 1;
     elements *= dimension;
   }
-  if (joins)
+  if (isJoined)
     elements *= size;
 }
 
 MovedRun Movement::at(int64_t element) const {
   MovedRun run = {element, elements - element, sender};
-  if (joins) {
+  if (isJoined) {
     int64_t block = element / concatInner, inBlock = element % concatInner;
     run = {block / size * concatInner + inBlock, concatInner - inBlock,
            block % size};
   }
-  if (cuts) {
+  if (isCut) {
     int64_t block = run.source / splitInner, inBlock = run.source % splitInner;
     run.source = (block * size + position) * splitInner + inBlock;
     run.length = std::min(run.length, splitInner - inBlock);

@@ -45,7 +45,7 @@ private:
   int64_t splitInner = 1, concatInner = 1;
   int64_t elements = 1;
   int64_t position, size;
-  bool cuts, joins;
+  bool isCut, isJoined;
   int64_t sender;
 };
 

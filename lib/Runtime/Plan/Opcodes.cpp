@@ -113,6 +113,16 @@ std::optional<Collective> collectiveOf(const fb::Instruction &instruction) {
   return rowOf(instruction.opcode()).collective;
 }
 
+bool cuts(fb::RelationKind relation) {
+  return relation == fb::RelationKind::AllToAll ||
+         relation == fb::RelationKind::Scattered;
+}
+
+bool joins(fb::RelationKind relation) {
+  return relation == fb::RelationKind::AllToAll ||
+         relation == fb::RelationKind::Gathered;
+}
+
 bool isInPieces(const fb::Instruction &instruction) {
   bool isHalf = instruction.opcode() == fb::Opcode::ReduceScatter ||
                 instruction.opcode() == fb::Opcode::AllGather;

@@ -45,6 +45,11 @@ std::optional<Collective> collectiveOf(const fb::Instruction &instruction);
 /// value number.
 uint32_t wholeValueOf(const fb::Instruction &instruction);
 
+/// Whether what a relation gives back is cut along its split dimension, and put
+/// together along its concat dimension.
+bool cuts(fb::RelationKind relation);
+bool joins(fb::RelationKind relation);
+
 /// Of reduce_scatter and all_gather: between tensors of each rank's own, pieces
 /// along a dimension, rather than between a tensor and its parts.
 bool isInPieces(const fb::Instruction &instruction);

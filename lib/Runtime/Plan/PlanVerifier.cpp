@@ -573,10 +573,7 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
 absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
   const fb::Tensor &of = *plan.tensors()->Get(relation.of());
   const fb::Tensor &to = *plan.tensors()->Get(relation.tensor());
-  bool cuts = relation.relation() == fb::RelationKind::AllToAll ||
-              relation.relation() == fb::RelationKind::Scattered;
-  bool joins = relation.relation() == fb::RelationKind::AllToAll ||
-               relation.relation() == fb::RelationKind::Gathered;
+  bool isCut = cuts(relation.relation()), isJoined = joins(relation.relation());
   Layout group = {{LayoutPart::Kind::Shard, {}, -1}};
   if (relation.axes())
     group[0].axes.assign(relation.axes()->begin(), relation.axes()->end());
@@ -584,14 +581,14 @@ absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
   std::vector<int64_t> expected;
   for (size_t i = 0; i < lengthOf(of.shape()); ++i)
     expected.push_back(of.shape()->Get(i));
-  if ((cuts && (relation.split_dim() >= expected.size() ||
-                expected[relation.split_dim()] % size != 0)) ||
-      (joins && relation.concat_dim() >= expected.size()))
+  if ((isCut && (relation.split_dim() >= expected.size() ||
+                 expected[relation.split_dim()] % size != 0)) ||
+      (isJoined && relation.concat_dim() >= expected.size()))
     return invalid("expected dimensions of the tensor, the first divisible by "
                    "the group's size");
-  if (cuts)
+  if (isCut)
     expected[relation.split_dim()] /= size;
-  if (joins)
+  if (isJoined)
     expected[relation.concat_dim()] *= size;
   std::vector<int64_t> found;
   for (size_t i = 0; i < lengthOf(to.shape()); ++i)
