@@ -2,8 +2,9 @@
 """A JAX training step as a graph: export_step.py FILE.py[:FUNCTION] OUT.mlir [--devices=N]
 
 FUNCTION (`step`) of FILE.py returns a step and its arguments, which may be jax.ShapeDtypeStructs: nothing is run. The
-step is a function that was given to jax.jit (with shard_map inside), jax.pmap or jax.shard_map; its params and its
-optimizer's state should be donated (donate_argnums), by which the importer tells state from data. Written is
+step is a function that was given to jax.jit (with shard_map inside, or with shardings, from which XLA's partitioner
+makes the communication), jax.pmap or jax.shard_map; its params and its optimizer's state should be donated
+(donate_argnums), by which the importer tells state from data. Written is
 
     bagua-translate --import-stablehlo OUT.mlir
 
@@ -32,10 +33,14 @@ def load(place):
 def text_of(step, arguments):
     """The step as StableHLO, and what should be known about it."""
     import jax
+    from bagua.jax import partitioner
     jax.config.update("jax_include_full_tracebacks_in_locations", False)
     function = step if hasattr(step, "lower") else jax.jit(step)
     lowered = function.lower(*arguments)
-    text = lowered.compiler_ir("stablehlo").operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
+    module = lowered.compiler_ir("stablehlo")
+    if partitioner.is_annotated(module):
+        module = partitioner.partitioned(lowered)
+    text = module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
     hints = []
     if "jax.buffer_donor" not in text and "tf.aliasing_output" not in text:
         hints.append("no argument is donated: state is told by names alone; donate_argnums says what it is")

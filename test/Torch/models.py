@@ -88,4 +88,15 @@ def adam():
     return model, loss, torch.optim.Adam(trained, lr=1e-2), batch
 
 
-MODELS = {function.__name__: function for function in (mlp, convnet, gpt, adam)}
+def scheduled():
+    """Learning rates for a schedule to write into."""
+    model, loss, _, batch = mlp()
+    return model, loss, torch.optim.Adam(model.parameters(), lr=torch.tensor(1e-2)), batch
+
+
+def scheduled_momentum():
+    model, loss, _, batch = mlp()
+    return model, loss, torch.optim.SGD(model.parameters(), lr=torch.tensor(0.1), momentum=0.9), batch
+
+
+MODELS = {function.__name__: function for function in (mlp, convnet, gpt, adam, scheduled, scheduled_momentum)}

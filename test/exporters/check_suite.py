@@ -30,7 +30,7 @@ def run(*command, timeout=300):
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         lines = (done.stdout + done.stderr).splitlines()
-        said = [line for line in lines if re.search(r"error|: [1-9]\d* differ|Error|expected", line)]
+        said = [line for line in lines if re.search(r"error:|: [1-9]\d* differ|Error|expected", line)]
         raise Failed((said or lines[-1:] or ["no message"])[0][-300:])
     return done
 
@@ -42,6 +42,26 @@ def gradients_of(text):
         *shape, kind = sizes.split("x")
         found[name] = ([int(size) for size in shape], kind)
     return found
+
+
+def compare_gradients(step, entry):
+    if entry["gradients"] is None:
+        return
+    found = gradients_of(step)
+    wanted = {path: (leaf["shape"], TYPES[leaf["type"]]) for path, leaf in entry["gradients"].items()}
+    # Newer pmaps name no arguments.
+    if found != wanted and (entry["named"] or sorted(found.values()) != sorted(wanted.values())):
+        missing, more = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
+        raise Failed(f"missing {missing}, unexpected {more}" if missing or more else f"found {found}, expected {wanted}")
+
+
+def mispaired(text, states):
+    """Name and argument of a state of an imported step, named by its next value, whose path inside its tree is another's."""
+    for path, name in re.findall(r'(?:param|optimizer|buffer) %\S+ loc\("([^"]*)"\) "([^"]*)"', text):
+        wanted, parts = states.get(path), name.split(".")
+        if wanted and wanted not in [parts[at:at + len(wanted)] for at in range(len(parts))]:
+            return f"argument {path} with {name}"
+    return ""
 
 
 def size_of(cluster):
@@ -61,18 +81,13 @@ def check(tools, directory, entry, cluster, strategies, oracle):
         try:
             imported = f"{scratch}/step.mlir"
             run(f"{tools}/bagua-translate", "--import-stablehlo", *cluster, text, "-o", imported)
-            if entry["refused"]:
-                raise Failed(f"expected a refusal that says '{entry['refused']}', found none")
-            stage = "gradients"
             with open(imported, encoding="utf-8") as file:
-                found = gradients_of(file.read())
-            wanted = {path: (leaf["shape"], TYPES[leaf["type"]]) for path, leaf in entry["gradients"].items()}
-            # Newer pmaps name no arguments.
-            if found != wanted and (entry["named"] or sorted(found.values()) != sorted(wanted.values())):
-                missing = sorted(set(wanted) - set(found))
-                more = sorted(set(found) - set(wanted))
-                raise Failed(f"missing {missing}, unexpected {more}" if missing or more else
-                             f"found {found}, expected {wanted}")
+                step = file.read()
+            stage = "gradients"
+            compare_gradients(step, entry)
+            stage = "states"
+            if pair := mispaired(step, entry["states"]):
+                raise Failed(f"paired {pair}")
             for strategy in strategies if entry["form"] != "single" else ():
                 stage = strategy
                 run(f"{tools}/bagua-opt", f"--bagua-strategy={strategy}", imported, "-o", f"{scratch}/planned.mlir")
@@ -90,12 +105,12 @@ def check(tools, directory, entry, cluster, strategies, oracle):
             for ulps, modules in written.items():
                 run(sys.executable, ORACLE, text, *modules, f"--arguments={directory}/{name}.npz", f"--ulps={ulps}")
         except Failed as why:
-            if stage == "import" and entry["refused"] and entry["refused"] in str(why):
+            if entry["refused"] and entry["refused"] in str(why):
                 return "refused", str(why).replace(directory, "")
             return stage, str(why).replace(scratch, "").replace(directory, "")
         except subprocess.TimeoutExpired:
             return stage, "no end"
-    return None
+    return ("nothing was refused", f"expected '{entry['refused']}'") if entry["refused"] else None
 
 
 def main():

@@ -7,7 +7,27 @@ knows of it. Needs flax and optax.
 import argparse
 import json
 import os
+import re
 import sys
+
+
+def components(path):
+    """first, 0 and kernel of ['first'][0].kernel; `.value` is a variable's (flax.nnx)."""
+    found = ["".join(parts) for parts in re.findall(r"\['([^']*)'\]|\[(\d+)\]|\.(\w+)", path)]
+    return [part for part in found if part != "value"]
+
+
+def states_of(step, arguments):
+    """By argument, as texts name it with its path and without one, the path inside its tree of each leaf of state."""
+    import jax
+    found, index = {}, 0
+    for name, value in zip(step.arguments or (*step.states, "batch", *step.inputs), arguments):
+        for path, _ in jax.tree_util.tree_flatten_with_path(value)[0]:
+            key = jax.tree_util.keystr(path)
+            if name in step.states:
+                found[name + key] = found[f"flat_args[{index}]"] = components(key)
+            index += 1
+    return found
 
 
 def main():
@@ -36,14 +56,14 @@ def main():
             if not forms.exists(form) or (only and name not in only and f"{name}.{form}" not in only):
                 continue
             try:
-                text, arguments = forms.export(step, form, given.ranks)
+                text, arguments, leaves = forms.export(step, form, given.ranks)
             except Exception as why:  # a construct that can't be written in a form
                 print(f"{name}.{form}: {type(why).__name__}: {str(why).splitlines()[0]}", file=sys.stderr)
                 failed += 1
                 continue
             with open(f"{given.out}/{name}.{form}.mlir", "w", encoding="utf-8") as file:
                 file.write(text)
-            numpy.savez(f"{given.out}/{name}.{form}.npz", **{str(i): leaf for i, leaf in enumerate(arguments)})
+            numpy.savez(f"{given.out}/{name}.{form}.npz", **{str(i): leaf for i, leaf in enumerate(leaves)})
             gradients = step.gradients
             if form == "single" and step.gradients_alone is not None:
                 gradients = step.gradients_alone
@@ -51,8 +71,11 @@ def main():
                 gradients = step.gradients_checked
             suite.append({"construct": name, "form": form, "named": "flat_args" not in text,
                           "refused": step.refused.get(form, ""), "ulps": step.ulps,
-                          "gradients": {path: {"shape": list(leaf.shape), "type": str(leaf.dtype)}
-                                        for path, leaf in gradients.items()}})
+                          "states": states_of(step, arguments),
+                          # What is reduced of a step of shardings alone is the partitioner's choice.
+                          "gradients": None if form == "annotated" else {
+                              path: {"shape": list(leaf.shape), "type": str(leaf.dtype)}
+                              for path, leaf in gradients.items()}})
     with open(f"{given.out}/suite.json", "w", encoding="utf-8") as file:
         json.dump(suite, file, indent=1)
     print(f"{len(suite)} texts of {len({entry['construct'] for entry in suite})} constructs, {failed} can't be written")

@@ -1,13 +1,18 @@
-"""Programs of a step: pmap, stacked pmap, shard_map with and without Shardy, and for one device."""
+"""Programs of a step: pmap, stacked pmap, shard_map with and without Shardy, shardings alone, and for one device."""
 import dataclasses
 import inspect
 import math
+import os
+import sys
 
 import jax
 import jax.numpy as jnp
 import numpy
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec as P
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+from bagua.jax import partitioner  # noqa: E402
 
 VERSION = jax.__version_info__
 
@@ -147,6 +152,24 @@ def lower_sharded(step, ranks, checked):
             [values[name] for name in names])
 
 
+def lower_annotated(step, ranks):
+    """Whole arrays, of which each device has its part of the batch and of every state that can be cut."""
+    mesh = Mesh(numpy.array(jax.devices()[:ranks]), ("data",))
+    program, names = program_of(step, Comm((), ()))
+    values = values_of(step, lambda leaf: several(ranks)(leaf).reshape(-1, *leaf.shape[1:]))
+
+    def part(leaf):
+        cut = next((axis for axis, size in enumerate(jnp.shape(leaf)) if size % ranks == 0), None)
+        return NamedSharding(mesh, P() if cut is None else P(*[None] * cut, "data"))
+
+    places = {name: jax.tree.map(part, value) for name, value in step.states.items()}
+    places |= {"batch": NamedSharding(mesh, P("data")), "loss": NamedSharding(mesh, P())}
+    places |= {name: places["loss"] for name in step.inputs}
+    results = step.results or (*step.states, "loss")
+    return (jax.jit(program, donate_argnums=donated(step, names), in_shardings=tuple(places[name] for name in names),
+                    out_shardings=tuple(places[name] for name in results)), [values[name] for name in names])
+
+
 FORMS = {
     "single": lower_single,
     "pmap": lower_pmap,
@@ -155,6 +178,7 @@ FORMS = {
     "shardy": lambda step, ranks: lower_sharded(step, ranks, False),
     "shard_map_checked": lambda step, ranks: lower_sharded(step, ranks, True),
     "shardy_checked": lambda step, ranks: lower_sharded(step, ranks, True),
+    "annotated": lower_annotated,
 }
 
 
@@ -164,12 +188,14 @@ def exists(form):
 
 
 def export(step, form, ranks):
-    """The text, and its arguments as the program gets them."""
-    jax.config.update("jax_use_shardy_partitioner", form.startswith("shardy"))
+    """The text, its arguments as the program gets them, and of these what the text kept."""
+    newer = hasattr(jax, "typeof")
+    jax.config.update("jax_use_shardy_partitioner", form.startswith("shardy") or (form == "annotated" and newer))
     jax.config.update("jax_include_full_tracebacks_in_locations", False)
     function, arguments = FORMS[form](step, ranks)
     lowered = function.lower(*arguments)
-    text = lowered.compiler_ir("stablehlo").operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
+    module = partitioner.partitioned(lowered) if form == "annotated" else lowered.compiler_ir("stablehlo")
+    text = module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
     flat = jax.tree.leaves(arguments)
     kept = lowered._lowering.compile_args.get("kept_var_idx")
-    return text, [numpy.asarray(leaf) for index, leaf in enumerate(flat) if kept is None or index in kept]
+    return text, arguments, [numpy.asarray(leaf) for index, leaf in enumerate(flat) if kept is None or index in kept]

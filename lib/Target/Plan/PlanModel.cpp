@@ -23,6 +23,10 @@ using namespace mlir;
 using namespace bagua;
 
 std::optional<DataType> bagua::dataTypeOf(Type elementType) {
+  // Flags are bytes of 0 or 1, unsigned integers have the bits of signed ones.
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    elementType = IntegerType::get(
+        integer.getContext(), integer.getWidth() == 1 ? 8 : integer.getWidth());
   std::string text;
   llvm::raw_string_ostream(text) << elementType;
   return parseDataType(text);
@@ -36,6 +40,15 @@ std::optional<uint32_t> PlanModel::findTensor(StringRef name) const {
   auto found = tensorNumbers.find(name);
   return found == tensorNumbers.end() ? std::nullopt
                                       : std::optional(found->second);
+}
+
+/// Whether numbers are reduced as what the runtime takes them for.
+static bool canReduce(Type elementType, ReduceKind kind) {
+  auto integer = dyn_cast<IntegerType>(elementType);
+  bool orders = kind == ReduceKind::Min || kind == ReduceKind::Max;
+  if (!integer || (integer.getWidth() > 1 && !integer.isUnsigned()))
+    return true;
+  return (integer.getWidth() == 1) == orders;
 }
 
 static auto stepOps(StepOp step) {
@@ -74,6 +87,11 @@ LogicalResult PlanModel::readValues() {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type || !dataTypeOf(type.getElementType()))
         return op.emitOpError() << "has a value of type " << value.getType()
+                                << ", which the runtime doesn't know";
+      ReduceKindAttr kind = stepOp.getReduction();
+      if (kind && !canReduce(type.getElementType(), kind.getValue()))
+        return op.emitOpError() << "has a " << reduceKindName(kind.getValue())
+                                << " of values of type " << value.getType()
                                 << ", which the runtime doesn't know";
       PlaceAttr place = places.lookup(value);
       if (!place || place.getKind() == PlaceKind::Program)

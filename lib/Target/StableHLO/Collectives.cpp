@@ -6,6 +6,8 @@
 #include "Collectives.h"
 #include "Rewrites.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -43,8 +45,13 @@ static std::optional<ReduceKind> kindOfRegion(Region &region) {
       rhs.getParentBlock() != &body || !isa<BlockArgument>(lhs) ||
       !isa<BlockArgument>(rhs))
     return std::nullopt;
-  return llvm::StringSwitch<std::optional<ReduceKind>>(
-             op->getName().stripDialect())
+  StringRef name = op->getName().stripDialect();
+  // Of flags.
+  if (getElementTypeOrSelf(lhs.getType()).isInteger(1) && name == "and")
+    return ReduceKind::Min;
+  if (getElementTypeOrSelf(lhs.getType()).isInteger(1) && name == "or")
+    return ReduceKind::Max;
+  return llvm::StringSwitch<std::optional<ReduceKind>>(name)
       .Case("add", ReduceKind::Sum)
       .Case("minimum", ReduceKind::Min)
       .Case("maximum", ReduceKind::Max)
@@ -308,7 +315,7 @@ LogicalResult bagua::importer::resolveGroups(Graph &graph) {
 }
 
 //===----------------------------------------------------------------------===//
-// Means
+// Means and parts
 //===----------------------------------------------------------------------===//
 
 void bagua::importer::foldMeans(Graph &graph) {
@@ -331,4 +338,57 @@ void bagua::importer::foldMeans(Graph &graph) {
     }
   }
   replacements.apply(graph);
+}
+
+/// The dimension along which a rank takes the part of its place among those of
+/// `axes`; nothing where it takes another part.
+static std::optional<int64_t> ownPart(const Graph &graph, const FlatOp &slice,
+                                      AxisMask axes) {
+  ArrayRef<int64_t> whole = graph.values[slice.operands[0]].type.getShape();
+  ArrayRef<int64_t> part = graph.values[slice.results[0]].type.getShape();
+  std::optional<int64_t> cut;
+  for (auto [dimension, sizes] :
+       llvm::enumerate(llvm::zip_equal(whole, part))) {
+    auto [size, partSize] = sizes;
+    if (size == partSize) // begins at 0, whatever is said
+      continue;
+    if (cut || partSize * graph.mesh.sizeOf(axes) != size)
+      return std::nullopt;
+    cut = dimension;
+  }
+  auto starts = cut ? graph.deviceNumbers.find(slice.operands[1 + *cut])
+                    : graph.deviceNumbers.end();
+  if (starts == graph.deviceNumbers.end())
+    return std::nullopt;
+  for (auto [device, start] : llvm::enumerate(starts->second))
+    if (start != graph.mesh.placeOf(device, axes) * part[*cut])
+      return std::nullopt;
+  return cut;
+}
+
+void bagua::importer::foldReduceScatters(Graph &graph) {
+  Uses uses = graph.computeUses();
+  for (FlatOp &op : graph.ops) {
+    if (op.isDead || op.kind != OpKind::AllReduce ||
+        op.collective.kind != ReduceKind::Sum || !op.collective.axes)
+      continue;
+    ValueId sum = op.results[0];
+    bool isOutput = llvm::any_of(
+        graph.outputs, [&](const Output &out) { return out.value == sum; });
+    ArrayRef<OpId> users = uses.of(sum);
+    if (isOutput || users.size() != 1)
+      continue;
+    FlatOp &slice = graph.ops[users.front()];
+    bool isSlice = slice.source && slice.operands[0] == sum &&
+                   slice.source->getName().stripDialect() == "dynamic_slice";
+    std::optional<int64_t> dimension =
+        isSlice ? ownPart(graph, slice, op.collective.axes) : std::nullopt;
+    if (!dimension)
+      continue;
+    op.kind = OpKind::ReduceScatter;
+    op.collective.splitDimension = *dimension;
+    graph.values[slice.results[0]].def = graph.values[sum].def;
+    op.results[0] = slice.results[0];
+    slice.isDead = true;
+  }
 }

@@ -24,6 +24,10 @@ mlir::LogicalResult resolveGroups(Graph &graph);
 /// not a gradient's: the loss, metrics, statistics. The division disappears.
 void foldMeans(Graph &graph);
 
+/// Turns a sum of which each rank takes its own part alone, by its place, into
+/// a reduce_scatter, which XLA's partitioner leaves to later passes.
+void foldReduceScatters(Graph &graph);
+
 } // namespace bagua::importer
 
 #endif // BAGUA_TARGET_STABLEHLO_COLLECTIVES_H

@@ -6,6 +6,7 @@
 #include "DeviceNumbers.h"
 #include "NumberRules.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -18,25 +19,25 @@ using Numbers = std::vector<int64_t>;
 
 class DeviceNumbers {
 public:
-  explicit DeviceNumbers(Graph &graph)
-      : graph(graph), numbers(graph.values.size()) {}
+  explicit DeviceNumbers(Graph &graph) : graph(graph) {}
 
   void run();
 
 private:
   Numbers of(ValueId value) const;
   Numbers compute(const FlatOp &op) const;
+  Numbers lookUp(const FlatOp &op) const;
   AxisMask differing(const Numbers &known) const;
 
   Graph &graph;
-  std::vector<Numbers> numbers;
 };
 } // namespace
 
 /// What was found, or a constant.
 Numbers DeviceNumbers::of(ValueId value) const {
-  if (!numbers[value].empty())
-    return numbers[value];
+  if (auto found = graph.deviceNumbers.find(value);
+      found != graph.deviceNumbers.end())
+    return found->second;
   std::optional<double> splat = graph.values[value].splat;
   if (!splat || *splat != std::trunc(*splat) || std::fabs(*splat) > 1e9)
     return {};
@@ -54,10 +55,31 @@ static bool holds(Type type, double number) {
   return number >= (isUnsigned ? 0 : -end) && number < end;
 }
 
+/// An element of a table of constants: where a device's part begins, as XLA's
+/// partitioner writes it.
+Numbers DeviceNumbers::lookUp(const FlatOp &op) const {
+  const FlatOp *table = graph.defOf(op.operands[0]);
+  auto constants =
+      table && table->source
+          ? table->source->getAttrOfType<DenseIntElementsAttr>("value")
+          : nullptr;
+  if (!constants || constants.getType().getRank() != 1 || constants.empty() ||
+      graph.countOf(op.results[0]) != 1)
+    return {};
+  Numbers numbers = of(op.operands[1]);
+  for (int64_t &number : numbers) {
+    int64_t at = std::clamp<int64_t>(number, 0, constants.size() - 1);
+    number = constants.getValues<APInt>()[at].getSExtValue();
+  }
+  return numbers;
+}
+
 Numbers DeviceNumbers::compute(const FlatOp &op) const {
   if (!op.source || op.results.size() != 1)
     return {};
   StringRef name = op.source->getName().stripDialect();
+  if (name == "dynamic_slice" && op.operands.size() == 2)
+    return lookUp(op);
   bool isPlace = name == "partition_id" || name == "replica_id";
   Rule rule = isPlace ? nullptr : ruleOf(op.source);
   if (!isPlace && (!rule || op.operands.empty()))
@@ -117,7 +139,7 @@ void DeviceNumbers::run() {
                           return graph.values[operand].isOfDevice;
                         });
     result.ofDevice = differing(known);
-    numbers[op.results[0]] = std::move(known);
+    graph.deviceNumbers[op.results[0]] = std::move(known);
   }
 }
 

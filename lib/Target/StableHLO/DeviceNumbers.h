@@ -12,8 +12,8 @@
 namespace bagua::importer {
 
 /// Finds the values of which all elements are one integer that depends on the
-/// device alone, and sets their `ofDevice` to the axes over which it differs.
-/// They need no argument, so they are static.
+/// device alone: its `deviceNumbers`. Sets their `ofDevice` to the axes over
+/// which it differs. They need no argument, so they are static.
 void findDeviceNumbers(Graph &graph);
 
 } // namespace bagua::importer

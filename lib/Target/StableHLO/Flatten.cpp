@@ -461,7 +461,9 @@ LogicalResult Flattener::buildMesh() {
     return emitError(graph.loc)
            << "expected a step written for one device (pmap, shard_map or "
               "Shardy's manual computation), found "
-           << graph.partitions << " partitions left to a partitioner";
+           << graph.partitions
+           << " partitions left to a partitioner; export_step.py has XLA's do "
+              "its work";
   if (namedMesh) {
     graph.mesh = *namedMesh;
   } else {

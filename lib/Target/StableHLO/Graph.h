@@ -195,6 +195,8 @@ struct Graph {
   mlir::Block *body = nullptr;
   /// Of the file's values; what a wrapper renames is one value.
   llvm::DenseMap<mlir::Value, ValueId> ids;
+  /// Integers that all elements of a value are, on each device.
+  llvm::DenseMap<ValueId, std::vector<int64_t>> deviceNumbers;
 
   explicit Graph(mlir::Location loc) : loc(loc) {}
 

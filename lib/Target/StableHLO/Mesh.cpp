@@ -75,6 +75,17 @@ Mesh::matchGroups(std::vector<std::vector<int64_t>> groups) const {
   return best;
 }
 
+int64_t Mesh::placeOf(int64_t device, AxisMask mask) const {
+  int64_t place = 0, size = 1;
+  for (size_t axis = axes.size(); axis-- > 0; device /= axes[axis].size) {
+    if (!(mask >> axis & 1))
+      continue;
+    place += device % axes[axis].size * size;
+    size *= axes[axis].size;
+  }
+  return place;
+}
+
 std::optional<std::vector<int64_t>>
 Mesh::matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const {
   std::vector<std::vector<int64_t>> groups = groupsOf(*this, mask);

@@ -30,6 +30,8 @@ struct Mesh {
 
   AxisMask allAxes() const { return (AxisMask(1) << axes.size()) - 1; }
   int64_t sizeOf(AxisMask mask) const;
+  /// Of a device, by its coordinates, in its group along these axes.
+  int64_t placeOf(int64_t device, AxisMask mask) const;
   /// These axes alone.
   Mesh only(AxisMask mask) const;
   /// `[data = 2, expert = 4]`, for messages.

@@ -67,9 +67,18 @@ static PathName nameInTree(llvm::StringRef path, bool isResult) {
           joinPath(rest.take_front(dropped))};
 }
 
+/// Newer pmaps name arguments by their number alone: flat_args[7].
+static bool isNumbered(llvm::StringRef path) {
+  int64_t number = 0;
+  return path.consume_front("flat_args[") && path.consume_back("]") &&
+         !path.getAsInteger(10, number);
+}
+
 /// The name without its tree, and the tree.
 static PathName nameOf(const Graph &graph, const StepArgument &argument) {
-  const Argument &info = graph.arguments[argument.argument];
+  Argument info = graph.arguments[argument.argument];
+  if (isNumbered(info.path))
+    info.path.clear();
   if (!argument.isState())
     return {joinPath(parseTreePath(info.path)), ""};
   PathName own = nameInTree(info.path, false);

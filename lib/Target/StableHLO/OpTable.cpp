@@ -74,7 +74,7 @@ static bool agreeInShape(Operation *op) {
 bool bagua::importer::isIdentity(Operation *op) {
   StringRef name = op->getName().getStringRef();
   return (name == "sdy.sharding_constraint" || name == "sdy.reshard" ||
-          name == "stablehlo.optimization_barrier") &&
+          name == "stablehlo.optimization_barrier" || name == "mhlo.copy") &&
          op->getNumOperands() == op->getNumResults();
 }
 

@@ -49,6 +49,7 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   if (failed(graph) || failed(findState(*graph, *mapping, model)))
     return nullptr;
   foldReshapeRoundTrips(*graph);
+  foldReduceScatters(*graph);
   if (failed(findGradients(*graph, *mapping, model)))
     return nullptr;
   recogniseUpdates(*graph, model);
@@ -72,8 +73,8 @@ static std::string textOf(const Graph &graph, const KeptReduction &kept) {
   const FlatOp &op = graph.ops[kept.op];
   std::string text, scope = scopeOf(op.loc);
   llvm::raw_string_ostream(text)
-      << op.source->getName().stripDialect() << ' '
-      << reduceKindName(op.collective.kind) << " over "
+      << (op.kind == OpKind::ReduceScatter ? "reduce_scatter" : "all_reduce")
+      << ' ' << reduceKindName(op.collective.kind) << " over "
       << graph.mesh.only(op.collective.axes).str() << " of "
       << graph.values[op.results[0]].type
       << (scope.empty() ? "" : " '" + scope + "'") << ": " << kept.reason;

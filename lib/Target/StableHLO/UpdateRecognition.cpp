@@ -188,10 +188,14 @@ UpdateMatcher::stepsFrom(ValueId next, ValueId param) const {
     std::optional<Factor> rate = factorOf(a);
     if (!rate)
       continue;
-    if (isAdded && !rate->literal)
-      continue;
-    if (isAdded)
+    const FlatOp *negated =
+        rate->literal ? nullptr : match(rate->value, "negate");
+    if (isAdded && rate->literal)
       rate->literal = -*rate->literal;
+    else if (isAdded && negated)
+      rate->value = negated->operands[0];
+    else if (isAdded)
+      continue;
     steps.push_back({*rate, b});
   }
   if (!isAdded)

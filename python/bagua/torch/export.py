@@ -7,7 +7,8 @@ known: `loss(model, *batch)` is a scalar. Written are OUT.mlir and OUT.json, for
 
 The step is that of one rank: forward, backward, and the optimizer's arithmetic on gradients. Where ranks' gradients
 are to be averaged is between the last two, as DistributedDataParallel has it. Names are those of
-`model.named_parameters()` and `model.named_buffers()`, of an optimizer's state `exp_avg.fc1.weight`.
+`model.named_parameters()` and `model.named_buffers()`, of an optimizer's state `exp_avg.fc1.weight`. A learning rate
+that is a tensor is an input `lr`, of the second group of params `lr.1`.
 
 Nothing of the model runs or changes; a copy of its params makes one step to see what state the optimizer has. Needs
 torch 2.15 and torch-mlir; no shared library of Bagua's.
@@ -72,15 +73,16 @@ def name_of(target):
     return target.removeprefix("model.")
 
 
-def optimizer_of(optimizer, params):
-    """An optimizer of the same kind for other params, which stand where the model's stood."""
+def optimizer_of(optimizer, params, rates):
+    """An optimizer of the same kind for other params, which stand where the model's stood, and with other rates."""
     at = {id(param): new for param, new in params}
     groups = []
-    for group in optimizer.param_groups:
-        own = {key: PLAIN.get(key, value) for key, value in group.items() if key != "params"}
+    for index, group in enumerate(optimizer.param_groups):
+        own = {key: PLAIN.get(key, rates.get((index, key), value)) for key, value in group.items() if key != "params"}
         groups.append({**own, "params": [at[id(param)] for param in group["params"] if id(param) in at]})
     known = inspect.signature(type(optimizer).__init__).parameters
-    defaults = {key: PLAIN.get(key, value) for key, value in optimizer.defaults.items() if key in known}
+    defaults = {key: PLAIN.get(key, value) for key, value in optimizer.defaults.items()
+                if key in known and not isinstance(value, torch.Tensor)}
     return type(optimizer)([group for group in groups if group["params"]], **defaults)
 
 
@@ -102,6 +104,9 @@ class Exporter:
         self.module = Loss(model, loss)
         trained = {id(param) for group in optimizer.param_groups for param in group["params"]}
         self.updated = [name for name, param in self.params.items() if id(param) in trained]
+        # What a schedule writes into a tensor is an input of the step; a number is the step's own.
+        self.rates = {(index, key): value.detach() for index, group in enumerate(optimizer.param_groups)
+                      for key, value in group.items() if isinstance(value, torch.Tensor)}
         if not self.updated:
             raise ExportError("expected an optimizer of the model's params, found none of them in it")
 
@@ -134,7 +139,7 @@ class Exporter:
     def find_state(self):
         """The optimizer's state after a step: of each param its tensors."""
         copies = {name: self.params[name].detach().clone().requires_grad_() for name in self.updated}
-        probe = optimizer_of(self.optimizer, [(self.params[name], copies[name]) for name in self.updated])
+        probe = optimizer_of(self.optimizer, [(self.params[name], copies[name]) for name in self.updated], self.rates)
         for copy in copies.values():
             copy.grad = torch.zeros_like(copy)
         with compiling():
@@ -142,7 +147,7 @@ class Exporter:
         self.state = {(name, key): value.detach() for name, copy in copies.items()
                       for key, value in probe.state[copy].items() if isinstance(value, torch.Tensor)}
 
-    def step(self, params, state, buffers, frozen, batch):
+    def step(self, params, state, buffers, frozen, rates, batch):
         """A rank's step: new params, state and buffers, the loss, and gradients."""
         batch = list(batch)
         given = {f"model.{name}": value for name, value in params.items()} | buffers | frozen
@@ -158,14 +163,14 @@ class Exporter:
                 after[desc.mutated_input.target] = value
             elif kind == "PlainAOTOutput":
                 loss = value
-        new, after_state = self.update(params, state, grads)
+        new, after_state = self.update(params, state, rates, grads)
         self.reached = [name for name in self.updated if name in grads]
         return new, after_state, after, loss, [grads[name] for name in self.reached]
 
-    def update(self, params, state, grads):
+    def update(self, params, state, rates, grads):
         """The optimizer's own code on copies."""
         new = {name: value.detach().clone() for name, value in params.items()}
-        optimizer = optimizer_of(self.optimizer, [(self.params[name], value) for name, value in new.items()])
+        optimizer = optimizer_of(self.optimizer, [(self.params[name], value) for name, value in new.items()], rates)
         kept = {place: value.clone() for place, value in state.items()}
         for (name, key), value in kept.items():
             optimizer.state[new[name]][key] = value
@@ -178,10 +183,10 @@ class Exporter:
     def trace(self):
         params = {name: self.params[name].detach() for name in self.updated}
         given = (params, self.state, {name: self.values[name].detach() for name in self.buffers},
-                 {name: self.values[name].detach() for name in self.frozen}, list(self.batch))
+                 {name: self.values[name].detach() for name in self.frozen}, self.rates, list(self.batch))
         with compiling():
-            def step(params, state, buffers, frozen, batch):
-                return self.step(params, state, buffers, frozen, batch)
+            def step(*given):
+                return self.step(*given)
 
             graph = make_fx(step, tracing_mode="fake")(*given)
             for node in reversed(list(graph.graph.nodes)):  # torch.optim's profiler marks
@@ -190,6 +195,7 @@ class Exporter:
             graph.recompile()
             graph = make_fx(torch.func.functionalize(graph, remove="mutations"), tracing_mode="fake",
                             decomposition_table=get_decomposition_table())(*given)
+        spell_out_alpha(graph.graph)
         graph = torch.fx.GraphModule(graph, fx_graph_cse(graph.graph))
         graph.graph.eliminate_dead_code()
         output = next(node for node in graph.graph.nodes if node.op == "output")
@@ -204,6 +210,7 @@ class Exporter:
         states += [(f"{key}.{name}", "optimizer") for name, key in self.state]
         states += [(name_of(name), "buffer") for name in self.buffers]
         inputs = [(name_of(name), "input") for name in self.frozen]
+        inputs += [(key if index == 0 else f"{key}.{index}", "input") for index, key in self.rates]
         inputs += [(f"batch.{index}", "batch") for index in range(len(self.batch))]
         return {
             "states": [{"argument": index, "result": index, "name": name, "role": role}
@@ -213,6 +220,21 @@ class Exporter:
             # After the loss.
             "gradients": [{"param": name, "result": len(states) + 1 + index}
                           for index, name in enumerate(self.reached)]}
+
+
+def spell_out_alpha(graph):
+    """a + alpha * b as a product and a sum where alpha is an element of a tensor, a rate: as a number it would leave StableHLO."""
+    aten = torch.ops.aten
+    for node in graph.nodes:
+        alpha = node.kwargs.get("alpha")
+        if node.target is not aten.add.Tensor or getattr(alpha, "target", None) is not aten._local_scalar_dense.default:
+            continue
+        with graph.inserting_before(node):
+            product = graph.call_function(aten.mul.Tensor, (node.args[1], alpha.args[0]))
+        product.meta = dict(node.args[1].meta)
+        node.args, node.kwargs = (node.args[0], product), {}
+        if not alpha.users:
+            graph.erase_node(alpha)
 
 
 def text_of(graph):

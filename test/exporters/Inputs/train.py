@@ -1,11 +1,11 @@
-"""A user's steps, in the three ways in which they are given to devices."""
+"""A user's steps, in the ways in which they are given to devices."""
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec as P
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 PARAMS = {"dense": {"kernel": jnp.ones((4, 2)), "bias": jnp.zeros(2)}}
 
@@ -42,6 +42,19 @@ def jitted():
     @functools.partial(jax.jit, donate_argnums=0)
     def step(params, batch):
         return mapped()(params, batch)
+    return step, (PARAMS, batch_of(16))
+
+
+def annotated():
+    """Params in parts, by their shardings alone."""
+    mesh = Mesh(numpy.array(jax.devices()[:2]), ("data",))
+    cut = NamedSharding(mesh, P("data"))
+    params = {"dense": {"kernel": cut, "bias": cut}}
+
+    @functools.partial(jax.jit, donate_argnums=0, in_shardings=(params, cut), out_shardings=(params, None))
+    def step(params, batch):
+        value, grads = jax.value_and_grad(loss)(params, batch)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
     return step, (PARAMS, batch_of(16))
 
 

@@ -1,0 +1,168 @@
+"""Steps whose communication is XLA's: shardings annotate whole arrays, and collectives appear only when XLA's partitioner
+has made a program for one device's parts. That program is put where jax.shard_map has the one that a user writes."""
+import math
+import os
+import re
+import sys
+import tempfile
+
+import numpy
+from jax._src.lib import xla_client
+from jax._src.lib.mlir import ir
+
+
+def is_annotated(module):
+    """Whether communication is left to XLA's partitioner."""
+    text = str(module)
+    return "mhlo.num_partitions = 1 " not in text and "SPMDFullToShardShape" not in text and "sdy.manual" not in text
+
+
+def partitioned(lowered):
+    """The step as shard_map would have written it: a function of a device's parts of all arguments, called between
+    conversions of whole arrays to parts and of parts to whole arrays."""
+    original = lowered.compiler_ir("stablehlo")
+    with original.context, ir.Location.unknown():
+        whole = ir.Module.parse(original.operation.get_asm(enable_debug_info=True))
+        part = ir.Module.parse(dumped(lowered))
+        function = function_of(part, "main")
+        make_readable(function, part)
+        unpack_tuples(function)
+        returned = unpack_results(function)
+        inner = [attributes["mhlo.sharding"].value for attributes in function.attributes["arg_attrs"]]
+        outer = re.findall(r"\{[^{}]*\}", part.operation.attributes["mhlo.spmd_output_sharding"].value)
+        main = function_of(whole, "main")
+        kinds = [value.type for value in list(entry(main).operations)[-1].operands]
+        empty(whole, main)
+        lay_out(main, "arg_attrs", inner)
+        lay_out(main, "res_attrs", outer)
+        with ir.InsertionPoint(entry(main)):
+            given = [converted("SPMDFullToShardShape", value, layout, "{manual}", own.type)
+                     for value, own, layout in zip(entry(main).arguments, entry(function).arguments, inner, strict=True)]
+            call = ir.Operation.create("func.call", [value.type for value in returned], given,
+                                       {"callee": ir.FlatSymbolRefAttr.get("partitioned")})
+            ir.Operation.create("func.return", operands=[
+                converted("SPMDShardToFullShape", value, "{manual}", layout, kind)
+                for value, kind, layout in zip(call.results, kinds, outer, strict=True)])
+        function.attributes["sym_name"] = ir.StringAttr.get("partitioned")
+        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        whole.body.append(function)
+        whole.operation.verify()
+        return whole
+
+
+def dumped(lowered):
+    """What XLA's partitioner makes of the step, as StableHLO."""
+    with tempfile.TemporaryDirectory() as directory:
+        lowered.compile({"xla_dump_to": directory, "xla_dump_hlo_pass_re": "^spmd-partitioning$",
+                         "xla_dump_hlo_as_proto": True})
+        files = [name for name in os.listdir(directory) if ".after_spmd-partitioning" in name and name.endswith(".pb")]
+        if len(files) != 1:
+            sys.exit(f"expected one module after XLA's partitioner, found {len(files)}")
+        with open(f"{directory}/{files[0]}", "rb") as file:
+            code = file.read()
+    # An HloProto, whose first field is the module: its tag, its length by seven bits a byte, itself.
+    length = 0
+    for at, byte in enumerate(code[1:]):
+        length |= (byte & 127) << (7 * at)
+        if byte < 128:
+            break
+    computation = xla_client.XlaComputation(code[at + 2:at + 2 + length])
+    return xla_client._xla.mlir.xla_computation_to_mlir_module(computation)
+
+
+def function_of(module, name):
+    return next(op.operation for op in module.body.operations if op.operation.attributes["sym_name"].value == name)
+
+
+def entry(function):
+    return function.regions[0].blocks[0]
+
+
+def walked(operation):
+    """All operations inside, then itself."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from walked(inner.operation)
+    yield operation
+
+
+def make_readable(function, module):
+    """Groups as lists of devices, whatever they are said by; and a device's own number as that of a manual part."""
+    for operation in walked(function):
+        attributes = operation.attributes
+        if "replica_groups" in attributes and "mesh_axes" in str(attributes["replica_groups"]):
+            groups = groups_of(str(attributes["replica_groups"]), module)
+            attributes["replica_groups"] = ir.DenseElementsAttr.get(groups.astype(numpy.int64))
+        if operation.name == "stablehlo.partition_id":
+            attributes["mhlo.sharding"] = ir.StringAttr.get("{manual}")
+
+
+def groups_of(text, module):
+    """Devices of each group of a mesh and axes of it."""
+    mesh = str(function_of(module, re.search(r"mesh = @(\w+)", text).group(1)).attributes["mesh"])
+    sizes = {name: int(size) for name, size in re.findall(r'"([^"]*)"=(\d+)', mesh)}
+    if "sub_axis" in text or "device_ids" in mesh:
+        sys.exit(f"expected groups along whole axes of devices in order, found {text} of {mesh}")
+    devices = numpy.arange(math.prod(sizes.values())).reshape(tuple(sizes.values()))
+    along = [list(sizes).index(name) for name in re.findall(r'name = "([^"]*)"', text)]
+    return numpy.moveaxis(devices, along, range(-len(along), 0)).reshape(-1, math.prod(devices.shape[axis] for axis in along))
+
+
+def is_tuple(value):
+    return str(value.type).startswith("tuple")
+
+
+def unpack_tuples(function):
+    """Calls with several results, where each had one tuple of them."""
+    calls = [operation for operation in walked(function)
+             if operation.name == "stablehlo.custom_call" and is_tuple(operation.results[0])]
+    for operation in calls:
+        kind, given = ir.TupleType(operation.results[0].type), operation.attributes
+        with ir.InsertionPoint(operation):
+            call = ir.Operation.create(
+                operation.name, [kind.get_type(index) for index in range(kind.num_types)], list(operation.operands),
+                {given[index].name: given[index].attr for index in range(len(given))}, loc=operation.location)
+        for use in list(operation.results[0].uses):
+            use.owner.results[0].replace_all_uses_with(call.results[use.owner.attributes["index"].value])
+            use.owner.operation.erase()
+        operation.erase()
+
+
+def unpack_results(function):
+    """What the function returns, not as a tuple."""
+    last = list(entry(function).operations)[-1]
+    returned = list(last.operands)
+    if len(returned) != 1 or not is_tuple(returned[0]):
+        return returned
+    pack = returned[0].owner
+    returned = list(pack.operands)
+    with ir.InsertionPoint(last):
+        ir.Operation.create("func.return", operands=returned)
+    last.operation.erase()
+    pack.erase()
+    kind = ir.FunctionType.get([value.type for value in entry(function).arguments], [value.type for value in returned])
+    function.attributes["function_type"] = ir.TypeAttr.get(kind)
+    return returned
+
+
+def empty(module, main):
+    """Leaves of the module the function's signature alone."""
+    for operation in [op for op in module.body.operations if op.operation != main] + list(entry(main).operations)[::-1]:
+        operation.operation.erase()
+
+
+def lay_out(main, kind, layouts):
+    """How arguments or results lie on the devices, in the place of what a mesh says of them."""
+    main.attributes[kind] = ir.ArrayAttr.get([
+        ir.DictAttr.get({given.name: given.attr for given in attributes if "sharding" not in given.name}
+                        | {"mhlo.sharding": ir.StringAttr.get(layout)})
+        for attributes, layout in zip(main.attributes[kind], layouts, strict=True)])
+
+
+def converted(target, value, layout, result_layout, kind):
+    """A conversion as jax.shard_map writes it."""
+    for name, said, result in (("Sharding", layout, value.type), (target, result_layout, kind)):
+        value = ir.Operation.create("stablehlo.custom_call", [result], [value], {
+            "call_target_name": ir.StringAttr.get(name), "mhlo.sharding": ir.StringAttr.get(said)}).results[0]
+    return value
