@@ -36,6 +36,18 @@ FAULTS = [
     ("a gather puts pieces along another dimension", "Collectives.cpp",
      "readDimension(op, \"all_gather_dim\", collective.concatDimension)",
      "readDimension(op, \"all_gather_dim\", collective.splitDimension)", "fully_sharded.shardy"),
+    ("two states are swapped", "StateRecognition.cpp", "  nameArguments(graph, model.arguments);\n", """  [&] {
+    for (StepArgument &a : model.arguments)
+      for (StepArgument &b : model.arguments)
+        if (&a < &b && a.isState() && b.isState() &&
+            graph.values[graph.arguments[a.argument].value].type ==
+                graph.values[graph.arguments[b.argument].value].type)
+          return std::swap(a.output, b.output);
+  }();
+  nameArguments(graph, model.arguments);
+""", "ema.pmap"),
+    ("another's part is taken for one's own", "Collectives.cpp", "    if (start != graph.mesh.placeOf(device, axes) * part[*cut])\n"
+     "      return std::nullopt;\n", "    (void)device, (void)start;\n", "mirrored_parts.shardy"),
     ("a reduction is lost", "Flatten.cpp", "    graph.ids[result] = *value;\n  }\n  return success();\n}\n\nstatic void remark",
      "    graph.ids[result] = graph.ids.lookup(operand);\n  }\n  return success();\n}\n\nstatic void remark", "own_sgd.pmap"),
     ("what a branch uses is lost", "Flatten.cpp", "          flat.operands.push_back(graph.ids.lookup(operand));\n",

@@ -70,7 +70,7 @@ def main():
             if "checked" in form and step.gradients_checked is not None:
                 gradients = step.gradients_checked
             suite.append({"construct": name, "form": form, "named": "flat_args" not in text,
-                          "refused": step.refused.get(form, ""), "ulps": step.ulps,
+                          "refused": step.refused.get(form, ""), "ulps": step.ulps, "ulps_of_sums": step.ulps_of_sums,
                           "states": states_of(step, arguments),
                           # What is reduced of a step of shardings alone is the partitioner's choice.
                           "gradients": None if form == "annotated" else {
