@@ -88,6 +88,13 @@ LogicalResult PlanModel::readValues() {
       if (!type || !dataTypeOf(type.getElementType()))
         return op.emitOpError() << "has a value of type " << value.getType()
                                 << ", which the runtime doesn't know";
+      // What computes with numbers takes them for what they travel as.
+      auto integer = dyn_cast<IntegerType>(type.getElementType());
+      if (integer && (integer.isUnsigned() || integer.getWidth() == 1) &&
+          isa<CastOp, LinearOp>(op))
+        return op.emitOpError()
+               << "computes with values of type " << value.getType()
+               << ", which the runtime only moves and reduces";
       ReduceKindAttr kind = stepOp.getReduction();
       if (kind && !canReduce(type.getElementType(), kind.getValue()))
         return op.emitOpError() << "has a " << reduceKindName(kind.getValue())

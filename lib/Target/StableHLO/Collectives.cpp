@@ -366,11 +366,18 @@ static std::optional<int64_t> ownPart(const Graph &graph, const FlatOp &slice,
   return cut;
 }
 
-void bagua::importer::foldReduceScatters(Graph &graph) {
+void bagua::importer::foldReduceScatters(Graph &graph,
+                                         const ImportedStep &model) {
   Uses uses = graph.computeUses();
+  std::vector<ValueId> batch;
+  for (const StepArgument &argument : model.arguments)
+    if (argument.role == Role::Batch)
+      batch.push_back(graph.arguments[argument.argument].value);
+  std::vector<bool> dependsOnBatch = dependents(graph, batch);
   for (FlatOp &op : graph.ops) {
     if (op.isDead || op.kind != OpKind::AllReduce ||
-        op.collective.kind != ReduceKind::Sum || !op.collective.axes)
+        op.collective.kind != ReduceKind::Sum || !op.collective.axes ||
+        !dependsOnBatch[op.operands[0]])
       continue;
     ValueId sum = op.results[0];
     bool isOutput = llvm::any_of(

@@ -6,7 +6,7 @@
 #ifndef BAGUA_TARGET_STABLEHLO_COLLECTIVES_H
 #define BAGUA_TARGET_STABLEHLO_COLLECTIVES_H
 
-#include "Graph.h"
+#include "ImportedStep.h"
 
 namespace bagua::importer {
 
@@ -25,8 +25,9 @@ mlir::LogicalResult resolveGroups(Graph &graph);
 void foldMeans(Graph &graph);
 
 /// Turns a sum of which each rank takes its own part alone, by its place, into
-/// a reduce_scatter, which XLA's partitioner leaves to later passes.
-void foldReduceScatters(Graph &graph);
+/// a reduce_scatter, which XLA's partitioner leaves to later passes. Of what
+/// does not depend on the batch ranks may have one value: its sum stays.
+void foldReduceScatters(Graph &graph, const ImportedStep &model);
 
 } // namespace bagua::importer
 

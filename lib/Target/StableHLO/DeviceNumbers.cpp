@@ -67,9 +67,15 @@ Numbers DeviceNumbers::lookUp(const FlatOp &op) const {
       graph.countOf(op.results[0]) != 1)
     return {};
   Numbers numbers = of(op.operands[1]);
+  auto element = cast<IntegerType>(constants.getElementType());
+  bool isSigned = !element.isUnsigned() && element.getWidth() > 1;
   for (int64_t &number : numbers) {
     int64_t at = std::clamp<int64_t>(number, 0, constants.size() - 1);
-    number = constants.getValues<APInt>()[at].getSExtValue();
+    APInt constant = constants.getValues<APInt>()[at];
+    if (constant.getActiveBits() > 31 && !(isSigned && constant.isNegative()))
+      return {};
+    number = isSigned ? constant.getSExtValue()
+                      : static_cast<int64_t>(constant.getZExtValue());
   }
   return numbers;
 }

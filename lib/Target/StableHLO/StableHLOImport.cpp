@@ -49,7 +49,7 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   if (failed(graph) || failed(findState(*graph, *mapping, model)))
     return nullptr;
   foldReshapeRoundTrips(*graph);
-  foldReduceScatters(*graph);
+  foldReduceScatters(*graph, model);
   if (failed(findGradients(*graph, *mapping, model)))
     return nullptr;
   recogniseUpdates(*graph, model);

@@ -12,9 +12,11 @@ from jax._src.lib.mlir import ir
 
 
 def is_annotated(module):
-    """Whether communication is left to XLA's partitioner."""
+    """Whether communication is left to XLA's partitioner: not where one body is written for a device, as by shard_map
+    around a whole step."""
     text = str(module)
-    return "mhlo.num_partitions = 1 " not in text and "SPMDFullToShardShape" not in text and "sdy.manual" not in text
+    bodies = text.count("sdy.manual_computation") or text.count("func.func private @shmap_body")
+    return "mhlo.num_partitions = 1 " not in text and bodies != 1
 
 
 def partitioned(lowered):
@@ -23,13 +25,17 @@ def partitioned(lowered):
     original = lowered.compiler_ir("stablehlo")
     with original.context, ir.Location.unknown():
         whole = ir.Module.parse(original.operation.get_asm(enable_debug_info=True))
-        part = ir.Module.parse(dumped(lowered))
+        computation = dumped(lowered)
+        part = ir.Module.parse(xla_client._xla.mlir.xla_computation_to_mlir_module(computation))
         function = function_of(part, "main")
-        make_readable(function, part)
-        unpack_tuples(function)
+        functions = called_from(function, part)
+        for each in functions:
+            make_readable(each, groups_by_channel(computation.as_hlo_text()))
+            unpack_tuples(each)
         returned = unpack_results(function)
-        inner = [attributes["mhlo.sharding"].value for attributes in function.attributes["arg_attrs"]]
-        outer = re.findall(r"\{[^{}]*\}", part.operation.attributes["mhlo.spmd_output_sharding"].value)
+        inner = [in_order(attributes["mhlo.sharding"].value) for attributes in function.attributes["arg_attrs"]]
+        outer = [in_order(layout) for layout in
+                 re.findall(r"\{[^{}]*\}", part.operation.attributes["mhlo.spmd_output_sharding"].value)]
         main = function_of(whole, "main")
         kinds = [value.type for value in list(entry(main).operations)[-1].operands]
         empty(whole, main)
@@ -45,13 +51,14 @@ def partitioned(lowered):
                 for value, kind, layout in zip(call.results, kinds, outer, strict=True)])
         function.attributes["sym_name"] = ir.StringAttr.get("partitioned")
         function.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        whole.body.append(function)
+        for each in functions:
+            whole.body.append(each)
         whole.operation.verify()
         return whole
 
 
 def dumped(lowered):
-    """What XLA's partitioner makes of the step, as StableHLO."""
+    """What XLA's partitioner makes of the step."""
     with tempfile.TemporaryDirectory() as directory:
         lowered.compile({"xla_dump_to": directory, "xla_dump_hlo_pass_re": "^spmd-partitioning$",
                          "xla_dump_hlo_as_proto": True})
@@ -66,12 +73,22 @@ def dumped(lowered):
         length |= (byte & 127) << (7 * at)
         if byte < 128:
             break
-    computation = xla_client.XlaComputation(code[at + 2:at + 2 + length])
-    return xla_client._xla.mlir.xla_computation_to_mlir_module(computation)
+    return xla_client.XlaComputation(code[at + 2:at + 2 + length])
 
 
 def function_of(module, name):
     return next(op.operation for op in module.body.operations if op.operation.attributes["sym_name"].value == name)
+
+
+def called_from(function, module):
+    """The function, and all that are called in it."""
+    found = [function]
+    for each in found:
+        for operation in walked(each):
+            if operation.name == "func.call":
+                callee = function_of(module, operation.attributes["callee"].value)
+                found += [callee] if callee not in found else []
+    return found
 
 
 def entry(function):
@@ -87,26 +104,52 @@ def walked(operation):
     yield operation
 
 
-def make_readable(function, module):
+def make_readable(function, groups):
     """Groups as lists of devices, whatever they are said by; and a device's own number as that of a manual part."""
     for operation in walked(function):
         attributes = operation.attributes
+        # The conversion to StableHLO leaves out in which order a mesh has its devices.
         if "replica_groups" in attributes and "mesh_axes" in str(attributes["replica_groups"]):
-            groups = groups_of(str(attributes["replica_groups"]), module)
-            attributes["replica_groups"] = ir.DenseElementsAttr.get(groups.astype(numpy.int64))
+            channel = re.search(r"handle = (\d+)", str(attributes["channel_handle"]) if "channel_handle" in attributes else "")
+            if not channel or channel.group(1) not in groups:
+                sys.exit(f"expected groups of whole axes of a mesh, found {attributes['replica_groups']}")
+            attributes["replica_groups"] = ir.DenseElementsAttr.get(groups[channel.group(1)])
         if operation.name == "stablehlo.partition_id":
             attributes["mhlo.sharding"] = ir.StringAttr.get("{manual}")
 
 
-def groups_of(text, module):
-    """Devices of each group of a mesh and axes of it."""
-    mesh = str(function_of(module, re.search(r"mesh = @(\w+)", text).group(1)).attributes["mesh"])
-    sizes = {name: int(size) for name, size in re.findall(r'"([^"]*)"=(\d+)', mesh)}
-    if "sub_axis" in text or "device_ids" in mesh:
-        sys.exit(f"expected groups along whole axes of devices in order, found {text} of {mesh}")
-    devices = numpy.arange(math.prod(sizes.values())).reshape(tuple(sizes.values()))
-    along = [list(sizes).index(name) for name in re.findall(r'name = "([^"]*)"', text)]
-    return numpy.moveaxis(devices, along, range(-len(along), 0)).reshape(-1, math.prod(devices.shape[axis] for axis in along))
+def groups_by_channel(text):
+    """Devices of each group, for channels whose groups HLO's text says by axes of a mesh:
+    mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}."""
+    said = re.compile(r"channel_id=(\d+), replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))?"
+                      r" \{((?:'[^']*',? ?)+)\}")
+    numbers = lambda listed: [int(number) for number in listed.split(",")]
+    found = {}
+    for channel, mesh, dims, order, axes in said.findall(text):
+        sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh)}
+        devices = numpy.arange(math.prod(sizes.values()), dtype=numpy.int64)
+        if dims:
+            devices = devices.reshape(numbers(dims))
+        if order:
+            devices = devices.transpose(numbers(order))
+        along = [list(sizes).index(name) for name in re.findall(r"'([^']*)'", axes)]
+        devices = numpy.moveaxis(devices.reshape(tuple(sizes.values())), along, range(-len(along), 0))
+        count = math.prod(sizes[name] for name in re.findall(r"'([^']*)'", axes))
+        found[channel] = numpy.ascontiguousarray(devices.reshape(-1, count))
+    return found
+
+
+def in_order(layout):
+    """A list of all devices, in order or by columns, as such: older partitioners write it out."""
+    listed = re.search(r"\](\d+(?:,\d+)*)", layout)
+    devices = [int(number) for number in listed.group(1).split(",")] if listed else []
+    count = len(devices)
+    for rows in range(1, count):
+        columns = count // rows
+        if rows * columns == count and devices == numpy.arange(count).reshape(rows, columns).T.reshape(-1).tolist():
+            order = f"<=[{count}]" if rows == 1 else f"<=[{rows},{columns}]T(1,0)"
+            return layout.replace(listed.group(0), f"]{order}")
+    return layout
 
 
 def is_tuple(value):
