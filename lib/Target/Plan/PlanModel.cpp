@@ -91,7 +91,7 @@ LogicalResult PlanModel::readValues() {
       // What computes with numbers takes them for what they travel as.
       auto integer = dyn_cast<IntegerType>(type.getElementType());
       if (integer && (integer.isUnsigned() || integer.getWidth() == 1) &&
-          isa<CastOp, LinearOp>(op))
+          stepOp.isElementwise() && !stepOp.getGroupAxes())
         return op.emitOpError()
                << "computes with values of type " << value.getType()
                << ", which the runtime only moves and reduces";
