@@ -369,11 +369,7 @@ static std::optional<int64_t> ownPart(const Graph &graph, const FlatOp &slice,
 void bagua::importer::foldReduceScatters(Graph &graph,
                                          const ImportedStep &model) {
   Uses uses = graph.computeUses();
-  std::vector<ValueId> batch;
-  for (const StepArgument &argument : model.arguments)
-    if (argument.role == Role::Batch)
-      batch.push_back(graph.arguments[argument.argument].value);
-  std::vector<bool> dependsOnBatch = dependents(graph, batch);
+  std::vector<bool> dependsOnBatch = dependentsOfBatch(graph, model);
   for (FlatOp &op : graph.ops) {
     if (op.isDead || op.kind != OpKind::AllReduce ||
         op.collective.kind != ReduceKind::Sum || !op.collective.axes ||

@@ -640,11 +640,7 @@ LogicalResult GradientFinder::applyMapping() {
 }
 
 LogicalResult GradientFinder::run() {
-  std::vector<ValueId> batch;
-  for (unsigned i = 0; i < model.arguments.size(); ++i)
-    if (model.arguments[i].role == Role::Batch)
-      batch.push_back(valueOf(i));
-  dependsOnBatch = dependents(graph, batch);
+  dependsOnBatch = dependentsOfBatch(graph, model);
   if (failed(applyMapping()) || failed(findReductions()) ||
       failed(findByDataFlow()))
     return failure();

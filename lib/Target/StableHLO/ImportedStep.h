@@ -85,6 +85,10 @@ mlir::LogicalResult inferAgreement(Graph &graph, ImportedStep &model);
 /// Replaces recognised updates by Sgd and Adam ops.
 void recogniseUpdates(Graph &graph, const ImportedStep &model);
 
+/// Values that depend on a batch argument. O(ops).
+std::vector<bool> dependentsOfBatch(const Graph &graph,
+                                    const ImportedStep &model);
+
 /// Values that depend on what the program communicates by itself, in regions.
 std::vector<bool> afterOwnCommunication(const Graph &graph);
 

@@ -42,18 +42,15 @@ static std::vector<ValueId> findLosses(const Graph &graph,
 
 std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
                                                     const ImportedStep &model) {
-  std::vector<ValueId> gradients, batch;
+  std::vector<ValueId> gradients;
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);
   // What is reduced for a param is as good as its gradient here.
   for (const KeptReduction &kept : model.kept)
     if (kept.param != kNone)
       gradients.push_back(graph.ops[kept.op].operands[0]);
-  for (const StepArgument &argument : model.arguments)
-    if (argument.role == Role::Batch)
-      batch.push_back(graph.arguments[argument.argument].value);
   std::vector<bool> afterGradient = dependents(graph, gradients);
-  std::vector<bool> dependsOnBatch = dependents(graph, batch);
+  std::vector<bool> dependsOnBatch = dependentsOfBatch(graph, model);
   std::vector<ValueId> losses = findLosses(graph, model, afterGradient);
   bool hasHints =
       losses.empty() && llvm::any_of(graph.ops, [](const FlatOp &op) {

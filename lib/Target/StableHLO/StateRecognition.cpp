@@ -563,6 +563,16 @@ LogicalResult StateFinder::run() {
   return success();
 }
 
+std::vector<bool>
+bagua::importer::dependentsOfBatch(const Graph &graph,
+                                   const ImportedStep &model) {
+  std::vector<ValueId> batch;
+  for (const StepArgument &argument : model.arguments)
+    if (argument.role == Role::Batch)
+      batch.push_back(graph.arguments[argument.argument].value);
+  return dependents(graph, batch);
+}
+
 LogicalResult bagua::importer::findState(Graph &graph, const Mapping &mapping,
                                          ImportedStep &model) {
   return StateFinder(graph, mapping, model).run();

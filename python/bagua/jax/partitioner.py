@@ -28,9 +28,9 @@ def partitioned(lowered):
         computation = dumped(lowered)
         part = ir.Module.parse(xla_client._xla.mlir.xla_computation_to_mlir_module(computation))
         function = function_of(part, "main")
-        functions = called_from(function, part)
+        functions, groups = called_from(function, part), groups_by_channel(computation.as_hlo_text())
         for each in functions:
-            make_readable(each, groups_by_channel(computation.as_hlo_text()))
+            make_readable(each, groups)
             unpack_tuples(each)
         returned = unpack_results(function)
         inner = [in_order(attributes["mhlo.sharding"].value) for attributes in function.attributes["arg_attrs"]]
