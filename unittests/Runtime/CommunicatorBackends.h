@@ -27,8 +27,13 @@ struct Backend {
   Worlds (*createWorlds)(int size, std::chrono::nanoseconds timeout);
 };
 
+/// As the ranks of that many processes: each sees shared memory at an address
+/// of its own, and hears of others through sockets alone.
+Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout);
+
 inline const Backend kBackends[] = {
     {"in_process", createInProcessWorlds},
+    {"processes", createProcessWorlds},
 };
 
 inline std::ostream &operator<<(std::ostream &out, const Backend &backend) {
@@ -45,6 +50,13 @@ inline void onEachRank(int size, const std::function<void(int)> &body) {
     threads.emplace_back(body, rank);
   for (std::thread &thread : threads)
     thread.join();
+}
+
+/// Once it is aborted, which other processes hear of a little later.
+inline absl::Status awaitAbort(const World &world) {
+  while (world.status().ok())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return world.status();
 }
 
 /// 0, 1, ..., size - 1.

@@ -53,6 +53,12 @@ const int kRanks[] = {1, 2, 3, 4, 5, 7, 8, 16, 64};
 enum class Place { Out, In, Mixed };
 const char *const kPlaceNames[] = {"out of place", "in place", "mixed"};
 
+/// Where buffers are: in any memory, in the world's, or in one and the other by
+/// turns.
+enum class Memory { Any, Worlds, Mixed };
+const char *const kMemoryNames[] = {"any memory", "world's memory",
+                                    "some in the world's memory"};
+
 struct Case {
   Form form;
   DataType type;
@@ -60,13 +66,15 @@ struct Case {
   int ranks;
   int64_t count;
   Place place;
+  Memory memory;
 
   std::string name() const {
     return absl::StrCat(kFormNames[static_cast<int>(form)], " ",
                         std::string(dataTypeName(type)), " ",
                         std::string(reduceKindName(kind)), " of ", count,
                         " over ", ranks, " ranks, ",
-                        kPlaceNames[static_cast<int>(place)]);
+                        kPlaceNames[static_cast<int>(place)], ", ",
+                        kMemoryNames[static_cast<int>(memory)]);
   }
 
   bool isReduction() const { return form <= Form::ReduceToSomeOwners; }
@@ -120,6 +128,7 @@ std::vector<Case> casesOf(int ranks) {
                               static_cast<int>(std::size(kKinds)),
                               static_cast<int>(std::size(kRanks)),
                               kCounts,
+                              3,
                               3};
   const char *full = std::getenv("BAGUA_FULL_TESTS");
   bool isFull = full && std::string(full) == "1";
@@ -131,7 +140,8 @@ std::vector<Case> casesOf(int ranks) {
                  kKinds[choice[2]],
                  kRanks[choice[3]],
                  countOf(choice[4], kRanks[choice[3]]),
-                 static_cast<Place>(choice[5])};
+                 static_cast<Place>(choice[5]),
+                 static_cast<Memory>(choice[6])};
     if (next.ranks != ranks)
       continue;
     // A block for each rank: memory would grow with the square of the ranks.
@@ -153,24 +163,35 @@ std::vector<Case> casesOf(int ranks) {
 /// elements and to nothing more.
 class GuardedBuffer {
 public:
-  explicit GuardedBuffer(size_t size, size_t alignment = 1)
-      : size(size), offset(kZone + alignment),
-        bytes(offset + size + kZone, kGuard) {}
-  GuardedBuffer(const Bytes &content, size_t alignment)
-      : GuardedBuffer(content.size(), alignment) {
-    std::copy(content.begin(), content.end(), bytes.begin() + offset);
+  /// In memory of `world`; null: in any.
+  GuardedBuffer(size_t size, size_t alignment, World *world)
+      : size(size), offset(kZone + alignment) {
+    size_t whole = offset + size + kZone;
+    if (world) {
+      auto allocated = world->allocate(whole);
+      EXPECT_TRUE(allocated.ok()) << allocated.status();
+      memory = *std::move(allocated);
+    } else {
+      memory.reset(new std::byte[whole], std::default_delete<std::byte[]>());
+    }
+    std::fill_n(memory.get(), whole, kGuard);
+  }
+  GuardedBuffer(const Bytes &content, size_t alignment, World *world)
+      : GuardedBuffer(content.size(), alignment, world) {
+    std::copy(content.begin(), content.end(), data());
   }
 
-  std::byte *data() { return bytes.data() + offset; }
+  std::byte *data() { return memory.get() + offset; }
 
   Bytes content(size_t from, size_t length) const {
-    return Bytes(bytes.begin() + offset + from,
-                 bytes.begin() + offset + from + length);
+    const std::byte *begin = memory.get() + offset + from;
+    return Bytes(begin, begin + length);
   }
   bool isIntact() const {
     auto isGuard = [](std::byte byte) { return byte == kGuard; };
-    return std::all_of(bytes.begin(), bytes.begin() + offset, isGuard) &&
-           std::all_of(bytes.begin() + offset + size, bytes.end(), isGuard);
+    const std::byte *after = memory.get() + offset + size;
+    return std::all_of(memory.get(), memory.get() + offset, isGuard) &&
+           std::all_of(after, after + kZone, isGuard);
   }
 
 private:
@@ -179,7 +200,7 @@ private:
 
   size_t size;
   size_t offset;
-  Bytes bytes;
+  std::shared_ptr<std::byte> memory;
 };
 
 /// What all ranks have before and should have after.
@@ -225,11 +246,11 @@ Expectation expectationOf(const Case &test, std::mt19937_64 &random) {
 
 class RankOfCase {
 public:
-  RankOfCase(const Case &test, const Expectation &expected,
+  RankOfCase(const Case &test, const Expectation &expected, World &world,
              Communicator &communicator)
-      : test(test), expected(expected), communicator(communicator),
-        rank(communicator.rank()), owners(test.owners()),
-        bytes(dataTypeBytes(test.type)) {
+      : test(test), expected(expected), world(world),
+        communicator(communicator), rank(communicator.rank()),
+        owners(test.owners()), bytes(dataTypeBytes(test.type)) {
     auto found = std::find(owners.begin(), owners.end(), rank);
     if (found != owners.end())
       part = partRange(test.count, owners.size(), found - owners.begin());
@@ -259,6 +280,13 @@ public:
   }
 
 private:
+  /// What the next buffer is made of.
+  World *memory() {
+    bool isOdd = (rank + ++buffers) % 2 == 1;
+    bool isWorlds = test.memory == Memory::Worlds ||
+                    (test.memory == Memory::Mixed && isOdd);
+    return isWorlds ? &world : nullptr;
+  }
   void expectOk(const absl::Status &status) {
     EXPECT_TRUE(status.ok()) << test.name() << ": " << status;
   }
@@ -273,8 +301,8 @@ private:
   }
 
   void allReduce() {
-    GuardedBuffer input(expected.inputs[rank], bytes);
-    GuardedBuffer output(expected.whole.size(), bytes);
+    GuardedBuffer input(expected.inputs[rank], bytes, memory());
+    GuardedBuffer output(expected.whole.size(), bytes, memory());
     bool inPlace = test.isInPlace(rank);
     expectOk(communicator.allReduce(input.data(),
                                     inPlace ? input.data() : output.data(),
@@ -286,8 +314,8 @@ private:
 
   void reduceToOwners() {
     bool hasInput = rank < test.endpoints();
-    GuardedBuffer input(expected.inputs[rank], bytes);
-    GuardedBuffer output(part.size() * bytes, bytes);
+    GuardedBuffer input(expected.inputs[rank], bytes, memory());
+    GuardedBuffer output(part.size() * bytes, bytes, memory());
     bool inPlace = test.isInPlace(rank) && hasInput && isOwner;
     std::byte *own =
         inPlace ? input.data() + part.begin * bytes : output.data();
@@ -307,8 +335,8 @@ private:
 
   void gatherFromOwners() {
     bool hasOutput = rank < test.endpoints();
-    GuardedBuffer input(expected.inputs[rank], bytes);
-    GuardedBuffer output(expected.whole.size(), bytes);
+    GuardedBuffer input(expected.inputs[rank], bytes, memory());
+    GuardedBuffer output(expected.whole.size(), bytes, memory());
     bool inPlace = test.isInPlace(rank) && hasOutput && isOwner;
     std::byte *own =
         inPlace ? output.data() + part.begin * bytes : input.data();
@@ -324,8 +352,8 @@ private:
 
   void allToAll() {
     int64_t block = test.count * bytes;
-    GuardedBuffer input(expected.inputs[rank], bytes);
-    GuardedBuffer output(block * test.ranks, bytes);
+    GuardedBuffer input(expected.inputs[rank], bytes, memory());
+    GuardedBuffer output(block * test.ranks, bytes, memory());
     expectOk(communicator.allToAll(input.data(), output.data(), block));
     Bytes result;
     for (const Bytes &from : expected.inputs)
@@ -339,9 +367,9 @@ private:
   void exchangeRing() {
     int left = (rank + test.ranks - 1) % test.ranks;
     int right = (rank + 1) % test.ranks;
-    GuardedBuffer input(expected.inputs[rank], bytes);
-    GuardedBuffer fromLeft(expected.inputs[left].size(), bytes);
-    GuardedBuffer fromRight(expected.inputs[right].size(), bytes);
+    GuardedBuffer input(expected.inputs[rank], bytes, memory());
+    GuardedBuffer fromLeft(expected.inputs[left].size(), bytes, memory());
+    GuardedBuffer fromRight(expected.inputs[right].size(), bytes, memory());
     const int peers[] = {left, right};
     void *const outputs[] = {fromLeft.data(), fromRight.data()};
     expectOk(communicator.exchange(input.data(), test.count * bytes, peers,
@@ -355,8 +383,8 @@ private:
   // first expects nothing.
   void sendOn() {
     bool sends = rank + 1 < test.ranks, expects = rank > 0;
-    GuardedBuffer input(expected.inputs[rank], bytes);
-    GuardedBuffer output(expected.inputs[rank].size(), bytes);
+    GuardedBuffer input(expected.inputs[rank], bytes, memory());
+    GuardedBuffer output(expected.inputs[rank].size(), bytes, memory());
     std::vector<int> destinations, sources;
     std::vector<void *> outputs;
     if (sends)
@@ -376,12 +404,14 @@ private:
 
   const Case &test;
   const Expectation &expected;
+  World &world;
   Communicator &communicator;
   const int rank;
   const std::vector<int> owners;
   const int64_t bytes;
   bool isOwner = false;
   ElementRange part;
+  int buffers = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -409,7 +439,7 @@ TEST_P(CommunicatorConformanceTest, results_equal_the_reference) {
       if (rank == 0)
         expected = expectationOf(test, random);
       ASSERT_TRUE(communicator->barrier().ok());
-      RankOfCase(test, expected, *communicator).run();
+      RankOfCase(test, expected, *worlds[rank], *communicator).run();
       ASSERT_TRUE(communicator->barrier().ok());
     }
   });

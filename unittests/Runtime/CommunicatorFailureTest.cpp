@@ -271,7 +271,7 @@ TEST_P(CommunicatorFailureTest, missing_ranks_at_creation_are_named) {
   EXPECT_EQ(communicator.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(communicator.status().message()),
               HasSubstr("for ranks 5, 1"));
-  EXPECT_EQ(worlds[0]->status(), communicator.status());
+  EXPECT_EQ(awaitAbort(*worlds[0]), communicator.status());
 }
 
 TEST_P(CommunicatorFailureTest, abort_wakes_a_waiting_rank) {
@@ -298,6 +298,7 @@ TEST_P(CommunicatorFailureTest, first_abort_wins) {
   Worlds worlds = createWorlds(2);
   EXPECT_TRUE(worlds[0]->status().ok());
   worlds[1]->abort(absl::UnavailableError("first"));
+  EXPECT_EQ(awaitAbort(*worlds[0]), absl::UnavailableError("first"));
   worlds[0]->abort(absl::InternalError("second"));
   EXPECT_EQ(worlds[0]->status(), absl::UnavailableError("first"));
   EXPECT_EQ(worlds[1]->createCommunicator({1}, "alone").status(),
@@ -455,12 +456,15 @@ TEST_P(CommunicatorFailureTest, leaving_after_the_last_call_is_no_error) {
 // Called once, on whichever thread aborts; at once where that was before.
 TEST_P(CommunicatorFailureTest, abort_calls_the_handlers) {
   Worlds worlds = createWorlds(3);
-  int calls[3] = {};
+  std::atomic<int> calls[3] = {};
   for (int rank : {0, 1})
     worlds[rank]->onAbort([&calls, rank] { ++calls[rank]; });
   worlds[1]->onAbort(nullptr);
   worlds[2]->abort(absl::AbortedError("enough"));
   worlds[2]->abort(absl::AbortedError("again"));
+  while (calls[0] == 0)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(awaitAbort(*worlds[1]), absl::AbortedError("enough"));
   EXPECT_EQ(calls[0], 1);
   EXPECT_EQ(calls[1], 0);
   worlds[2]->onAbort([&calls] { ++calls[2]; });

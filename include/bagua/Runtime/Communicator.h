@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -134,6 +135,12 @@ public:
   createCommunicator(const std::vector<int> &members, const std::string &name) {
     return createCommunicator(members, name, {timeout(), {}, {}});
   }
+
+  /// Memory that the other members of this rank's groups reach without copies
+  /// in between; zeros. Collectives take any memory, and are fastest on this.
+  /// Freed with the last copy of the pointer. ResourceExhausted where there is
+  /// none.
+  virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
 
   /// Says what this rank is busy with, for messages of ranks that wait for it.
   /// Empty: nothing.

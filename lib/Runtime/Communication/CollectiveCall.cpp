@@ -53,19 +53,18 @@ constexpr char kOverlap[] =
     "output overlaps input other than in the place that the op allows";
 
 std::string refusalOfMembers(const CollectiveCall &call, int size) {
-  for (const std::vector<int> *members : {&call.ranks, &call.destinations})
-    for (int member : *members)
+  absl::Span<const int32_t> ranks = call.ranks();
+  for (absl::Span<const int32_t> members : {ranks, call.destinations()})
+    for (int member : members)
       if (member < 0 || member >= size)
         return absl::StrCat("member ", member, " is not in [0, ", size, ")");
-  for (size_t i = 0; i < call.ranks.size(); ++i) {
-    int member = call.ranks[i];
+  for (size_t i = 0; i < ranks.size(); ++i)
     if (hasOwners(call.op) &&
-        std::count(call.ranks.begin(), call.ranks.begin() + i, member) > 0)
-      return absl::StrCat("member ", member, " is an owner twice");
-  }
+        std::count(ranks.begin(), ranks.begin() + i, ranks[i]) > 0)
+      return absl::StrCat("member ", ranks[i], " is an owner twice");
   if (!hasOwners(call.op))
     return {};
-  if (call.ranks.empty())
+  if (ranks.empty())
     return "there are no owners";
   if (call.endpoints < 1 || call.endpoints > size)
     return absl::StrCat(call.op == CollectiveOp::ReduceToOwners ? "contributors"
@@ -95,57 +94,60 @@ std::string refusalOfOwnerBuffers(const CollectiveCall &call, const void *whole,
   return {};
 }
 
-std::string refusalOfExchange(const CollectiveCall &call) {
-  if (call.ranks.size() != call.outputs.size())
-    return absl::StrCat("there are ", call.ranks.size(), " sources and ",
-                        call.outputs.size(), " outputs");
+std::string refusalOfExchange(const CollectiveCall &call,
+                              const CallBuffers &buffers) {
+  if (call.ranks().size() != buffers.outputs.size())
+    return absl::StrCat("there are ", call.ranks().size(), " sources and ",
+                        buffers.outputs.size(), " outputs");
   if (call.count == 0)
     return {};
-  if (!call.input && !call.destinations.empty())
+  bool sends = !call.destinations().empty();
+  if (!buffers.input && sends)
     return "the input is null";
-  Extent input(call.input, call.destinations.empty() ? 0 : call.count);
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    if (!call.outputs[i])
+  Extent input(buffers.input, sends ? call.count : 0);
+  for (size_t i = 0; i < buffers.outputs.size(); ++i) {
+    if (!buffers.outputs[i])
       return absl::StrCat("output ", i, " is null");
-    Extent output(call.outputs[i], call.count);
+    Extent output(buffers.outputs[i], call.count);
     bool overlaps = output.overlaps(input);
     for (size_t j = 0; j < i; ++j)
-      overlaps |= output.overlaps(Extent(call.outputs[j], call.count));
+      overlaps |= output.overlaps(Extent(buffers.outputs[j], call.count));
     if (overlaps)
       return absl::StrCat("output ", i, " overlaps another buffer");
   }
   return {};
 }
 
-std::string refusalOfBuffers(const CollectiveCall &call, int rank, int size) {
+std::string refusalOfBuffers(const CollectiveCall &call,
+                             const CallBuffers &buffers, int rank, int size) {
   switch (call.op) {
   case CollectiveOp::AllReduce: {
     if (call.count == 0)
       return {};
-    if (!call.input || !call.output)
-      return call.input ? "the output is null" : "the input is null";
-    Extent input(call.input, call.count * call.elementBytes());
-    Extent output(call.output, call.count * call.elementBytes());
+    if (!buffers.input || !buffers.output)
+      return buffers.input ? "the output is null" : "the input is null";
+    Extent input(buffers.input, call.count * call.elementBytes());
+    Extent output(buffers.output, call.count * call.elementBytes());
     return input.overlaps(output) && input.begin != output.begin ? kOverlap
                                                                  : "";
   }
   case CollectiveOp::ReduceToOwners:
-    return refusalOfOwnerBuffers(call, call.input, rank < call.endpoints,
-                                 call.output, rank);
+    return refusalOfOwnerBuffers(call, buffers.input, rank < call.endpoints,
+                                 buffers.output, rank);
   case CollectiveOp::GatherFromOwners:
-    return refusalOfOwnerBuffers(call, call.output, rank < call.endpoints,
-                                 call.input, rank);
+    return refusalOfOwnerBuffers(call, buffers.output, rank < call.endpoints,
+                                 buffers.input, rank);
   case CollectiveOp::AllToAll: {
     if (call.count == 0)
       return {};
-    if (!call.input || !call.output)
-      return call.input ? "the output is null" : "the input is null";
-    Extent input(call.input, call.count * size);
-    return input.overlaps(Extent(call.output, call.count * size)) ? kOverlap
-                                                                  : "";
+    if (!buffers.input || !buffers.output)
+      return buffers.input ? "the output is null" : "the input is null";
+    Extent input(buffers.input, call.count * size);
+    return input.overlaps(Extent(buffers.output, call.count * size)) ? kOverlap
+                                                                     : "";
   }
   case CollectiveOp::Exchange:
-    return refusalOfExchange(call);
+    return refusalOfExchange(call, buffers);
   case CollectiveOp::Barrier:
     return {};
   }
@@ -172,11 +174,11 @@ std::string listByValue(absl::Span<const std::string> values,
 }
 
 std::string ownersOf(const CollectiveCall &call) {
-  return absl::StrCat("[", absl::StrJoin(call.ranks, ", "), "]");
+  return absl::StrCat("[", absl::StrJoin(call.ranks(), ", "), "]");
 }
 
 /// The first field in which the calls differ, with each member's value.
-std::string describeDifference(absl::Span<const CollectiveCall> calls,
+std::string describeDifference(const CallTable &calls,
                                absl::Span<const int> worldRanks) {
   using Field =
       std::pair<const char *, std::string (*)(const CollectiveCall &)>;
@@ -201,8 +203,8 @@ std::string describeDifference(absl::Span<const CollectiveCall> calls,
   };
   for (auto [name, print] : fields) {
     std::vector<std::string> values;
-    for (const CollectiveCall &call : calls)
-      values.push_back(print(call));
+    for (int member = 0; member < calls.size(); ++member)
+      values.push_back(print(calls[member]));
     if (std::any_of(values.begin(), values.end(),
                     [&](auto &value) { return value != values[0]; }))
       return absl::StrCat(name, " is ", listByValue(values, worldRanks));
@@ -212,19 +214,19 @@ std::string describeDifference(absl::Span<const CollectiveCall> calls,
 
 /// The lowest member that sends to one which does not expect it as often, or
 /// expects something of one which does not send it.
-std::string describeOneSidedExchange(absl::Span<const CollectiveCall> calls,
+std::string describeOneSidedExchange(const CallTable &calls,
                                      absl::Span<const int> worldRanks) {
-  auto count = [](const std::vector<int> &members, size_t member) {
-    return std::count(members.begin(), members.end(), static_cast<int>(member));
+  auto count = [](absl::Span<const int32_t> members, int member) {
+    return std::count(members.begin(), members.end(), member);
   };
-  for (size_t member = 0; member < calls.size(); ++member) {
-    for (int to : calls[member].destinations)
-      if (count(calls[member].destinations, to) !=
-          count(calls[to].ranks, member))
+  for (int member = 0; member < calls.size(); ++member) {
+    for (int to : calls[member].destinations())
+      if (count(calls[member].destinations(), to) !=
+          count(calls[to].ranks(), member))
         return absl::StrCat("rank ", worldRanks[member], " sends to rank ",
                             worldRanks[to], ", which does not expect it");
-    for (int from : calls[member].ranks)
-      if (count(calls[from].destinations, member) == 0)
+    for (int from : calls[member].ranks())
+      if (count(calls[from].destinations(), member) == 0)
         return absl::StrCat("rank ", worldRanks[member],
                             " expects something of rank ", worldRanks[from],
                             ", which does not send to it");
@@ -252,10 +254,43 @@ std::string_view collectiveOpName(CollectiveOp op) {
   return "unknown";
 }
 
+//===----------------------------------------------------------------------===//
+// CollectiveCall
+//===----------------------------------------------------------------------===//
+
+void CollectiveCall::reset(CollectiveOp newOp) {
+  op = newOp;
+  type = DataType::Float32;
+  kind = ReduceKind::Sum;
+  endpoints = 0;
+  count = 0;
+  input = output = 0;
+  isReachable = true;
+  rankCount = destinationCount = refusalSize = 0;
+}
+
+void CollectiveCall::setLists(absl::Span<const int> ranks,
+                              absl::Span<const int> destinations, int size) {
+  const auto most = 2 * static_cast<size_t>(size);
+  for (absl::Span<const int> list : {ranks, destinations})
+    if (list.size() > most)
+      return refuse(absl::StrCat("it lists ", list.size(), " members, at most ",
+                                 most, " are allowed"));
+  std::copy(ranks.begin(), ranks.end(), lists());
+  rankCount = static_cast<uint32_t>(ranks.size());
+  std::copy(destinations.begin(), destinations.end(), lists() + rankCount);
+  destinationCount = static_cast<uint32_t>(destinations.size());
+}
+
+void CollectiveCall::refuse(absl::string_view why) {
+  refusalSize = std::min(why.size(), sizeof(refusalText));
+  std::copy_n(why.data(), refusalSize, refusalText);
+}
+
 bool CollectiveCall::agreesWith(const CollectiveCall &other) const {
   return op == other.op && type == other.type && kind == other.kind &&
          endpoints == other.endpoints && count == other.count &&
-         (!hasOwners(op) || ranks == other.ranks);
+         (!hasOwners(op) || ranks() == other.ranks());
 }
 
 int64_t CollectiveCall::elementBytes() const {
@@ -263,11 +298,40 @@ int64_t CollectiveCall::elementBytes() const {
 }
 
 int CollectiveCall::indexOf(int member) const {
-  auto found = std::find(ranks.begin(), ranks.end(), member);
-  return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
+  absl::Span<const int32_t> list = ranks();
+  auto found = std::find(list.begin(), list.end(), member);
+  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
 }
 
-std::string refusalOf(const CollectiveCall &call, int rank, int size) {
+//===----------------------------------------------------------------------===//
+// CallTable
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Of a call with its lists, in whole cache lines.
+size_t callBytes(int members) {
+  constexpr size_t kLine = alignof(CollectiveCall);
+  size_t bytes = sizeof(CollectiveCall) +
+                 4 * static_cast<size_t>(members) * sizeof(int32_t);
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+} // namespace
+
+CallTable::CallTable(std::byte *memory, int members)
+    : begin(memory), stride(callBytes(members)), count(members) {}
+
+size_t CallTable::bytesFor(int members) {
+  return static_cast<size_t>(members) * callBytes(members);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+std::string refusalOf(const CollectiveCall &call, const CallBuffers &buffers,
+                      int rank, int size) {
   // Bytes of all members' blocks together must be countable.
   int64_t limit =
       std::numeric_limits<int64_t>::max() / call.elementBytes() / size;
@@ -277,25 +341,26 @@ std::string refusalOf(const CollectiveCall &call, int rank, int size) {
     return absl::StrCat(view(reduceKindName(call.kind)), " of ",
                         view(dataTypeName(call.type)), " is not defined");
   std::string refusal = refusalOfMembers(call, size);
-  return refusal.empty() ? refusalOfBuffers(call, rank, size) : refusal;
+  return refusal.empty() ? refusalOfBuffers(call, buffers, rank, size)
+                         : refusal;
 }
 
-absl::Status checkCalls(absl::Span<const CollectiveCall> calls,
+absl::Status checkCalls(const CallTable &calls,
                         absl::Span<const int> worldRanks,
                         std::string_view communicator) {
   bool isGood = true;
-  for (const CollectiveCall &call : calls)
-    isGood &= call.refusal.empty() && call.agreesWith(calls[0]);
+  for (int member = 0; member < calls.size(); ++member)
+    isGood &= !calls[member].isRefused() && calls[member].agreesWith(calls[0]);
   bool isExchange = isGood && calls[0].op == CollectiveOp::Exchange;
   if (isGood && !isExchange)
     return absl::OkStatus();
 
   std::string what;
-  for (size_t i = 0; i < calls.size() && what.empty(); ++i)
-    if (!calls[i].refusal.empty())
-      what = absl::StrCat("rank ", worldRanks[i], " called ",
-                          view(collectiveOpName(calls[i].op)), " but ",
-                          calls[i].refusal);
+  for (int member = 0; member < calls.size() && what.empty(); ++member)
+    if (calls[member].isRefused())
+      what = absl::StrCat("rank ", worldRanks[member], " called ",
+                          view(collectiveOpName(calls[member].op)), " but ",
+                          calls[member].refusal());
   if (what.empty())
     what = isExchange ? describeOneSidedExchange(calls, worldRanks)
                       : absl::StrCat("members' calls differ: ",

@@ -1,8 +1,8 @@
 //===- CollectiveCall.h - What one member asks of a collective ------------===//
 //
-// The arguments of one call on a Communicator, and the two checks every backend
-// owes its callers before any data moves: each call by itself, and all members'
-// calls against each other.
+// The arguments of one call on a Communicator as the other members see them,
+// and the two checks every backend owes its callers before any data moves: each
+// call by itself, and all members' calls against each other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_COLLECTIVECALL_H
@@ -13,12 +13,13 @@
 #include "bagua/Support/ReduceKind.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace bagua::runtime {
 
@@ -34,27 +35,50 @@ enum class CollectiveOp : uint8_t {
 /// As in messages: all_reduce, reduce_to_owners, ...
 std::string_view collectiveOpName(CollectiveOp op);
 
-/// One member's call. Made to be filled again and again: the vectors keep their
-/// memory, and cache lines are not shared with the next member's call.
-struct alignas(64) CollectiveCall {
-  CollectiveOp op = CollectiveOp::Barrier;
-  DataType type = DataType::Float32;
-  ReduceKind kind = ReduceKind::Sum;
-  /// Contributors of reduceToOwners, receivers of gatherFromOwners.
-  int endpoints = 0;
-  /// Elements of the whole tensor; bytes of a block for allToAll, of the
-  /// message for exchange.
-  int64_t count = 0;
+/// The caller's own buffers, as it passed them.
+struct CallBuffers {
   const void *input = nullptr;
   void *output = nullptr;
-  /// Of exchange, the caller's: valid while the caller is inside the call.
+  /// Of exchange.
   absl::Span<void *const> outputs;
+};
+
+/// One member's call, in memory that members share and may see at different
+/// addresses: no pointers, and its lists lie behind it (see CallTable). Cache
+/// lines are not shared with the next member's call.
+struct alignas(64) CollectiveCall {
+  CollectiveOp op;
+  DataType type;
+  ReduceKind kind;
+  /// Contributors of reduceToOwners, receivers of gatherFromOwners.
+  int32_t endpoints;
+  /// Elements of the whole tensor; bytes of a block for allToAll, of the
+  /// message for exchange.
+  int64_t count;
+  /// Where the buffers are, as members call it (AddressSpace.h); without
+  /// meaning where others can't reach one of them.
+  uint64_t input;
+  uint64_t output;
+  bool isReachable;
+
+  /// Begins anew, without lists.
+  void reset(CollectiveOp newOp);
+
   /// Members: the owners, or the sources of exchange.
-  std::vector<int> ranks;
+  absl::Span<const int32_t> ranks() const { return {lists(), rankCount}; }
   /// Members: of exchange.
-  std::vector<int> destinations;
+  absl::Span<const int32_t> destinations() const {
+    return {lists() + rankCount, destinationCount};
+  }
+  /// Of a group of `size` members. Refuses more than fit: 2 * size each.
+  void setLists(absl::Span<const int> ranks, absl::Span<const int> destinations,
+                int size);
+
   /// Why the caller's own arguments are wrong; empty when they are right.
-  std::string refusal;
+  absl::string_view refusal() const { return {refusalText, refusalSize}; }
+  bool isRefused() const { return refusalSize > 0; }
+  /// Long texts are cut.
+  void refuse(absl::string_view why);
 
   /// Whether the fields that all members must agree on are the same.
   bool agreesWith(const CollectiveCall &other) const;
@@ -62,23 +86,55 @@ struct alignas(64) CollectiveCall {
   /// Bytes of one element, 1 where `count` is in bytes.
   int64_t elementBytes() const;
 
-  /// The part of owner ranks[index].
+  /// The part of owner ranks()[index].
   ElementRange part(int64_t index) const {
-    return partRange(count, static_cast<int64_t>(ranks.size()), index);
+    return partRange(count, static_cast<int64_t>(rankCount), index);
   }
 
-  /// Position of `member` in `ranks`, -1 when it is not there.
+  /// Position of `member` in ranks(), -1 when it is not there.
   int indexOf(int member) const;
+
+private:
+  int32_t *lists() { return reinterpret_cast<int32_t *>(this + 1); }
+  const int32_t *lists() const {
+    return reinterpret_cast<const int32_t *>(this + 1);
+  }
+
+  uint32_t rankCount;
+  uint32_t destinationCount;
+  uint32_t refusalSize;
+  char refusalText[192];
+};
+
+/// The calls of all members, by member.
+class CallTable {
+public:
+  CallTable() = default;
+  /// In bytesFor(members) bytes of zeros at a multiple of 64, for all that make
+  /// one there.
+  CallTable(std::byte *memory, int members);
+  static size_t bytesFor(int members);
+
+  int size() const { return count; }
+  CollectiveCall &operator[](int member) const {
+    return *reinterpret_cast<CollectiveCall *>(begin + member * stride);
+  }
+
+private:
+  std::byte *begin = nullptr;
+  size_t stride = 0;
+  int count = 0;
 };
 
 /// What is wrong with the arguments of member `rank` of `size`; empty if
 /// nothing. Allocates only then.
-std::string refusalOf(const CollectiveCall &call, int rank, int size);
+std::string refusalOf(const CollectiveCall &call, const CallBuffers &buffers,
+                      int rank, int size);
 
 /// InvalidArgument when a member's call was refused or members' calls differ:
 /// the same status whichever member asks. Names the communicator and the
 /// members by `worldRanks`. Allocates only for an error.
-absl::Status checkCalls(absl::Span<const CollectiveCall> calls,
+absl::Status checkCalls(const CallTable &calls,
                         absl::Span<const int> worldRanks,
                         std::string_view communicator);
 

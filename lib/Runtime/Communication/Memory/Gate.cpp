@@ -1,11 +1,11 @@
-//===- InProcessGate.cpp - A barrier that can be closed -------------------===//
+//===- Gate.cpp - A barrier that can be closed ----------------------------===//
 //
 // Arrivals are compare-and-swap on one word; sleepers wait on the same word
 // with a futex, which costs a system call only for those that sleep and for the
 // one that wakes them.
 //
 //===----------------------------------------------------------------------===//
-#include "Communication/InProcess/InProcessGate.h"
+#include "Communication/Memory/Gate.h"
 
 #include "hwy/cache_control.h"
 
@@ -29,41 +29,44 @@ constexpr int kSpins = 100;
 // member that is ready to run arrives ten times sooner than over a futex. Some
 // tens of microseconds where nobody else wants the core.
 constexpr int kYields = 100;
+// How often one that waits at a closed gate looks whether others are gone.
+constexpr std::chrono::nanoseconds kGoneInterval =
+    std::chrono::milliseconds(50);
 
 uint32_t *addressOf(std::atomic<uint32_t> &word) {
   static_assert(sizeof(word) == sizeof(uint32_t), "a futex is 32 bits");
   return reinterpret_cast<uint32_t *>(&word);
 }
 
-/// Sleeps while `word` holds `expected`; false when `limit` is over. May return
+} // namespace
+
+Gate::Gate(int members, Scope scope)
+    : memberCount(static_cast<uint32_t>(members)),
+      futexFlags(scope == Scope::Process ? FUTEX_PRIVATE_FLAG : 0) {
+  assert(members >= 1 && members <= kMaxMembers);
+}
+
+/// Sleeps while the word is `expected`; false when `limit` is over. May return
 /// early. Null: no limit.
-bool sleepOn(std::atomic<uint32_t> &word, uint32_t expected,
-             const std::chrono::nanoseconds *limit) {
+bool Gate::sleep(uint32_t expected, const std::chrono::nanoseconds *limit) {
   timespec time = {};
   if (limit) {
     auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*limit);
     time.tv_sec = seconds.count();
     time.tv_nsec = (*limit - seconds).count();
   }
-  long result = syscall(SYS_futex, addressOf(word), FUTEX_WAIT_PRIVATE,
+  long result = syscall(SYS_futex, addressOf(word), FUTEX_WAIT | futexFlags,
                         expected, limit ? &time : nullptr, nullptr, 0);
   return result == 0 || errno != ETIMEDOUT;
 }
 
-void wakeAll(std::atomic<uint32_t> &word) {
-  syscall(SYS_futex, addressOf(word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+void Gate::wakeAll() {
+  syscall(SYS_futex, addressOf(word), FUTEX_WAKE | futexFlags, INT_MAX, nullptr,
           nullptr, 0);
 }
 
-} // namespace
-
-InProcessGate::InProcessGate(int members)
-    : memberCount(static_cast<uint32_t>(members)) {
-  assert(members >= 1 && members <= kMaxMembers);
-}
-
 /// Returns the generation of the meeting that the caller now takes part in.
-uint32_t InProcessGate::countIn(bool evenIfClosed) {
+uint32_t Gate::countIn(bool evenIfClosed) {
   uint32_t seen = word.load(std::memory_order_relaxed);
   while (true) {
     uint32_t generation = seen & kGenerationMask;
@@ -79,14 +82,13 @@ uint32_t InProcessGate::countIn(bool evenIfClosed) {
                                     std::memory_order_relaxed))
       continue;
     if (isLast && (seen & kSleepers))
-      wakeAll(word);
+      wakeAll();
     return generation;
   }
 }
 
 /// Waits for some microseconds without sleeping; returns the word.
-uint32_t InProcessGate::watch(uint32_t generation, bool evenIfClosed,
-                              bool spin) const {
+uint32_t Gate::watch(uint32_t generation, bool evenIfClosed, bool spin) const {
   for (int i = spin ? -kSpins : 0;; ++i) {
     uint32_t seen = word.load(std::memory_order_acquire);
     if (i == kYields || isOver(seen, generation, evenIfClosed))
@@ -98,12 +100,10 @@ uint32_t InProcessGate::watch(uint32_t generation, bool evenIfClosed,
   }
 }
 
-InProcessGate::Ticket InProcessGate::arrive() {
-  return {countIn(/*evenIfClosed=*/false)};
-}
+Gate::Ticket Gate::arrive() { return {countIn(/*evenIfClosed=*/false)}; }
 
-InProcessGate::Outcome
-InProcessGate::wait(Ticket ticket, std::chrono::nanoseconds limit, bool spin) {
+Gate::Outcome Gate::wait(Ticket ticket, std::chrono::nanoseconds limit,
+                         bool spin) {
   using Clock = std::chrono::steady_clock;
   uint32_t seen = watch(ticket.generation, /*evenIfClosed=*/false, spin);
   // The clock is read by those alone that are about to sleep.
@@ -121,47 +121,50 @@ InProcessGate::wait(Ticket ticket, std::chrono::nanoseconds limit, bool spin) {
         word.compare_exchange_weak(seen, seen | kSleepers,
                                    std::memory_order_relaxed,
                                    std::memory_order_relaxed))
-      sleepOn(word, seen | kSleepers, &left);
+      sleep(seen | kSleepers, &left);
     seen = word.load(std::memory_order_acquire);
   }
   return (seen & kGenerationMask) != ticket.generation ? Outcome::Passed
                                                        : Outcome::Closed;
 }
 
-void InProcessGate::meetAlways(bool spin) {
+bool Gate::meetAlways(bool spin, absl::FunctionRef<bool()> isGivenUp) {
   uint32_t generation = countIn(/*evenIfClosed=*/true);
   uint32_t seen = watch(generation, /*evenIfClosed=*/true, spin);
   while (!isOver(seen, generation, /*evenIfClosed=*/true)) {
+    if ((seen & kClosed) && isGivenUp())
+      return false;
     if ((seen & kSleepers) ||
         word.compare_exchange_weak(seen, seen | kSleepers,
                                    std::memory_order_relaxed,
                                    std::memory_order_relaxed))
-      sleepOn(word, seen | kSleepers, nullptr);
+      sleep(seen | kSleepers, seen & kClosed ? &kGoneInterval : nullptr);
     seen = word.load(std::memory_order_acquire);
   }
+  return true;
 }
 
-bool InProcessGate::closeUnlessPassed(Ticket ticket) {
+bool Gate::closeUnlessPassed(Ticket ticket) {
   uint32_t seen = word.load(std::memory_order_acquire);
   while (!isOver(seen, ticket.generation, /*evenIfClosed=*/false)) {
     if (!word.compare_exchange_weak(seen, seen | kClosed,
                                     std::memory_order_acq_rel,
                                     std::memory_order_acquire))
       continue;
-    wakeAll(word);
+    wakeAll();
     return true;
   }
   return false;
 }
 
-bool InProcessGate::hasPassed(Ticket ticket) const {
+bool Gate::hasPassed(Ticket ticket) const {
   return (word.load(std::memory_order_acquire) & kGenerationMask) !=
          ticket.generation;
 }
 
-void InProcessGate::close() {
+void Gate::close() {
   word.fetch_or(kClosed, std::memory_order_acq_rel);
-  wakeAll(word);
+  wakeAll();
 }
 
 } // namespace bagua::runtime

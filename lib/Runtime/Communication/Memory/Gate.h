@@ -1,12 +1,15 @@
-//===- InProcessGate.h - A barrier that can be closed ---------------------===//
+//===- Gate.h - A barrier that can be closed ------------------------------===//
 //
-// Where the threads of one group meet. Passing is decided by one atomic word,
-// so that either all members pass or none does: a member that gives up after a
-// time limit can be sure that nobody will touch its buffers any more.
+// Where the members of one group meet, threads or processes. Passing is decided
+// by one atomic word, so that either all members pass or none does: a member
+// that gives up after a time limit can be sure that nobody will touch its
+// buffers any more.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_INPROCESS_INPROCESSGATE_H
-#define BAGUA_LIB_RUNTIME_COMMUNICATION_INPROCESS_INPROCESSGATE_H
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GATE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GATE_H
+
+#include "absl/functional/function_ref.h"
 
 #include <atomic>
 #include <chrono>
@@ -16,13 +19,17 @@ namespace bagua::runtime {
 
 /// A reusable barrier for `members` threads, which all go through the same
 /// meetings in the same order. What a member wrote before it arrived is visible
-/// to all that have passed.
+/// to all that have passed. Holds no pointer: processes that share its memory
+/// may see it at different addresses.
 ///
-///   InProcessGate gate(2);
-///   InProcessGate::Ticket ticket = gate.arrive();
-///   InProcessGate::Outcome outcome = gate.wait(ticket, limit, spin);
-class InProcessGate {
+///   Gate gate(2, Gate::Scope::Process);
+///   Gate::Ticket ticket = gate.arrive();
+///   Gate::Outcome outcome = gate.wait(ticket, limit, spin);
+class Gate {
 public:
+  /// Whose threads meet.
+  enum class Scope { Process, Host };
+
   enum class Outcome {
     Passed,
     /// close() came first; nobody passes this meeting or a later one.
@@ -37,7 +44,7 @@ public:
   };
 
   /// At most kMaxMembers.
-  explicit InProcessGate(int members);
+  Gate(int members, Scope scope);
   static constexpr int kMaxMembers = 0xffff;
 
   /// Counts the caller in, unless the gate is closed.
@@ -49,8 +56,10 @@ public:
 
   /// Arrives and waits, whether or not the gate is closed and however long it
   /// takes. For the end of a section that all members are in and in which none
-  /// waits for anything.
-  void meetAlways(bool spin);
+  /// waits for anything. Once the gate is closed, `isGivenUp` is asked now and
+  /// then: whether all members that are missing are gone for good; then it
+  /// returns false.
+  bool meetAlways(bool spin, absl::FunctionRef<bool()> isGivenUp);
 
   /// After TimedOut: closes the gate, unless all members have arrived
   /// meanwhile; whether it was this call that closed it.
@@ -75,6 +84,8 @@ private:
 
   uint32_t countIn(bool evenIfClosed);
   uint32_t watch(uint32_t generation, bool evenIfClosed, bool spin) const;
+  bool sleep(uint32_t expected, const std::chrono::nanoseconds *limit);
+  void wakeAll();
   static bool isOver(uint32_t seen, uint32_t generation, bool evenIfClosed) {
     return (seen & kGenerationMask) != generation ||
            (!evenIfClosed && (seen & kClosed));
@@ -82,8 +93,9 @@ private:
 
   alignas(64) std::atomic<uint32_t> word{0};
   alignas(64) const uint32_t memberCount;
+  const uint32_t futexFlags;
 };
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_INPROCESS_INPROCESSGATE_H
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GATE_H

@@ -1,0 +1,54 @@
+//===- Processes.h - Ranks that are processes -----------------------------===//
+//
+//   ProcessOptions options;
+//   options.rank = ...; options.size = ...;
+//   options.store = createFileStore("/shared/run-17");
+//   absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
+//
+// Ranks of one host share memory. Beside their collectives all ranks hold a
+// connection to rank 0, by which they hear at once of one that ends, and within
+// `patience` of one that is stopped or cut off; the run then ends on all others
+// with an error that names it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_PROCESSES_H
+#define BAGUA_RUNTIME_PROCESSES_H
+
+#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Store.h"
+
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace bagua::runtime {
+
+struct ProcessOptions {
+  int rank = 0;
+  int size = 1;
+  /// How ranks find rank 0. Null: it listens at `address`, which all know.
+  std::shared_ptr<Store> store;
+  /// Where rank 0 listens, on that interface alone: "10.0.0.1:29500". With a
+  /// store it is said on rank 0 alone, and port 0 is one that is free.
+  std::string address = "127.0.0.1:0";
+  /// Ranks that say the same share memory. Empty: what tells hosts, and network
+  /// namespaces of a host, from each other.
+  std::string host;
+  /// For all ranks to come.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+  /// Of communicators that are created without options.
+  std::chrono::nanoseconds communicatorTimeout = std::chrono::seconds(600);
+  /// How long a rank may be silent before it counts as lost.
+  std::chrono::nanoseconds patience = std::chrono::seconds(10);
+};
+
+/// Connects to all other ranks. DeadlineExceeded names those that have not
+/// come, InvalidArgument and FailedPrecondition what ranks don't agree on.
+absl::StatusOr<std::unique_ptr<World>>
+connectProcesses(const ProcessOptions &options);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_PROCESSES_H

@@ -1,0 +1,57 @@
+//===- ControlChannel.h - Messages over a connected socket ----------------===//
+//
+// Control messages in both directions, without ever blocking: for loops that
+// poll many sockets. What comes in is bounded and verified, whoever sends it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLCHANNEL_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLCHANNEL_H
+
+#include "Communication/Control/ControlMessageGenerated.h"
+#include "Device/Host/Descriptor.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace bagua::runtime {
+
+using ControlMessage = fb::ControlMessageT;
+
+class ControlChannel {
+public:
+  /// Of a message; one that is longer is garbage.
+  static constexpr size_t kMaxBytes = size_t{1} << 20;
+
+  ControlChannel() = default;
+  /// Makes the socket non-blocking.
+  explicit ControlChannel(Descriptor connected);
+
+  int socket() const { return descriptor.number(); }
+
+  /// Appends a message to what is to be sent.
+  void queue(const ControlMessage &message);
+  bool hasUnsent() const { return sent < outgoing.size(); }
+  /// Sends what fits. Unavailable where the other side is gone.
+  absl::Status flush();
+
+  /// Reads what is there. Unavailable where the other side is gone.
+  absl::Status fill();
+  /// The next whole message, if there is one. InvalidArgument for what is none.
+  absl::StatusOr<std::optional<ControlMessage>> next();
+
+private:
+  Descriptor descriptor;
+  std::string incoming;
+  std::string outgoing;
+  /// Of `outgoing`.
+  size_t sent = 0;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLCHANNEL_H

@@ -1,0 +1,303 @@
+//===- ControlPlane.cpp - How processes know of each other ----------------===//
+//
+// A loop over poll. What other threads want to say goes through an outbox.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Control/ControlPlane.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+using fb::ControlKind;
+
+/// Times that each side speaks in the time after which it counts as lost.
+constexpr int kBeats = 10;
+
+} // namespace
+
+ControlPlane::ControlPlane(int ownRank, std::vector<ControlChannel> channels,
+                           std::chrono::nanoseconds patience)
+    : rank(ownRank), patience(patience),
+      alarm(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  for (size_t i = isHub() ? 1 : 0; i < channels.size(); ++i)
+    peers.push_back({static_cast<int>(i), std::move(channels[i]), Clock::now(),
+                     false, true});
+}
+
+void ControlPlane::start(ControlEvents handlers) {
+  events = std::move(handlers);
+  lastRound = lastBeat = Clock::now();
+  for (Peer &peer : peers)
+    peer.lastHeard = lastRound;
+  thread = std::thread([this] {
+    std::shared_ptr<ControlPlane> last;
+    run(last);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// From any thread
+//===----------------------------------------------------------------------===//
+
+ControlMessage ControlPlane::message(ControlKind kind) const {
+  ControlMessage result;
+  result.kind = kind;
+  result.rank = rank;
+  return result;
+}
+
+void ControlPlane::say(ControlMessage message) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    outbox.push_back(std::move(message));
+  }
+  wake();
+}
+
+void ControlPlane::wake() {
+  uint64_t one = 1;
+  // Full only when the thread has been woken already.
+  [[maybe_unused]] ssize_t written = write(alarm.number(), &one, sizeof one);
+  changed.notify_all();
+}
+
+void ControlPlane::abort(const absl::Status &why) {
+  ControlMessage result = message(ControlKind::Abort);
+  result.code = why.raw_code();
+  result.text = std::string(why.message());
+  say(std::move(result));
+}
+
+void ControlPlane::note(const std::string &what) {
+  ControlMessage result = message(ControlKind::Note);
+  result.text = what;
+  say(std::move(result));
+}
+
+void ControlPlane::leave() { say(message(ControlKind::Leave)); }
+
+absl::StatusOr<std::string>
+ControlPlane::claim(const std::string &key, const std::string &text,
+                    std::chrono::nanoseconds limit,
+                    const std::function<bool()> &isOver) {
+  constexpr std::chrono::milliseconds kLook(50);
+  if (isHub())
+    return keep(key, text);
+  ControlMessage question = message(ControlKind::Claim);
+  question.key = key;
+  question.text = text;
+  say(std::move(question));
+  const Clock::time_point begin = Clock::now();
+  while (true) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      auto isKept = [&] { return texts.count(key) > 0; };
+      if (changed.wait_for(lock, kLook, isKept))
+        return texts.find(key)->second;
+    }
+    if (isOver())
+      return absl::CancelledError(absl::StrCat("no answer for '", key, "'"));
+    if (Clock::now() - begin >= limit)
+      return absl::DeadlineExceededError(
+          absl::StrCat("rank 0 keeps no '", key, "'"));
+  }
+}
+
+/// On rank 0.
+std::string ControlPlane::keep(const std::string &key,
+                               const std::string &text) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return texts.emplace(key, text).first->second;
+}
+
+void ControlPlane::retire() {
+  constexpr std::chrono::seconds kPatience(1);
+  std::unique_lock<std::mutex> lock(mutex);
+  isRetired = true;
+  keptAlive = shared_from_this();
+  lock.unlock();
+  wake();
+  lock.lock();
+  changed.wait_for(lock, kPatience, [this] { return isQuiet; });
+  lock.unlock();
+  thread.detach();
+}
+
+//===----------------------------------------------------------------------===//
+// The control plane's thread
+//===----------------------------------------------------------------------===//
+
+/// Until it is retired and done; then it may be that nobody else holds it.
+void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
+  while (true) {
+    sendOutbox();
+    for (Peer &peer : peers)
+      if (peer.isOpen && !peer.channel.flush().ok())
+        lose(peer, "its connection broke");
+    if (isDone())
+      break;
+    awaitSockets();
+    for (Peer &peer : peers)
+      if (peer.isOpen)
+        listen(peer);
+    Clock::time_point now = Clock::now();
+    if (now - lastBeat >= patience / kBeats) {
+      sendToOthers(message(ControlKind::Heartbeat), -1);
+      lastBeat = now;
+    }
+    findSilent(now);
+    lastRound = now;
+  }
+  // Who is told holds this control plane in turn.
+  events = {};
+  std::lock_guard<std::mutex> lock(mutex);
+  last = std::move(keptAlive);
+}
+
+/// Of a retired one: whether all is said and, on rank 0, nobody is left to
+/// hand on to.
+bool ControlPlane::isDone() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!isRetired || !outbox.empty())
+    return false;
+  bool hasUnsent = false;
+  bool isNeeded = false;
+  for (const Peer &peer : peers) {
+    hasUnsent |= peer.isOpen && peer.channel.hasUnsent();
+    isNeeded |= peer.isOpen && isHub() && !peer.hasLeft;
+  }
+  isQuiet |= !hasUnsent;
+  changed.notify_all();
+  return isQuiet && !isNeeded;
+}
+
+void ControlPlane::sendOutbox() {
+  std::vector<ControlMessage> messages;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    messages.swap(outbox);
+  }
+  for (const ControlMessage &message : messages)
+    sendToOthers(message, -1);
+}
+
+void ControlPlane::sendToOthers(const ControlMessage &message, int except) {
+  for (Peer &peer : peers)
+    if (peer.isOpen && peer.rank != except)
+      peer.channel.queue(message);
+}
+
+/// Until something comes, something can be sent, or it is time to speak.
+void ControlPlane::awaitSockets() {
+  std::vector<pollfd> sockets = {{alarm.number(), POLLIN, 0}};
+  for (const Peer &peer : peers)
+    if (peer.isOpen)
+      sockets.push_back({peer.channel.socket(),
+                         static_cast<short>(
+                             POLLIN | (peer.channel.hasUnsent() ? POLLOUT : 0)),
+                         0});
+  auto beat =
+      std::chrono::duration_cast<std::chrono::milliseconds>(patience / kBeats);
+  poll(sockets.data(), sockets.size(), static_cast<int>(beat.count()));
+  uint64_t count = 0;
+  [[maybe_unused]] ssize_t got = read(alarm.number(), &count, sizeof count);
+}
+
+void ControlPlane::listen(Peer &peer) {
+  absl::Status read = peer.channel.fill();
+  while (peer.isOpen) {
+    auto message = peer.channel.next();
+    if (!message.ok())
+      return lose(peer, absl::StrCat("it sent ", message.status().message()));
+    if (!message->has_value())
+      break;
+    peer.lastHeard = Clock::now();
+    handle(peer, **message);
+  }
+  if (read.ok() || !peer.isOpen)
+    return;
+  if (peer.hasLeft)
+    peer.isOpen = false;
+  else
+    lose(peer, "its process ended");
+}
+
+void ControlPlane::handle(Peer &peer, ControlMessage &message) {
+  // Nobody speaks for another rank but rank 0.
+  if (isHub())
+    message.rank = peer.rank;
+  switch (message.kind) {
+  case ControlKind::Abort:
+    events.onAbort(absl::Status(static_cast<absl::StatusCode>(message.code),
+                                message.text));
+    break;
+  case ControlKind::Note:
+    events.onNote(message.rank, message.text);
+    break;
+  case ControlKind::Leave:
+    peer.hasLeft |= message.rank == peer.rank;
+    events.onLeave(message.rank);
+    break;
+  case ControlKind::Lost:
+    return events.onLoss(message.rank, absl::UnavailableError(message.text));
+  case ControlKind::Claim:
+    message.text = keep(message.key, message.text);
+    message.kind = ControlKind::Kept;
+    return peer.channel.queue(message);
+  case ControlKind::Kept: {
+    std::lock_guard<std::mutex> lock(mutex);
+    texts[message.key] = message.text;
+    changed.notify_all();
+    return;
+  }
+  case ControlKind::Hello:
+  case ControlKind::Welcome:
+  case ControlKind::Refusal:
+  case ControlKind::Heartbeat:
+    return;
+  }
+  if (isHub())
+    sendToOthers(message, peer.rank);
+}
+
+//===----------------------------------------------------------------------===//
+// Losses
+//===----------------------------------------------------------------------===//
+
+void ControlPlane::lose(Peer &peer, const std::string &why) {
+  peer.isOpen = false;
+  if (!peer.hasLeft)
+    reportLoss(peer.rank, absl::StrCat("rank ", peer.rank, " is lost: ", why));
+}
+
+void ControlPlane::reportLoss(int lost, const std::string &text) {
+  ControlMessage report = message(ControlKind::Lost);
+  report.rank = lost;
+  report.text = text;
+  if (isHub())
+    sendToOthers(report, lost);
+  events.onLoss(lost, absl::UnavailableError(text));
+}
+
+void ControlPlane::findSilent(Clock::time_point now) {
+  // Who was stopped itself has heard nothing; it listens once more.
+  if (now - lastRound > patience / 2)
+    for (Peer &peer : peers)
+      peer.lastHeard = now;
+  for (Peer &peer : peers)
+    if (peer.isOpen && now - peer.lastHeard > patience)
+      lose(peer,
+           absl::StrCat("nothing was heard of it for ",
+                        absl::FormatDuration(absl::FromChrono(patience))));
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,124 @@
+//===- ControlPlane.h - How processes know of each other ------------------===//
+//
+// Beside their collectives all ranks of a run hold one connection to rank 0,
+// which hands on what one of them says to all: that it gives up, leaves, or
+// what it is busy with. Each side also hears whether the other lives. One
+// thread a process, which wakes a few times in the time that a loss may take to
+// be noticed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLPLANE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLPLANE_H
+
+#include "Communication/Control/ControlChannel.h"
+#include "Device/Host/Descriptor.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// What a rank is told, on the control plane's thread. Must be quick; may call
+/// the control plane.
+struct ControlEvents {
+  std::function<void(const absl::Status &)> onAbort;
+  std::function<void(int rank, const std::string &)> onNote;
+  std::function<void(int rank)> onLeave;
+  /// A rank's process has ended without leaving, or is not heard of.
+  std::function<void(int rank, const absl::Status &)> onLoss;
+};
+
+class ControlPlane : public std::enable_shared_from_this<ControlPlane> {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// On rank 0: `channels` to all others, by rank, the first one without. On
+  /// another rank: the one to rank 0. Whoever is silent for `patience` is lost.
+  ControlPlane(int rank, std::vector<ControlChannel> channels,
+               std::chrono::nanoseconds patience);
+  ~ControlPlane() = default;
+
+  /// Once; before, nothing is heard.
+  void start(ControlEvents handlers);
+
+  // From any thread; none of these blocks.
+
+  void abort(const absl::Status &why);
+  void note(const std::string &what);
+  void leave();
+
+  /// Asks that `text` be kept under a name, and returns what is kept: that of
+  /// the first to ask. DeadlineExceeded after `limit`; Cancelled once `isOver`,
+  /// which is asked now and then.
+  absl::StatusOr<std::string> claim(const std::string &key,
+                                    const std::string &text,
+                                    std::chrono::nanoseconds limit,
+                                    const std::function<bool()> &isOver);
+
+  /// The end of start(): returns when what was said is sent, or after a second
+  /// at most. On rank 0 the thread goes on until all others have left, for they
+  /// hear of each other through it.
+  void retire();
+
+private:
+  struct Peer {
+    int rank;
+    ControlChannel channel;
+    Clock::time_point lastHeard;
+    bool hasLeft = false;
+    bool isOpen = true;
+  };
+
+  bool isHub() const { return rank == 0; }
+  ControlMessage message(fb::ControlKind kind) const;
+  void say(ControlMessage message);
+  void wake();
+  void run(std::shared_ptr<ControlPlane> &last);
+  bool isDone();
+  void sendOutbox();
+  void sendToOthers(const ControlMessage &message, int except);
+  void awaitSockets();
+  void listen(Peer &peer);
+  void handle(Peer &peer, ControlMessage &message);
+  std::string keep(const std::string &key, const std::string &text);
+  void lose(Peer &peer, const std::string &why);
+  void reportLoss(int lost, const std::string &text);
+  void findSilent(Clock::time_point now);
+
+  const int rank;
+  const std::chrono::nanoseconds patience;
+  /// Of the control plane's thread, once it runs.
+  std::vector<Peer> peers;
+  ControlEvents events;
+  Clock::time_point lastRound;
+  Clock::time_point lastBeat;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<ControlMessage> outbox;
+  /// What is kept, as far as this rank knows.
+  std::map<std::string, std::string> texts;
+  bool isRetired = false;
+  /// Whether all is sent that was said before.
+  bool isQuiet = false;
+  /// Itself, of a retired one.
+  std::shared_ptr<ControlPlane> keptAlive;
+
+  /// An eventfd: there is something in the outbox.
+  Descriptor alarm;
+  std::thread thread;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLPLANE_H

@@ -1,0 +1,38 @@
+//===- AddressSpace.h - Addresses that members of a group exchange --------===//
+//
+// Threads of a process see the same addresses. Processes that share a range of
+// memory see it at different ones, and nothing else of each other.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_ADDRESSSPACE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_ADDRESSSPACE_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bagua::runtime {
+
+/// A range of memory as this member sees it. By default everything there is.
+struct AddressSpace {
+  std::byte *base = nullptr;
+  uint64_t bytes = UINT64_MAX;
+
+  /// Whether other members can reach `size` bytes from `address`.
+  bool contains(const void *address, uint64_t size) const {
+    uint64_t offset = offsetOf(address);
+    return size == 0 || (offset <= bytes && size <= bytes - offset);
+  }
+  /// What the address is called among members.
+  uint64_t offsetOf(const void *address) const {
+    return reinterpret_cast<uint64_t>(address) -
+           reinterpret_cast<uint64_t>(base);
+  }
+  std::byte *at(uint64_t offset) const {
+    return reinterpret_cast<std::byte *>(reinterpret_cast<uint64_t>(base) +
+                                         offset);
+  }
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_ADDRESSSPACE_H

@@ -1,0 +1,90 @@
+//===- GroupMemory.h - What the members of a group share ------------------===//
+//
+// The gate, the members' calls, the stages of small inputs and windows for
+// those that lie elsewhere, in one piece of memory that holds no pointers:
+// members may be threads, or processes that see it at different addresses.
+//
+// Calls and stages exist twice and are used in turn. A member that has passed
+// the gate of call k + 1 knows that all have returned from call k, so that call
+// k + 2 may overwrite what call k left, without a second meeting in between.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GROUPMEMORY_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GROUPMEMORY_H
+
+#include "Communication/CollectiveCall.h"
+#include "Communication/Memory/Gate.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace bagua::runtime {
+
+/// What all members have in common.
+struct alignas(64) GroupState {
+  GroupState(int members, Gate::Scope scope) : gate(members, scope) {}
+
+  Gate gate;
+  /// Whether the gate is closed because some member's run was aborted, so that
+  /// all others will hear why.
+  std::atomic<bool> isAborted{false};
+};
+
+/// A member's part in the life of its group.
+struct alignas(64) MemberState {
+  /// How often the member came to the gate; only read for messages.
+  std::atomic<uint32_t> arrivals;
+  /// How often it has come to the end of its work on the others' buffers.
+  std::atomic<uint32_t> departures;
+  /// Whether it ever joined, and whether it will not come again.
+  std::atomic<bool> hasJoined;
+  std::atomic<bool> hasLeft;
+};
+
+class GroupMemory {
+public:
+  GroupMemory() = default;
+  /// Of memory that initialize() was called for, by this member or another.
+  GroupMemory(std::byte *memory, int members);
+
+  /// Bytes of a group's memory; it begins at a multiple of 64. Members of one
+  /// process need no windows.
+  static size_t bytesFor(int members, Gate::Scope scope);
+  /// Once for a group, in zeros.
+  static void initialize(std::byte *memory, int members, Gate::Scope scope);
+
+  /// Inputs up to this size are staged.
+  static int64_t stageBytes(int members);
+  /// Of each window: what stays in the second level of cache.
+  static constexpr int64_t kWindowBytes = 256 * 1024;
+
+  Gate &gate() const { return common->gate; }
+  std::atomic<bool> &isAborted() const { return common->isAborted; }
+  MemberState &member(int number) const { return states[number]; }
+  /// `turn` is 0 or 1.
+  const CallTable &calls(int turn) const { return tables[turn]; }
+  /// Where a member puts a copy of a small input.
+  std::byte *stage(int turn, int number) const {
+    return stages + (turn * count + number) * bytesOfStage;
+  }
+
+  /// Through which others reach a member whose buffers they can't.
+  std::byte *window(int number) const {
+    return windows + number * kWindowBytes;
+  }
+
+private:
+  GroupState *common = nullptr;
+  MemberState *states = nullptr;
+  std::array<CallTable, 2> tables;
+  std::byte *stages = nullptr;
+  std::byte *windows = nullptr;
+  int64_t count = 0;
+  int64_t bytesOfStage = 0;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GROUPMEMORY_H

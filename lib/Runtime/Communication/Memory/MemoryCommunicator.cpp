@@ -1,0 +1,532 @@
+//===- MemoryCommunicator.cpp - Collectives in shared memory --------------===//
+//
+// Each member publishes its call, meets the others, checks that all calls
+// agree, and then works straight on the members' buffers. Three ways:
+//
+// - Direct: the elements are cut into one slice for each member. It combines
+//   its slice of all inputs and writes it to all outputs: every byte is read
+//   once and written once, by whoever. A second meeting ends the call.
+// - Staged, for small buffers, where meeting costs more than bytes: each member
+//   leaves a copy of its input in the group's stage before the meeting and
+//   makes its own output afterwards. No second meeting is needed.
+//
+// - Windowed, where a member's buffers are memory of its process alone: all
+// bring
+//   their inputs to windows that others see, piece by piece, work there as they
+//   would directly, and take their outputs away.
+//
+// All evaluate the same expression for each element, so that the bits do not
+// depend on the way.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Memory/RunState.h"
+#include "Kernels/ReduceKernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bagua::runtime {
+namespace {
+
+// Slices start at multiples of this, so that two members seldom write to one
+// cache line and kernels seldom see a tail.
+constexpr int64_t kSliceBytes = 256;
+
+// A copy to several outputs goes block by block: the source stays in the first
+// level of cache.
+constexpr int64_t kCopyBytes = 16 * 1024;
+
+ElementRange intersect(ElementRange a, ElementRange b) {
+  ElementRange result = {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+  result.end = std::max(result.begin, result.end);
+  return result;
+}
+
+void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
+  if (bytes > 0 && to != from)
+    std::memcpy(to, from, bytes);
+}
+
+const std::byte *bytesOf(const void *buffer) {
+  return static_cast<const std::byte *>(buffer);
+}
+
+class MemoryCommunicator final : public Communicator {
+public:
+  MemoryCommunicator(std::shared_ptr<RunState> sharedState,
+                     std::shared_ptr<MemoryGroup> sharedGroup, int member,
+                     CommunicatorOptions ownOptions)
+      : state(std::move(sharedState)), group(std::move(sharedGroup)),
+        self(member), options(std::move(ownOptions)),
+        inputs(group->members.size()), outputs(group->members.size()) {}
+  ~MemoryCommunicator() override { RunState::leaveGroup(*group, self); }
+
+  int rank() const override { return self; }
+  int size() const override { return group->size(); }
+
+  absl::Status allReduce(const void *input, void *output, int64_t count,
+                         DataType type, ReduceKind kind) override;
+  absl::Status reduceToOwners(const void *input, void *output, int64_t count,
+                              DataType type, ReduceKind kind, int contributors,
+                              absl::Span<const int> owners) override;
+  absl::Status gatherFromOwners(const void *input, void *output, int64_t count,
+                                DataType type, int receivers,
+                                absl::Span<const int> owners) override;
+  absl::Status allToAll(const void *input, void *output,
+                        int64_t blockBytes) override;
+  absl::Status exchange(const void *input, int64_t bytes,
+                        absl::Span<const int> destinations,
+                        absl::Span<const int> sources,
+                        absl::Span<void *const> sourceOutputs) override;
+  absl::Status barrier() override;
+
+private:
+  enum class Way { Direct, Staged, Windowed };
+
+  CollectiveCall &nextCall(CollectiveOp op);
+  absl::Status run(CollectiveCall &call, const CallBuffers &ownBuffers);
+  absl::Status runWindowed(const CollectiveCall &call);
+  absl::Status meet(const CollectiveCall &call);
+  bool areAllReachable() const;
+
+  // Bytes of a member's own input, and of the output that others write. Of
+  // member -1: the most that any member's input has.
+  int64_t inputBytes(const CollectiveCall &call, int member) const;
+  int64_t outputBytes(const CollectiveCall &call) const;
+
+  // On `range` of the elements (or bytes) that the call counts.
+  void work(const CollectiveCall &call, ElementRange range);
+  void allReduceWork(const CollectiveCall &call, ElementRange range);
+  void reduceToOwnersWork(const CollectiveCall &call, ElementRange range);
+  void gatherFromOwnersWork(const CollectiveCall &call, ElementRange range);
+  void allToAllWork(const CollectiveCall &call, ElementRange range);
+  void exchangeWork(const CollectiveCall &call, ElementRange range);
+  void copyToWindow(const CollectiveCall &call, ElementRange range);
+  void copyFromWindow(const CollectiveCall &call, ElementRange range);
+
+  /// Element `element` of an input whose first one is `first`; the same of an
+  /// output.
+  const std::byte *inputAt(int member, int64_t element, int64_t first) const;
+  std::byte *outputAt(int member, int64_t element, int64_t first) const;
+  ElementRange slice(const CollectiveCall &call, ElementRange range) const;
+  void reduceRange(const CollectiveCall &call, ElementRange range,
+                   int contributors, int outputCount);
+  void copyRange(const std::byte *from, int64_t bytes, int outputCount);
+
+  const CollectiveCall &callOf(int member) const {
+    return group->memory.calls(turn)[member];
+  }
+
+  const std::shared_ptr<RunState> state;
+  const std::shared_ptr<MemoryGroup> group;
+  const int self;
+  const CommunicatorOptions options;
+
+  // Of the call in progress.
+  int turn = 0;
+  Way way = Way::Direct;
+  CallBuffers buffers;
+  /// Elements that are in the windows.
+  ElementRange piece;
+
+  // Addresses for the kernels, sized once.
+  std::vector<const std::byte *> inputs;
+  std::vector<std::byte *> outputs;
+};
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+CollectiveCall &MemoryCommunicator::nextCall(CollectiveOp op) {
+  turn ^= 1;
+  CollectiveCall &call = group->memory.calls(turn)[self];
+  call.reset(op);
+  return call;
+}
+
+absl::Status MemoryCommunicator::allReduce(const void *input, void *output,
+                                           int64_t count, DataType type,
+                                           ReduceKind kind) {
+  CollectiveCall &call = nextCall(CollectiveOp::AllReduce);
+  call.count = count;
+  call.type = type;
+  call.kind = kind;
+  return run(call, {input, output, {}});
+}
+
+absl::Status MemoryCommunicator::reduceToOwners(const void *input, void *output,
+                                                int64_t count, DataType type,
+                                                ReduceKind kind,
+                                                int contributors,
+                                                absl::Span<const int> owners) {
+  CollectiveCall &call = nextCall(CollectiveOp::ReduceToOwners);
+  call.count = count;
+  call.type = type;
+  call.kind = kind;
+  call.endpoints = contributors;
+  call.setLists(owners, {}, size());
+  return run(call, {input, output, {}});
+}
+
+absl::Status MemoryCommunicator::gatherFromOwners(
+    const void *input, void *output, int64_t count, DataType type,
+    int receivers, absl::Span<const int> owners) {
+  CollectiveCall &call = nextCall(CollectiveOp::GatherFromOwners);
+  call.count = count;
+  call.type = type;
+  call.endpoints = receivers;
+  call.setLists(owners, {}, size());
+  return run(call, {input, output, {}});
+}
+
+absl::Status MemoryCommunicator::allToAll(const void *input, void *output,
+                                          int64_t blockBytes) {
+  CollectiveCall &call = nextCall(CollectiveOp::AllToAll);
+  call.count = blockBytes;
+  return run(call, {input, output, {}});
+}
+
+absl::Status MemoryCommunicator::exchange(
+    const void *input, int64_t bytes, absl::Span<const int> destinations,
+    absl::Span<const int> sources, absl::Span<void *const> sourceOutputs) {
+  CollectiveCall &call = nextCall(CollectiveOp::Exchange);
+  call.count = bytes;
+  call.setLists(sources, destinations, size());
+  return run(call, {input, nullptr, sourceOutputs});
+}
+
+absl::Status MemoryCommunicator::barrier() {
+  return run(nextCall(CollectiveOp::Barrier), {});
+}
+
+absl::Status MemoryCommunicator::run(CollectiveCall &call,
+                                     const CallBuffers &ownBuffers) {
+  buffers = ownBuffers;
+  way = Way::Direct;
+  if (!call.isRefused())
+    call.refuse(refusalOf(call, buffers, self, size()));
+  if (!call.isRefused()) {
+    // Whether to stage must come out the same on all members, so it is asked of
+    // the member that stages most.
+    if (inputBytes(call, -1) <= GroupMemory::stageBytes(size())) {
+      way = Way::Staged;
+      copyBytes(group->memory.stage(turn, self), bytesOf(buffers.input),
+                inputBytes(call, self));
+    }
+    const AddressSpace &space = group->place.addresses;
+    call.input = space.offsetOf(buffers.input);
+    call.output = space.offsetOf(buffers.output);
+    call.isReachable = space.contains(buffers.input, inputBytes(call, self)) &&
+                       space.contains(buffers.output, outputBytes(call));
+  }
+  if (absl::Status status = meet(call); !status.ok())
+    return status;
+  absl::Status status =
+      checkCalls(group->memory.calls(turn), group->members, group->name);
+  if (!status.ok())
+    return status;
+  if (way == Way::Direct && !areAllReachable())
+    return runWindowed(call);
+  work(call, {0, call.count});
+  if (way == Way::Staged)
+    return absl::OkStatus();
+  return state->meetAfterWork(*group, self);
+}
+
+absl::Status MemoryCommunicator::meet(const CollectiveCall &call) {
+  return state->meet(*group, self, collectiveOpName(call.op), options);
+}
+
+bool MemoryCommunicator::areAllReachable() const {
+  for (int member = 0; member < size(); ++member)
+    if (!callOf(member).isReachable)
+      return false;
+  return true;
+}
+
+absl::Status MemoryCommunicator::runWindowed(const CollectiveCall &call) {
+  way = Way::Windowed;
+  // Blocks of all members lie side by side.
+  int64_t bytes =
+      call.op == CollectiveOp::AllToAll ? size() : call.elementBytes();
+  int64_t most = GroupMemory::kWindowBytes / bytes;
+  for (int64_t begin = 0; begin < call.count; begin += most) {
+    piece = {begin, std::min(begin + most, call.count)};
+    copyToWindow(call, piece);
+    if (absl::Status status = meet(call); !status.ok())
+      return status;
+    work(call, piece);
+    absl::Status status = state->meetAfterWork(*group, self);
+    if (!status.ok())
+      return status;
+    copyFromWindow(call, piece);
+  }
+  return absl::OkStatus();
+}
+
+int64_t MemoryCommunicator::inputBytes(const CollectiveCall &call,
+                                       int member) const {
+  switch (call.op) {
+  case CollectiveOp::AllReduce:
+    return call.count * call.elementBytes();
+  case CollectiveOp::ReduceToOwners:
+    return member < call.endpoints ? call.count * call.elementBytes() : 0;
+  case CollectiveOp::GatherFromOwners: {
+    int index = member < 0 ? 0 : call.indexOf(member);
+    return index < 0 ? 0 : call.part(index).size() * call.elementBytes();
+  }
+  case CollectiveOp::AllToAll:
+    return call.count * size();
+  case CollectiveOp::Exchange:
+    // Who sends to nobody has no input.
+    return member < 0 || !call.destinations().empty() ? call.count : 0;
+  case CollectiveOp::Barrier:
+    return 0;
+  }
+  return 0;
+}
+
+int64_t MemoryCommunicator::outputBytes(const CollectiveCall &call) const {
+  switch (call.op) {
+  case CollectiveOp::AllReduce:
+    return call.count * call.elementBytes();
+  case CollectiveOp::ReduceToOwners: {
+    int index = call.indexOf(self);
+    return index < 0 ? 0 : call.part(index).size() * call.elementBytes();
+  }
+  case CollectiveOp::GatherFromOwners:
+    return self < call.endpoints ? call.count * call.elementBytes() : 0;
+  case CollectiveOp::AllToAll:
+  case CollectiveOp::Exchange:
+  case CollectiveOp::Barrier:
+    return 0;
+  }
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+void MemoryCommunicator::copyToWindow(const CollectiveCall &call,
+                                      ElementRange range) {
+  std::byte *window = group->memory.window(self);
+  const std::byte *input = bytesOf(buffers.input);
+  int64_t bytes = call.elementBytes();
+  switch (call.op) {
+  case CollectiveOp::AllReduce:
+  case CollectiveOp::ReduceToOwners:
+  case CollectiveOp::Exchange:
+    if (inputBytes(call, self) > 0)
+      copyBytes(window, input + range.begin * bytes, range.size() * bytes);
+    return;
+  case CollectiveOp::GatherFromOwners: {
+    int index = call.indexOf(self);
+    ElementRange part = index < 0 ? ElementRange() : call.part(index);
+    ElementRange own = intersect(part, range);
+    copyBytes(window + (own.begin - range.begin) * bytes,
+              input + (own.begin - part.begin) * bytes, own.size() * bytes);
+    return;
+  }
+  case CollectiveOp::AllToAll:
+    for (int to = 0; to < size(); ++to)
+      copyBytes(window + to * range.size(),
+                input + to * call.count + range.begin, range.size());
+    return;
+  case CollectiveOp::Barrier:
+    return;
+  }
+}
+
+void MemoryCommunicator::copyFromWindow(const CollectiveCall &call,
+                                        ElementRange range) {
+  const std::byte *window = group->memory.window(self);
+  auto *output = static_cast<std::byte *>(buffers.output);
+  int64_t bytes = call.elementBytes();
+  switch (call.op) {
+  case CollectiveOp::AllReduce:
+  case CollectiveOp::GatherFromOwners:
+    if (outputBytes(call) > 0)
+      copyBytes(output + range.begin * bytes, window, range.size() * bytes);
+    return;
+  case CollectiveOp::ReduceToOwners: {
+    int index = call.indexOf(self);
+    ElementRange part = index < 0 ? ElementRange() : call.part(index);
+    ElementRange own = intersect(part, range);
+    copyBytes(output + (own.begin - part.begin) * bytes,
+              window + (own.begin - range.begin) * bytes, own.size() * bytes);
+    return;
+  }
+  case CollectiveOp::AllToAll:
+  case CollectiveOp::Exchange:
+  case CollectiveOp::Barrier:
+    return; // written by who works
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Work on the members' buffers
+//===----------------------------------------------------------------------===//
+
+void MemoryCommunicator::work(const CollectiveCall &call, ElementRange range) {
+  switch (call.op) {
+  case CollectiveOp::AllReduce:
+    return allReduceWork(call, range);
+  case CollectiveOp::ReduceToOwners:
+    return reduceToOwnersWork(call, range);
+  case CollectiveOp::GatherFromOwners:
+    return gatherFromOwnersWork(call, range);
+  case CollectiveOp::AllToAll:
+    return allToAllWork(call, range);
+  case CollectiveOp::Exchange:
+    return exchangeWork(call, range);
+  case CollectiveOp::Barrier:
+    return;
+  }
+}
+
+const std::byte *MemoryCommunicator::inputAt(int member, int64_t element,
+                                             int64_t first) const {
+  const CollectiveCall &call = callOf(member);
+  int64_t bytes = call.elementBytes();
+  switch (way) {
+  case Way::Direct:
+    return group->place.addresses.at(call.input) + (element - first) * bytes;
+  case Way::Staged:
+    return group->memory.stage(turn, member) + (element - first) * bytes;
+  case Way::Windowed:
+    return group->memory.window(member) + (element - piece.begin) * bytes;
+  }
+  return nullptr;
+}
+
+std::byte *MemoryCommunicator::outputAt(int member, int64_t element,
+                                        int64_t first) const {
+  const CollectiveCall &call = callOf(member);
+  int64_t bytes = call.elementBytes();
+  if (way == Way::Windowed)
+    return group->memory.window(member) + (element - piece.begin) * bytes;
+  std::byte *output = member == self ? static_cast<std::byte *>(buffers.output)
+                                     : group->place.addresses.at(call.output);
+  return output + (element - first) * bytes;
+}
+
+/// What this member works on when all work on one tensor together.
+ElementRange MemoryCommunicator::slice(const CollectiveCall &call,
+                                       ElementRange range) const {
+  if (way == Way::Staged)
+    return range;
+  int64_t unit = kSliceBytes / call.elementBytes();
+  ElementRange units = partRange(partSize(range.size(), unit), size(), self);
+  return intersect(
+      {range.begin + units.begin * unit, range.begin + units.end * unit},
+      range);
+}
+
+/// Combines elements `range` of the inputs into outputs[0..outputCount), whose
+/// addresses are those of the range's first element.
+void MemoryCommunicator::reduceRange(const CollectiveCall &call,
+                                     ElementRange range, int contributors,
+                                     int outputCount) {
+  for (int member = 0; member < contributors; ++member)
+    inputs[member] = inputAt(member, range.begin, 0);
+  reduceElements(call.type, call.kind,
+                 absl::MakeConstSpan(inputs).first(contributors),
+                 absl::MakeConstSpan(outputs).first(outputCount), range.size());
+}
+
+/// Copies to outputs[0..outputCount).
+void MemoryCommunicator::copyRange(const std::byte *from, int64_t bytes,
+                                   int outputCount) {
+  for (int64_t at = 0; at < bytes; at += kCopyBytes)
+    for (int i = 0; i < outputCount; ++i)
+      copyBytes(outputs[i] + at, from + at, std::min(kCopyBytes, bytes - at));
+}
+
+void MemoryCommunicator::allReduceWork(const CollectiveCall &call,
+                                       ElementRange range) {
+  ElementRange own = slice(call, range);
+  if (own.size() == 0)
+    return;
+  int outputCount = 0;
+  for (int member = 0; member < size(); ++member)
+    if (way != Way::Staged || member == self)
+      outputs[outputCount++] = outputAt(member, own.begin, 0);
+  reduceRange(call, own, size(), outputCount);
+}
+
+void MemoryCommunicator::reduceToOwnersWork(const CollectiveCall &call,
+                                            ElementRange range) {
+  ElementRange shared = slice(call, range);
+  for (size_t i = 0; i < call.ranks().size(); ++i) {
+    int owner = call.ranks()[i];
+    ElementRange part = call.part(i);
+    if (way == Way::Staged && owner != self)
+      continue;
+    ElementRange own = intersect(part, shared);
+    if (own.size() == 0)
+      continue;
+    outputs[0] = outputAt(owner, own.begin, part.begin);
+    reduceRange(call, own, call.endpoints, 1);
+  }
+}
+
+void MemoryCommunicator::gatherFromOwnersWork(const CollectiveCall &call,
+                                              ElementRange range) {
+  ElementRange shared = slice(call, range);
+  for (size_t i = 0; i < call.ranks().size(); ++i) {
+    ElementRange part = call.part(i);
+    ElementRange own = intersect(part, shared);
+    if (own.size() == 0)
+      continue;
+    int outputCount = 0;
+    for (int member = 0; member < call.endpoints; ++member)
+      if (way != Way::Staged || member == self)
+        outputs[outputCount++] = outputAt(member, own.begin, 0);
+    copyRange(inputAt(call.ranks()[i], own.begin, part.begin),
+              own.size() * call.elementBytes(), outputCount);
+  }
+}
+
+void MemoryCommunicator::allToAllWork(const CollectiveCall &call,
+                                      ElementRange range) {
+  auto *output = static_cast<std::byte *>(buffers.output);
+  // Members start at different sources, so that they seldom read the same one.
+  for (int step = 0; step < size(); ++step) {
+    int from = (self + step) % size();
+    // Blocks in a window are as long as the piece.
+    const std::byte *block =
+        way == Way::Windowed ? group->memory.window(from) + self * range.size()
+                             : inputAt(from, self * call.count, 0);
+    copyBytes(output + from * call.count + range.begin, block, range.size());
+  }
+}
+
+void MemoryCommunicator::exchangeWork(const CollectiveCall &call,
+                                      ElementRange range) {
+  for (size_t i = 0; i < buffers.outputs.size(); ++i)
+    copyBytes(static_cast<std::byte *>(buffers.outputs[i]) + range.begin,
+              inputAt(call.ranks()[i], range.begin, 0), range.size());
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> createMemoryCommunicator(
+    std::shared_ptr<RunState> state, int rank, const std::vector<int> &members,
+    const std::string &name, const CommunicatorOptions &options,
+    absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace) {
+  auto self = std::find(members.begin(), members.end(), rank);
+  int member = static_cast<int>(self - members.begin());
+  auto group = state->joinGroup(members, name, member, makePlace);
+  if (!group.ok())
+    return group.status();
+  absl::Status met =
+      state->meet(**group, member, "create_communicator", options);
+  if (!met.ok())
+    return met;
+  return std::make_unique<MemoryCommunicator>(
+      std::move(state), *std::move(group), member, options);
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,352 @@
+//===- RunState.cpp - What a process knows of a run -----------------------===//
+//
+// Groups are matched by members and name. Waits end in time, by an abort, which
+// reaches every group, or because a member that is missing has left.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Memory/RunState.h"
+
+#include "Communication/StatusCopy.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+/// "communicator 'grads': all_reduce of rank 0", and what it is for.
+std::string describeCall(const MemoryGroup &group, int member,
+                         std::string_view what,
+                         const CommunicatorOptions &options) {
+  std::string text =
+      absl::StrCat("communicator '", group.name,
+                   "': ", absl::string_view(what.data(), what.size()),
+                   " of rank ", group.members[member]);
+  std::string purpose = options.describeCall ? options.describeCall() : "";
+  if (!purpose.empty())
+    absl::StrAppend(&text, ", ", purpose, ",");
+  return text;
+}
+
+/// Ranks of all runs that this process is in, as far as they are on its host.
+std::atomic<int> &liveRanks() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
+/// Whether every rank of the host has a core of its own.
+bool haveCoresForAll() {
+  static const int cores =
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return liveRanks().load(std::memory_order_relaxed) <= cores;
+}
+
+/// In which an abort is known to all processes.
+constexpr std::chrono::seconds kNewsLimit(10);
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// MemoryGroup
+//===----------------------------------------------------------------------===//
+
+MemoryGroup::MemoryGroup(std::vector<int> worldRanks, std::string groupName,
+                         GroupPlace ownPlace)
+    : members(std::move(worldRanks)), name(std::move(groupName)),
+      place(std::move(ownPlace)), memory(place.memory, size()) {}
+
+std::vector<int> MemoryGroup::missing(uint32_t arrivals) const {
+  std::vector<int> result;
+  for (int i = 0; i < size(); ++i)
+    if (memory.member(i).arrivals.load(std::memory_order_relaxed) != arrivals)
+      result.push_back(members[i]);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Meetings
+//===----------------------------------------------------------------------===//
+
+RunState::RunState(int worldSize, int ranksOfHost,
+                   std::chrono::nanoseconds waitLimit, Announce announce)
+    : size(worldSize), timeout(waitLimit), neighbours(ranksOfHost),
+      announceAbort(std::move(announce)), isGone(worldSize), isLost(worldSize),
+      notes(worldSize), handlers(worldSize) {
+  liveRanks() += neighbours;
+}
+
+RunState::~RunState() { liveRanks() -= neighbours; }
+
+absl::Status RunState::meet(const MemoryGroup &group, int member,
+                            std::string_view what,
+                            const CommunicatorOptions &options) {
+  std::atomic<uint32_t> &count = group.memory.member(member).arrivals;
+  uint32_t arrivals = count.fetch_add(1, std::memory_order_relaxed) + 1;
+  Gate &gate = group.memory.gate();
+  Gate::Ticket ticket = gate.arrive();
+  const std::chrono::nanoseconds untilWarning = options.timeout / 10;
+  bool mayWarn = options.onWarning != nullptr;
+  std::chrono::nanoseconds limit = mayWarn ? untilWarning : options.timeout;
+  while (true) {
+    switch (gate.wait(ticket, limit, haveCoresForAll())) {
+    case Gate::Outcome::Passed:
+      return absl::OkStatus();
+    case Gate::Outcome::Closed:
+      return missMember(group, describeCall(group, member, what, options));
+    case Gate::Outcome::TimedOut:
+      break;
+    }
+    std::vector<int> missing = group.missing(arrivals);
+    if (missing.empty()) {
+      // The last one has counted itself and is about to enter the gate.
+      limit = std::chrono::milliseconds(1);
+      continue;
+    }
+    std::string call = describeCall(group, member, what, options);
+    if (!std::exchange(mayWarn, false))
+      return giveUp(group, ticket,
+                    absl::DeadlineExceededError(
+                        describeWait(call, options.timeout, missing)));
+    options.onWarning(describeWait(call, untilWarning, missing));
+    limit = options.timeout - untilWarning;
+  }
+}
+
+absl::Status RunState::meetAfterWork(const MemoryGroup &group, int member) {
+  uint32_t departures = group.memory.member(member).departures.fetch_add(
+                            1, std::memory_order_release) +
+                        1;
+  bool haveMet = group.memory.gate().meetAlways(
+      haveCoresForAll(), [&] { return haveDeparted(group, departures); });
+  return haveMet ? absl::OkStatus() : status();
+}
+
+/// Whether all members that are left have ended as many works.
+bool RunState::haveDeparted(const MemoryGroup &group,
+                            uint32_t departures) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (int i = 0; i < group.size(); ++i)
+    if (!isLost[group.members[i]] &&
+        group.memory.member(i).departures.load(std::memory_order_acquire) !=
+            departures)
+      return false;
+  return true;
+}
+
+/// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones say.
+std::string RunState::describeWait(const std::string &call,
+                                   std::chrono::nanoseconds waited,
+                                   const std::vector<int> &missing) const {
+  std::string text = absl::StrCat(
+      call, " waited ", absl::FormatDuration(absl::FromChrono(waited)), " for ",
+      missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "));
+  std::lock_guard<std::mutex> lock(mutex);
+  for (int rank : missing)
+    if (!notes[rank].empty())
+      absl::StrAppend(&text, "; rank ", rank, ": ", notes[rank]);
+  return text;
+}
+
+/// Aborts the world because of members that did not come, unless they came just
+/// now or somebody else was first.
+absl::Status RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
+                              const absl::Status &why) {
+  Gate &gate = group.memory.gate();
+  absl::Status result;
+  {
+    // Under the lock, so that whoever finds the gate closed finds the status
+    // too.
+    std::lock_guard<std::mutex> lock(mutex);
+    if (gate.closeUnlessPassed(ticket))
+      abortLocked(why);
+    if (!gate.hasPassed(ticket))
+      result = statusLocked();
+  }
+  tellOfAbort();
+  return result;
+}
+
+/// Why a gate is closed: an abort, or a member that has left, which is one from
+/// now on.
+absl::Status RunState::missMember(const MemoryGroup &group,
+                                  const std::string &call) {
+  absl::Status result;
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    std::vector<int> left;
+    for (int i = 0; i < group.size(); ++i) {
+      const MemberState &member = group.memory.member(i);
+      if (member.hasLeft || (!member.hasJoined && isGone[group.members[i]]))
+        left.push_back(group.members[i]);
+    }
+    // Why another process has closed it is on its way.
+    if (group.memory.isAborted() || left.empty())
+      aborted.wait_for(lock, kNewsLimit, [this] { return !abortStatus.ok(); });
+    abortLocked(absl::UnavailableError(
+        absl::StrCat(call, " needs ", left.size() == 1 ? "rank " : "ranks ",
+                     absl::StrJoin(left, ", "), ", which ",
+                     left.size() == 1 ? "has left" : "have left")));
+    result = statusLocked();
+  }
+  tellOfAbort();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+absl::Status checkMembers(const std::vector<int> &members,
+                          const std::string &name, int rank, int size) {
+  std::set<int> distinct(members.begin(), members.end());
+  if (distinct.size() == members.size() && distinct.count(rank) > 0 &&
+      *distinct.begin() >= 0 && *distinct.rbegin() < size)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "communicator '", name, "': members must be distinct ranks in [0, ", size,
+      ") with rank ", rank, " among them, got [", absl::StrJoin(members, ", "),
+      "]"));
+}
+
+absl::StatusOr<std::shared_ptr<MemoryGroup>>
+RunState::joinGroup(const std::vector<int> &members, const std::string &name,
+                    int member,
+                    absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!abortStatus.ok())
+    return statusLocked();
+  Entry &entry = groups[{members, name}];
+  entry.joined.resize(members.size());
+  if (entry.joined[member])
+    return absl::InvalidArgumentError(absl::StrCat(
+        "communicator '", name, "' of ranks [", absl::StrJoin(members, ", "),
+        "] exists already on rank ", members[member]));
+  std::shared_ptr<MemoryGroup> group = entry.group.lock();
+  if (!group) {
+    absl::StatusOr<GroupPlace> place = makePlace();
+    if (!place.ok())
+      return place.status();
+    group = std::make_shared<MemoryGroup>(members, name, *std::move(place));
+    entry.group = group;
+  }
+  entry.joined[member] = true;
+  group->memory.member(member).hasJoined = true;
+  if (isShort(*group))
+    group->memory.gate().close();
+  return group;
+}
+
+/// Whether a member will never join.
+bool RunState::isShort(const MemoryGroup &group) const {
+  for (int i = 0; i < group.size(); ++i)
+    if (isGone[group.members[i]] && !group.memory.member(i).hasJoined)
+      return true;
+  return false;
+}
+
+void RunState::leaveGroup(const MemoryGroup &group, int member) {
+  group.memory.member(member).hasLeft = true;
+  group.memory.gate().close();
+}
+
+void RunState::leave(int rank) {
+  onAbort(rank, nullptr);
+  std::lock_guard<std::mutex> lock(mutex);
+  isGone[rank] = true;
+  for (auto &[key, entry] : groups)
+    if (std::shared_ptr<MemoryGroup> group = entry.group.lock())
+      if (isShort(*group))
+        group->memory.gate().close();
+}
+
+void RunState::lose(int rank, const absl::Status &why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isGone[rank] = isLost[rank] = true;
+    abortLocked(why);
+    mustAnnounce = false;
+  }
+  tellOfAbort();
+}
+
+void RunState::note(int rank, const std::string &what) {
+  std::lock_guard<std::mutex> lock(mutex);
+  notes[rank] = what;
+}
+
+//===----------------------------------------------------------------------===//
+// Aborts
+//===----------------------------------------------------------------------===//
+
+void RunState::abort(const absl::Status &why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    abortLocked(why.ok() ? absl::AbortedError("aborted without a reason")
+                         : why);
+  }
+  tellOfAbort();
+}
+
+void RunState::abortLocked(const absl::Status &why) {
+  if (!abortStatus.ok())
+    return;
+  abortStatus = duplicate(why);
+  mustAnnounce = announceAbort != nullptr;
+  aborted.notify_all();
+  for (auto &[key, entry] : groups)
+    if (std::shared_ptr<MemoryGroup> group = entry.group.lock()) {
+      group->memory.isAborted() = true;
+      group->memory.gate().close();
+    }
+}
+
+void RunState::abortFromAfar(const absl::Status &why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    abortLocked(why);
+    mustAnnounce = false;
+  }
+  tellOfAbort();
+}
+
+/// Whoever has not been told, once the world is aborted.
+void RunState::tellOfAbort() {
+  absl::Status why;
+  bool isOwn = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    why = statusLocked();
+    isOwn = std::exchange(mustAnnounce, false);
+  }
+  if (why.ok())
+    return;
+  if (isOwn)
+    announceAbort(why);
+  std::lock_guard<std::mutex> lock(handlerMutex);
+  for (std::function<void()> &handler : handlers)
+    if (handler)
+      std::exchange(handler, nullptr)();
+}
+
+void RunState::onAbort(int rank, std::function<void()> handler) {
+  {
+    std::lock_guard<std::mutex> lock(handlerMutex);
+    handlers[rank] = std::move(handler);
+  }
+  tellOfAbort();
+}
+
+absl::Status RunState::status() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return statusLocked();
+}
+
+absl::Status RunState::statusLocked() const { return duplicate(abortStatus); }
+
+} // namespace bagua::runtime

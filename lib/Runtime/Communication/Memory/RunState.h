@@ -1,0 +1,161 @@
+//===- RunState.h - What a process knows of a run -------------------------===//
+//
+// The status of an abort, who has left, what ranks say they are busy with, and
+// the groups that ranks of this process are in. The collectives themselves are
+// in MemoryCommunicator.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_RUNSTATE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_RUNSTATE_H
+
+#include "Communication/Memory/AddressSpace.h"
+#include "Communication/Memory/GroupMemory.h"
+
+#include "bagua/Runtime/Communicator.h"
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// Memory for a group to meet in, made for it.
+struct GroupPlace {
+  /// GroupMemory::bytesFor(members), initialized.
+  std::byte *memory = nullptr;
+  /// Frees it.
+  std::shared_ptr<void> owner;
+  /// What members can reach of each other.
+  AddressSpace addresses;
+};
+
+/// The members of a communicator, and where they meet.
+struct MemoryGroup {
+  MemoryGroup(std::vector<int> worldRanks, std::string groupName,
+              GroupPlace ownPlace);
+
+  int size() const { return static_cast<int>(members.size()); }
+
+  /// World ranks of the members which have not arrived as often as `arrivals`.
+  std::vector<int> missing(uint32_t arrivals) const;
+
+  const std::vector<int> members;
+  const std::string name;
+  const GroupPlace place;
+  const GroupMemory memory;
+};
+
+/// Shared by the worlds of this process's ranks and by their communicators: the
+/// last one to go frees it.
+class RunState {
+public:
+  /// Told, on the thread that aborts, of an abort that began in this process.
+  using Announce = std::function<void(const absl::Status &)>;
+
+  /// `neighbours`: ranks of the run that share this host's cores.
+  RunState(int worldSize, int neighbours, std::chrono::nanoseconds waitLimit,
+           Announce announceAbort = {});
+  ~RunState();
+  RunState(const RunState &) = delete;
+  RunState &operator=(const RunState &) = delete;
+
+  /// Meets the other members of `group` for `what`.
+  absl::Status meet(const MemoryGroup &group, int member, std::string_view what,
+                    const CommunicatorOptions &options);
+  /// Meets those whose work on this member's buffers is not done. They wait for
+  /// nobody until they come here too, so neither time nor an abort ends this;
+  /// whose process is lost is not waited for, and then the call has failed.
+  absl::Status meetAfterWork(const MemoryGroup &group, int member);
+
+  /// The group of this name and these members; `makePlace` is asked where no
+  /// rank of this process has joined it.
+  absl::StatusOr<std::shared_ptr<MemoryGroup>>
+  joinGroup(const std::vector<int> &members, const std::string &name,
+            int member,
+            absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace);
+
+  /// A member needs the group no longer: nobody meets there again.
+  static void leaveGroup(const MemoryGroup &group, int member);
+  /// A rank joins no further group.
+  void leave(int rank);
+  /// A rank's process is no more: it touches no memory, and comes nowhere. As
+  /// another process has found.
+  void lose(int rank, const absl::Status &why);
+
+  void note(int rank, const std::string &what);
+  void abort(const absl::Status &why);
+  /// The same, where another process began it.
+  void abortFromAfar(const absl::Status &why);
+  absl::Status status() const;
+  void onAbort(int rank, std::function<void()> handler);
+
+  const int size;
+  const std::chrono::nanoseconds timeout;
+
+private:
+  absl::Status giveUp(const MemoryGroup &group, Gate::Ticket ticket,
+                      const absl::Status &why);
+  absl::Status missMember(const MemoryGroup &group, const std::string &call);
+  std::string describeWait(const std::string &call,
+                           std::chrono::nanoseconds waited,
+                           const std::vector<int> &missing) const;
+  absl::Status statusLocked() const;
+  void abortLocked(const absl::Status &why);
+  void tellOfAbort();
+  bool isShort(const MemoryGroup &group) const;
+  bool haveDeparted(const MemoryGroup &group, uint32_t departures) const;
+
+  /// The group is owned by its communicators; the entry stays, so that a name
+  /// is not used twice.
+  struct Entry {
+    std::weak_ptr<MemoryGroup> group;
+    std::vector<bool> joined;
+  };
+
+  const int neighbours;
+  const Announce announceAbort;
+
+  mutable std::mutex mutex;
+  std::condition_variable aborted;
+  absl::Status abortStatus;
+  /// Whether announceAbort is still to be told.
+  bool mustAnnounce = false;
+  std::map<std::pair<std::vector<int>, std::string>, Entry> groups;
+  /// By rank.
+  std::vector<bool> isGone;
+  std::vector<bool> isLost;
+  std::vector<std::string> notes;
+
+  /// Held while handlers run; taken before `mutex`.
+  std::mutex handlerMutex;
+  std::vector<std::function<void()>> handlers;
+};
+
+/// InvalidArgument unless the members are distinct ranks of the run, `rank`
+/// among them.
+absl::Status checkMembers(const std::vector<int> &members,
+                          const std::string &name, int rank, int size);
+
+/// Of checked members that can reach each other's memory; errors are those of
+/// World::createCommunicator and of `makePlace`. In MemoryCommunicator.cpp.
+absl::StatusOr<std::unique_ptr<Communicator>> createMemoryCommunicator(
+    std::shared_ptr<RunState> state, int rank, const std::vector<int> &members,
+    const std::string &name, const CommunicatorOptions &options,
+    absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_RUNSTATE_H

@@ -1,0 +1,324 @@
+//===- ProcessWorld.cpp - Ranks that are processes ------------------------===//
+//
+// The state of the run as this process knows it, the connection by which it
+// learns, and the memory that it shares with the other ranks of its host.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Processes.h"
+
+#include "Communication/Control/ControlPlane.h"
+#include "Communication/Memory/RunState.h"
+#include "Communication/Rendezvous/Joining.h"
+#include "Communication/SharedMemory/SharedRegion.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+#include <algorithm>
+#include <fstream>
+#include <mutex>
+#include <sys/stat.h>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+/// What ranks that can share memory and reach each other's sockets by name have
+/// in common: the kernel they run on, and the network namespace.
+std::string ownHost() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  struct stat network = {};
+  stat("/proc/self/ns/net", &network);
+  return absl::StrCat(boot, " ", network.st_ino);
+}
+
+/// What a world and its communicators share; the last one to go says goodbye.
+struct ProcessRun {
+  ~ProcessRun() {
+    if (control)
+      control->retire();
+  }
+
+  int rank = 0;
+  std::shared_ptr<RunState> state;
+  std::shared_ptr<ControlPlane> control;
+  /// By rank.
+  std::vector<std::string> hosts;
+  std::shared_ptr<SharedRegion> region;
+};
+
+/// Memory of a group that this rank has allocated. Others may be at work there
+/// when this one's communicator goes, so it stays until the next is made and
+/// all have left.
+class GroupPlaces {
+public:
+  explicit GroupPlaces(std::shared_ptr<SharedRegion> shared)
+      : region(std::move(shared)) {}
+
+  absl::StatusOr<std::byte *> make(int members);
+  void drop(std::byte *memory, int members);
+  void release(std::byte *memory) { region->free(memory); }
+
+private:
+  struct Dropped {
+    std::byte *memory;
+    int members;
+  };
+  const std::shared_ptr<SharedRegion> region;
+  std::mutex mutex;
+  std::vector<Dropped> dropped;
+};
+
+absl::StatusOr<std::byte *> GroupPlaces::make(int members) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto isOver = [&](const Dropped &group) {
+      GroupMemory memory(group.memory, group.members);
+      for (int i = 0; i < group.members; ++i)
+        if (!memory.member(i).hasLeft)
+          return false;
+      region->free(group.memory);
+      return true;
+    };
+    dropped.erase(std::remove_if(dropped.begin(), dropped.end(), isOver),
+                  dropped.end());
+  }
+  auto memory =
+      region->allocate(GroupMemory::bytesFor(members, Gate::Scope::Host));
+  if (memory.ok())
+    GroupMemory::initialize(*memory, members, Gate::Scope::Host);
+  return memory;
+}
+
+void GroupPlaces::drop(std::byte *memory, int members) {
+  std::lock_guard<std::mutex> lock(mutex);
+  dropped.push_back({memory, members});
+}
+
+class ProcessWorld final : public World {
+public:
+  explicit ProcessWorld(std::shared_ptr<ProcessRun> shared)
+      : run(std::move(shared)),
+        places(std::make_shared<GroupPlaces>(run->region)) {}
+  ~ProcessWorld() override {
+    run->state->leave(run->rank);
+    run->control->leave();
+  }
+
+  int rank() const override { return run->rank; }
+  int size() const override { return run->state->size; }
+  std::chrono::nanoseconds timeout() const override {
+    return run->state->timeout;
+  }
+
+  absl::StatusOr<std::unique_ptr<Communicator>>
+  createCommunicator(const std::vector<int> &members, const std::string &name,
+                     const CommunicatorOptions &options) override;
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
+
+  void note(const std::string &what) override {
+    run->state->note(run->rank, what);
+    run->control->note(what);
+  }
+  void abort(const absl::Status &why) override { run->state->abort(why); }
+  absl::Status status() const override { return run->state->status(); }
+  void onAbort(std::function<void()> handler) override {
+    run->state->onAbort(run->rank, std::move(handler));
+  }
+
+private:
+  absl::Status checkHost(const std::vector<int> &members,
+                         const std::string &name) const;
+  absl::StatusOr<GroupPlace> findPlace(const std::vector<int> &members,
+                                       const std::string &name,
+                                       const CommunicatorOptions &options);
+
+  const std::shared_ptr<ProcessRun> run;
+  const std::shared_ptr<GroupPlaces> places;
+};
+
+absl::Status ProcessWorld::checkHost(const std::vector<int> &members,
+                                     const std::string &name) const {
+  for (int member : members)
+    if (run->hosts[member] != run->hosts[run->rank])
+      return absl::UnimplementedError(absl::StrCat(
+          "communicator '", name, "': ranks ", run->rank, " and ", member,
+          " are on different hosts, and only ranks of one "
+          "host can communicate yet"));
+  return absl::OkStatus();
+}
+
+/// The memory of a group: that of the first member to ask rank 0 for it.
+absl::StatusOr<GroupPlace>
+ProcessWorld::findPlace(const std::vector<int> &members,
+                        const std::string &name,
+                        const CommunicatorOptions &options) {
+  auto count = static_cast<int>(members.size());
+  auto own = places->make(count);
+  if (!own.ok())
+    return own.status();
+  const AddressSpace &space = run->region->addresses();
+  std::string offset = absl::StrCat(space.offsetOf(*own));
+  auto kept = run->control->claim(
+      absl::StrCat("group ", name, " ", absl::StrJoin(members, ",")), offset,
+      options.timeout, [this] { return !run->state->status().ok(); });
+  uint64_t place = 0;
+  if (!kept.ok() || !absl::SimpleAtoi(*kept, &place)) {
+    places->release(*own);
+    absl::Status why = run->state->status();
+    return why.ok() ? kept.status() : why;
+  }
+  GroupPlace result;
+  result.addresses = space;
+  result.memory = space.at(place);
+  if (*kept == offset) {
+    result.owner = std::shared_ptr<void>(
+        nullptr, [places = places, memory = *own, count](void *) {
+          places->drop(memory, count);
+        });
+  } else {
+    places->release(*own);
+    result.owner = run->region;
+  }
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>>
+ProcessWorld::createCommunicator(const std::vector<int> &members,
+                                 const std::string &name,
+                                 const CommunicatorOptions &options) {
+  absl::Status status = checkMembers(members, name, rank(), size());
+  if (status.ok())
+    status = checkHost(members, name);
+  if (status.ok())
+    status = run->state->status();
+  if (!status.ok())
+    return status;
+  absl::StatusOr<GroupPlace> place = findPlace(members, name, options);
+  if (!place.ok())
+    return place.status();
+  // The run stays as long as one of its communicators.
+  std::shared_ptr<RunState> state(run, run->state.get());
+  return createMemoryCommunicator(std::move(state), rank(), members, name,
+                                  options, [&] { return place; });
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>>
+ProcessWorld::allocate(size_t bytes) {
+  auto memory = run->region->allocate(bytes);
+  if (!memory.ok())
+    return memory.status();
+  return std::shared_ptr<std::byte>(
+      *memory,
+      [region = run->region](std::byte *address) { region->free(address); });
+}
+
+//===----------------------------------------------------------------------===//
+// Connecting
+//===----------------------------------------------------------------------===//
+
+/// The memory that ranks of this host share, from the first of them.
+absl::StatusOr<std::shared_ptr<SharedRegion>>
+shareMemory(const Joined &joined, int rank, Deadline deadline) {
+  std::vector<int> neighbours;
+  for (size_t i = 0; i < joined.hosts.size(); ++i)
+    if (joined.hosts[i] == joined.hosts[rank])
+      neighbours.push_back(static_cast<int>(i));
+  auto count = static_cast<int>(neighbours.size());
+  // One run may have several hosts on one kernel.
+  std::string name =
+      absl::StrCat("bagua-", joined.secret, "-", neighbours.front());
+  if (rank == neighbours.front()) {
+    auto region = SharedRegion::create(count);
+    if (!region.ok())
+      return region.status();
+    absl::Status given =
+        giveDescriptor(name, (*region)->descriptor(), count - 1, deadline);
+    if (!given.ok())
+      return given;
+    return region;
+  }
+  auto file = takeDescriptor(name, deadline);
+  if (!file.ok())
+    return file.status();
+  auto place = std::find(neighbours.begin(), neighbours.end(), rank);
+  return SharedRegion::open(*std::move(file), count,
+                            static_cast<int>(place - neighbours.begin()));
+}
+
+int countNeighbours(const Joined &joined, int rank) {
+  return static_cast<int>(
+      std::count(joined.hosts.begin(), joined.hosts.end(), joined.hosts[rank]));
+}
+
+ControlEvents eventsOf(const std::shared_ptr<RunState> &state) {
+  ControlEvents events;
+  events.onAbort = [state](const absl::Status &why) {
+    state->abortFromAfar(why);
+  };
+  events.onNote = [state](int rank, const std::string &what) {
+    state->note(rank, what);
+  };
+  events.onLeave = [state](int rank) { state->leave(rank); };
+  events.onLoss = [state](int rank, const absl::Status &why) {
+    state->lose(rank, why);
+  };
+  return events;
+}
+
+absl::Status checkOptions(const ProcessOptions &options) {
+  if (options.size < 1 || options.rank < 0 || options.rank >= options.size)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a rank in [0, ", options.size, "), found ", options.rank));
+  if (options.patience < std::chrono::milliseconds(100))
+    return absl::InvalidArgumentError(
+        absl::StrCat("patience: expected at least 100 ms, found ",
+                     absl::FormatDuration(absl::FromChrono(options.patience))));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<World>>
+connectProcesses(const ProcessOptions &options) {
+  if (absl::Status status = checkOptions(options); !status.ok())
+    return status;
+  const Deadline deadline = std::chrono::steady_clock::now() + options.timeout;
+  JoinOptions join;
+  join.rank = options.rank;
+  join.size = options.size;
+  join.host = options.host.empty() ? ownHost() : options.host;
+  join.store = options.store.get();
+  join.timeout = options.timeout;
+  auto address = parseTcpAddress(options.address);
+  if (!address.ok())
+    return address.status();
+  join.address = *std::move(address);
+  absl::StatusOr<Joined> joined = joinRun(join);
+  if (!joined.ok())
+    return joined.status();
+  auto region = shareMemory(*joined, options.rank, deadline);
+  if (!region.ok())
+    return region.status();
+
+  auto run = std::make_shared<ProcessRun>();
+  run->rank = options.rank;
+  run->region = *std::move(region);
+  run->hosts = joined->hosts;
+  run->control = std::make_shared<ControlPlane>(
+      options.rank, std::move(joined->channels), options.patience);
+  run->state = std::make_shared<RunState>(
+      options.size, countNeighbours(*joined, options.rank),
+      options.communicatorTimeout,
+      [control = run->control](const absl::Status &why) {
+        control->abort(why);
+      });
+  run->control->start(eventsOf(run->state));
+  return std::make_unique<ProcessWorld>(std::move(run));
+}
+
+} // namespace bagua::runtime

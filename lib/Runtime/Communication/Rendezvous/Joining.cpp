@@ -1,0 +1,364 @@
+//===- Joining.cpp - How the processes of a run find each other -----------===//
+//
+// With a store the secret in it tells ranks from strangers, and this run from
+// one before it that left its record there. Without one, whoever speaks the
+// protocol and is missing is let in.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Rendezvous/Joining.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+
+#include <algorithm>
+#include <poll.h>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using fb::ControlKind;
+
+/// Of the messages. Ranks of different ones refuse each other.
+constexpr int kProtocol = 1;
+constexpr char kRecord[] = "bagua/rank0";
+/// In which a connection must say who it is, and ranks hear of each other.
+constexpr std::chrono::seconds kPatience(5);
+constexpr std::chrono::milliseconds kBeat(500);
+constexpr std::chrono::milliseconds kRetry(20);
+/// Connections that have not said who they are; more wait in the kernel.
+constexpr size_t kMostStrangers = 64;
+
+std::string drawSecret() {
+  std::random_device device;
+  std::string bytes;
+  for (int i = 0; i < 16; ++i)
+    bytes += static_cast<char>(device() & 0xff);
+  return absl::BytesToHexString(bytes);
+}
+
+std::string durationToString(std::chrono::nanoseconds duration) {
+  return absl::FormatDuration(absl::FromChrono(duration));
+}
+
+//===----------------------------------------------------------------------===//
+// Rank 0
+//===----------------------------------------------------------------------===//
+
+class Host {
+public:
+  explicit Host(const JoinOptions &options)
+      : options(options), deadline(Clock::now() + options.timeout) {
+    joined.channels.resize(static_cast<size_t>(options.size));
+    joined.hosts.resize(static_cast<size_t>(options.size));
+    joined.hosts[0] = options.host;
+    joined.secret = drawSecret();
+  }
+
+  absl::StatusOr<Joined> run();
+
+private:
+  struct Stranger {
+    ControlChannel channel;
+    Deadline deadline;
+  };
+
+  absl::Status publish();
+  void await() const;
+  void acceptStrangers();
+  absl::Status hear();
+  bool hearStranger(Stranger &stranger, absl::Status &status);
+  absl::Status admit(ControlChannel &channel, const fb::ControlMessageT &hello);
+  std::string disagreement(const fb::ControlMessageT &hello) const;
+  void hearMembers();
+  void beat();
+  void tellAll(const ControlMessage &message);
+  std::vector<int> missing() const;
+
+  const JoinOptions &options;
+  const Deadline deadline;
+  Descriptor listener;
+  std::vector<Stranger> strangers;
+  Deadline lastBeat;
+  Joined joined;
+};
+
+absl::Status Host::publish() {
+  auto socket = listenOn(options.address);
+  if (!socket.ok())
+    return socket.status();
+  listener = *std::move(socket);
+  if (!options.store)
+    return absl::OkStatus();
+  auto address = addressOf(listener);
+  if (!address.ok())
+    return address.status();
+  return options.store->set(
+      kRecord, absl::StrCat(toString(*address), " ", joined.secret));
+}
+
+std::vector<int> Host::missing() const {
+  std::vector<int> ranks;
+  for (int rank = 1; rank < options.size; ++rank)
+    if (joined.channels[rank].socket() < 0)
+      ranks.push_back(rank);
+  return ranks;
+}
+
+void Host::tellAll(const ControlMessage &message) {
+  for (ControlChannel &channel : joined.channels)
+    if (channel.socket() >= 0) {
+      channel.queue(message);
+      channel.flush().IgnoreError(); // a loss is found by reading
+    }
+}
+
+/// Until somebody comes or says something, or it is time to speak.
+void Host::await() const {
+  std::vector<pollfd> sockets;
+  if (strangers.size() < kMostStrangers)
+    sockets.push_back({listener.number(), POLLIN, 0});
+  for (const Stranger &stranger : strangers)
+    sockets.push_back({stranger.channel.socket(), POLLIN, 0});
+  for (const ControlChannel &channel : joined.channels)
+    if (channel.socket() >= 0)
+      sockets.push_back({channel.socket(), POLLIN, 0});
+  poll(sockets.data(), sockets.size(), static_cast<int>(kBeat.count()));
+}
+
+void Host::acceptStrangers() {
+  while (strangers.size() < kMostStrangers) {
+    Descriptor socket = acceptFrom(listener);
+    if (!socket)
+      return;
+    strangers.push_back(
+        {ControlChannel(std::move(socket)), Clock::now() + kPatience});
+  }
+}
+
+/// What keeps a rank of this run from taking part; empty: nothing.
+std::string Host::disagreement(const fb::ControlMessageT &hello) const {
+  if (hello.version != kProtocol)
+    return absl::StrCat("rank ", hello.rank, " speaks version ", hello.version,
+                        " of the protocol, rank 0 version ", kProtocol);
+  if (hello.size != options.size)
+    return absl::StrCat("rank ", hello.rank, " says that the run has ",
+                        hello.size, " ranks, rank 0 says ", options.size);
+  if (hello.rank < 1 || hello.rank >= options.size)
+    return absl::StrCat("a rank ", hello.rank, " has come, expected 1 to ",
+                        options.size - 1);
+  if (joined.channels[hello.rank].socket() >= 0)
+    return absl::StrCat("rank ", hello.rank, " has come twice");
+  return {};
+}
+
+absl::Status Host::admit(ControlChannel &channel,
+                         const fb::ControlMessageT &hello) {
+  std::string why = disagreement(hello);
+  if (why.empty()) {
+    joined.hosts[hello.rank] = hello.host;
+    joined.channels[hello.rank] = std::move(channel);
+    return absl::OkStatus();
+  }
+  ControlMessage refusal;
+  refusal.kind = ControlKind::Refusal;
+  refusal.text = why;
+  channel.queue(refusal);
+  channel.flush().IgnoreError();
+  tellAll(refusal);
+  return absl::InvalidArgumentError(why);
+}
+
+/// Whether the connection is still a stranger's.
+bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
+  absl::Status read = stranger.channel.fill();
+  auto message = stranger.channel.next();
+  if (!message.ok() || (!read.ok() && !message->has_value()))
+    return false;
+  if (!message->has_value())
+    return Clock::now() < stranger.deadline;
+  const ControlMessage &hello = **message;
+  bool isOurs = hello.kind == ControlKind::Hello &&
+                (!options.store || hello.secret == joined.secret);
+  if (isOurs)
+    status.Update(admit(stranger.channel, hello));
+  return false;
+}
+
+/// Who has come and goes again comes back, or is missing.
+void Host::hearMembers() {
+  for (ControlChannel &channel : joined.channels)
+    if (channel.socket() >= 0 && !channel.fill().ok())
+      channel = ControlChannel();
+}
+
+absl::Status Host::hear() {
+  absl::Status status;
+  for (size_t i = strangers.size(); i-- > 0;)
+    if (!hearStranger(strangers[i], status)) {
+      std::swap(strangers[i], strangers.back());
+      strangers.pop_back();
+    }
+  hearMembers();
+  return status;
+}
+
+/// Tells who waits that this rank still does.
+void Host::beat() {
+  if (Clock::now() - lastBeat < kBeat)
+    return;
+  lastBeat = Clock::now();
+  ControlMessage heartbeat;
+  heartbeat.kind = ControlKind::Heartbeat;
+  tellAll(heartbeat);
+}
+
+absl::StatusOr<Joined> Host::run() {
+  if (absl::Status status = publish(); !status.ok())
+    return status;
+  while (!missing().empty()) {
+    if (Clock::now() >= deadline) {
+      ControlMessage refusal;
+      refusal.kind = ControlKind::Refusal;
+      refusal.text = absl::StrCat(
+          "rank 0 waited ", durationToString(options.timeout), " for ranks ",
+          absl::StrJoin(missing(), ", "), " to come");
+      tellAll(refusal);
+      return absl::DeadlineExceededError(refusal.text);
+    }
+    await();
+    acceptStrangers();
+    if (absl::Status status = hear(); !status.ok())
+      return status;
+    beat();
+  }
+  ControlMessage welcome;
+  welcome.kind = ControlKind::Welcome;
+  welcome.hosts = joined.hosts;
+  welcome.secret = joined.secret;
+  tellAll(welcome);
+  return std::move(joined);
+}
+
+//===----------------------------------------------------------------------===//
+// Other ranks
+//===----------------------------------------------------------------------===//
+
+class Guest {
+public:
+  explicit Guest(const JoinOptions &options)
+      : options(options), deadline(Clock::now() + options.timeout) {}
+
+  absl::StatusOr<Joined> run();
+
+private:
+  absl::Status findHost();
+  absl::StatusOr<Joined> attempt();
+  absl::StatusOr<Joined> awaitWelcome(ControlChannel channel);
+
+  const JoinOptions &options;
+  const Deadline deadline;
+  TcpAddress address;
+  std::string secret;
+};
+
+/// Where rank 0 is. With a store: as its last record says.
+absl::Status Guest::findHost() {
+  address = options.address;
+  if (!options.store)
+    return absl::OkStatus();
+  auto record = options.store->get(kRecord);
+  if (!record.ok())
+    return record.status();
+  if (!record->has_value())
+    return absl::NotFoundError("the store says nothing of rank 0");
+  std::vector<std::string> words = absl::StrSplit(**record, ' ');
+  auto found = parseTcpAddress(words[0]);
+  if (!found.ok() || words.size() != 2)
+    return absl::InvalidArgumentError(
+        absl::StrCat("the store says of rank 0: '", **record,
+                     "', expected its address and a secret"));
+  address = *std::move(found);
+  secret = words[1];
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
+  Deadline lastHeard = Clock::now();
+  absl::Status read;
+  while (Clock::now() < std::min(lastHeard + kPatience, deadline)) {
+    auto message = channel.next();
+    if (!message.ok())
+      return message.status();
+    if (!message->has_value()) {
+      if (!read.ok())
+        return read;
+      awaitReadable(channel.socket(), Clock::now() + kBeat);
+      read = channel.fill();
+      continue;
+    }
+    lastHeard = Clock::now();
+    ControlMessage &said = **message;
+    if (said.kind == ControlKind::Refusal)
+      return absl::FailedPreconditionError(said.text);
+    if (said.kind != ControlKind::Welcome)
+      continue;
+    if (said.hosts.size() != static_cast<size_t>(options.size))
+      return absl::InvalidArgumentError("rank 0 welcomes to another run");
+    Joined joined;
+    joined.hosts = std::move(said.hosts);
+    joined.secret = std::move(said.secret);
+    joined.channels.push_back(std::move(channel));
+    return joined;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("rank 0 at ", toString(address), " says nothing"));
+}
+
+absl::StatusOr<Joined> Guest::attempt() {
+  if (absl::Status status = findHost(); !status.ok())
+    return status;
+  auto socket =
+      connectTo(address, std::min(deadline, Clock::now() + kPatience));
+  if (!socket.ok())
+    return socket.status();
+  ControlChannel channel(*std::move(socket));
+  ControlMessage hello;
+  hello.kind = ControlKind::Hello;
+  hello.rank = options.rank;
+  hello.size = options.size;
+  hello.version = kProtocol;
+  hello.secret = secret;
+  hello.host = options.host;
+  channel.queue(hello);
+  if (absl::Status status = channel.flush(); !status.ok())
+    return status;
+  return awaitWelcome(std::move(channel));
+}
+
+absl::StatusOr<Joined> Guest::run() {
+  while (true) {
+    absl::StatusOr<Joined> joined = attempt();
+    if (joined.ok() || absl::IsFailedPrecondition(joined.status()))
+      return joined;
+    if (Clock::now() >= deadline)
+      return absl::DeadlineExceededError(absl::StrCat(
+          "rank ", options.rank, " waited ", durationToString(options.timeout),
+          " for rank 0: ", joined.status().message()));
+    std::this_thread::sleep_for(kRetry);
+  }
+}
+
+} // namespace
+
+absl::StatusOr<Joined> joinRun(const JoinOptions &options) {
+  return options.rank == 0 ? Host(options).run() : Guest(options).run();
+}
+
+} // namespace bagua::runtime

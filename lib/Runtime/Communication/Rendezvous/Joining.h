@@ -1,0 +1,51 @@
+//===- Joining.h - How the processes of a run find each other -------------===//
+//
+// Rank 0 listens, where all know or as a store says; the others come, say who
+// they are, and are told when all are there. Strangers are turned away.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_JOINING_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_JOINING_H
+
+#include "Communication/Control/ControlChannel.h"
+#include "Communication/Rendezvous/Sockets.h"
+
+#include "bagua/Runtime/Store.h"
+
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace bagua::runtime {
+
+struct JoinOptions {
+  int rank = 0;
+  int size = 1;
+  /// Ranks that say the same run on one host.
+  std::string host;
+  /// Where rank 0 listens. With a store its port may be 0, and only rank 0 need
+  /// know it.
+  TcpAddress address;
+  /// Null: all know the address.
+  Store *store = nullptr;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(600);
+};
+
+struct Joined {
+  /// As ControlPlane wants them.
+  std::vector<ControlChannel> channels;
+  /// By rank.
+  std::vector<std::string> hosts;
+  /// 128 bits, of this run alone.
+  std::string secret;
+};
+
+/// Returns on all ranks when all have come. DeadlineExceeded names those that
+/// have not; InvalidArgument ranks that don't agree on the run.
+absl::StatusOr<Joined> joinRun(const JoinOptions &options);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_JOINING_H

@@ -1,0 +1,265 @@
+//===- Sockets.cpp - Connections between processes ------------------------===//
+//
+// getaddrinfo for both versions of IP; SCM_RIGHTS for descriptors.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Rendezvous/Sockets.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+
+namespace bagua::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Between attempts to reach one that is not there yet.
+constexpr std::chrono::milliseconds kRetry(5);
+
+absl::Status failure(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::StatusOr<AddressList> resolve(const TcpAddress &address, int flags) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo *found = nullptr;
+  int error = getaddrinfo(address.host.c_str(),
+                          absl::StrCat(address.port).c_str(), &hints, &found);
+  if (error != 0)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", address.host, "' is no address: ", gai_strerror(error)));
+  return AddressList(found, freeaddrinfo);
+}
+
+Descriptor socketFor(const addrinfo &info) {
+  return Descriptor(socket(info.ai_family,
+                           info.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                           info.ai_protocol));
+}
+
+bool await(int socket, short events, Deadline deadline) {
+  while (true) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - Clock::now());
+    pollfd entry = {socket, events, 0};
+    int timeout = static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1000));
+    if (poll(&entry, 1, timeout) > 0)
+      return true;
+    if (left.count() <= 0)
+      return false;
+  }
+}
+
+/// A name in the kernel's own space, of this network namespace.
+socklen_t setName(sockaddr_un &address, const std::string &name) {
+  address.sun_family = AF_UNIX;
+  size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), length);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+bool isOwnUser(const Descriptor &socket) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &size) ==
+             0 &&
+         peer.uid == geteuid();
+}
+
+/// A message of one byte with room for a descriptor.
+struct DescriptorMessage {
+  DescriptorMessage() {
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+  }
+  char byte = 0;
+  iovec piece = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// TCP
+//===----------------------------------------------------------------------===//
+
+std::string toString(const TcpAddress &address) {
+  bool isBracketed = address.host.find(':') != std::string::npos;
+  return absl::StrCat(isBracketed ? "[" : "", address.host,
+                      isBracketed ? "]:" : ":", address.port);
+}
+
+absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text) {
+  TcpAddress result;
+  size_t colon = text.rfind(':');
+  if (colon == std::string::npos ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &result.port) ||
+      result.port < 0 || result.port > 65535 || colon == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected an address and a port, such as 10.0.0.1:29500 "
+                     "or [::1]:29500, found '",
+                     text, "'"));
+  result.host = text.substr(0, colon);
+  if (result.host.size() > 1 && result.host.front() == '[' &&
+      result.host.back() == ']')
+    result.host = result.host.substr(1, result.host.size() - 2);
+  return result;
+}
+
+absl::StatusOr<Descriptor> listenOn(const TcpAddress &address) {
+  auto list = resolve(address, AI_PASSIVE);
+  if (!list.ok())
+    return list.status();
+  Descriptor listener = socketFor(**list);
+  int yes = 1;
+  if (!listener ||
+      setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes,
+                 sizeof yes) != 0 ||
+      bind(listener.number(), (*list)->ai_addr, (*list)->ai_addrlen) != 0 ||
+      listen(listener.number(), SOMAXCONN) != 0)
+    return failure(absl::StrCat("can't listen on ", toString(address)));
+  return listener;
+}
+
+absl::StatusOr<TcpAddress> addressOf(const Descriptor &listener) {
+  sockaddr_storage storage = {};
+  socklen_t size = sizeof storage;
+  auto *address = reinterpret_cast<sockaddr *>(&storage);
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  if (getsockname(listener.number(), address, &size) != 0 ||
+      getnameinfo(address, size, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return failure("can't tell where a socket listens");
+  TcpAddress result;
+  result.host = host;
+  if (!absl::SimpleAtoi(port, &result.port))
+    return absl::InternalError(absl::StrCat("'", port, "' is no port"));
+  return result;
+}
+
+absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
+                                     Deadline deadline) {
+  auto list = resolve(address, 0);
+  if (!list.ok())
+    return list.status();
+  Descriptor result = socketFor(**list);
+  if (!result)
+    return failure("can't make a socket");
+  int error = 0;
+  if (connect(result.number(), (*list)->ai_addr, (*list)->ai_addrlen) != 0) {
+    error = errno;
+    socklen_t size = sizeof error;
+    if (error == EINPROGRESS) {
+      error = ETIMEDOUT;
+      if (await(result.number(), POLLOUT, deadline))
+        getsockopt(result.number(), SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+  }
+  errno = error;
+  if (error != 0)
+    return failure(absl::StrCat("can't reach ", toString(address)));
+  // Messages are few and short, and somebody waits for each.
+  int yes = 1;
+  setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  return result;
+}
+
+Descriptor acceptFrom(const Descriptor &listener) {
+  Descriptor result(accept4(listener.number(), nullptr, nullptr,
+                            SOCK_CLOEXEC | SOCK_NONBLOCK));
+  int yes = 1;
+  if (result)
+    setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  return result;
+}
+
+bool awaitReadable(int socket, Deadline deadline) {
+  return await(socket, POLLIN, deadline);
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptors
+//===----------------------------------------------------------------------===//
+
+absl::Status giveDescriptor(const std::string &name, int given, int takers,
+                            Deadline deadline) {
+  Descriptor listener(
+      socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address = {};
+  socklen_t size = setName(address, name);
+  if (!listener ||
+      bind(listener.number(), reinterpret_cast<sockaddr *>(&address), size) !=
+          0 ||
+      listen(listener.number(), SOMAXCONN) != 0)
+    return failure("can't listen for the host's ranks");
+  for (int left = takers; left > 0;) {
+    if (!awaitReadable(listener.number(), deadline))
+      return absl::DeadlineExceededError(
+          absl::StrCat(left, " of the host's ranks did not come for its shared "
+                             "memory"));
+    Descriptor taker = acceptFrom(listener);
+    if (!taker || !isOwnUser(taker))
+      continue;
+    DescriptorMessage box;
+    cmsghdr *header = CMSG_FIRSTHDR(&box.message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &given, sizeof given);
+    if (sendmsg(taker.number(), &box.message, MSG_NOSIGNAL) == 1)
+      --left;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
+                                          Deadline deadline) {
+  sockaddr_un address = {};
+  socklen_t size = setName(address, name);
+  while (Clock::now() < deadline) {
+    Descriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!giver)
+      return failure("can't make a socket");
+    if (connect(giver.number(), reinterpret_cast<sockaddr *>(&address), size) !=
+            0 ||
+        !isOwnUser(giver)) {
+      std::this_thread::sleep_for(kRetry);
+      continue;
+    }
+    DescriptorMessage box;
+    if (!awaitReadable(giver.number(), deadline) ||
+        recvmsg(giver.number(), &box.message, MSG_CMSG_CLOEXEC) != 1)
+      continue;
+    cmsghdr *header = CMSG_FIRSTHDR(&box.message);
+    if (!header || header->cmsg_type != SCM_RIGHTS)
+      continue;
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(header), sizeof number);
+    return Descriptor(number);
+  }
+  return absl::DeadlineExceededError(
+      "the host's first rank gives no shared memory");
+}
+
+} // namespace bagua::runtime

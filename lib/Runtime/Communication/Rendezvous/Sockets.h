@@ -1,0 +1,54 @@
+//===- Sockets.h - Connections between processes --------------------------===//
+//
+// TCP between hosts and names of the kernel's within one. Descriptors are
+// closed by exec; nothing here waits beyond a deadline.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_SOCKETS_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_SOCKETS_H
+
+#include "Device/Host/Descriptor.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <chrono>
+#include <string>
+
+namespace bagua::runtime {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// A numeric address or a host's name, and a port.
+struct TcpAddress {
+  std::string host;
+  int port = 0;
+};
+
+/// "10.0.0.1:29500", "[::1]:29500".
+std::string toString(const TcpAddress &address);
+/// The inverse. InvalidArgument names what was found.
+absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text);
+
+/// Listens on that interface alone; port 0: one that is free.
+absl::StatusOr<Descriptor> listenOn(const TcpAddress &address);
+/// Where a listening socket is.
+absl::StatusOr<TcpAddress> addressOf(const Descriptor &listener);
+absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
+                                     Deadline deadline);
+/// Null where nobody has come.
+Descriptor acceptFrom(const Descriptor &listener);
+
+/// Whether something can be read, or sent, before the deadline.
+bool awaitReadable(int socket, Deadline deadline);
+
+/// Gives a descriptor to `takers` processes of this user that ask for it under
+/// a name which no other run has.
+absl::Status giveDescriptor(const std::string &name, int given, int takers,
+                            Deadline deadline);
+absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
+                                          Deadline deadline);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_SOCKETS_H

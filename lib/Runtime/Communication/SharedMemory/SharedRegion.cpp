@@ -1,0 +1,122 @@
+//===- SharedRegion.cpp - Memory that processes of one host share ---------===//
+//
+// A memfd, as large as the ranks could ever fill, of which each allocates in
+// its own part, first fit.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/SharedMemory/SharedRegion.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+/// More than any rank can fill: the host's memory.
+size_t bytesOfPart() {
+  auto pages = static_cast<size_t>(std::max<long>(1, sysconf(_SC_PHYS_PAGES)));
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t roundToPage(size_t bytes) {
+  auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+absl::Status failure(const char *what) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("shared memory: ", what, ": ", std::strerror(errno)));
+}
+
+} // namespace
+
+SharedRegion::SharedRegion(Descriptor shared, int ranks, int place)
+    : file(std::move(shared)), partBytes(bytesOfPart()),
+      wholeBytes(static_cast<size_t>(ranks) * partBytes),
+      partBegin(static_cast<size_t>(place) * partBytes) {}
+
+SharedRegion::~SharedRegion() {
+  if (space.base)
+    munmap(space.base, wholeBytes);
+}
+
+absl::StatusOr<std::shared_ptr<SharedRegion>> SharedRegion::create(int ranks) {
+  Descriptor file(memfd_create("bagua", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file)
+    return failure("memfd_create");
+  std::shared_ptr<SharedRegion> region(
+      new SharedRegion(std::move(file), ranks, 0));
+  if (ftruncate(region->descriptor(), static_cast<off_t>(region->wholeBytes)) !=
+      0)
+    return failure("ftruncate");
+  // Nobody cuts it short under those who have mapped it.
+  fcntl(region->descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+  if (absl::Status status = region->map(); !status.ok())
+    return status;
+  return region;
+}
+
+absl::StatusOr<std::shared_ptr<SharedRegion>>
+SharedRegion::open(Descriptor file, int ranks, int place) {
+  std::shared_ptr<SharedRegion> region(
+      new SharedRegion(std::move(file), ranks, place));
+  struct stat status = {};
+  if (fstat(region->descriptor(), &status) != 0 ||
+      status.st_size != static_cast<off_t>(region->wholeBytes))
+    return absl::InvalidArgumentError(
+        absl::StrCat("shared memory: expected ", region->wholeBytes,
+                     " bytes for ", ranks, " ranks, found ", status.st_size));
+  if (absl::Status mapped = region->map(); !mapped.ok())
+    return mapped;
+  return region;
+}
+
+absl::Status SharedRegion::map() {
+  void *address = mmap(nullptr, wholeBytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_NORESERVE, descriptor(), 0);
+  if (address == MAP_FAILED)
+    return failure("mmap");
+  // A core dump of a part of a terabyte helps nobody, and a child that is
+  // forked has no business here.
+  madvise(address, wholeBytes, MADV_DONTDUMP);
+  madvise(address, wholeBytes, MADV_DONTFORK);
+  space = {static_cast<std::byte *>(address), wholeBytes};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes) {
+  bytes = std::max(roundToPage(bytes), roundToPage(1));
+  std::lock_guard<std::mutex> lock(mutex);
+  size_t at = 0;
+  for (auto [offset, size] : taken) {
+    if (offset - at >= bytes)
+      break;
+    at = offset + size;
+  }
+  if (partBytes - at < bytes)
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "shared memory: no ", bytes, " bytes are left of ", partBytes));
+  taken[at] = bytes;
+  return space.base + partBegin + at;
+}
+
+void SharedRegion::free(std::byte *address) {
+  size_t at = space.offsetOf(address) - partBegin;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = taken.find(at);
+  if (found == taken.end())
+    return;
+  madvise(address, found->second, MADV_REMOVE);
+  taken.erase(found);
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,63 @@
+//===- SharedRegion.h - Memory that processes of one host share -----------===//
+//
+// One range of memory for all ranks of a host, in a file without a name, which
+// each of them sees at an address of its own. Every rank has a part of it in
+// which it alone allocates. Pages take memory when they are written to, and
+// nothing is left behind when the last process ends.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_SHAREDMEMORY_SHAREDREGION_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_SHAREDMEMORY_SHAREDREGION_H
+
+#include "Communication/Memory/AddressSpace.h"
+#include "Device/Host/Descriptor.h"
+
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace bagua::runtime {
+
+class SharedRegion {
+public:
+  /// A new one, with a part for each of `ranks`.
+  static absl::StatusOr<std::shared_ptr<SharedRegion>> create(int ranks);
+  /// One that another process has created; seen by its `place`-th rank.
+  static absl::StatusOr<std::shared_ptr<SharedRegion>>
+  open(Descriptor file, int ranks, int place);
+  ~SharedRegion();
+  SharedRegion(const SharedRegion &) = delete;
+  SharedRegion &operator=(const SharedRegion &) = delete;
+
+  int descriptor() const { return file.number(); }
+  /// How members of groups name addresses to each other.
+  const AddressSpace &addresses() const { return space; }
+
+  /// Zeros in this rank's part, at a multiple of a page. ResourceExhausted
+  /// where the part is full.
+  absl::StatusOr<std::byte *> allocate(size_t bytes);
+  /// Of what allocate() returned. Gives its pages back.
+  void free(std::byte *address);
+
+private:
+  SharedRegion(Descriptor file, int ranks, int place);
+  absl::Status map();
+
+  Descriptor file;
+  const size_t partBytes;
+  const size_t wholeBytes;
+  const size_t partBegin;
+  AddressSpace space;
+
+  std::mutex mutex;
+  /// Offset and bytes of what is allocated.
+  std::map<size_t, size_t> taken;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_SHAREDMEMORY_SHAREDREGION_H
