@@ -458,8 +458,8 @@ TEST_P(CommunicatorFailureTest, abort_calls_the_handlers) {
   Worlds worlds = createWorlds(3);
   std::atomic<int> calls[3] = {};
   for (int rank : {0, 1})
-    worlds[rank]->onAbort([&calls, rank] { ++calls[rank]; });
-  worlds[1]->onAbort(nullptr);
+    worlds[rank]->onAbort(&worlds, [&calls, rank] { ++calls[rank]; });
+  worlds[1]->onAbort(&worlds, nullptr);
   worlds[2]->abort(absl::AbortedError("enough"));
   worlds[2]->abort(absl::AbortedError("again"));
   while (calls[0] == 0)
@@ -467,7 +467,7 @@ TEST_P(CommunicatorFailureTest, abort_calls_the_handlers) {
   EXPECT_EQ(awaitAbort(*worlds[1]), absl::AbortedError("enough"));
   EXPECT_EQ(calls[0], 1);
   EXPECT_EQ(calls[1], 0);
-  worlds[2]->onAbort([&calls] { ++calls[2]; });
+  worlds[2]->onAbort(&worlds, [&calls] { ++calls[2]; });
   EXPECT_EQ(calls[2], 1);
 }
 

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -112,8 +113,9 @@ struct CommunicatorOptions {
   std::function<std::string()> describeCall;
 };
 
-/// One rank's membership in all ranks of a run. Whoever destroys it leaves:
-/// others don't wait for it in communicators that it has not joined.
+/// One rank's membership in all ranks of a run, which several sessions may
+/// share. Whoever destroys it leaves: others don't wait for it in communicators
+/// that it has not joined.
 class World {
 public:
   virtual ~World() = default;
@@ -154,9 +156,17 @@ public:
   virtual absl::Status status() const = 0;
 
   /// Has `handler` called once the world is aborted, by whoever aborts it; at
-  /// once if it is. Replaces the handler before, which is not running when this
-  /// returns. Must be quick, and must not call the world. May be empty.
-  virtual void onAbort(std::function<void()> handler) = 0;
+  /// once if it is. Replaces the owner's handler before, which is not running
+  /// when this returns. Must be quick, and must not call the world. May be
+  /// empty.
+  virtual void onAbort(const void *owner, std::function<void()> handler) = 0;
+
+  /// A number for what all ranks make next, from 0, such as sessions: names of
+  /// communicators are made of it.
+  int nextNumber() { return numbers++; }
+
+private:
+  std::atomic<int> numbers{0};
 };
 
 /// `size` ranks as threads of this process; element r is rank r's. `timeout` is

@@ -68,12 +68,13 @@ enum class TensorId : uint32_t {};
 /// nothing to do sleeps.
 class Session {
 public:
-  /// Allocates the arenas and connects: collective over all ranks of the plan,
-  /// and where a program makes several sessions, in one order on all ranks.
+  /// Allocates the arenas and connects: collective over all ranks of the plan.
+  /// Several sessions may share a world, or have one each; all ranks make them
+  /// in one order.
   /// Fails with FailedPrecondition where the world's size is not the plan's or
   /// ranks hold plans of different fingerprints, naming both.
   static absl::StatusOr<std::unique_ptr<Session>>
-  create(std::shared_ptr<const Plan> plan, std::unique_ptr<World> world,
+  create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
          SessionOptions options);
   virtual ~Session() = default;
 

@@ -89,7 +89,7 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
     ++threadCount;
   }
   liveThreads() += threadCount;
-  world.onAbort([this] {
+  world.onAbort(this, [this] {
     failed.store(true, std::memory_order_release);
     closeAll();
   });
@@ -109,7 +109,7 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
 
 void Executor::stop() {
   isStopping.store(true, std::memory_order_release);
-  world.onAbort(nullptr);
+  world.onAbort(this, nullptr);
   closeAll();
   for (auto &stream : streams)
     if (stream && stream->thread.joinable())

@@ -106,7 +106,7 @@ absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
     axes.push_back({name->data(), name->size()});
   }
   std::string name =
-      absl::StrCat(plan->root().streams()->Get(key.stream)->str(), " [",
+      absl::StrCat(prefix, plan->root().streams()->Get(key.stream)->str(), " [",
                    absl::StrJoin(axes, ", "), "]");
   std::vector<PlanGroup> &list = groups[key];
   if (key.server == kNoServer) {
@@ -129,8 +129,10 @@ absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
 }
 
 absl::Status PlanCommunicators::create(const Plan &loaded, World &world,
+                                       const std::string &prefixOfNames,
                                        const Options &options) {
   plan = &loaded;
+  prefix = prefixOfNames;
   optionsOf = options;
   for (const fb::Instruction *instruction : *plan->root().instructions()) {
     if (!instruction->axes() || instruction->axes()->size() == 0)

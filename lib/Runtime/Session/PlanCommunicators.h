@@ -45,8 +45,10 @@ public:
   /// By the stream's number.
   using Options = std::function<CommunicatorOptions(uint32_t)>;
 
-  /// Collective over all ranks. Errors are the world's.
-  absl::Status create(const Plan &plan, World &world, const Options &optionsOf);
+  /// Collective over all ranks; names begin with `prefix`. Errors are the
+  /// world's.
+  absl::Status create(const Plan &plan, World &world, const std::string &prefix,
+                      const Options &optionsOf);
 
   /// Groups of `instruction` that this rank is in: at most one, and for a
   /// server one for each slot. Empty where the rank takes no part.
@@ -72,6 +74,7 @@ private:
                         std::vector<PlanGroup> &groups);
 
   const Plan *plan = nullptr;
+  std::string prefix;
   Options optionsOf;
   std::map<Key, std::vector<PlanGroup>> groups;
 };

@@ -38,7 +38,7 @@ using absl::StrCat;
 
 class HostSession final : public Session {
 public:
-  HostSession(std::shared_ptr<const Plan> loaded, std::unique_ptr<World> ranks,
+  HostSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
               SessionOptions sessionOptions)
       : plan(std::move(loaded)), world(std::move(ranks)),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
@@ -105,7 +105,7 @@ private:
     return executor.tensorName(indexOf(tensor));
   }
   CommunicatorOptions optionsOf(uint32_t stream);
-  absl::Status meetEverybody();
+  absl::Status meetEverybody(const std::string &prefix);
   absl::Status compareFingerprints();
   absl::StatusOr<std::vector<int64_t>>
   gatherFromAll(const std::vector<int64_t> &own);
@@ -130,7 +130,7 @@ private:
   void record(const char *what, TensorId tensor, int64_t startNs);
 
   const std::shared_ptr<const Plan> plan;
-  const std::unique_ptr<World> world;
+  const std::shared_ptr<World> world;
   const SessionOptions options;
   SessionMemory memory;
   /// All ranks; null where this is the only one.
@@ -186,12 +186,13 @@ CommunicatorOptions HostSession::optionsOf(uint32_t stream) {
           [this, stream] { return executor.describeCall(stream); }};
 }
 
-absl::Status HostSession::meetEverybody() {
+absl::Status HostSession::meetEverybody(const std::string &prefix) {
   if (world->size() < 2)
     return absl::OkStatus();
   std::vector<int> all(world->size());
   std::iota(all.begin(), all.end(), 0);
-  auto made = world->createCommunicator(all, "session", optionsOf(UINT32_MAX));
+  auto made =
+      world->createCommunicator(all, prefix + "session", optionsOf(UINT32_MAX));
   if (made.ok()) {
     everybody = *std::move(made);
     return absl::OkStatus();
@@ -245,14 +246,19 @@ absl::Status HostSession::connect() {
         ", the world has ", world->size()));
   // Memory first: what one rank takes to get it, others wait for here, within
   // the limit, and not in the first step.
-  absl::Status status = memory.allocate(options.checksMemory);
+  absl::Status status = memory.allocate(*world, options.checksMemory);
+  // Names tell the sessions of a world apart.
+  int number = world->nextNumber();
+  std::string prefix = number > 0 ? StrCat(number, ": ") : "";
   if (status.ok())
-    status = meetEverybody();
+    status = meetEverybody(prefix);
   if (status.ok())
     status = compareFingerprints();
   if (status.ok())
-    status = communicators.create(
-        *plan, *world, [this](uint32_t stream) { return optionsOf(stream); });
+    status =
+        communicators.create(*plan, *world, prefix, [this](uint32_t stream) {
+          return optionsOf(stream);
+        });
   if (!status.ok())
     return status;
 
@@ -737,7 +743,7 @@ absl::Status HostSession::loadState(absl::string_view bytes) {
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Session>>
-Session::create(std::shared_ptr<const Plan> plan, std::unique_ptr<World> world,
+Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
                 SessionOptions options) {
   auto session = std::make_unique<HostSession>(
       std::move(plan), std::move(world), std::move(options));

@@ -32,22 +32,22 @@ SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
     : plan(loaded), rank(ownRank),
       bindings(loaded.root().tensors()->size(), nullptr) {}
 
-absl::Status SessionMemory::allocate(bool guarded) {
+absl::Status SessionMemory::allocate(World &world, bool guarded) {
   isGuarded = guarded;
   for (const fb::Arena *arena : *plan.root().arenas()) {
     int64_t guards = guarded ? 2 * kGuardBytes : 0;
-    Pages pages(roundUp(arena->bytes() + guards));
-    if (!pages.data() && pages.size() > 0)
+    auto memory = world.allocate(roundUp(arena->bytes() + guards));
+    if (!memory.ok())
       return absl::ResourceExhaustedError(absl::StrCat(
           "rank ", rank, ": no memory for arena '", arena->name()->str(),
-          "' of ", arena->bytes(), " bytes"));
+          "' of ", arena->bytes(), " bytes: ", memory.status().message()));
     if (guarded) {
-      auto *guard = pages.data();
+      std::byte *guard = memory->get();
       std::fill_n(guard, kGuardBytes, kGuard);
       std::memset(guard + kGuardBytes, kPoison, arena->bytes());
       std::fill_n(guard + kGuardBytes + arena->bytes(), kGuardBytes, kGuard);
     }
-    arenas.push_back(std::move(pages));
+    arenas.push_back(*std::move(memory));
     allocatedBytes += arena->bytes();
   }
   return absl::OkStatus();
@@ -58,7 +58,7 @@ absl::Status SessionMemory::checkGuards() const {
     return absl::OkStatus();
   for (size_t i = 0; i < arenas.size(); ++i) {
     const fb::Arena &arena = *plan.root().arenas()->Get(i);
-    const std::byte *before = arenas[i].data();
+    const std::byte *before = arenas[i].get();
     const std::byte *after = before + kGuardBytes + arena.bytes();
     auto isIntact = [](const std::byte *zone) {
       return std::all_of(zone, zone + kGuardBytes,
@@ -82,7 +82,7 @@ std::byte *SessionMemory::tensorAddress(uint32_t number) const {
   const fb::Tensor &tensor = *plan.root().tensors()->Get(number);
   if (tensor.arena() < 0)
     return bindings[number];
-  return arenas[tensor.arena()].data() + (isGuarded ? kGuardBytes : 0) +
+  return arenas[tensor.arena()].get() + (isGuarded ? kGuardBytes : 0) +
          tensor.offset();
 }
 
@@ -95,7 +95,7 @@ LocalValue SessionMemory::value(uint32_t number) const {
   if (value.arena() >= 0) {
     result.count =
         localCount(value.count(), result.layout, plan.cluster(), rank);
-    result.data = arenas[value.arena()].data() + (isGuarded ? kGuardBytes : 0) +
+    result.data = arenas[value.arena()].get() + (isGuarded ? kGuardBytes : 0) +
                   value.offset();
     return result;
   }

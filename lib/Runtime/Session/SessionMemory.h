@@ -7,9 +7,9 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 #define BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 
-#include "Device/Host/Pages.h"
 #include "Kernels/LocalValue.h"
 
+#include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 
@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace bagua::runtime {
@@ -25,9 +26,10 @@ class SessionMemory {
 public:
   SessionMemory(const Plan &plan, int64_t rank);
 
-  /// With `guarded`, zones round each arena are filled with a pattern and the
-  /// arenas with bytes that read as NaN. ResourceExhausted where memory is out.
-  absl::Status allocate(bool guarded);
+  /// In memory of the world. With `guarded`, zones round each arena are filled
+  /// with a pattern and the arenas with bytes that read as NaN.
+  /// ResourceExhausted where memory is out.
+  absl::Status allocate(World &world, bool guarded);
   /// Internal, naming the arena, if a byte of a zone has changed.
   absl::Status checkGuards() const;
 
@@ -48,7 +50,7 @@ private:
   const int64_t rank;
   bool isGuarded = false;
   int64_t allocatedBytes = 0;
-  std::vector<Pages> arenas;
+  std::vector<std::shared_ptr<std::byte>> arenas;
   std::vector<std::byte *> bindings;
 };
 

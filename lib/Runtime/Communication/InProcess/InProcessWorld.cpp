@@ -47,8 +47,8 @@ public:
   void note(const std::string &what) override { state->note(ownRank, what); }
   void abort(const absl::Status &why) override { state->abort(why); }
   absl::Status status() const override { return state->status(); }
-  void onAbort(std::function<void()> handler) override {
-    state->onAbort(ownRank, std::move(handler));
+  void onAbort(const void *owner, std::function<void()> handler) override {
+    state->onAbort(ownRank, owner, std::move(handler));
   }
 
 private:

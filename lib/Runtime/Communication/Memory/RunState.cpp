@@ -77,7 +77,7 @@ RunState::RunState(int worldSize, int ranksOfHost,
                    std::chrono::nanoseconds waitLimit, Announce announce)
     : size(worldSize), timeout(waitLimit), neighbours(ranksOfHost),
       announceAbort(std::move(announce)), isGone(worldSize), isLost(worldSize),
-      notes(worldSize), handlers(worldSize) {
+      notes(worldSize) {
   liveRanks() += neighbours;
 }
 
@@ -256,7 +256,11 @@ void RunState::leaveGroup(const MemoryGroup &group, int member) {
 }
 
 void RunState::leave(int rank) {
-  onAbort(rank, nullptr);
+  {
+    std::lock_guard<std::mutex> lock(handlerMutex);
+    handlers.erase(handlers.lower_bound({rank, nullptr}),
+                   handlers.lower_bound({rank + 1, nullptr}));
+  }
   std::lock_guard<std::mutex> lock(mutex);
   isGone[rank] = true;
   for (auto &[key, entry] : groups)
@@ -329,15 +333,19 @@ void RunState::tellOfAbort() {
   if (isOwn)
     announceAbort(why);
   std::lock_guard<std::mutex> lock(handlerMutex);
-  for (std::function<void()> &handler : handlers)
+  for (auto &[key, handler] : handlers)
     if (handler)
       std::exchange(handler, nullptr)();
 }
 
-void RunState::onAbort(int rank, std::function<void()> handler) {
+void RunState::onAbort(int rank, const void *owner,
+                       std::function<void()> handler) {
   {
     std::lock_guard<std::mutex> lock(handlerMutex);
-    handlers[rank] = std::move(handler);
+    if (handler)
+      handlers[{rank, owner}] = std::move(handler);
+    else
+      handlers.erase({rank, owner});
   }
   tellOfAbort();
 }

@@ -100,7 +100,7 @@ public:
   /// The same, where another process began it.
   void abortFromAfar(const absl::Status &why);
   absl::Status status() const;
-  void onAbort(int rank, std::function<void()> handler);
+  void onAbort(int rank, const void *owner, std::function<void()> handler);
 
   const int size;
   const std::chrono::nanoseconds timeout;
@@ -141,7 +141,8 @@ private:
 
   /// Held while handlers run; taken before `mutex`.
   std::mutex handlerMutex;
-  std::vector<std::function<void()>> handlers;
+  /// By rank and owner.
+  std::map<std::pair<int, const void *>, std::function<void()>> handlers;
 };
 
 /// InvalidArgument unless the members are distinct ranks of the run, `rank`

@@ -126,8 +126,8 @@ public:
   }
   void abort(const absl::Status &why) override { run->state->abort(why); }
   absl::Status status() const override { return run->state->status(); }
-  void onAbort(std::function<void()> handler) override {
-    run->state->onAbort(run->rank, std::move(handler));
+  void onAbort(const void *owner, std::function<void()> handler) override {
+    run->state->onAbort(run->rank, owner, std::move(handler));
   }
 
 private:
