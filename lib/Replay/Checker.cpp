@@ -76,8 +76,9 @@ int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
 RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
     : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
       relationOf(filled.size(), -1), updatesOf(filled.size()),
-      isWaitedFor(filled.size(), false), lastChecked(filled.size(), -1),
-      checkedSteps(filled.size(), 0) {
+      isWaitedFor(filled.size(), false), lastChecked(filled.size(), -1) {
+  own.rank = rank;
+  own.checkedSteps.resize(filled.size());
   const auto &contract = *plan.root().contract();
   for (uint32_t i = 0; i < contract.size(); ++i) {
     const fb::Relation &relation = *contract.Get(i);
@@ -140,7 +141,7 @@ void RankChecker::check(uint32_t tensor, const std::byte *data) {
   if (step <= lastChecked[tensor])
     return; // the program looks at it again
   lastChecked[tensor] = step;
-  ++checkedSteps[tensor];
+  ++own.checkedSteps[tensor];
   if (relation < 0)
     checkUnchanged(tensor, step, data);
   else
@@ -181,7 +182,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
   ElementRange range = rangeOf(tensor);
   std::vector<int64_t> group = plan.topology().groupOf(rank, axesOf(relation));
   if (isEqualInGroup(plan, relation, tensor)) {
-    digests[{tensor, updates}] = digest(
+    own.digests[{tensor, updates}] = digest(
         data, range.size() * dataTypeBytes(typeOf(tensorAt(plan, tensor))));
     if (group[0] != rank)
       return;
@@ -190,7 +191,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
   double tolerance = updatedTolerance(plan, relation, updates, state,
                                       toleranceOf(plan, relation));
   if (!std::isfinite(tolerance))
-    return found.fail(
+    return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
                            "explains any value, so it can't be checked",
                            tensorAt(plan, tensor).name()->str(), rank));
@@ -227,10 +228,10 @@ void RankChecker::compare(uint32_t number, int64_t step, int64_t count,
           valueAt(type, expected.data(), at - begin));
     }
   }
-  found.tolerance = std::max(found.tolerance, tolerance);
-  found.maxError = std::max(found.maxError, result.maxError);
+  own.found.tolerance = std::max(own.found.tolerance, tolerance);
+  own.found.maxError = std::max(own.found.maxError, result.maxError);
   if (result.firstDifference >= 0)
-    found.fail(result.maxError, example);
+    own.found.fail(result.maxError, example);
 }
 
 void RankChecker::checkUnchanged(uint32_t tensor, int64_t step,
@@ -248,7 +249,7 @@ void RankChecker::checkRelation(uint32_t number, int64_t step,
   const fb::Relation &relation = *plan.root().contract()->Get(number);
   bool isEqual = isEqualInGroup(plan, relation, relation.tensor());
   if (isEqual)
-    digests[{relation.tensor(), step}] = digest(
+    own.digests[{relation.tensor(), step}] = digest(
         data, localElements(plan, relation.tensor(), rank) *
                   dataTypeBytes(typeOf(tensorAt(plan, relation.tensor()))));
   if (isMoved(relation))
@@ -307,48 +308,49 @@ void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
           });
 }
 
-CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
-                        int64_t steps) {
+CheckResult mergeChecks(const Plan &plan,
+                        const std::vector<RankFindings> &ranks, int64_t steps) {
   CheckResult result;
-  for (const RankChecker &rank : ranks) {
+  const RankChecker first(plan, 0);
+  for (const RankFindings &rank : ranks) {
     result.passed &= rank.found.passed;
     result.maxError = std::max(result.maxError, rank.found.maxError);
     result.tolerance = std::max(result.tolerance, rank.found.tolerance);
     for (const std::string &failure : rank.found.failures)
       result.fail(0, failure);
   }
-  for (const RankChecker &rank : ranks)
+  for (const RankFindings &rank : ranks)
     for (auto &[place, found] : rank.digests) {
       const fb::Relation &relation =
-          *plan.root().contract()->Get(rank.relationOf[place.first]);
-      int64_t first = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
-      auto other = ranks[first].digests.find(place);
-      if (other != ranks[first].digests.end() && other->second != found)
+          *plan.root().contract()->Get(first.relationOf[place.first]);
+      int64_t leader = plan.topology().groupOf(rank.rank, axesOf(relation))[0];
+      auto other = ranks[leader].digests.find(place);
+      if (other != ranks[leader].digests.end() && other->second != found)
         result.fail(
             0, absl::StrFormat("tensor '%s' in step %d: rank %d has other bits "
                                "than rank %d",
                                tensorAt(plan, place.first).name()->str(),
-                               place.second, rank.rank, first));
+                               place.second, rank.rank, leader));
     }
 
   // What the contract names, and what the program gives without any relation.
   // What a relation only reads need not come back: its result is checked.
   std::set<uint32_t> expected, read;
   for (const fb::Relation *relation : *plan.root().contract()) {
-    if (!isUpdated(*relation) && !ranks[0].isLeftToUpdates(*relation))
+    if (!isUpdated(*relation) && !first.isLeftToUpdates(*relation))
       expected.insert(relation->tensor());
     read.insert(relation->of());
   }
   for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
     if (tensorAt(plan, i).given_by_program() && !read.count(i) &&
-        !ranks[0].isLeftAlone(i))
+        !first.isLeftAlone(i))
       expected.insert(i);
   result.tensors =
-      static_cast<int64_t>(expected.size() + ranks[0].updatedStates().size());
+      static_cast<int64_t>(expected.size() + first.updatedStates().size());
   if (result.tensors == 0)
     result.fail(0, "nothing was checked: expected tensors in the plan's "
                    "contract or given by its program, found none");
-  for (const RankChecker &rank : ranks)
+  for (const RankFindings &rank : ranks)
     for (uint32_t tensor : expected)
       if (plan.cluster().isWorker(rank.rank) &&
           rank.checkedSteps[tensor] != steps)

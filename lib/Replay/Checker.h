@@ -28,6 +28,16 @@ namespace bagua::replay {
 
 using runtime::Plan;
 
+/// What one rank has found, to be held against what others have.
+struct RankFindings {
+  int64_t rank = 0;
+  CheckResult found;
+  /// By tensor: how many steps were checked; of states, updates.
+  std::vector<int64_t> checkedSteps;
+  /// By tensor and step, what others of the group must have too.
+  std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
+};
+
 /// One rank's side.
 class RankChecker {
 public:
@@ -51,11 +61,11 @@ public:
   /// Looks at one that `updates` steps have updated.
   void checkState(uint32_t tensor, int64_t updates, const std::byte *data);
 
-  const CheckResult &result() const { return found; }
+  const RankFindings &findings() const { return own; }
 
 private:
   friend CheckResult mergeChecks(const Plan &plan,
-                                 const std::vector<RankChecker> &ranks,
+                                 const std::vector<RankFindings> &ranks,
                                  int64_t steps);
 
   /// Whether a tensor is a gradient, or a sign that instructions wait for and
@@ -78,7 +88,7 @@ private:
 
   const Plan &plan;
   const int64_t rank;
-  CheckResult found;
+  RankFindings own;
   /// By tensor: the step whose values it was filled with last; -1 before.
   std::vector<int64_t> filled;
   /// By tensor: its relation's number; -1 if it has none.
@@ -86,18 +96,14 @@ private:
   /// By tensor: the relations of updates that read it.
   std::vector<std::vector<uint32_t>> updatesOf;
   std::vector<bool> isWaitedFor;
-  /// By tensor: the step that was checked last, and how many were; of states,
-  /// the number of updates.
+  /// By tensor: the step that was checked last.
   std::vector<int64_t> lastChecked;
-  std::vector<int64_t> checkedSteps;
-  /// By tensor and step, what others of the group must have too.
-  std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
 };
 
 /// Compares the ranks with each other, and looks for tensors that were not
 /// checked in each of `steps` steps.
-CheckResult mergeChecks(const Plan &plan, const std::vector<RankChecker> &ranks,
-                        int64_t steps);
+CheckResult mergeChecks(const Plan &plan,
+                        const std::vector<RankFindings> &ranks, int64_t steps);
 
 /// Elements of a tensor that a rank stores.
 int64_t localElements(const Plan &plan, uint32_t tensor, int64_t rank);

@@ -1,12 +1,13 @@
-//===- Replay.cpp - Runs a plan on threads --------------------------------===//
+//===- Replay.cpp - Runs a plan with synthetic compute --------------------===//
 //
-// What each rank's thread does, and how their results and errors come together.
+// What each rank's thread does, and how their errors come together.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/Replay.h"
 
 #include "Checker.h"
 #include "Plan/Opcodes.h"
+#include "RankReport.h"
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Session.h"
@@ -85,13 +86,12 @@ public:
         arguments.push_back(i);
   }
 
-  absl::Status run(std::unique_ptr<runtime::World> world);
+  absl::Status run(std::shared_ptr<runtime::World> world);
+  /// Without it the other ranks go on no longer.
+  void endSession() { session.reset(); }
 
-  std::vector<int64_t> stepNs;
-  std::vector<int64_t> exposedNs;
-  int64_t bytesSent = 0;
-  int64_t arenaBytes = 0;
-  RankChecker &check() { return checker; }
+  /// After run().
+  RankReport report() const;
 
 private:
   absl::Status bindAll();
@@ -121,6 +121,8 @@ private:
   const ReplayOptions &options;
   const int number;
   RankChecker checker;
+  /// All but the check's findings.
+  RankReport measured;
   /// Outlive the session, whose threads write to them.
   std::vector<GuardedBuffer> buffers;
   std::unique_ptr<runtime::Session> session;
@@ -354,17 +356,13 @@ absl::Status Rank::runSteps(int64_t count, bool checks) {
       if (!status.ok())
         return status;
     }
-    stepNs.push_back(TraceWriter::nowNs() - begin);
-    exposedNs.push_back(blockedNs);
+    measured.stepNs.push_back(TraceWriter::nowNs() - begin);
+    measured.exposedNs.push_back(blockedNs);
   }
   return absl::OkStatus();
 }
 
-absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
-  struct EndOfSession {
-    std::unique_ptr<runtime::Session> &session;
-    ~EndOfSession() { session.reset(); }
-  } endOfSession{session};
+absl::Status Rank::run(std::shared_ptr<runtime::World> world) {
   runtime::SessionOptions sessionOptions;
   sessionOptions.timeout = options.timeout;
   sessionOptions.trace = options.trace;
@@ -391,13 +389,13 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   for (uint32_t state : states)
     checker.checkState(state, kCheckedSteps, dataOf(state));
   int64_t before = session->bytesSent();
-  stepNs.clear();
-  exposedNs.clear();
+  measured.stepNs.clear();
+  measured.exposedNs.clear();
   status = runSteps(options.steps, /*checks=*/false);
   if (!status.ok())
     return status;
-  bytesSent = (session->bytesSent() - before) / options.steps;
-  arenaBytes = session->arenaBytes();
+  measured.bytesSent = (session->bytesSent() - before) / options.steps;
+  measured.arenaBytes = session->arenaBytes();
   session.reset();
   for (const GuardedBuffer &buffer : buffers)
     if (!buffer.isIntact())
@@ -406,18 +404,28 @@ absl::Status Rank::run(std::unique_ptr<runtime::World> world) {
   return absl::OkStatus();
 }
 
-/// Runs a rank to its end, whatever happens. Without its session, which ends
-/// then, the other ranks go on no longer.
-absl::Status runGuarded(Rank &rank, std::unique_ptr<runtime::World> world,
+RankReport Rank::report() const {
+  RankReport report = measured;
+  report.check = checker.findings();
+  return report;
+}
+
+/// Runs a rank to its end, whatever happens. What it ends by is what all hear.
+absl::Status runGuarded(Rank &rank, std::shared_ptr<runtime::World> world,
                         int number) {
+  absl::Status status;
   try {
-    return rank.run(std::move(world));
+    status = rank.run(world);
   } catch (const std::exception &exception) {
-    return absl::UnknownError(
+    status = absl::UnknownError(
         absl::StrCat("rank ", number, " threw: ", exception.what()));
   } catch (...) {
-    return absl::UnknownError(absl::StrCat("rank ", number, " threw"));
+    status = absl::UnknownError(absl::StrCat("rank ", number, " threw"));
   }
+  if (!status.ok())
+    world->abort(status);
+  rank.endSession();
+  return status;
 }
 
 } // namespace
@@ -429,7 +437,10 @@ absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
         absl::StrCat("the plan is for ", plan->topology().ranks(),
                      " ranks, one process runs at most ", kMaxRanks));
   auto size = static_cast<int>(plan->topology().ranks());
-  auto worlds = runtime::createInProcessWorlds(size, options.timeout);
+  std::vector<std::shared_ptr<runtime::World>> worlds;
+  for (auto &world : runtime::createInProcessWorlds(size, options.timeout))
+    worlds.push_back(std::move(world));
+  const std::shared_ptr<runtime::World> first = worlds[0];
   std::vector<std::unique_ptr<Rank>> ranks;
   ranks.reserve(size);
   for (int i = 0; i < size; ++i)
@@ -443,34 +454,30 @@ absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
     });
   for (std::thread &thread : threads)
     thread.join();
-  for (const absl::Status &status : statuses)
-    if (absl::IsUnknown(status)) // what the others report is its consequence
-      return status;
-  for (const absl::Status &status : statuses)
-    if (!status.ok())
-      return status;
+  // What the others report is its consequence.
+  if (absl::Status cause = first->status(); !cause.ok())
+    return cause;
+  std::vector<RankReport> reports;
+  for (auto &rank : ranks)
+    reports.push_back(rank->report());
+  return mergeReports(*plan, options, reports);
+}
 
-  ReplayResult result;
-  for (int64_t step = 0; step < options.steps; ++step) {
-    int64_t longest = 0, blocked = 0;
-    for (auto &rank : ranks) {
-      longest = std::max(longest, rank->stepNs[step]);
-      blocked += rank->exposedNs[step];
-    }
-    result.stepNs.push_back(longest);
-    result.exposedNs.push_back(blocked / size);
-  }
-  for (auto &rank : ranks) {
-    result.bytesSent = std::max(result.bytesSent, rank->bytesSent);
-    result.arenaBytes = std::max(result.arenaBytes, rank->arenaBytes);
-  }
-  if (options.check) {
-    std::vector<RankChecker> checkers;
-    checkers.reserve(ranks.size());
-    for (auto &rank : ranks)
-      checkers.push_back(std::move(rank->check()));
-    result.check = mergeChecks(*plan, checkers, kCheckedSteps);
-  }
+absl::StatusOr<std::optional<ReplayResult>>
+replayRank(const std::shared_ptr<const Plan> &plan,
+           const std::shared_ptr<runtime::World> &world,
+           const ReplayOptions &options) {
+  Rank rank(plan, options, world->rank());
+  absl::Status status = runGuarded(rank, world, world->rank());
+  if (!status.ok())
+    return status;
+  auto reports = gatherReports(*world, rank.report());
+  if (!reports.ok())
+    return reports.status();
+  if (world->rank() > 0)
+    return std::nullopt;
+  ReplayResult result = mergeReports(*plan, options, *reports);
+  result.areProcesses = true;
   return result;
 }
 

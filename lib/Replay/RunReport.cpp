@@ -113,7 +113,7 @@ std::string updatesOf(const Totals &totals) {
   return absl::StrJoin(parts, "; ");
 }
 
-std::string shapeOf(const Plan &plan) {
+std::string shapeOf(const Plan &plan, bool areProcesses) {
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *plan.root().cluster()->axes())
     axes.push_back(absl::StrCat(axis->name()->str(), "=", axis->size()));
@@ -121,7 +121,8 @@ std::string shapeOf(const Plan &plan) {
       absl::StrCat(plan.topology().ranks(), " (", absl::StrJoin(axes, ", "));
   if (plan.topology().servers() > 0)
     absl::StrAppend(&text, ", ", plan.topology().servers(), " servers");
-  return text + "), threads of this process";
+  return text + (areProcesses ? "), processes of this host"
+                              : "), threads of this process");
 }
 
 void appendCheck(std::string &out, const CheckResult &check) {
@@ -154,7 +155,8 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   absl::StrAppendFormat(&out, "plan           %s", plan.root().name()->str());
   if (plan.root().strategy())
     absl::StrAppendFormat(&out, ", strategy %s", plan.root().strategy()->str());
-  absl::StrAppendFormat(&out, "\nranks          %s\n", shapeOf(plan));
+  absl::StrAppendFormat(&out, "\nranks          %s\n",
+                        shapeOf(plan, result.areProcesses));
   absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
                         totals.tensors, bytesToString(totals.tensorBytes));
   absl::StrAppendFormat(&out,
@@ -196,7 +198,7 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"plan", plan.root().name()->str()},
       {"strategy", plan.root().strategy() ? plan.root().strategy()->str() : ""},
       {"ranks", plan.topology().ranks()},
-      {"communicator", "in-process"},
+      {"communicator", result.areProcesses ? "shared-memory" : "in-process"},
       {"tensors", totals.tensors},
       {"tensor_bytes", totals.tensorBytes},
       {"instructions", totals.instructions},

@@ -41,11 +41,21 @@ const std::vector<Flag> &flags() {
       {"ranks", "N", "a number of at least 1",
        "ranks, servers included (default: the plan's)",
        [](Options &o, auto &text) { return setCount(o.ranks, text, 1); }},
-      {"communicator", "NAME", "in-process, gloo or nccl",
-       "in-process (default), gloo or nccl",
+      {"communicator", "NAME", "in-process or shared-memory",
+       "in-process (default): ranks are threads;\n"
+       "shared-memory: processes of one host, as torchrun,\n"
+       "mpirun or srun started them, or this program does",
        [](Options &o, auto &text) {
          o.communicator = text;
-         return text == "in-process" || text == "gloo" || text == "nccl";
+         return text == "in-process" || text == "shared-memory";
+       }},
+      {"rendezvous", "R", "an address and a port, or a file",
+       "where processes meet: rank 0's address, as in\n"
+       "10.0.0.1:29500, or a file that all can reach, with\n"
+       "a slash in its name (default: as the launcher says)",
+       [](Options &o, auto &text) {
+         o.rendezvous = text;
+         return !text.empty();
        }},
       {"timeout", "S", "seconds above 0 and below 1e9",
        "seconds that a rank waits for others (default 600)",

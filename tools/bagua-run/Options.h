@@ -20,6 +20,8 @@ struct Options {
   /// 0: as many as the plan is for.
   int64_t ranks = 0;
   std::string communicator = "in-process";
+  /// Where processes meet; empty: as their launcher says.
+  std::string rendezvous;
   double timeoutSeconds = 600;
   bool check = false;
   int64_t steps = 10;

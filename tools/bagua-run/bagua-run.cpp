@@ -6,14 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "bagua/Replay/Calibrate.h"
+#include "bagua/Replay/ForkedRanks.h"
 #include "bagua/Replay/Replay.h"
 #include "bagua/Replay/RunReport.h"
+#include "bagua/Runtime/Launch.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -63,41 +66,94 @@ std::chrono::nanoseconds timeoutOf(const Options &options) {
   return std::chrono::nanoseconds(std::llround(options.timeoutSeconds * 1e9));
 }
 
+ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
+  ReplayOptions result;
+  result.timeout = timeoutOf(options);
+  result.check = options.check;
+  result.steps = options.steps;
+  result.timeScale = options.timeScale;
+  result.onWarning = [](const std::string &text) {
+    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
+  };
+  result.throwOnRank = options.throwOnRank;
+  result.trace = options.trace.empty() ? nullptr : &trace;
+  return result;
+}
+
 /// Whether the run and its check are good.
+absl::StatusOr<bool> report(const Options &options, const Plan &plan,
+                            const ReplayOptions &replayOptions,
+                            const ReplayResult &result) {
+  std::string text = options.json ? reportJson(plan, replayOptions, result)
+                                  : reportText(plan, replayOptions, result);
+  if (absl::Status status = print(text); !status.ok())
+    return status;
+  return !result.check || result.check->passed;
+}
+
+/// This process's rank. All say whether the run was good, rank 0 how good.
+absl::StatusOr<bool> runRank(const Options &options,
+                             const std::shared_ptr<const Plan> &plan,
+                             const runtime::Launch &launch) {
+  if (absl::Status status = checkRanks(*plan, launch.size); !status.ok())
+    return status;
+  runtime::ProcessOptions processOptions;
+  processOptions.timeout = timeoutOf(options);
+  auto world = connectLaunched(launch, options.rendezvous, processOptions);
+  if (!world.ok())
+    return world.status();
+  TraceWriter trace;
+  ReplayOptions replayOptions = replayOptionsOf(options, trace);
+  auto result = replayRank(plan, *std::move(world), replayOptions);
+  if (!result.ok())
+    return result.status();
+  if (!options.trace.empty()) {
+    std::string path = launch.rank == 0
+                           ? options.trace
+                           : absl::StrCat(options.trace, ".", launch.rank);
+    if (absl::Status status = writeTrace(path, trace); !status.ok())
+      return status;
+  }
+  return *result ? report(options, *plan, replayOptions, **result) : true;
+}
+
+/// Ranks that are processes: one of a launcher's, or copies of this one.
+absl::StatusOr<bool> runProcesses(const Options &options,
+                                  const std::shared_ptr<const Plan> &plan) {
+  auto launch = runtime::findLaunch(std::getenv);
+  if (!launch.ok())
+    return launch.status();
+  if (*launch)
+    return runRank(options, plan, **launch);
+  auto ranks = ForkedRanks::fork(static_cast<int>(plan->topology().ranks()));
+  if (!ranks.ok())
+    return ranks.status();
+  absl::StatusOr<bool> passed = runRank(options, plan, ranks->launch());
+  // What ends a copy ends rank 0, which says it.
+  if (ranks->launch().rank > 0)
+    std::exit(passed.ok() ? 0 : 1);
+  // A copy that is stopped would not end by itself.
+  absl::Status ended = ranks->join(std::chrono::seconds(passed.ok() ? 60 : 2));
+  return passed.ok() && !ended.ok() ? ended : passed;
+}
+
 absl::StatusOr<bool> runPlan(const Options &options) {
-  if (options.communicator != "in-process")
-    return absl::UnimplementedError(
-        absl::StrCat("communicator '", options.communicator,
-                     "' is not in this build, which has: in-process"));
   auto plan = readPlan(options.plan);
   if (!plan.ok())
     return plan.status();
   if (absl::Status status = checkRanks(**plan, options.ranks); !status.ok())
     return status;
+  if (options.communicator != "in-process")
+    return runProcesses(options, *plan);
   TraceWriter trace;
-  ReplayOptions replayOptions;
-  replayOptions.timeout = timeoutOf(options);
-  replayOptions.check = options.check;
-  replayOptions.steps = options.steps;
-  replayOptions.timeScale = options.timeScale;
-  replayOptions.onWarning = [](const std::string &text) {
-    std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
-  };
-  replayOptions.throwOnRank = options.throwOnRank;
-  replayOptions.trace = options.trace.empty() ? nullptr : &trace;
+  ReplayOptions replayOptions = replayOptionsOf(options, trace);
   absl::StatusOr<ReplayResult> result = replayPlan(*plan, replayOptions);
   if (!result.ok())
     return result.status();
   if (!options.trace.empty())
     if (absl::Status status = writeTrace(options.trace, trace); !status.ok())
       return status;
-  std::string report = options.json
-                           ? reportJson(**plan, replayOptions, *result)
-                           : reportText(**plan, replayOptions, *result);
-  if (absl::Status status = print(report); !status.ok())
-    return status;
-  const std::optional<CheckResult> &check = result->check;
-  return !check || check->passed;
+  return report(options, **plan, replayOptions, *result);
 }
 
 absl::StatusOr<bool> printCalibration(const Options &options) {

@@ -1,7 +1,8 @@
-//===- Replay.h - Runs a plan on threads ----------------------------------===//
+//===- Replay.h - Runs a plan with synthetic compute ----------------------===//
 //
 // One thread a rank runs the plan's program section: waits, synthetic compute
-// (it sleeps), gifts. Communication is the session's.
+// (it sleeps), gifts. Communication is the session's. Ranks are threads of this
+// process, or one of them is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_REPLAY_REPLAY_H
@@ -9,6 +10,7 @@
 
 #include "bagua/Replay/CheckResult.h"
 
+#include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Support/TraceWriter.h"
 
@@ -52,6 +54,8 @@ struct ReplayOptions {
 
 /// Of the timed steps, which follow one step (or the checked ones) of warm-up.
 struct ReplayResult {
+  /// Whether ranks are processes, not threads.
+  bool areProcesses = false;
   /// By step: the longest of all ranks.
   std::vector<int64_t> stepNs;
   /// By step: what the program's threads were blocked in wait, mean of ranks.
@@ -67,6 +71,13 @@ struct ReplayResult {
 /// any rank; an exception on a rank becomes one that names the rank.
 absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
                                         const ReplayOptions &options);
+
+/// Runs this process's rank of the plan; collective over the world. The result
+/// of all is rank 0's, and nothing elsewhere.
+absl::StatusOr<std::optional<ReplayResult>>
+replayRank(const std::shared_ptr<const Plan> &plan,
+           const std::shared_ptr<runtime::World> &world,
+           const ReplayOptions &options);
 
 } // namespace bagua::replay
 

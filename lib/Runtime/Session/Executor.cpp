@@ -10,9 +10,11 @@
 
 #include "bagua/Support/TraceWriter.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 
 #include <algorithm>
@@ -54,6 +56,16 @@ bool watch(const Counter &counter, uint32_t target) {
 
 int64_t stepOf(uint64_t sequence, size_t length) {
   return static_cast<int64_t>(sequence / length);
+}
+
+/// "rank 3: ...", as sessions say their errors.
+bool beginsWithRank(absl::string_view message) {
+  if (!absl::ConsumePrefix(&message, "rank "))
+    return false;
+  size_t digits = 0;
+  while (digits < message.size() && absl::ascii_isdigit(message[digits]))
+    ++digits;
+  return digits > 0 && absl::StartsWith(message.substr(digits), ":");
 }
 
 std::string durationToString(std::chrono::nanoseconds duration) {
@@ -142,7 +154,7 @@ absl::Status Executor::fail(const absl::Status &why) {
     std::lock_guard<std::mutex> lock(failureMutex);
     // What comes from a backend gets this rank's view in front, if it has one.
     absl::Status held = world.status();
-    if (failureStatus.ok() && absl::StartsWith(why.message(), "rank ") &&
+    if (failureStatus.ok() && beginsWithRank(why.message()) &&
         absl::StrContains(why.message(), held.message()))
       failureStatus = duplicate(why);
   }
@@ -151,17 +163,29 @@ absl::Status Executor::fail(const absl::Status &why) {
   return failure();
 }
 
-/// The first error of any rank holds. Those of sessions begin with their rank.
+/// The first error of any rank holds. Those of sessions begin with their rank;
+/// to others is added what this rank was at.
 absl::Status Executor::failure() const {
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failureStatus.ok()) {
     absl::Status held = world.status();
-    failureStatus = absl::StartsWith(held.message(), "rank ")
-                        ? std::move(held)
-                        : withMessage(held, absl::StrCat("rank ", rank, ": ",
-                                                         held.message()));
+    if (!beginsWithRank(held.message())) {
+      std::string call = callInProgress();
+      held = withMessage(held, absl::StrCat("rank ", rank, ": ", call,
+                                            call.empty() ? "" : ": ",
+                                            held.message()));
+    }
+    failureStatus = std::move(held);
   }
   return duplicate(failureStatus);
+}
+
+/// Of the first stream that is at an instruction; empty: none is.
+std::string Executor::callInProgress() const {
+  for (auto &stream : streams)
+    if (stream && stream->isTaken())
+      return describeCall(stream->number);
+  return {};
 }
 
 void Executor::warn(const std::string &text) {

@@ -114,6 +114,7 @@ private:
                                           std::memory_order_acquire,
                                           std::memory_order_relaxed);
     }
+    bool isTaken() const { return turn.load(std::memory_order_acquire) & 1; }
     void pass(uint64_t sequence) {
       turn.store((sequence + 1) << 1, std::memory_order_release);
     }
@@ -141,6 +142,7 @@ private:
   bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
+  std::string callInProgress() const;
   absl::Status failCall(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);

@@ -19,8 +19,10 @@ namespace {
 
 using fb::ControlKind;
 
-/// Times that each side speaks in the time after which it counts as lost.
+/// Times that each side speaks in its patience, and how many may stay out before
+/// it counts as lost: so that all know of it when the time is over.
 constexpr int kBeats = 10;
+constexpr int kMissedBeats = 8;
 
 } // namespace
 

@@ -1,0 +1,56 @@
+//===- Launch.h - Ranks as a launcher started them ------------------------===//
+//
+// torchrun, mpirun and srun tell each process its place by its environment.
+//
+//   absl::StatusOr<std::optional<Launch>> launch = findLaunch(std::getenv);
+//   auto world = connectLaunched(**launch, "", {});
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_LAUNCH_H
+#define BAGUA_RUNTIME_LAUNCH_H
+
+#include "bagua/Runtime/Processes.h"
+
+#include "absl/status/statusor.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace bagua::runtime {
+
+/// A process's place in its run.
+struct Launch {
+  /// As in messages: torchrun, Open MPI, ...
+  std::string launcher;
+  int rank = 0;
+  int size = 1;
+  /// Ranks on this host; 0 where the launcher doesn't say.
+  int localSize = 0;
+  /// Where all may meet: the address that the launcher has chosen for rank 0.
+  /// Empty: none.
+  std::string address;
+  /// What tells this run from others of this user on this host.
+  std::string job;
+};
+
+/// Null for a variable that is not set.
+using Environment = std::function<const char *(const char *)>;
+
+/// Nothing where no launcher has started this process. InvalidArgument names a
+/// variable with what it holds and what was expected.
+absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
+
+/// Connects as launched. `rendezvous` is where ranks meet: the address of rank
+/// 0, as in "10.0.0.1:29500", or a file that all can reach, with a slash in its
+/// name; empty: the launcher's address, else a file of the run's where all are
+/// on one host, else FailedPrecondition. Of `options` rank, size, store and
+/// address are set.
+absl::StatusOr<std::unique_ptr<World>>
+connectLaunched(const Launch &launch, const std::string &rendezvous,
+                ProcessOptions options);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_LAUNCH_H

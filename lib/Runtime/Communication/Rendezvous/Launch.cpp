@@ -1,0 +1,201 @@
+//===- Launch.cpp - Ranks as a launcher started them ----------------------===//
+//
+// One row for each launcher. A new one is a row.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Launch.h"
+
+#include "Communication/Rendezvous/Sockets.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime {
+namespace {
+
+struct Launcher {
+  const char *name;
+  const char *rank;
+  const char *size;
+  /// Null: it doesn't say.
+  const char *localSize;
+  /// Together they name the run; may be few.
+  std::vector<const char *> job;
+};
+
+/// Asked in this order: a torchrun under srun is torchrun's.
+const std::vector<Launcher> &launchers() {
+  static const std::vector<Launcher> table = {
+      {"bagua-run", "BAGUA_RANK", "BAGUA_SIZE", "BAGUA_SIZE", {"BAGUA_JOB"}},
+      {"torchrun",
+       "RANK",
+       "WORLD_SIZE",
+       "LOCAL_WORLD_SIZE",
+       {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+      {"Open MPI",
+       "OMPI_COMM_WORLD_RANK",
+       "OMPI_COMM_WORLD_SIZE",
+       "OMPI_COMM_WORLD_LOCAL_SIZE",
+       {"PMIX_NAMESPACE"}},
+      {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {}},
+      // Batch scripts have a SLURM_PROCID, too; tasks of srun alone are
+      // counted.
+      {"Slurm",
+       "SLURM_PROCID",
+       "SLURM_STEP_NUM_TASKS",
+       nullptr,
+       {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+  };
+  return table;
+}
+
+absl::StatusOr<int> readNumber(const Launcher &launcher, const Environment &get,
+                               const char *name, int least, int end) {
+  const char *text = get(name);
+  int number = 0;
+  if (text && absl::SimpleAtoi(text, &number) && number >= least &&
+      number < end)
+    return number;
+  return absl::InvalidArgumentError(absl::StrCat(
+      launcher.name, " has started this process, but ", name,
+      text ? absl::StrCat(" is '", text, "'") : std::string(" is not set"),
+      ", expected a number from ", least, " to ", end - 1));
+}
+
+/// torchrun's agents keep the port for a store of their own; then the next one
+/// is free.
+absl::StatusOr<std::string> findAddress(const Launcher &launcher,
+                                        const Environment &get) {
+  const char *host = get("MASTER_ADDR");
+  if (std::strcmp(launcher.rank, "RANK") != 0 || !host)
+    return std::string();
+  auto port = readNumber(launcher, get, "MASTER_PORT", 1, 65535);
+  if (!port.ok())
+    return port.status();
+  const char *isTaken = get("TORCHELASTIC_USE_AGENT_STORE");
+  bool useNext = isTaken && std::strcmp(isTaken, "True") == 0;
+  return toString(TcpAddress{host, *port + (useNext ? 1 : 0)});
+}
+
+/// When a process began, in ticks since the host did; empty where it has ended.
+std::string startOf(pid_t process) {
+  std::ifstream file(absl::StrCat("/proc/", process, "/stat"));
+  std::string text{std::istreambuf_iterator<char>(file),
+                   std::istreambuf_iterator<char>()};
+  // Behind the name, which may hold anything: the 20th field.
+  size_t end = text.rfind(')');
+  if (end == std::string::npos)
+    return {};
+  std::vector<std::string> fields = absl::StrSplit(text.substr(end), ' ');
+  return fields.size() > 20 ? fields[20] : std::string();
+}
+
+/// What the launcher calls the run, or else the process that has started all
+/// ranks of this host.
+std::string findJob(const Launcher &launcher, const Environment &get) {
+  std::string job;
+  for (const char *name : launcher.job)
+    if (const char *text = get(name))
+      absl::StrAppend(&job, job.empty() ? "" : "-", text);
+  if (!job.empty())
+    return job;
+  return absl::StrCat(getppid(), "-", startOf(getppid()));
+}
+
+/// A folder of this user's alone.
+absl::StatusOr<std::string> ownFolder() {
+  std::string path = absl::StrCat("/tmp/bagua-", geteuid());
+  mkdir(path.c_str(), 0700);
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0)
+    return absl::UnavailableError(
+        absl::StrCat("can't make '", path, "': ", std::strerror(errno)));
+  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
+      (found.st_mode & 077) != 0)
+    return absl::PermissionDeniedError(absl::StrCat(
+        "'", path, "': expected a folder that this user alone can reach"));
+  return path;
+}
+
+/// A name that a file can have.
+std::string fileName(const std::string &job) {
+  std::string name;
+  for (char c : job)
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  return name;
+}
+
+} // namespace
+
+absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get) {
+  for (const Launcher &launcher : launchers()) {
+    if (!get(launcher.rank) || !get(launcher.size))
+      continue;
+    Launch launch;
+    launch.launcher = launcher.name;
+    auto size = readNumber(launcher, get, launcher.size, 1, 1 << 24);
+    if (!size.ok())
+      return size.status();
+    auto rank = readNumber(launcher, get, launcher.rank, 0, *size);
+    if (!rank.ok())
+      return rank.status();
+    if (launcher.localSize && get(launcher.localSize)) {
+      auto local = readNumber(launcher, get, launcher.localSize, 1, *size + 1);
+      if (!local.ok())
+        return local.status();
+      launch.localSize = *local;
+    }
+    auto address = findAddress(launcher, get);
+    if (!address.ok())
+      return address.status();
+    launch.rank = *rank;
+    launch.size = *size;
+    launch.address = *address;
+    launch.job = findJob(launcher, get);
+    return launch;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<World>>
+connectLaunched(const Launch &launch, const std::string &rendezvous,
+                ProcessOptions options) {
+  options.rank = launch.rank;
+  options.size = launch.size;
+  options.store = nullptr;
+  std::string place = rendezvous.empty() ? launch.address : rendezvous;
+  bool isOwnFile = place.empty() && launch.localSize == launch.size;
+  if (isOwnFile) {
+    absl::StatusOr<std::string> folder = ownFolder();
+    if (!folder.ok())
+      return folder.status();
+    place = absl::StrCat(*folder, "/", fileName(launch.job));
+  }
+  if (place.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        launch.launcher, " says of no address at which the run's ", launch.size,
+        " processes could meet: expected a rendezvous, such as 10.0.0.1:29500 "
+        "or a file that all can reach"));
+  if (place.find('/') != std::string::npos)
+    options.store = createFileStore(place);
+  else
+    options.address = place;
+  absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
+  // All have come, or nobody needs it any more.
+  if (isOwnFile && launch.rank == 0)
+    unlink(place.c_str());
+  return world;
+}
+
+} // namespace bagua::runtime
