@@ -62,6 +62,9 @@ bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
 
 } // namespace
 
+/// Of FNV-1a.
+constexpr uint64_t kDigestPrime = 0x100000001b3;
+
 void CheckResult::fail(double error, const std::string &what) {
   passed = false;
   maxError = std::max(maxError, error);
@@ -321,6 +324,9 @@ CheckResult mergeChecks(const Plan &plan,
   }
   for (const RankFindings &rank : ranks)
     for (auto &[place, found] : rank.digests) {
+      for (uint64_t part : {static_cast<uint64_t>(place.first),
+                            static_cast<uint64_t>(place.second), found})
+        result.digest = (result.digest ^ part) * kDigestPrime;
       const fb::Relation &relation =
           *plan.root().contract()->Get(first.relationOf[place.first]);
       int64_t leader = plan.topology().groupOf(rank.rank, axesOf(relation))[0];

@@ -6,6 +6,7 @@
 #include "bagua/Replay/Replay.h"
 
 #include "Checker.h"
+#include "Mishap.h"
 #include "Plan/Opcodes.h"
 #include "RankReport.h"
 
@@ -368,6 +369,12 @@ absl::Status Rank::run(std::shared_ptr<runtime::World> world) {
   sessionOptions.trace = options.trace;
   sessionOptions.checksMemory = options.check || options.checksMemory;
   sessionOptions.onWarning = options.onWarning;
+  const std::optional<Mishap> &mishap = options.mishap;
+  if (mishap && mishap->rank == number)
+    sessionOptions.onInstruction = [&](int64_t step, uint32_t instruction) {
+      if (step == mishap->step && instruction == mishap->instruction)
+        happen(mishap->kind);
+    };
   auto created = runtime::Session::create(plan, std::move(world),
                                           std::move(sessionOptions));
   if (!created.ok())

@@ -217,10 +217,13 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"predicted_communication_ns", totals.communicationNs}};
   if (result.check) {
     const CheckResult &check = *result.check;
-    json["check"] = {
-        {"passed", check.passed},       {"max_error", check.maxError},
-        {"tolerance", check.tolerance}, {"tensors", check.tensors},
-        {"steps", kCheckedSteps},       {"failures", check.failures}};
+    json["check"] = {{"passed", check.passed},
+                     {"max_error", check.maxError},
+                     {"tolerance", check.tolerance},
+                     {"tensors", check.tensors},
+                     {"steps", kCheckedSteps},
+                     {"digest", absl::StrFormat("%016x", check.digest)},
+                     {"failures", check.failures}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

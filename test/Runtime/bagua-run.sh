@@ -39,6 +39,7 @@ good summary 'check          passed: 3 tensors' "$dir/p.bagua" --ranks=4 --check
 good stdin 'step time' --ranks 4 --steps=1
 good dash 'buckets        2 collectives' - --steps=1
 good json '"passed": true' "$dir/p.bagua" --check --json --steps=2
+good processes 'processes of this host' "$dir/p.bagua" --check --steps=2 --communicator=shared-memory
 good trace 'plan' "$dir/p.bagua" --trace="$dir/t.json" --steps=1
 grep -q '"name":"AllReduce0","ph":"X"' "$dir/t.json" || fail 'trace: no instruction'
 
@@ -57,8 +58,8 @@ bad empty 1 "identifier 'BGUA' is missing"
 head -c 300 "$dir/p.bagua" >"$dir/short"
 bad truncated 1 'damaged plan' "$dir/short"
 bad ranks 1 'the plan is for 4 ranks, --ranks says 3' "$dir/p.bagua" --ranks=3
-bad communicator 1 "communicator 'gloo' is not in this build" "$dir/p.bagua" --communicator=gloo
 bad throws 1 'rank 2 threw: asked to throw' "$dir/p.bagua" --throw-on-rank=2
+bad 'a process throws' 1 'rank 2 threw: asked to throw' "$dir/p.bagua" --throw-on-rank=2 --communicator=shared-memory
 bad trace 1 "can't write the trace" "$dir/p.bagua" --trace=/nonexistent/t.json --steps=1
 bad flag 2 'unknown flag --foo' --foo
 bad value 2 "--ranks: expected a number of at least 1, found 'x'" --ranks=x
@@ -66,5 +67,5 @@ bad zero 2 "--timeout: expected seconds above 0 and below 1e9, found '0'" --time
 bad steps 2 "--steps: expected a number of at least 1, found '0'" --steps=0
 bad switch 2 '--check takes no value' --check=yes
 bad two 2 "expected one plan, found 'a' and 'b'" a b
-bad choice 2 "--communicator: expected in-process, gloo or nccl, found 'mpi'" --communicator=mpi
+bad choice 2 "--communicator: expected in-process or shared-memory, found 'mpi'" --communicator=mpi
 echo passed

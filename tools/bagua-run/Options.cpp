@@ -9,8 +9,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 #include <functional>
+#include <map>
 #include <utility>
 
 namespace bagua::run {
@@ -36,11 +38,25 @@ bool setNumber(double &to, const std::string &text, bool mayBeZero) {
          (mayBeZero ? to >= 0 : to > 0);
 }
 
-const std::vector<Flag> &flags() {
-  static const std::vector<Flag> table = {
-      {"ranks", "N", "a number of at least 1",
-       "ranks, servers included (default: the plan's)",
-       [](Options &o, auto &text) { return setCount(o.ranks, text, 1); }},
+/// RANK:STEP:INSTRUCTION:HOW.
+bool setMishap(std::optional<replay::Mishap> &to, const std::string &text) {
+  using Kind = replay::Mishap::Kind;
+  static const std::map<std::string, Kind> kinds = {
+      {"kill", Kind::Kill},
+      {"stop", Kind::Stop},
+      {"exit", Kind::Exit},
+      {"disconnect", Kind::Disconnect}};
+  std::vector<std::string> parts = absl::StrSplit(text, ':');
+  if (parts.size() != 4 || kinds.count(parts[3]) == 0)
+    return false;
+  to.emplace().kind = kinds.at(parts[3]);
+  return setCount(to->rank, parts[0], 0) && setCount(to->step, parts[1], 0) &&
+         setCount(to->instruction, parts[2], 0);
+}
+
+/// Of ranks that are processes, and of tests of how runs end.
+std::vector<Flag> processFlags() {
+  return {
       {"communicator", "NAME", "in-process or shared-memory",
        "in-process (default): ranks are threads;\n"
        "shared-memory: processes of one host, as torchrun,\n"
@@ -57,42 +73,66 @@ const std::vector<Flag> &flags() {
          o.rendezvous = text;
          return !text.empty();
        }},
-      {"timeout", "S", "seconds above 0 and below 1e9",
-       "seconds that a rank waits for others (default 600)",
+      {"patience", "S", "seconds above 0.1 and below 1e9",
+       "seconds that a process may be silent before it counts\n"
+       "as lost (default 10)",
        [](Options &o, auto &text) {
-         return setNumber(o.timeoutSeconds, text, false);
+         return setNumber(o.patienceSeconds, text, false) &&
+                o.patienceSeconds > 0.1;
        }},
-      {"check", nullptr, nullptr,
-       "first run 3 steps and compare every result, bit by\n"
-       "bit, with what the plan's contract says",
-       [](Options &o, auto &) { return o.check = true; }},
-      {"steps", "K", "a number of at least 1", "steps to time (default 10)",
-       [](Options &o, auto &text) { return setCount(o.steps, text, 1); }},
-      {"time-scale", "X", "a number of at least 0 and below 1e9",
-       "factor on the predicted times of the program's\n"
-       "compute (default 1; 0: none)",
-       [](Options &o, auto &text) {
-         return setNumber(o.timeScale, text, true);
-       }},
-      {"trace", "F.json", "a file", "write a Chrome trace of the run",
-       [](Options &o, auto &text) {
-         o.trace = text;
-         return !text.empty();
-       }},
-      {"json", nullptr, nullptr, "print the summary as JSON",
-       [](Options &o, auto &) { return o.json = true; }},
-      {"calibrate", nullptr, nullptr,
-       "run no plan: time collectives of --ranks ranks, and\n"
-       "print them as a bagua.cluster to plan by",
-       [](Options &o, auto &) { return o.calibrate = true; }},
+      {"mishap", "R:S:I:HOW", "RANK:STEP:INSTRUCTION:HOW",
+       "kill, stop, exit or disconnect rank R's process in\n"
+       "step S before instruction I (for tests)",
+       [](Options &o, auto &text) { return setMishap(o.mishap, text); }},
       {"throw-on-rank", "R", "a number of at least 0",
        "throw on rank R in its second step (for tests)",
        [](Options &o, auto &text) { return setCount(o.throwOnRank, text, 0); }},
-      {"help", nullptr, nullptr, "print this",
-       [](Options &o, auto &) { return o.help = true; }},
-      {"version", nullptr, nullptr, "print the version",
-       [](Options &o, auto &) { return o.version = true; }},
   };
+}
+
+const std::vector<Flag> &flags() {
+  static const std::vector<Flag> table = [] {
+    std::vector<Flag> all = {
+        {"ranks", "N", "a number of at least 1",
+         "ranks, servers included (default: the plan's)",
+         [](Options &o, auto &text) { return setCount(o.ranks, text, 1); }},
+        {"timeout", "S", "seconds above 0 and below 1e9",
+         "seconds that a rank waits for others (default 600)",
+         [](Options &o, auto &text) {
+           return setNumber(o.timeoutSeconds, text, false);
+         }},
+        {"check", nullptr, nullptr,
+         "first run 3 steps and compare every result, bit by\n"
+         "bit, with what the plan's contract says",
+         [](Options &o, auto &) { return o.check = true; }},
+        {"steps", "K", "a number of at least 1", "steps to time (default 10)",
+         [](Options &o, auto &text) { return setCount(o.steps, text, 1); }},
+        {"time-scale", "X", "a number of at least 0 and below 1e9",
+         "factor on the predicted times of the program's\n"
+         "compute (default 1; 0: none)",
+         [](Options &o, auto &text) {
+           return setNumber(o.timeScale, text, true);
+         }},
+        {"trace", "F.json", "a file", "write a Chrome trace of the run",
+         [](Options &o, auto &text) {
+           o.trace = text;
+           return !text.empty();
+         }},
+        {"json", nullptr, nullptr, "print the summary as JSON",
+         [](Options &o, auto &) { return o.json = true; }},
+        {"calibrate", nullptr, nullptr,
+         "run no plan: time collectives of --ranks ranks, and\n"
+         "print them as a bagua.cluster to plan by",
+         [](Options &o, auto &) { return o.calibrate = true; }},
+        {"help", nullptr, nullptr, "print this",
+         [](Options &o, auto &) { return o.help = true; }},
+        {"version", nullptr, nullptr, "print the version",
+         [](Options &o, auto &) { return o.version = true; }},
+    };
+    std::vector<Flag> more = processFlags();
+    all.insert(all.begin() + 1, more.begin(), more.end());
+    return all;
+  }();
   return table;
 }
 

@@ -6,9 +6,12 @@
 #ifndef BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
 #define BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
 
+#include "bagua/Replay/Replay.h"
+
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,10 @@ struct Options {
   bool calibrate = false;
   /// A rank that throws, for tests of how a run ends; -1: none.
   int64_t throwOnRank = -1;
+  /// What a process comes to, for the same.
+  std::optional<replay::Mishap> mishap;
+  /// How long a process may be silent.
+  double patienceSeconds = 10;
   bool help = false;
   bool version = false;
 };

@@ -62,13 +62,13 @@ absl::Status checkRanks(const Plan &plan, int64_t ranks) {
                    " ranks, --ranks says ", ranks));
 }
 
-std::chrono::nanoseconds timeoutOf(const Options &options) {
-  return std::chrono::nanoseconds(std::llround(options.timeoutSeconds * 1e9));
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
 }
 
 ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
   ReplayOptions result;
-  result.timeout = timeoutOf(options);
+  result.timeout = nanoseconds(options.timeoutSeconds);
   result.check = options.check;
   result.steps = options.steps;
   result.timeScale = options.timeScale;
@@ -76,6 +76,7 @@ ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
     std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
   };
   result.throwOnRank = options.throwOnRank;
+  result.mishap = options.mishap;
   result.trace = options.trace.empty() ? nullptr : &trace;
   return result;
 }
@@ -98,7 +99,8 @@ absl::StatusOr<bool> runRank(const Options &options,
   if (absl::Status status = checkRanks(*plan, launch.size); !status.ok())
     return status;
   runtime::ProcessOptions processOptions;
-  processOptions.timeout = timeoutOf(options);
+  processOptions.timeout = nanoseconds(options.timeoutSeconds);
+  processOptions.patience = nanoseconds(options.patienceSeconds);
   auto world = connectLaunched(launch, options.rendezvous, processOptions);
   if (!world.ok())
     return world.status();
@@ -157,7 +159,8 @@ absl::StatusOr<bool> runPlan(const Options &options) {
 }
 
 absl::StatusOr<bool> printCalibration(const Options &options) {
-  auto text = calibrate(static_cast<int>(options.ranks), timeoutOf(options));
+  auto text = calibrate(static_cast<int>(options.ranks),
+                        nanoseconds(options.timeoutSeconds));
   if (!text.ok())
     return text.status();
   if (absl::Status status = print(*text); !status.ok())

@@ -20,6 +20,9 @@ struct CheckResult {
   /// Tensors in the contract, or given and not in it; without any, nothing was
   /// checked and the check has failed.
   int64_t tensors = 0;
+  /// Of the bits of all results that ranks share: runs that agree in it agree
+  /// in these.
+  uint64_t digest = 0;
   /// What went wrong, at most a few.
   std::vector<std::string> failures;
 

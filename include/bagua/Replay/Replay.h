@@ -31,6 +31,16 @@ using runtime::Plan;
 /// Steps that a check goes by.
 inline constexpr int64_t kCheckedSteps = 3;
 
+/// What a rank's process comes to before it runs an instruction.
+struct Mishap {
+  enum class Kind { Kill, Stop, Exit, Disconnect };
+  Kind kind = Kind::Kill;
+  int64_t rank = 0;
+  int64_t step = 0;
+  /// Its number in the plan.
+  int64_t instruction = 0;
+};
+
 struct ReplayOptions {
   /// Of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
@@ -46,6 +56,8 @@ struct ReplayOptions {
   double timeScale = 1;
   /// A rank that throws, for tests of how a run ends; -1: none.
   int64_t throwOnRank = -1;
+  /// For tests of how a run ends.
+  std::optional<Mishap> mishap;
   /// What the sessions warn of, on any thread. May be empty.
   std::function<void(const std::string &)> onWarning;
   /// Where instructions, waits and gifts are recorded; null: nowhere.

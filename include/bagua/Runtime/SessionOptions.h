@@ -7,6 +7,7 @@
 #define BAGUA_RUNTIME_SESSIONOPTIONS_H
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -35,6 +36,10 @@ struct SessionOptions {
   /// For tests: arenas begin as NaNs instead of zeros, and finish() fails if
   /// anything was written right before or after one.
   bool checksMemory = false;
+  /// For tests: called before each instruction that has something to do, with
+  /// the session's step and the instruction's number, on the thread that is
+  /// about to run it. May be empty.
+  std::function<void(int64_t step, uint32_t instruction)> onInstruction;
 };
 
 } // namespace bagua::runtime

@@ -180,12 +180,19 @@ absl::Status Executor::failure() const {
   return duplicate(failureStatus);
 }
 
-/// Of the first stream that is at an instruction; empty: none is.
+/// Of the first stream that is at an instruction, or else what is next. Empty
+/// where nothing runs.
 std::string Executor::callInProgress() const {
-  for (auto &stream : streams)
-    if (stream && stream->isTaken())
+  std::string next;
+  for (auto &stream : streams) {
+    if (!stream)
+      continue;
+    if (stream->isTaken())
       return describeCall(stream->number);
-  return {};
+    if (next.empty())
+      next = absl::StrCat("before ", describeCall(stream->number));
+  }
+  return next;
 }
 
 void Executor::warn(const std::string &text) {
@@ -371,6 +378,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   int64_t step = firstStep + stepOf(sequence, stream.slots.size());
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   if (slot.operation) {
+    if (options.onInstruction)
+      options.onInstruction(step, slot.scheduled->instruction);
     absl::Status status = slot.operation->run(step);
     if (std::exchange(stream.hasNote, false))
       note(stream, "");

@@ -19,8 +19,8 @@ namespace {
 
 using fb::ControlKind;
 
-/// Times that each side speaks in its patience, and how many may stay out before
-/// it counts as lost: so that all know of it when the time is over.
+/// Times that each side speaks in its patience, and how many may stay out
+/// before it counts as lost: so that all know of it when the time is over.
 constexpr int kBeats = 10;
 constexpr int kMissedBeats = 8;
 
@@ -295,11 +295,13 @@ void ControlPlane::findSilent(Clock::time_point now) {
   if (now - lastRound > patience / 2)
     for (Peer &peer : peers)
       peer.lastHeard = now;
-  for (Peer &peer : peers)
-    if (peer.isOpen && now - peer.lastHeard > patience)
-      lose(peer,
-           absl::StrCat("nothing was heard of it for ",
-                        absl::FormatDuration(absl::FromChrono(patience))));
+  for (Peer &peer : peers) {
+    auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(
+        now - peer.lastHeard);
+    if (peer.isOpen && silence > patience * kMissedBeats / kBeats)
+      lose(peer, absl::StrCat("nothing was heard of it for ",
+                              absl::FormatDuration(absl::FromChrono(silence))));
+  }
 }
 
 } // namespace bagua::runtime

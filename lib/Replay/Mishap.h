@@ -1,0 +1,18 @@
+//===- Mishap.h - A process that ends in the middle of a step -------------===//
+//
+// For tests of how runs end.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_REPLAY_MISHAP_H
+#define BAGUA_LIB_REPLAY_MISHAP_H
+
+#include "bagua/Replay/Replay.h"
+
+namespace bagua::replay {
+
+/// Has it happen to this process; returns only where the process goes on.
+void happen(Mishap::Kind kind);
+
+} // namespace bagua::replay
+
+#endif // BAGUA_LIB_REPLAY_MISHAP_H

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Ends one rank of a run in the middle of a step and looks at the others: mishaps.py STEP.mlir OUT RUNS [PATIENCE]
+
+RUNS processes are killed, stopped, cut off or exit, each before an instruction that is drawn uniformly from a plan's, on
+a rank and in a step that are drawn, too. All others must end within the limit, with one error that names the lost rank
+and an instruction; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction
+of the plans must have been met.
+"""
+import collections
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+# Between them they have every kind of instruction that strategies write.
+STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}"]
+RANKS = 4
+
+
+def tool(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return done.stdout
+
+
+def make_plans(step, out):
+    """By strategy: a plan's file and its instructions' kinds."""
+    plans = {}
+    for number, strategy in enumerate(STRATEGIES):
+        path = f"{out}/{number}"
+        tool("bagua-translate", "--import-stablehlo", step, "--cluster=node=2,gpu=2", "-o", f"{path}.mlir")
+        tool("bagua-opt", f"--bagua-strategy={strategy}", f"{path}.mlir", "-o", f"{path}.s.mlir")
+        tool("bagua-translate", "--export-plan", f"{path}.s.mlir", "-o", f"{path}.bagua")
+        kinds = re.findall(r'"opcode":\s*"(\w+)"', tool("bagua-translate", "--plan-to-json", f"{path}.bagua"))
+        plans[strategy] = f"{path}.bagua", kinds
+    return plans
+
+
+def run(plan, mishap, patience, job):
+    """By rank: exit status and what it says; and seconds that the last survivor took after the mishap, at most."""
+    begin = time.monotonic()
+    processes = []
+    for rank in range(RANKS):
+        environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
+        processes.append(subprocess.Popen(
+            ["bagua-run", plan, "--communicator=shared-memory", "--steps=4", "--time-scale=0", f"--mishap={mishap}",
+             f"--patience={patience}"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    lost = int(mishap.split(":")[0])
+    for rank, process in enumerate(processes):
+        if rank == lost:
+            continue
+        try:
+            process.wait(timeout=begin + 60 - time.monotonic())
+        except subprocess.TimeoutExpired:
+            for other in processes:
+                other.kill()
+            sys.exit(f"{plan} {mishap}: rank {rank} hangs")
+    took = time.monotonic() - begin
+    if processes[lost].poll() is None:
+        time.sleep(0.05)
+        processes[lost].kill()
+    said = [process.communicate() for process in processes]
+    return [process.returncode for process in processes], [errors for _, errors in said], took
+
+
+def main(step, out, runs, patience="2"):
+    os.makedirs(out, exist_ok=True)
+    plans = make_plans(step, out)
+    drawn = random.Random(7)
+    met, kinds_met, wrong, slowest, done = collections.Counter(), collections.Counter(), [], 0, 0
+    attempts = 0
+    while done < int(runs):
+        attempts += 1
+        strategy = drawn.choice(sorted(plans))
+        plan, kinds = plans[strategy]
+        instruction = drawn.randrange(len(kinds))
+        lost, how = drawn.randrange(RANKS), drawn.choice(["kill", "stop", "exit", "disconnect"])
+        mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{how}"
+        statuses, errors, took = run(plan, mishap, patience, f"mishaps-{os.getpid()}-{attempts}")
+        if all(status == 0 for status in statuses):
+            continue
+        done += 1
+        met[how] += 1
+        kinds_met[kinds[instruction]] += 1
+        slowest = max(slowest, took)
+        for rank in range(RANKS):
+            if rank == lost:
+                continue
+            if statuses[rank] != 1 or not re.search(rf"rank {lost} is lost", errors[rank]) or \
+                    not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]):
+                wrong.append(f"{strategy} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
+        if took > float(patience) + 8:
+            wrong.append(f"{strategy} {mishap}: took {took:.1f} s")
+    print("\n".join(wrong))
+    print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")
+    print(f"before {dict(sorted(kinds_met.items()))}")
+    print(f"slowest {slowest:.1f} s, {len(wrong)} wrong")
+    # Whether concat and split have something to copy is a plan's affair.
+    never = {kind for _, kinds in plans.values() for kind in kinds} - {"After", "Concat", "Split"} - set(kinds_met)
+    if never:
+        print(f"never met: {sorted(never)}")
+    return bool(wrong or never)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

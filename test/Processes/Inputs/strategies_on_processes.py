@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Runs and checks steps by every strategy on ranks that are processes: strategies_on_processes.py OUT SCALE GRAPH...
+
+Servers, where a strategy needs them, are on the ranks' own hosts. Results are as the plan's contract says, and in every
+bit as ranks that are threads have them.
+"""
+import json
+import os
+import subprocess
+import sys
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+CLUSTER = '''bagua.cluster @test
+    axes [#bagua.axis<"node", size = 2, latency_ns = 25000, bytes_per_s = 1250000000, sharers = 2>,
+          #bagua.axis<"gpu", size = 2, latency_ns = 3000, bytes_per_s = 10000000000>] servers_on [node]'''
+
+
+def main(out, scale, *graphs):
+    os.makedirs(out, exist_ok=True)
+    with open(f"{out}/cluster.mlir", "w", encoding="utf-8") as file:
+        file.write(CLUSTER)
+    count = 0
+    for graph in graphs:
+        name = os.path.basename(graph).removesuffix(".mlir")
+        step, plan = f"{out}/{name}.mlir", f"{out}/{name}.bagua"
+        run("bagua-translate", "--import-stablehlo", graph, f"--cluster={out}/cluster.mlir", f"--size-scale={scale}",
+            "-o", step)
+        for entry in json.loads(run("bagua-sim", step, "--compare", "--json"))["strategies"]:
+            if "refusal" in entry:
+                sys.exit(f"{name}: {entry}")
+            run("bagua-opt", f"--bagua-strategy={entry['name']}", step, "-o", f"{plan}.mlir")
+            run("bagua-translate", "--export-plan", f"{plan}.mlir", "-o", plan)
+            threads, processes = (json.loads(run("bagua-run", plan, f"--communicator={communicator}", "--check",
+                                                 "--steps=1", "--time-scale=0", "--json"))
+                                  for communicator in ("in-process", "shared-memory"))
+            if processes["communicator"] != "shared-memory" or not processes["check"]["passed"] or \
+                    processes["check"]["digest"] != threads["check"]["digest"]:
+                sys.exit(f"{name} by {entry['name']}: {threads}\n{processes}")
+            count += 1
+        print(f"{name}: passed")
+    print(f"{count} plans, all passed")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
