@@ -1,0 +1,320 @@
+//===- ControlPlaneTest.cpp - How processes know of each other ------------===//
+//
+// Messages on a wire, whatever comes over it, and who hears what of whom.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Control/ControlPlane.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <sys/socket.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+
+namespace bagua::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Wire {
+  Wire() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    first = Descriptor(ends[0]);
+    second = Descriptor(ends[1]);
+  }
+  Descriptor first, second;
+};
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+ControlMessage makeMessage(const std::string &text) {
+  ControlMessage message;
+  message.kind = fb::ControlKind::Abort;
+  message.rank = 7;
+  message.code = 13;
+  message.text = text;
+  return message;
+}
+
+TEST(ControlChannelTest, messages_arrive_whole_and_in_order) {
+  Wire wire;
+  ControlChannel from(std::move(wire.first)), to(std::move(wire.second));
+  // More than the kernel takes at once.
+  const std::vector<std::string> texts = {"", "one", std::string(900000, 'x'),
+                                          "two", std::string(800000, 'y')};
+  for (const std::string &text : texts)
+    from.queue(makeMessage(text));
+  for (size_t next = 0; next < texts.size();) {
+    ASSERT_TRUE(from.flush().ok());
+    ASSERT_TRUE(to.fill().ok());
+    auto message = to.next();
+    ASSERT_TRUE(message.ok()) << message.status();
+    if (!message->has_value())
+      continue;
+    EXPECT_EQ((*message)->text, texts[next++]);
+    EXPECT_EQ((*message)->rank, 7);
+    EXPECT_EQ((*message)->code, 13);
+  }
+  EXPECT_FALSE(from.hasUnsent());
+}
+
+TEST(ControlChannelTest, the_other_side_is_gone) {
+  Wire wire;
+  ControlChannel channel(std::move(wire.first));
+  wire.second.reset();
+  EXPECT_EQ(channel.fill().code(), absl::StatusCode::kUnavailable);
+  channel.queue(makeMessage("x"));
+  EXPECT_EQ(channel.flush().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(ControlChannelTest, long_messages_are_refused) {
+  Wire wire;
+  ControlChannel channel(std::move(wire.first));
+  const unsigned char length[] = {0xff, 0xff, 0xff, 0x7f};
+  ASSERT_EQ(write(wire.second.number(), length, 4), 4);
+  ASSERT_TRUE(channel.fill().ok());
+  EXPECT_THAT(std::string(channel.next().status().message()),
+              HasSubstr("a message of 2147483647 bytes, expected at most"));
+}
+
+// Random bytes, and messages with some bytes changed, cut or repeated: each is
+// a message or is refused, and reading comes to an end.
+TEST(ControlChannelTest, garbage_does_no_harm) {
+  std::mt19937 random(3);
+  int refused = 0, read = 0;
+  for (int round = 0; round < 20000; ++round) {
+    flatbuffers::FlatBufferBuilder builder;
+    ControlMessage message = makeMessage(std::string(random() % 40, 't'));
+    message.hosts = {"a", "b"};
+    builder.FinishSizePrefixed(fb::ControlMessage::Pack(builder, &message));
+    std::string bytes(
+        reinterpret_cast<const char *>(builder.GetBufferPointer()),
+        builder.GetSize());
+    for (unsigned i = random() % 4; i > 0; --i)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (round % 4 == 1)
+      bytes.resize(random() % bytes.size());
+    if (round % 4 == 2)
+      bytes += bytes;
+    if (round % 4 == 3)
+      for (char &byte : bytes)
+        byte = static_cast<char>(random() % 7 ? byte : random());
+    Wire wire;
+    ControlChannel channel(std::move(wire.first));
+    ASSERT_EQ(write(wire.second.number(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+    wire.second.reset();
+    EXPECT_FALSE(channel.fill().ok());
+    for (int i = 0; i < 3; ++i) {
+      auto found = channel.next();
+      refused += !found.ok();
+      read += found.ok() && found->has_value();
+      if (!found.ok() || !found->has_value())
+        break;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(read, 1000);
+}
+
+//===----------------------------------------------------------------------===//
+// Three ranks
+//===----------------------------------------------------------------------===//
+
+/// What a rank hears; lives as long as somebody may still speak to it.
+class Listener : public std::enable_shared_from_this<Listener> {
+public:
+  ControlEvents events() {
+    auto self = shared_from_this();
+    ControlEvents result;
+    result.onAbort = [self](const absl::Status &why) {
+      self->add("abort " + std::string(why.message()));
+    };
+    result.onNote = [self](int rank, const std::string &what) {
+      self->add("note " + std::to_string(rank) + " " + what);
+    };
+    result.onLeave = [self](int rank) {
+      self->add("leave " + std::to_string(rank));
+    };
+    result.onLoss = [self](int rank, const absl::Status &why) {
+      self->add("loss " + std::to_string(rank) + " " +
+                std::string(why.message()));
+    };
+    return result;
+  }
+  std::vector<std::string> await(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait_for(lock, 60s, [&] { return heard.size() >= count; });
+    return heard;
+  }
+
+private:
+  void add(const std::string &what) {
+    std::lock_guard<std::mutex> lock(mutex);
+    heard.push_back(what);
+    changed.notify_all();
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> heard;
+};
+
+class ControlPlaneTest : public testing::Test {
+protected:
+  explicit ControlPlaneTest(std::chrono::nanoseconds patience = 30s)
+      : patience(patience) {
+    for (auto &listener : listeners)
+      listener = std::make_shared<Listener>();
+    std::vector<ControlChannel> hub(3);
+    for (int rank = 1; rank < 3; ++rank) {
+      Wire wire;
+      hub[rank] = ControlChannel(std::move(wire.first));
+      ends[rank] = std::move(wire.second);
+    }
+    planes[0] = std::make_shared<ControlPlane>(0, std::move(hub), patience);
+    planes[0]->start(listeners[0]->events());
+  }
+  ~ControlPlaneTest() override {
+    for (auto &plane : planes)
+      if (plane) {
+        plane->leave();
+        plane->retire();
+      }
+    ends[2].reset(); // rank 0 waits for nobody
+  }
+
+  void start(int rank) {
+    std::vector<ControlChannel> channels;
+    channels.emplace_back(std::move(ends[rank]));
+    planes[rank] =
+        std::make_shared<ControlPlane>(rank, std::move(channels), patience);
+    planes[rank]->start(listeners[rank]->events());
+  }
+
+  const std::chrono::nanoseconds patience;
+  std::shared_ptr<Listener> listeners[3];
+  Descriptor ends[3];
+  std::shared_ptr<ControlPlane> planes[3];
+};
+
+TEST_F(ControlPlaneTest, all_hear_what_one_says) {
+  start(1);
+  start(2);
+  planes[1]->note("compiles");
+  planes[1]->abort(absl::DataLossError("bits"));
+  for (int rank : {0, 2})
+    EXPECT_THAT(listeners[rank]->await(2),
+                ElementsAre("note 1 compiles", "abort bits"));
+  planes[0]->note("waits");
+  for (int rank : {1, 2})
+    EXPECT_THAT(listeners[rank]->await(rank == 1 ? 1 : 3),
+                testing::Contains("note 0 waits"));
+}
+
+TEST_F(ControlPlaneTest, the_first_claim_is_kept) {
+  start(1);
+  start(2);
+  auto claim = [&](int rank, const std::string &text) {
+    return *planes[rank]->claim("key", text, 60s, [] { return false; });
+  };
+  EXPECT_EQ(claim(2, "two"), "two");
+  EXPECT_EQ(claim(0, "zero"), "two");
+  EXPECT_EQ(claim(1, "one"), "two");
+}
+
+TEST_F(ControlPlaneTest, a_claim_ends_in_time) {
+  start(1);
+  // Rank 0 is asked nothing: the other end of this wire says nothing.
+  Wire wire;
+  std::vector<ControlChannel> channels;
+  channels.emplace_back(std::move(wire.first));
+  auto lonely =
+      std::make_shared<ControlPlane>(1, std::move(channels), patience);
+  lonely->start(listeners[2]->events());
+  EXPECT_EQ(
+      lonely->claim("key", "", 20ms, [] { return false; }).status().code(),
+      absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(lonely->claim("key", "", 60s, [] { return true; }).status().code(),
+            absl::StatusCode::kCancelled);
+  lonely->retire();
+}
+
+TEST_F(ControlPlaneTest, who_ends_without_a_word_is_lost) {
+  start(1);
+  ends[2].reset();
+  for (int rank : {0, 1})
+    EXPECT_THAT(listeners[rank]->await(1),
+                ElementsAre("loss 2 rank 2 is lost: its process ended"));
+}
+
+TEST_F(ControlPlaneTest, who_leaves_is_not_lost) {
+  start(1);
+  start(2);
+  planes[2]->leave();
+  planes[2]->retire();
+  planes[2].reset();
+  for (int rank : {0, 1})
+    EXPECT_THAT(listeners[rank]->await(1), ElementsAre("leave 2"));
+  planes[1]->note("goes on");
+  EXPECT_THAT(listeners[0]->await(2), ElementsAre("leave 2", "note 1 goes on"));
+}
+
+// Rank 0 hands on between others after it has left.
+TEST_F(ControlPlaneTest, others_hear_of_each_other_without_rank_0) {
+  start(1);
+  start(2);
+  planes[0]->leave();
+  planes[0]->retire();
+  planes[0].reset();
+  EXPECT_THAT(listeners[1]->await(1), ElementsAre("leave 0"));
+  planes[2]->abort(absl::DataLossError("bits"));
+  EXPECT_THAT(listeners[1]->await(2), ElementsAre("leave 0", "abort bits"));
+}
+
+TEST_F(ControlPlaneTest, who_sends_garbage_is_lost) {
+  start(1);
+  const std::string garbage(64, '\x11');
+  ASSERT_EQ(write(ends[2].number(), garbage.data(), garbage.size()), 64);
+  for (int rank : {0, 1})
+    EXPECT_THAT(listeners[rank]->await(1),
+                ElementsAre(HasSubstr("loss 2 rank 2 is lost: it sent ")));
+}
+
+class ImpatientControlPlaneTest : public ControlPlaneTest {
+protected:
+  ImpatientControlPlaneTest() : ControlPlaneTest(500ms) {}
+};
+
+// Rank 2 is connected and says nothing, as one that is stopped.
+TEST_F(ImpatientControlPlaneTest, who_is_silent_is_lost_in_time) {
+  auto begin = std::chrono::steady_clock::now();
+  start(1);
+  for (int rank : {0, 1})
+    EXPECT_THAT(
+        listeners[rank]->await(1),
+        ElementsAre(HasSubstr("rank 2 is lost: nothing was heard of it for")));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 300ms);
+}
+
+// Those that speak are not, however little they have to say.
+TEST_F(ImpatientControlPlaneTest, who_only_lives_is_not_lost) {
+  start(1);
+  start(2);
+  std::this_thread::sleep_for(1500ms);
+  for (auto &listener : listeners)
+    EXPECT_THAT(listener->await(0), IsEmpty());
+}
+
+} // namespace
+} // namespace bagua::runtime

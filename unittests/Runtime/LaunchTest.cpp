@@ -1,0 +1,137 @@
+//===- LaunchTest.cpp - Ranks as a launcher started them ------------------===//
+//
+// Each launcher by its environment alone.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Launch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <map>
+#include <string>
+
+namespace bagua::runtime {
+namespace {
+
+using testing::HasSubstr;
+using Variables = std::map<std::string, std::string>;
+
+absl::StatusOr<std::optional<Launch>> find(const Variables &variables) {
+  return findLaunch([&](const char *name) {
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+Launch launchOf(const Variables &variables) {
+  auto found = find(variables);
+  EXPECT_TRUE(found.ok() && *found) << found.status();
+  return found.ok() && *found ? **found : Launch();
+}
+
+std::string refusalOf(const Variables &variables) {
+  absl::Status status = find(variables).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(LaunchTest, nobody_has_launched) {
+  auto found = find({{"HOME", "/root"}, {"RANK", "3"}});
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->has_value());
+}
+
+// Its agents keep the port.
+TEST(LaunchTest, torchrun) {
+  Variables variables = {{"RANK", "5"},
+                         {"WORLD_SIZE", "8"},
+                         {"LOCAL_RANK", "1"},
+                         {"LOCAL_WORLD_SIZE", "4"},
+                         {"MASTER_ADDR", "node17"},
+                         {"MASTER_PORT", "29500"},
+                         {"TORCHELASTIC_RUN_ID", "none"},
+                         {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  Launch launch = launchOf(variables);
+  EXPECT_EQ(launch.launcher, "torchrun");
+  EXPECT_EQ(launch.rank, 5);
+  EXPECT_EQ(launch.size, 8);
+  EXPECT_EQ(launch.localSize, 4);
+  EXPECT_EQ(launch.address, "node17:29501");
+  EXPECT_EQ(launch.job, "none-29500");
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  variables["MASTER_ADDR"] = "fe80::1";
+  EXPECT_EQ(launchOf(variables).address, "[fe80::1]:29500");
+}
+
+TEST(LaunchTest, open_mpi) {
+  Launch launch = launchOf({{"OMPI_COMM_WORLD_RANK", "3"},
+                            {"OMPI_COMM_WORLD_SIZE", "4"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                            {"PMIX_NAMESPACE", "3104964609"}});
+  EXPECT_EQ(launch.launcher, "Open MPI");
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.size, 4);
+  EXPECT_EQ(launch.localSize, 4);
+  EXPECT_EQ(launch.address, "");
+  EXPECT_EQ(launch.job, "3104964609");
+}
+
+// Who says nothing of the run is told from others by the parent process.
+TEST(LaunchTest, mpich) {
+  Launch launch = launchOf(
+      {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "2"}});
+  EXPECT_EQ(launch.launcher, "MPICH");
+  EXPECT_EQ(launch.size, 2);
+  EXPECT_THAT(launch.job, testing::MatchesRegex("[0-9]+-[0-9]+"));
+}
+
+TEST(LaunchTest, slurm) {
+  Launch launch = launchOf({{"SLURM_PROCID", "2"},
+                            {"SLURM_STEP_NUM_TASKS", "16"},
+                            {"SLURM_JOB_ID", "4711"},
+                            {"SLURM_STEP_ID", "0"}});
+  EXPECT_EQ(launch.launcher, "Slurm");
+  EXPECT_EQ(launch.rank, 2);
+  EXPECT_EQ(launch.size, 16);
+  EXPECT_EQ(launch.localSize, 0);
+  EXPECT_EQ(launch.job, "4711-0");
+  // A batch script is no task of srun's.
+  auto script = find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}});
+  EXPECT_TRUE(script.ok() && !*script);
+}
+
+TEST(LaunchTest, wrong_values_are_named) {
+  EXPECT_THAT(refusalOf({{"RANK", "x"}, {"WORLD_SIZE", "2"}}),
+              HasSubstr("torchrun has started this process, but RANK is 'x', "
+                        "expected a number from 0 to 1"));
+  EXPECT_THAT(refusalOf({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+              HasSubstr("RANK is '2', expected a number from 0 to 1"));
+  EXPECT_THAT(refusalOf({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+              HasSubstr("WORLD_SIZE is '0', expected a number from 1"));
+  EXPECT_THAT(
+      refusalOf(
+          {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "3"}}),
+      HasSubstr("LOCAL_WORLD_SIZE is '3', expected a number from 1"));
+  EXPECT_THAT(
+      refusalOf({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}),
+      HasSubstr("MASTER_PORT is not set"));
+}
+
+TEST(LaunchTest, somewhere_to_meet_must_be_said) {
+  Launch launch;
+  launch.launcher = "Slurm";
+  launch.size = 16;
+  absl::Status status = connectLaunched(launch, "", {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("Slurm says of no address at which the run's 16 "
+                        "processes could meet"));
+  EXPECT_THAT(
+      std::string(connectLaunched(launch, "here", {}).status().message()),
+      HasSubstr("expected an address and a port, such as 10.0.0.1:29500 or "
+                "[::1]:29500, found 'here'"));
+}
+
+} // namespace
+} // namespace bagua::runtime

@@ -1,0 +1,227 @@
+//===- RendezvousTest.cpp - How processes find each other -----------------===//
+//
+// Stores, and who is let in: ranks that don't agree, don't come or come twice,
+// strangers, and what a former run has left.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Control/ControlChannel.h"
+#include "Communication/Rendezvous/Sockets.h"
+#include "CommunicatorBackends.h"
+
+#include "bagua/Runtime/Processes.h"
+
+#include "gmock/gmock.h"
+
+#include <sys/socket.h>
+
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <string>
+
+namespace bagua::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class RendezvousTest : public testing::Test {
+protected:
+  RendezvousTest()
+      : path(testing::TempDir() + "/bagua-rendezvous-" +
+             std::to_string(getpid()) + "-" +
+             testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::remove(path.c_str());
+  }
+  ~RendezvousTest() override { std::remove(path.c_str()); }
+
+  absl::StatusOr<std::unique_ptr<World>>
+  connect(int rank, int size, std::chrono::nanoseconds timeout = kLongTime) {
+    ProcessOptions options;
+    options.rank = rank;
+    options.size = size;
+    options.store = createFileStore(path);
+    options.timeout = timeout;
+    return connectProcesses(options);
+  }
+  /// Where rank 0 listens, once it does.
+  TcpAddress awaitAddress() {
+    auto store = createFileStore(path);
+    while (true) {
+      auto record = store->get("bagua/rank0");
+      if (record.ok() && *record)
+        return *parseTcpAddress((*record)->substr(0, (*record)->find(' ')));
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+  const std::string path;
+};
+
+TEST_F(RendezvousTest, the_last_text_of_a_name_holds) {
+  auto store = createFileStore(path);
+  EXPECT_EQ(*store->get("a"), std::nullopt);
+  ASSERT_TRUE(store->set("a", "one").ok());
+  ASSERT_TRUE(store->set("b", std::string("two\n\0 3", 7)).ok());
+  ASSERT_TRUE(store->set("a", "").ok());
+  auto other = createFileStore(path);
+  EXPECT_EQ(*other->get("a"), "");
+  EXPECT_EQ(*other->get("b"), std::string("two\n\0 3", 7));
+  EXPECT_EQ(*other->get("c"), std::nullopt);
+}
+
+TEST_F(RendezvousTest, what_is_no_store_is_refused) {
+  for (const char *text :
+       {"garbage", "1 1\n", "1 x\nab\n", "99999999999999999999 1\nab\n",
+        "1 18446744073709551615\nab\n", "-1 1\nab\n"}) {
+    std::ofstream(path) << text;
+    absl::Status status = createFileStore(path)->get("a").status();
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("found bytes that are no record"))
+        << text;
+  }
+  EXPECT_EQ(createFileStore("/nonexistent/a")->set("a", "b").code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(RendezvousTest, ranks_that_do_not_come_are_named) {
+  absl::Status status = connect(0, 3, 100ms).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("rank 0 waited 100ms for ranks 1, 2 to come"));
+  status = connect(1, 3, 100ms).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("rank 1 waited 100ms for rank 0: can't reach"));
+}
+
+// Those that have come are told, by rank 0, for whom it waited in vain.
+TEST_F(RendezvousTest, who_has_come_hears_why_it_was_in_vain) {
+  onEachRank(2, [&](int rank) {
+    absl::Status status = connect(rank, 3, rank == 0 ? 2s : 60s).status();
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 0 waited 2s for ranks 2 to come"));
+  });
+}
+
+TEST_F(RendezvousTest, ranks_that_count_differently_are_told) {
+  onEachRank(2, [&](int rank) {
+    absl::Status status = connect(rank, rank == 1 ? 4 : 3).status();
+    EXPECT_THAT(
+        std::string(status.message()),
+        HasSubstr("rank 1 says that the run has 4 ranks, rank 0 says 3"));
+  });
+}
+
+TEST_F(RendezvousTest, a_rank_that_comes_twice_is_refused) {
+  onEachRank(3, [&](int thread) {
+    absl::Status status = connect(thread == 2 ? 1 : thread, 3).status();
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rank 1 has come twice"));
+  });
+}
+
+// Garbage, silence, messages of another run: none of it keeps ranks apart.
+TEST_F(RendezvousTest, strangers_are_turned_away) {
+  std::thread strangers([&] {
+    TcpAddress address = awaitAddress();
+    std::vector<Descriptor> silent;
+    std::mt19937 random(7);
+    for (int i = 0; i < 100; ++i) {
+      auto socket =
+          connectTo(address, std::chrono::steady_clock::now() + kLongTime);
+      if (!socket.ok())
+        break; // all have come
+      std::string bytes(random() % 300, '\0');
+      for (char &byte : bytes)
+        byte = static_cast<char>(random());
+      if (i % 3 == 1) {
+        ControlChannel channel(Descriptor(dup(socket->number())));
+        ControlMessage hello;
+        hello.kind = fb::ControlKind::Hello;
+        hello.rank = 1;
+        hello.size = 3;
+        hello.version = 1;
+        hello.secret = "guessed";
+        channel.queue(hello);
+        channel.flush().IgnoreError();
+      } else if (i % 3 == 2) {
+        send(socket->number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      }
+      if (i < 20)
+        silent.push_back(*std::move(socket));
+    }
+  });
+  onEachRank(3, [&](int rank) {
+    if (rank > 0)
+      std::this_thread::sleep_for(rank * 100ms);
+    auto world = connect(rank, 3);
+    ASSERT_TRUE(world.ok()) << world.status();
+    EXPECT_TRUE(joinAll(**world)->barrier().ok());
+  });
+  strangers.join();
+}
+
+// A former run's rank 0 may be gone, or stopped so that its socket still takes
+// connections and says nothing.
+TEST_F(RendezvousTest, a_former_runs_record_is_passed_over) {
+  auto stopped = listenOn({"127.0.0.1", 0});
+  ASSERT_TRUE(stopped.ok());
+  for (const std::string &former :
+       {std::string("127.0.0.1:1"), toString(*addressOf(*stopped))}) {
+    std::remove(path.c_str());
+    ASSERT_TRUE(
+        createFileStore(path)->set("bagua/rank0", former + " 00ff").ok());
+    onEachRank(2, [&](int rank) {
+      if (rank == 0)
+        std::this_thread::sleep_for(100ms);
+      auto world = connect(rank, 2);
+      ASSERT_TRUE(world.ok()) << world.status();
+      EXPECT_TRUE(joinAll(**world)->barrier().ok());
+    });
+  }
+}
+
+TEST_F(RendezvousTest, wrong_options_are_named) {
+  EXPECT_THAT(std::string(connect(3, 3).status().message()),
+              HasSubstr("expected a rank in [0, 3), found 3"));
+  ProcessOptions options;
+  options.size = 1;
+  options.patience = 1ms;
+  EXPECT_THAT(std::string(connectProcesses(options).status().message()),
+              HasSubstr("patience: expected at least 100 ms, found 1ms"));
+  options.patience = 1s;
+  for (const char *address : {"", "a", "a:", ":1", "a:x", "a:65536", "a:-1"}) {
+    options.address = address;
+    EXPECT_THAT(std::string(connectProcesses(options).status().message()),
+                HasSubstr("expected an address and a port"))
+        << address;
+  }
+  options.address = "nowhere.invalid:1";
+  EXPECT_THAT(std::string(connectProcesses(options).status().message()),
+              HasSubstr("'nowhere.invalid' is no address"));
+}
+
+// Ranks of different hosts can't share memory.
+TEST_F(RendezvousTest, hosts_are_told_apart) {
+  onEachRank(3, [&](int rank) {
+    ProcessOptions options;
+    options.rank = rank;
+    options.size = 3;
+    options.store = createFileStore(path);
+    options.host = rank == 1 ? "b" : "a";
+    auto world = connectProcesses(options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    absl::Status status =
+        (*world)->createCommunicator({0, 1, 2}, "all").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    if (rank == 1)
+      return;
+    auto neighbours = (*world)->createCommunicator({0, 2}, "a");
+    ASSERT_TRUE(neighbours.ok()) << neighbours.status();
+    EXPECT_TRUE((*neighbours)->barrier().ok());
+  });
+}
+
+} // namespace
+} // namespace bagua::runtime
