@@ -14,8 +14,10 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace bagua::runtime {
 namespace {
@@ -427,8 +429,29 @@ protected:
   int ranks() { return std::get<1>(GetParam()); }
 };
 
+/// Of the test's own: processes that share memory do so at addresses at which
+/// ThreadSanitizer sees no connection.
+class Meeting {
+public:
+  explicit Meeting(int threads) : threads(threads) {}
+  void await() {
+    std::unique_lock<std::mutex> lock(mutex);
+    int64_t end = (count / threads + 1) * threads;
+    if (++count == end)
+      complete.notify_all();
+    complete.wait(lock, [&] { return count >= end; });
+  }
+
+private:
+  const int threads;
+  std::mutex mutex;
+  std::condition_variable complete;
+  int64_t count = 0;
+};
+
 TEST_P(CommunicatorConformanceTest, results_equal_the_reference) {
   Worlds worlds = createWorlds(ranks());
+  Meeting meeting(ranks());
   std::vector<Case> cases = casesOf(ranks());
   ASSERT_FALSE(cases.empty());
   std::mt19937_64 random(7);
@@ -438,9 +461,9 @@ TEST_P(CommunicatorConformanceTest, results_equal_the_reference) {
     for (const Case &test : cases) {
       if (rank == 0)
         expected = expectationOf(test, random);
-      ASSERT_TRUE(communicator->barrier().ok());
+      meeting.await();
       RankOfCase(test, expected, *worlds[rank], *communicator).run();
-      ASSERT_TRUE(communicator->barrier().ok());
+      meeting.await();
     }
   });
 }

@@ -46,6 +46,8 @@ Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout) {
     options.rank = rank;
     options.size = size;
     options.store = store;
+    // All mappings are this process's.
+    options.sharedBytes = size_t{128} << 20;
     options.timeout = kLongTime;
     options.communicatorTimeout = timeout;
     auto world = connectProcesses(options);

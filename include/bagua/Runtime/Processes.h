@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,10 @@ struct ProcessOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Of communicators that are created without options.
   std::chrono::nanoseconds communicatorTimeout = std::chrono::seconds(600);
+  /// The most memory that this rank may share with others of its host, and the
+  /// same on all of these: address space, of which only what is used takes
+  /// memory. 0: as much as the host has.
+  size_t sharedBytes = 0;
   /// How long a rank may be silent before it counts as lost.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);
 };

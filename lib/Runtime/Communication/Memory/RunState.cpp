@@ -109,10 +109,11 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
       continue;
     }
     std::string call = describeCall(group, member, what, options);
-    if (!std::exchange(mayWarn, false))
-      return giveUp(group, ticket,
-                    absl::DeadlineExceededError(
-                        describeWait(call, options.timeout, missing)));
+    if (!std::exchange(mayWarn, false)) {
+      std::string why = describeWait(call, options.timeout, missing);
+      return giveUp(group, ticket, why) ? missMember(group, call)
+                                        : absl::OkStatus();
+    }
     options.onWarning(describeWait(call, untilWarning, missing));
     limit = options.timeout - untilWarning;
   }
@@ -153,27 +154,24 @@ std::string RunState::describeWait(const std::string &call,
   return text;
 }
 
-/// Aborts the world because of members that did not come, unless they came just
-/// now or somebody else was first.
-absl::Status RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
-                              const absl::Status &why) {
+/// Aborts the world because of members that did not come; false if they came
+/// just now. Somebody else may have been first, perhaps in another process.
+bool RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
+                      const std::string &why) {
   Gate &gate = group.memory.gate();
-  absl::Status result;
   {
     // Under the lock, so that whoever finds the gate closed finds the status
     // too.
     std::lock_guard<std::mutex> lock(mutex);
     if (gate.closeUnlessPassed(ticket))
-      abortLocked(why);
-    if (!gate.hasPassed(ticket))
-      result = statusLocked();
+      abortLocked(absl::DeadlineExceededError(why));
   }
   tellOfAbort();
-  return result;
+  return !gate.hasPassed(ticket);
 }
 
 /// Why a gate is closed: an abort, or a member that has left, which is one from
-/// now on.
+/// now on. Never Ok.
 absl::Status RunState::missMember(const MemoryGroup &group,
                                   const std::string &call) {
   absl::Status result;
@@ -189,9 +187,12 @@ absl::Status RunState::missMember(const MemoryGroup &group,
     if (group.memory.isAborted() || left.empty())
       aborted.wait_for(lock, kNewsLimit, [this] { return !abortStatus.ok(); });
     abortLocked(absl::UnavailableError(
-        absl::StrCat(call, " needs ", left.size() == 1 ? "rank " : "ranks ",
-                     absl::StrJoin(left, ", "), ", which ",
-                     left.size() == 1 ? "has left" : "have left")));
+        left.empty()
+            ? call + " was ended by another process, which didn't say why"
+            : absl::StrCat(call, " needs ",
+                           left.size() == 1 ? "rank " : "ranks ",
+                           absl::StrJoin(left, ", "), ", which ",
+                           left.size() == 1 ? "has left" : "have left")));
     result = statusLocked();
   }
   tellOfAbort();

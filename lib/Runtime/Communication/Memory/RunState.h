@@ -106,8 +106,8 @@ public:
   const std::chrono::nanoseconds timeout;
 
 private:
-  absl::Status giveUp(const MemoryGroup &group, Gate::Ticket ticket,
-                      const absl::Status &why);
+  bool giveUp(const MemoryGroup &group, Gate::Ticket ticket,
+              const std::string &why);
   absl::Status missMember(const MemoryGroup &group, const std::string &call);
   std::string describeWait(const std::string &call,
                            std::chrono::nanoseconds waited,

@@ -222,8 +222,10 @@ ProcessWorld::allocate(size_t bytes) {
 //===----------------------------------------------------------------------===//
 
 /// The memory that ranks of this host share, from the first of them.
-absl::StatusOr<std::shared_ptr<SharedRegion>>
-shareMemory(const Joined &joined, int rank, Deadline deadline) {
+absl::StatusOr<std::shared_ptr<SharedRegion>> shareMemory(const Joined &joined,
+                                                          int rank,
+                                                          size_t partBytes,
+                                                          Deadline deadline) {
   std::vector<int> neighbours;
   for (size_t i = 0; i < joined.hosts.size(); ++i)
     if (joined.hosts[i] == joined.hosts[rank])
@@ -233,7 +235,7 @@ shareMemory(const Joined &joined, int rank, Deadline deadline) {
   std::string name =
       absl::StrCat("bagua-", joined.secret, "-", neighbours.front());
   if (rank == neighbours.front()) {
-    auto region = SharedRegion::create(count);
+    auto region = SharedRegion::create(count, partBytes);
     if (!region.ok())
       return region.status();
     absl::Status given =
@@ -246,7 +248,7 @@ shareMemory(const Joined &joined, int rank, Deadline deadline) {
   if (!file.ok())
     return file.status();
   auto place = std::find(neighbours.begin(), neighbours.end(), rank);
-  return SharedRegion::open(*std::move(file), count,
+  return SharedRegion::open(*std::move(file), count, partBytes,
                             static_cast<int>(place - neighbours.begin()));
 }
 
@@ -301,7 +303,8 @@ connectProcesses(const ProcessOptions &options) {
   absl::StatusOr<Joined> joined = joinRun(join);
   if (!joined.ok())
     return joined.status();
-  auto region = shareMemory(*joined, options.rank, deadline);
+  auto region =
+      shareMemory(*joined, options.rank, options.sharedBytes, deadline);
   if (!region.ok())
     return region.status();
 

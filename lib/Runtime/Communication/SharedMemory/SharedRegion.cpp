@@ -21,8 +21,8 @@
 namespace bagua::runtime {
 namespace {
 
-/// More than any rank can fill: the host's memory.
-size_t bytesOfPart() {
+/// More than any rank can fill.
+size_t bytesOfHost() {
   auto pages = static_cast<size_t>(std::max<long>(1, sysconf(_SC_PHYS_PAGES)));
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
@@ -39,8 +39,10 @@ absl::Status failure(const char *what) {
 
 } // namespace
 
-SharedRegion::SharedRegion(Descriptor shared, int ranks, int place)
-    : file(std::move(shared)), partBytes(bytesOfPart()),
+SharedRegion::SharedRegion(Descriptor shared, int ranks, size_t bytesOfPart,
+                           int place)
+    : file(std::move(shared)),
+      partBytes(bytesOfPart ? roundToPage(bytesOfPart) : bytesOfHost()),
       wholeBytes(static_cast<size_t>(ranks) * partBytes),
       partBegin(static_cast<size_t>(place) * partBytes) {}
 
@@ -49,12 +51,13 @@ SharedRegion::~SharedRegion() {
     munmap(space.base, wholeBytes);
 }
 
-absl::StatusOr<std::shared_ptr<SharedRegion>> SharedRegion::create(int ranks) {
+absl::StatusOr<std::shared_ptr<SharedRegion>>
+SharedRegion::create(int ranks, size_t partBytes) {
   Descriptor file(memfd_create("bagua", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file)
     return failure("memfd_create");
   std::shared_ptr<SharedRegion> region(
-      new SharedRegion(std::move(file), ranks, 0));
+      new SharedRegion(std::move(file), ranks, partBytes, 0));
   if (ftruncate(region->descriptor(), static_cast<off_t>(region->wholeBytes)) !=
       0)
     return failure("ftruncate");
@@ -66,9 +69,9 @@ absl::StatusOr<std::shared_ptr<SharedRegion>> SharedRegion::create(int ranks) {
 }
 
 absl::StatusOr<std::shared_ptr<SharedRegion>>
-SharedRegion::open(Descriptor file, int ranks, int place) {
+SharedRegion::open(Descriptor file, int ranks, size_t partBytes, int place) {
   std::shared_ptr<SharedRegion> region(
-      new SharedRegion(std::move(file), ranks, place));
+      new SharedRegion(std::move(file), ranks, partBytes, place));
   struct stat status = {};
   if (fstat(region->descriptor(), &status) != 0 ||
       status.st_size != static_cast<off_t>(region->wholeBytes))

@@ -24,11 +24,14 @@ namespace bagua::runtime {
 
 class SharedRegion {
 public:
-  /// A new one, with a part for each of `ranks`.
-  static absl::StatusOr<std::shared_ptr<SharedRegion>> create(int ranks);
-  /// One that another process has created; seen by its `place`-th rank.
+  /// A new one, with a part of `partBytes` for each of `ranks`; 0: as much as
+  /// the host has.
+  static absl::StatusOr<std::shared_ptr<SharedRegion>> create(int ranks,
+                                                              size_t partBytes);
+  /// One that another process has created, with the same sizes; seen by its
+  /// `place`-th rank.
   static absl::StatusOr<std::shared_ptr<SharedRegion>>
-  open(Descriptor file, int ranks, int place);
+  open(Descriptor file, int ranks, size_t partBytes, int place);
   ~SharedRegion();
   SharedRegion(const SharedRegion &) = delete;
   SharedRegion &operator=(const SharedRegion &) = delete;
@@ -44,7 +47,7 @@ public:
   void free(std::byte *address);
 
 private:
-  SharedRegion(Descriptor file, int ranks, int place);
+  SharedRegion(Descriptor file, int ranks, size_t partBytes, int place);
   absl::Status map();
 
   Descriptor file;
