@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times float32 all_reduce of Bagua (in process), Gloo and Open MPI, and memcpy.
+"""Times float32 all_reduce of Bagua (ranks as threads, and as processes that share memory), Gloo and Open MPI, and memcpy.
 
 Runs the programs of BUILD/bin in rounds, so that all of them meet the same
 machine, and prints one table: min / median / max of a call in microseconds,
@@ -36,6 +36,8 @@ def commands(arguments, ranks):
     base = [ours, f"--ranks={ranks}", "--samples", f"--repetitions={arguments.repetitions}"] + sizes
     # Gloo's event loops would disturb the others: a process of its own.
     yield base + ["--contenders=bagua,memcpy"]
+    yield [os.path.join(arguments.build, "bin", "bagua-bench-process-all-reduce"), str(ranks), str(arguments.min_bytes),
+           str(arguments.max_bytes), str(arguments.repetitions)]
     if subprocess.run([ours, "--has-gloo"]).returncode == 0:
         yield base + ["--contenders=gloo"]
     else:

@@ -1,7 +1,7 @@
 //===- GroupMemory.cpp - What the members of a group share ----------------===//
 //
 // Where everything is: the gate, the members' states, two tables of calls, two
-// stages for each member, and a window for each.
+// stages for each member, and two windows for each.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Memory/GroupMemory.h"
@@ -57,7 +57,7 @@ int64_t GroupMemory::stageBytes(int members) {
 }
 
 size_t GroupMemory::bytesFor(int members, Gate::Scope scope) {
-  int64_t windows = scope == Gate::Scope::Host ? members * kWindowBytes : 0;
+  int64_t windows = scope == Gate::Scope::Host ? 2 * members * kWindowBytes : 0;
   return windowsBegin(members) + static_cast<size_t>(windows);
 }
 

@@ -57,8 +57,9 @@ public:
 
   /// Inputs up to this size are staged.
   static int64_t stageBytes(int members);
-  /// Of each window: what stays in the second level of cache.
-  static constexpr int64_t kWindowBytes = 256 * 1024;
+  /// Of each window. Small ones stay in cache, large ones need fewer meetings,
+  /// which cost most where members share cores.
+  static constexpr int64_t kWindowBytes = 512 * 1024;
 
   Gate &gate() const { return common->gate; }
   std::atomic<bool> &isAborted() const { return common->isAborted; }
@@ -70,9 +71,10 @@ public:
     return stages + (turn * count + number) * bytesOfStage;
   }
 
-  /// Through which others reach a member whose buffers they can't.
-  std::byte *window(int number) const {
-    return windows + number * kWindowBytes;
+  /// Through which others reach a member whose buffers they can't: two, `side`
+  /// 0 or 1.
+  std::byte *window(int side, int number) const {
+    return windows + (side * count + number) * kWindowBytes;
   }
 
 private:

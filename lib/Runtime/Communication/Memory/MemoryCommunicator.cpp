@@ -101,6 +101,7 @@ private:
   void gatherFromOwnersWork(const CollectiveCall &call, ElementRange range);
   void allToAllWork(const CollectiveCall &call, ElementRange range);
   void exchangeWork(const CollectiveCall &call, ElementRange range);
+  // Into this side of the windows, and from the other.
   void copyToWindow(const CollectiveCall &call, ElementRange range);
   void copyFromWindow(const CollectiveCall &call, ElementRange range);
 
@@ -126,8 +127,9 @@ private:
   int turn = 0;
   Way way = Way::Direct;
   CallBuffers buffers;
-  /// Elements that are in the windows.
+  /// Elements that are in the windows, and in which side of these.
   ElementRange piece;
+  int side = 0;
 
   // Addresses for the kernels, sized once.
   std::vector<const std::byte *> inputs;
@@ -245,24 +247,32 @@ bool MemoryCommunicator::areAllReachable() const {
   return true;
 }
 
+/// Piece by piece: while all work in one side of the windows, each fills the
+/// other with what comes next, so that one meeting a piece is enough. Nobody
+/// touches another's buffers, so an abort may end it anywhere.
 absl::Status MemoryCommunicator::runWindowed(const CollectiveCall &call) {
   way = Way::Windowed;
   // Blocks of all members lie side by side.
   int64_t bytes =
       call.op == CollectiveOp::AllToAll ? size() : call.elementBytes();
   int64_t most = GroupMemory::kWindowBytes / bytes;
-  for (int64_t begin = 0; begin < call.count; begin += most) {
-    piece = {begin, std::min(begin + most, call.count)};
-    copyToWindow(call, piece);
-    if (absl::Status status = meet(call); !status.ok())
-      return status;
+  auto pieceAt = [&](int64_t begin) -> ElementRange {
+    return {begin, std::min(begin + most, call.count)};
+  };
+  side = 0;
+  copyToWindow(call, pieceAt(0));
+  absl::Status status = meet(call);
+  for (int64_t begin = 0; status.ok() && begin < call.count; begin += most) {
+    piece = pieceAt(begin);
     work(call, piece);
-    absl::Status status = state->meetAfterWork(*group, self);
-    if (!status.ok())
-      return status;
-    copyFromWindow(call, piece);
+    side ^= 1;
+    if (begin + most < call.count)
+      copyToWindow(call, pieceAt(begin + most));
+    status = meet(call);
+    if (status.ok())
+      copyFromWindow(call, piece);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 int64_t MemoryCommunicator::inputBytes(const CollectiveCall &call,
@@ -311,7 +321,7 @@ int64_t MemoryCommunicator::outputBytes(const CollectiveCall &call) const {
 
 void MemoryCommunicator::copyToWindow(const CollectiveCall &call,
                                       ElementRange range) {
-  std::byte *window = group->memory.window(self);
+  std::byte *window = group->memory.window(side, self);
   const std::byte *input = bytesOf(buffers.input);
   int64_t bytes = call.elementBytes();
   switch (call.op) {
@@ -341,7 +351,7 @@ void MemoryCommunicator::copyToWindow(const CollectiveCall &call,
 
 void MemoryCommunicator::copyFromWindow(const CollectiveCall &call,
                                         ElementRange range) {
-  const std::byte *window = group->memory.window(self);
+  const std::byte *window = group->memory.window(side ^ 1, self);
   auto *output = static_cast<std::byte *>(buffers.output);
   int64_t bytes = call.elementBytes();
   switch (call.op) {
@@ -396,7 +406,7 @@ const std::byte *MemoryCommunicator::inputAt(int member, int64_t element,
   case Way::Staged:
     return group->memory.stage(turn, member) + (element - first) * bytes;
   case Way::Windowed:
-    return group->memory.window(member) + (element - piece.begin) * bytes;
+    return group->memory.window(side, member) + (element - piece.begin) * bytes;
   }
   return nullptr;
 }
@@ -406,7 +416,7 @@ std::byte *MemoryCommunicator::outputAt(int member, int64_t element,
   const CollectiveCall &call = callOf(member);
   int64_t bytes = call.elementBytes();
   if (way == Way::Windowed)
-    return group->memory.window(member) + (element - piece.begin) * bytes;
+    return group->memory.window(side, member) + (element - piece.begin) * bytes;
   std::byte *output = member == self ? static_cast<std::byte *>(buffers.output)
                                      : group->place.addresses.at(call.output);
   return output + (element - first) * bytes;
@@ -497,8 +507,9 @@ void MemoryCommunicator::allToAllWork(const CollectiveCall &call,
     int from = (self + step) % size();
     // Blocks in a window are as long as the piece.
     const std::byte *block =
-        way == Way::Windowed ? group->memory.window(from) + self * range.size()
-                             : inputAt(from, self * call.count, 0);
+        way == Way::Windowed
+            ? group->memory.window(side, from) + self * range.size()
+            : inputAt(from, self * call.count, 0);
     copyBytes(output + from * call.count + range.begin, block, range.size());
   }
 }
