@@ -75,15 +75,8 @@ private:
 /// Where a tensor is from now on: in `memory`, or where the plan has a place
 /// for it, with what is in `memory` now.
 float *locate(Session &session, TensorId tensor, float *memory, size_t count) {
-  size_t bytes = count * sizeof(float);
-  absl::Status bound = session.bind(tensor, memory, bytes);
-  if (!absl::IsFailedPrecondition(bound)) {
-    check(bound);
-    return memory;
-  }
-  auto *place = static_cast<float *>(check(session.address(tensor, bytes)));
-  std::copy_n(memory, count, place);
-  return place;
+  return static_cast<float *>(
+      check(session.bindOrLocate(tensor, memory, count * sizeof(float))));
 }
 
 /// Sets a view to where the plan has what it shows.

@@ -97,7 +97,7 @@ def main():
     batch = {"x": random.normal(size=(BATCH, PIXELS, PIXELS, 3)).astype(numpy.float32),
              "y": numpy.arange(BATCH, dtype=numpy.int32)}
     states = {"params": params, "batch_stats": stats, "opt_state": optimizer.init(params)}
-    text, arguments = forms.export(constructs.Step(run, states, batch), "stacked", 2)
+    text, _, arguments = forms.export(constructs.Step(run, states, batch), "stacked", 2)
     with open(f"{sys.argv[1]}.mlir", "w", encoding="utf-8") as file:
         file.write(text)
     numpy.savez(f"{sys.argv[1]}.npz", **{str(index): leaf for index, leaf in enumerate(arguments)})

@@ -162,6 +162,31 @@ TEST(SessionFailureTest, ARankThatThrows) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+// By a thread beside the program's, which waits.
+TEST(SessionFailureTest, ARankThatAborts) {
+  std::vector<absl::Status> statuses = runRanks(
+      makeOneGradient(3).load(), [](RankContext &rank) -> absl::Status {
+        if (rank.rank() == 1)
+          while (true)
+            BAGUA_RETURN_IF_ERROR(rank.step({0}));
+        std::thread other([&] {
+          std::this_thread::sleep_for(milliseconds(rank.rank() == 2 ? 50 : 0));
+          if (rank.rank() == 2)
+            rank.session->abort(absl::CancelledError("the user asked for it"));
+        });
+        absl::Status status;
+        while (status.ok())
+          status = rank.step({0});
+        EXPECT_TRUE(rank.session->isReady(TensorId(0)));
+        other.join();
+        return status;
+      });
+  expectOnAllRanks(statuses,
+                   HasSubstr("rank 2: aborted: the user asked for it"));
+  for (const absl::Status &status : statuses)
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
 TEST(SessionFailureTest, ARankThatFailsToStart) {
   HarnessOptions options;
   options.beforeStart = [](RankContext &rank) -> absl::Status {

@@ -126,6 +126,71 @@ TEST(SessionTest, TensorsInArenasHaveAddresses) {
   });
 }
 
+// The program need not know whether the plan has a place for a tensor.
+TEST(SessionTest, BindsOrLocates) {
+  auto plan = makeDdpPlan(1);
+  uint32_t bound = plan.addTensor("bound", {10});
+  auto session = *Session::create(
+      plan.load(),
+      std::shared_ptr<World>(std::move(createInProcessWorlds(1)[0])), {});
+  std::vector<float> memory(10, 5), gradient(517, 7);
+  auto own = session->bindOrLocate(TensorId(bound), memory.data(), 40);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(*own, memory.data());
+  auto place = session->bindOrLocate(TensorId(1), gradient.data(), 517 * 4);
+  ASSERT_TRUE(place.ok()) << place.status();
+  EXPECT_EQ(*place, *session->address(TensorId(1), 517 * 4));
+  EXPECT_NE(*place, gradient.data());
+  EXPECT_EQ(static_cast<float *>(*place)[516], 7);
+  // With nothing to copy.
+  EXPECT_EQ(*session->bindOrLocate(TensorId(1), nullptr, 517 * 4), *place);
+  for (TensorId tensor : {TensorId(bound), TensorId(1)})
+    EXPECT_FALSE(session->bindOrLocate(tensor, memory.data(), 4).ok());
+  EXPECT_FALSE(session->bindOrLocate(TensorId(99), memory.data(), 4).ok());
+}
+
+// A program with two models, such as a GAN, trains both on one world; the steps
+// of both may be under way at once.
+TEST(SessionTest, TwoSessionsShareAWorld) {
+  std::vector<std::shared_ptr<World>> worlds;
+  for (auto &world : createInProcessWorlds(3))
+    worlds.push_back(std::move(world));
+  auto plan = makeOneGradient(3).load();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      std::vector<float> first(100), second(100);
+      {
+        auto one = *Session::create(plan, worlds[rank], {});
+        auto other = *Session::create(plan, worlds[rank], {});
+        ASSERT_TRUE(one->bind(TensorId(0), first.data(), 400).ok());
+        ASSERT_TRUE(other->bind(TensorId(0), second.data(), 400).ok());
+        ASSERT_TRUE(one->start().ok());
+        ASSERT_TRUE(other->start().ok());
+        for (int step = 0; step < 5; ++step) {
+          std::fill_n(first.data(), 100, float(rank + step));
+          std::fill_n(second.data(), 100, float(10 * rank));
+          ASSERT_TRUE(one->beginStep().ok());
+          ASSERT_TRUE(other->beginStep().ok());
+          ASSERT_TRUE(one->markReady(TensorId(0)).ok());
+          ASSERT_TRUE(other->markReady(TensorId(0)).ok());
+          ASSERT_TRUE(other->wait(TensorId(0)).ok());
+          ASSERT_TRUE(one->wait(TensorId(0)).ok());
+          EXPECT_EQ(first[99], 3.0f + 3 * step);
+          EXPECT_EQ(second[99], 30.0f);
+          ASSERT_TRUE(one->endStep().ok());
+          ASSERT_TRUE(other->endStep().ok());
+        }
+        ASSERT_TRUE(one->finish().ok());
+        ASSERT_TRUE(other->finish().ok());
+      }
+      // The world outlives them.
+      ASSERT_TRUE(Session::create(plan, worlds[rank], {}).ok());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 //===----------------------------------------------------------------------===//
 // Ownership
 //===----------------------------------------------------------------------===//
@@ -274,6 +339,27 @@ TEST(SessionTest, WaitMayComeInTheNextStep) {
       BAGUA_RETURN_IF_ERROR(rank.session->endStep());
     }
     return rank.session->finish();
+  });
+}
+
+TEST(SessionTest, SaysWhetherATensorIsReady) {
+  std::atomic<int> given{0};
+  runAll(makeOneGradient(2).load(), [&](RankContext &rank) -> absl::Status {
+    Session &session = *rank.session;
+    EXPECT_TRUE(session.isReady(TensorId(0))); // the program's
+    BAGUA_RETURN_IF_ERROR(session.beginStep());
+    if (rank.rank() == 1)
+      while (given == 0)
+        std::this_thread::yield();
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    // Rank 1 has not given its own.
+    EXPECT_TRUE(rank.rank() == 1 || !session.isReady(TensorId(0)));
+    ++given;
+    while (!session.isReady(TensorId(0)))
+      std::this_thread::yield();
+    BAGUA_RETURN_IF_ERROR(rank.wait(0));
+    BAGUA_RETURN_IF_ERROR(session.endStep());
+    return session.finish();
   });
 }
 

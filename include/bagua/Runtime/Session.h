@@ -56,7 +56,7 @@ namespace bagua::runtime {
 /// The number of a named tensor in its plan.
 enum class TensorId : uint32_t {};
 
-/// All calls come from one thread, the program's. Errors are absl::Status. One
+/// Calls come from any thread, one at a time. Errors are absl::Status. One
 /// from a call between beginStep and finish, on any rank, ends the run: every
 /// call on every rank returns it from then on, and it names the tensor, the
 /// instruction and the rank. A session that is destroyed before finish() ends
@@ -99,6 +99,13 @@ public:
   /// localBytes.
   virtual absl::StatusOr<void *> address(TensorId tensor, size_t bytes) = 0;
 
+  /// One call for programs that run on plans of every strategy: binds `data`
+  /// where the program may choose, else gives the place in an arena, and then
+  /// what `data` holds is copied there unless state was loaded for the tensor.
+  /// Returns where the tensor is. Errors are those of bind and address.
+  virtual absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
+                                              size_t bytes) = 0;
+
   /// Whether the program runs the updates of the state of this name. False
   /// where the plan's instructions do; true of names that the plan doesn't
   /// have.
@@ -123,6 +130,8 @@ public:
   /// At once where the program owns the tensor. FailedPrecondition where it can
   /// never end: something before it needs a tensor that was not given.
   virtual absl::Status wait(TensorId tensor) = 0;
+  /// Whether wait() would return without waiting, with an error or without.
+  virtual bool isReady(TensorId tensor) const = 0;
   /// FailedPrecondition, on every rank, when a tensor that the plan expects in
   /// each step was not given, or one that the program reads and instructions
   /// update was not waited for in this step, though the step before may have
@@ -131,6 +140,10 @@ public:
 
   /// Waits for the end of all steps in flight.
   virtual absl::Status finish() = 0;
+
+  /// Ends the run on all ranks, with `why` and this rank's name. From any
+  /// thread, beside any other call.
+  virtual void abort(const absl::Status &why) = 0;
 
   /// Number of the current step: from 0, or from where loaded state stopped.
   virtual int64_t step() const = 0;

@@ -58,14 +58,18 @@ public:
   }
   absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
   absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override;
+  absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
+                                      size_t bytes) override;
   bool programUpdates(absl::string_view name) override;
   absl::Status start() override;
   absl::Status beginStep() override;
   absl::Status markReady(TensorId tensor) override;
   absl::Status markAbsent(TensorId tensor) override;
   absl::Status wait(TensorId tensor) override;
+  bool isReady(TensorId tensor) const override;
   absl::Status endStep() override;
   absl::Status finish() override;
+  void abort(const absl::Status &why) override;
   int64_t step() const override {
     return firstStep + std::max<int64_t>(now, 0);
   }
@@ -86,7 +90,9 @@ private:
     bool isState = false;
     /// Whether the program reads it in every step, and instructions update it.
     bool mustBeRead = false;
-    /// Whether the program knows where it is, and who updates it.
+    /// Whether its state was loaded; whether the program knows where it is, and
+    /// who updates it.
+    bool isLoaded = false;
     bool isLocated = false;
     bool isAsked = false;
     bool isOwnedByRuntime = false;
@@ -123,6 +129,7 @@ private:
   absl::Status missingGift();
   absl::Status missingWait();
   bool isAtRest() const;
+  int64_t stepToAwait(const TensorState &state) const;
   absl::Status waitForUsers(TensorId tensor, int64_t step);
   absl::Status refuse(const absl::Status &why);
   absl::Status misuse(const std::string &what);
@@ -356,6 +363,20 @@ absl::StatusOr<void *> HostSession::address(TensorId tensor, size_t bytes) {
         StrCat("rank ", rank(), ": tensor ", nameOf(tensor), " is not bound"));
   tensors[index].isLocated = true;
   return static_cast<void *>(memory.tensorAddress(index));
+}
+
+absl::StatusOr<void *> HostSession::bindOrLocate(TensorId tensor, void *data,
+                                                 size_t bytes) {
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return status;
+  if (tensorAt(indexOf(tensor)).arena() < 0) {
+    absl::Status status = bind(tensor, data, bytes);
+    return status.ok() ? absl::StatusOr<void *>(data) : status;
+  }
+  absl::StatusOr<void *> place = address(tensor, bytes);
+  if (place.ok() && data && bytes > 0 && !tensors[indexOf(tensor)].isLoaded)
+    std::memcpy(*place, data, bytes);
+  return place;
 }
 
 bool HostSession::programUpdates(absl::string_view name) {
@@ -597,6 +618,35 @@ absl::Status HostSession::waitForUsers(TensorId tensor, int64_t step) {
   return absl::OkStatus();
 }
 
+/// In which step what wait() waits for was given or made; -1: there is nothing
+/// to wait for.
+int64_t HostSession::stepToAwait(const TensorState &state) const {
+  if (!state.isGivenByProgram)
+    return state.isState && phase == Phase::InStep ? now - 1 : now;
+  return state.isOwnedByRuntime ? state.givenStep : -1;
+}
+
+bool HostSession::isReady(TensorId tensor) const {
+  if (executor.hasFailed() || !checkIndex(tensor).ok())
+    return true;
+  int64_t step = stepToAwait(tensors[indexOf(tensor)]);
+  if (step < 0)
+    return true;
+  const auto &users = executor.schedule().users[indexOf(tensor)];
+  return std::all_of(users.begin(), users.end(), [&](StreamPoint point) {
+    return executor.isReached(point, step);
+  });
+}
+
+void HostSession::abort(const absl::Status &why) {
+  executor
+      .fail(
+          withMessage(why.ok() ? absl::AbortedError("") : why,
+                      StrCat("rank ", rank(), ": aborted",
+                             why.message().empty() ? "" : ": ", why.message())))
+      .IgnoreError();
+}
+
 absl::Status HostSession::wait(TensorId tensor) {
   if (executor.hasFailed())
     return executor.failure();
@@ -605,11 +655,7 @@ absl::Status HostSession::wait(TensorId tensor) {
   TensorState &state = tensors[indexOf(tensor)];
   if (state.mustBeRead && std::exchange(state.waitedStep, now) != now)
     ++readCount;
-  int64_t step = state.givenStep;
-  if (!state.isGivenByProgram)
-    step = state.isState && phase == Phase::InStep ? now - 1 : now;
-  else if (!state.isOwnedByRuntime)
-    return absl::OkStatus();
+  int64_t step = stepToAwait(state);
   if (step < 0)
     return absl::OkStatus();
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
@@ -729,7 +775,7 @@ absl::Status HostSession::loadState(absl::string_view bytes) {
     return withMessage(status, StrCat("rank ", rank(), ": ", status.message()));
   for (auto &[name, saved] : state->tensors) {
     uint32_t tensor = indexOf(*find(name));
-    tensors[tensor].isLocated = true;
+    tensors[tensor].isLocated = tensors[tensor].isLoaded = true;
     if (std::byte *data = memory.tensorAddress(tensor))
       std::memcpy(data, saved.bytes.data(), saved.bytes.size());
     else
