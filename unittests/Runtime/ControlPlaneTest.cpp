@@ -183,7 +183,7 @@ protected:
       ends[rank] = std::move(wire.second);
     }
     planes[0] = std::make_shared<ControlPlane>(0, std::move(hub), patience);
-    planes[0]->start(listeners[0]->events());
+    EXPECT_TRUE(planes[0]->start(listeners[0]->events()).ok());
   }
   ~ControlPlaneTest() override {
     for (auto &plane : planes)
@@ -199,7 +199,7 @@ protected:
     channels.emplace_back(std::move(ends[rank]));
     planes[rank] =
         std::make_shared<ControlPlane>(rank, std::move(channels), patience);
-    planes[rank]->start(listeners[rank]->events());
+    EXPECT_TRUE(planes[rank]->start(listeners[rank]->events()).ok());
   }
 
   const std::chrono::nanoseconds patience;
@@ -241,7 +241,7 @@ TEST_F(ControlPlaneTest, a_claim_ends_in_time) {
   channels.emplace_back(std::move(wire.first));
   auto lonely =
       std::make_shared<ControlPlane>(1, std::move(channels), patience);
-  lonely->start(listeners[2]->events());
+  ASSERT_TRUE(lonely->start(listeners[2]->events()).ok());
   EXPECT_EQ(
       lonely->claim("key", "", 20ms, [] { return false; }).status().code(),
       absl::StatusCode::kDeadlineExceeded);

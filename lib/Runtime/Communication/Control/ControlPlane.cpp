@@ -9,9 +9,12 @@
 #include "absl/time/time.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <system_error>
 #include <utility>
 
 namespace bagua::runtime {
@@ -35,15 +38,25 @@ ControlPlane::ControlPlane(int ownRank, std::vector<ControlChannel> channels,
                      false, true});
 }
 
-void ControlPlane::start(ControlEvents handlers) {
+absl::Status ControlPlane::start(ControlEvents handlers) {
+  if (!alarm)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no eventfd: ", std::strerror(errno)));
   events = std::move(handlers);
   lastRound = lastBeat = Clock::now();
   for (Peer &peer : peers)
     peer.lastHeard = lastRound;
-  thread = std::thread([this] {
-    std::shared_ptr<ControlPlane> last;
-    run(last);
-  });
+  try {
+    thread = std::thread([this] {
+      std::shared_ptr<ControlPlane> last;
+      run(last);
+    });
+  } catch (const std::system_error &error) {
+    events = {};
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread: ", error.what()));
+  }
+  return absl::OkStatus();
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,6 +136,8 @@ std::string ControlPlane::keep(const std::string &key,
 
 void ControlPlane::retire() {
   constexpr std::chrono::seconds kPatience(1);
+  if (!thread.joinable())
+    return;
   std::unique_lock<std::mutex> lock(mutex);
   isRetired = true;
   keptAlive = shared_from_this();

@@ -48,8 +48,9 @@ public:
                std::chrono::nanoseconds patience);
   ~ControlPlane() = default;
 
-  /// Once; before, nothing is heard.
-  void start(ControlEvents handlers);
+  /// Once; before, nothing is heard. ResourceExhausted where there is no thread
+  /// to be had.
+  absl::Status start(ControlEvents handlers);
 
   // From any thread; none of these blocks.
 
@@ -67,7 +68,7 @@ public:
 
   /// The end of start(): returns when what was said is sent, or after a second
   /// at most. On rank 0 the thread goes on until all others have left, for they
-  /// hear of each other through it.
+  /// hear of each other through it. Nothing where start() has failed.
   void retire();
 
 private:

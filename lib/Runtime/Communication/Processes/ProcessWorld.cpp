@@ -222,32 +222,31 @@ ProcessWorld::allocate(size_t bytes) {
 //===----------------------------------------------------------------------===//
 
 /// The memory that ranks of this host share, from the first of them.
-absl::StatusOr<std::shared_ptr<SharedRegion>> shareMemory(const Joined &joined,
-                                                          int rank,
-                                                          size_t partBytes,
-                                                          Deadline deadline) {
+absl::StatusOr<std::shared_ptr<SharedRegion>>
+shareMemory(const ProcessRun &run, const std::string &secret, size_t partBytes,
+            Deadline deadline) {
   std::vector<int> neighbours;
-  for (size_t i = 0; i < joined.hosts.size(); ++i)
-    if (joined.hosts[i] == joined.hosts[rank])
+  for (size_t i = 0; i < run.hosts.size(); ++i)
+    if (run.hosts[i] == run.hosts[run.rank])
       neighbours.push_back(static_cast<int>(i));
+  auto isOver = [&] { return !run.state->status().ok(); };
   auto count = static_cast<int>(neighbours.size());
   // One run may have several hosts on one kernel.
-  std::string name =
-      absl::StrCat("bagua-", joined.secret, "-", neighbours.front());
-  if (rank == neighbours.front()) {
+  std::string name = absl::StrCat("bagua-", secret, "-", neighbours.front());
+  if (run.rank == neighbours.front()) {
     auto region = SharedRegion::create(count, partBytes);
     if (!region.ok())
       return region.status();
-    absl::Status given =
-        giveDescriptor(name, (*region)->descriptor(), count - 1, deadline);
+    absl::Status given = giveDescriptor(name, (*region)->descriptor(),
+                                        count - 1, deadline, isOver);
     if (!given.ok())
       return given;
     return region;
   }
-  auto file = takeDescriptor(name, deadline);
+  auto file = takeDescriptor(name, deadline, isOver);
   if (!file.ok())
     return file.status();
-  auto place = std::find(neighbours.begin(), neighbours.end(), rank);
+  auto place = std::find(neighbours.begin(), neighbours.end(), run.rank);
   return SharedRegion::open(*std::move(file), count, partBytes,
                             static_cast<int>(place - neighbours.begin()));
 }
@@ -303,14 +302,9 @@ connectProcesses(const ProcessOptions &options) {
   absl::StatusOr<Joined> joined = joinRun(join);
   if (!joined.ok())
     return joined.status();
-  auto region =
-      shareMemory(*joined, options.rank, options.sharedBytes, deadline);
-  if (!region.ok())
-    return region.status();
 
   auto run = std::make_shared<ProcessRun>();
   run->rank = options.rank;
-  run->region = *std::move(region);
   run->hosts = joined->hosts;
   run->control = std::make_shared<ControlPlane>(
       options.rank, std::move(joined->channels), options.patience);
@@ -320,7 +314,19 @@ connectProcesses(const ProcessOptions &options) {
       [control = run->control](const absl::Status &why) {
         control->abort(why);
       });
-  run->control->start(eventsOf(run->state));
+  if (absl::Status started = run->control->start(eventsOf(run->state));
+      !started.ok())
+    return started;
+  auto region =
+      shareMemory(*run, joined->secret, options.sharedBytes, deadline);
+  if (!region.ok()) {
+    // Unless another rank's end is the reason.
+    run->state->abort(absl::Status(
+        region.status().code(),
+        absl::StrCat("rank ", options.rank, ": ", region.status().message())));
+    return run->state->status();
+  }
+  run->region = *std::move(region);
   return std::make_unique<ProcessWorld>(std::move(run));
 }
 

@@ -28,6 +28,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Between attempts to reach one that is not there yet.
 constexpr std::chrono::milliseconds kRetry(5);
+/// Between questions whether a wait is over.
+constexpr std::chrono::milliseconds kLook(200);
 
 absl::Status failure(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -203,7 +205,8 @@ bool awaitReadable(int socket, Deadline deadline) {
 //===----------------------------------------------------------------------===//
 
 absl::Status giveDescriptor(const std::string &name, int given, int takers,
-                            Deadline deadline) {
+                            Deadline deadline,
+                            absl::FunctionRef<bool()> isOver) {
   Descriptor listener(
       socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address = {};
@@ -214,10 +217,16 @@ absl::Status giveDescriptor(const std::string &name, int given, int takers,
       listen(listener.number(), SOMAXCONN) != 0)
     return failure("can't listen for the host's ranks");
   for (int left = takers; left > 0;) {
-    if (!awaitReadable(listener.number(), deadline))
+    if (isOver())
+      return absl::CancelledError("the host's ranks share no memory");
+    if (!awaitReadable(listener.number(),
+                       std::min(deadline, Clock::now() + kLook))) {
+      if (Clock::now() < deadline)
+        continue;
       return absl::DeadlineExceededError(
           absl::StrCat(left, " of the host's ranks did not come for its shared "
                              "memory"));
+    }
     Descriptor taker = acceptFrom(listener);
     if (!taker || !isOwnUser(taker))
       continue;
@@ -234,10 +243,13 @@ absl::Status giveDescriptor(const std::string &name, int given, int takers,
 }
 
 absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
-                                          Deadline deadline) {
+                                          Deadline deadline,
+                                          absl::FunctionRef<bool()> isOver) {
   sockaddr_un address = {};
   socklen_t size = setName(address, name);
   while (Clock::now() < deadline) {
+    if (isOver())
+      return absl::CancelledError("the host's ranks share no memory");
     Descriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!giver)
       return failure("can't make a socket");
@@ -248,7 +260,8 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
       continue;
     }
     DescriptorMessage box;
-    if (!awaitReadable(giver.number(), deadline) ||
+    if (!awaitReadable(giver.number(),
+                       std::min(deadline, Clock::now() + kLook)) ||
         recvmsg(giver.number(), &box.message, MSG_CMSG_CLOEXEC) != 1)
       continue;
     cmsghdr *header = CMSG_FIRSTHDR(&box.message);

@@ -9,6 +9,7 @@
 
 #include "Device/Host/Descriptor.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -43,11 +44,14 @@ Descriptor acceptFrom(const Descriptor &listener);
 bool awaitReadable(int socket, Deadline deadline);
 
 /// Gives a descriptor to `takers` processes of this user that ask for it under
-/// a name which no other run has.
+/// a name which no other run has. DeadlineExceeded; Cancelled once `isOver`,
+/// which is asked now and then.
 absl::Status giveDescriptor(const std::string &name, int given, int takers,
-                            Deadline deadline);
+                            Deadline deadline,
+                            absl::FunctionRef<bool()> isOver);
 absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
-                                          Deadline deadline);
+                                          Deadline deadline,
+                                          absl::FunctionRef<bool()> isOver);
 
 } // namespace bagua::runtime
 
