@@ -25,6 +25,8 @@ absl::StatusOr<ForkedRanks> ForkedRanks::fork(int size) {
   ranks.place.launcher = "bagua-run";
   ranks.place.size = ranks.place.localSize = size;
   const pid_t first = getpid();
+  // Whoever has started this process may have had their ends ignored.
+  signal(SIGCHLD, SIG_DFL);
   ranks.place.job = absl::StrCat("run-", first);
   for (int rank = 1; rank < size; ++rank) {
     pid_t copy = ::fork();
@@ -53,7 +55,10 @@ absl::Status ForkedRanks::join(std::chrono::nanoseconds patience) {
   std::vector<std::string> bad;
   for (size_t i = 0; i < copies.size(); ++i) {
     int status = 0;
-    while (waitpid(copies[i], &status, WNOHANG) != copies[i]) {
+    while (true) {
+      pid_t ended = waitpid(copies[i], &status, WNOHANG);
+      if (ended == copies[i] || (ended < 0 && errno != EINTR))
+        break; // or the system has taken its end away
       // A stopped one, too.
       if (std::chrono::steady_clock::now() >= end)
         kill(copies[i], SIGKILL);

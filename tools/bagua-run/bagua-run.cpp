@@ -100,6 +100,7 @@ absl::StatusOr<bool> runRank(const Options &options,
     return status;
   runtime::ProcessOptions processOptions;
   processOptions.timeout = nanoseconds(options.timeoutSeconds);
+  processOptions.communicatorTimeout = processOptions.timeout;
   processOptions.patience = nanoseconds(options.patienceSeconds);
   auto world = connectLaunched(launch, options.rendezvous, processOptions);
   if (!world.ok())

@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace bagua::runtime {
@@ -26,6 +27,38 @@ using fb::ControlKind;
 /// before it counts as lost: so that all know of it when the time is over.
 constexpr int kBeats = 10;
 constexpr int kMissedBeats = 8;
+
+/// Bytes of a text that is said, well below what a message may have.
+constexpr size_t kMostText = size_t{64} << 10;
+
+/// Control planes of rank 0 that are retired and still needed by others. The
+/// process does not exit before they are done.
+class Lingering {
+public:
+  ~Lingering() {
+    // A forked child has none of the threads.
+    if (getpid() != process)
+      return;
+    std::unique_lock<std::mutex> lock(mutex);
+    ended.wait(lock, [this] { return count == 0; });
+  }
+  void add(int change) {
+    std::lock_guard<std::mutex> lock(mutex);
+    count += change;
+    ended.notify_all();
+  }
+
+private:
+  const pid_t process = getpid();
+  std::mutex mutex;
+  std::condition_variable ended;
+  int count = 0;
+};
+
+Lingering &lingering() {
+  static Lingering all;
+  return all;
+}
 
 } // namespace
 
@@ -88,13 +121,13 @@ void ControlPlane::wake() {
 void ControlPlane::abort(const absl::Status &why) {
   ControlMessage result = message(ControlKind::Abort);
   result.code = why.raw_code();
-  result.text = std::string(why.message());
+  result.text = std::string(why.message().substr(0, kMostText));
   say(std::move(result));
 }
 
 void ControlPlane::note(const std::string &what) {
   ControlMessage result = message(ControlKind::Note);
-  result.text = what;
+  result.text = what.substr(0, kMostText);
   say(std::move(result));
 }
 
@@ -138,6 +171,9 @@ void ControlPlane::retire() {
   constexpr std::chrono::seconds kPatience(1);
   if (!thread.joinable())
     return;
+  if (isHub())
+    lingering().add(1);
+  say(message(ControlKind::Goodbye));
   std::unique_lock<std::mutex> lock(mutex);
   isRetired = true;
   keptAlive = shared_from_this();
@@ -176,8 +212,14 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
   }
   // Who is told holds this control plane in turn.
   events = {};
-  std::lock_guard<std::mutex> lock(mutex);
-  last = std::move(keptAlive);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    last = std::move(keptAlive);
+  }
+  for (Peer &peer : peers)
+    peer.channel = ControlChannel();
+  if (isHub())
+    lingering().add(-1);
 }
 
 /// Of a retired one: whether all is said and, on rank 0, nobody is left to
@@ -254,16 +296,19 @@ void ControlPlane::handle(Peer &peer, ControlMessage &message) {
     message.rank = peer.rank;
   switch (message.kind) {
   case ControlKind::Abort:
+    handOn(message, peer.rank);
     events.onAbort(absl::Status(static_cast<absl::StatusCode>(message.code),
                                 message.text));
-    break;
+    return;
   case ControlKind::Note:
     events.onNote(message.rank, message.text);
     break;
   case ControlKind::Leave:
-    peer.hasLeft |= message.rank == peer.rank;
     events.onLeave(message.rank);
     break;
+  case ControlKind::Goodbye:
+    peer.hasLeft = true;
+    return;
   case ControlKind::Lost:
     return events.onLoss(message.rank, absl::UnavailableError(message.text));
   case ControlKind::Claim:
@@ -282,8 +327,18 @@ void ControlPlane::handle(Peer &peer, ControlMessage &message) {
   case ControlKind::Heartbeat:
     return;
   }
-  if (isHub())
-    sendToOthers(message, peer.rank);
+  handOn(message, peer.rank);
+}
+
+/// Rank 0 tells the others, at once: what its own program does when it hears of
+/// it may end this process.
+void ControlPlane::handOn(const ControlMessage &message, int except) {
+  if (!isHub())
+    return;
+  sendToOthers(message, except);
+  for (Peer &peer : peers)
+    if (peer.isOpen)
+      peer.channel.flush().IgnoreError(); // a loss is found by reading
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,8 +355,7 @@ void ControlPlane::reportLoss(int lost, const std::string &text) {
   ControlMessage report = message(ControlKind::Lost);
   report.rank = lost;
   report.text = text;
-  if (isHub())
-    sendToOthers(report, lost);
+  handOn(report, lost);
   events.onLoss(lost, absl::UnavailableError(text));
 }
 
@@ -313,7 +367,7 @@ void ControlPlane::findSilent(Clock::time_point now) {
   for (Peer &peer : peers) {
     auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(
         now - peer.lastHeard);
-    if (peer.isOpen && silence > patience * kMissedBeats / kBeats)
+    if (peer.isOpen && silence > patience / kBeats * kMissedBeats)
       lose(peer, absl::StrCat("nothing was heard of it for ",
                               absl::FormatDuration(absl::FromChrono(silence))));
   }

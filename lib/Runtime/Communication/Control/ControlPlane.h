@@ -67,8 +67,9 @@ public:
                                     const std::function<bool()> &isOver);
 
   /// The end of start(): returns when what was said is sent, or after a second
-  /// at most. On rank 0 the thread goes on until all others have left, for they
-  /// hear of each other through it. Nothing where start() has failed.
+  /// at most. On rank 0 the thread goes on until all others have said goodbye,
+  /// for they hear of each other through it, and the process does not exit
+  /// before. Nothing where start() has failed.
   void retire();
 
 private:
@@ -88,6 +89,7 @@ private:
   bool isDone();
   void sendOutbox();
   void sendToOthers(const ControlMessage &message, int except);
+  void handOn(const ControlMessage &message, int except);
   void awaitSockets();
   void listen(Peer &peer);
   void handle(Peer &peer, ControlMessage &message);

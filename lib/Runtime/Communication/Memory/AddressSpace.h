@@ -28,6 +28,8 @@ struct AddressSpace {
            reinterpret_cast<uint64_t>(base);
   }
   std::byte *at(uint64_t offset) const {
+    // There may be no base to add to.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<std::byte *>(reinterpret_cast<uint64_t>(base) +
                                          offset);
   }

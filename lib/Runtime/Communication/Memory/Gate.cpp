@@ -66,12 +66,12 @@ void Gate::wakeAll() {
 }
 
 /// Returns the generation of the meeting that the caller now takes part in.
-uint32_t Gate::countIn(bool evenIfClosed) {
+Gate::Ticket Gate::countIn(bool evenIfClosed) {
   uint32_t seen = word.load(std::memory_order_relaxed);
   while (true) {
     uint32_t generation = seen & kGenerationMask;
     if ((seen & kClosed) && !evenIfClosed)
-      return generation;
+      return {generation, false};
     uint32_t next = seen + 1;
     bool isLast = (next & kArrivedMask) == memberCount;
     if (isLast)
@@ -83,7 +83,7 @@ uint32_t Gate::countIn(bool evenIfClosed) {
       continue;
     if (isLast && (seen & kSleepers))
       wakeAll();
-    return generation;
+    return {generation, true};
   }
 }
 
@@ -105,6 +105,8 @@ Gate::Ticket Gate::arrive() { return {countIn(/*evenIfClosed=*/false)}; }
 Gate::Outcome Gate::wait(Ticket ticket, std::chrono::nanoseconds limit,
                          bool spin) {
   using Clock = std::chrono::steady_clock;
+  if (!ticket.isCounted)
+    return Outcome::Closed;
   uint32_t seen = watch(ticket.generation, /*evenIfClosed=*/false, spin);
   // The clock is read by those alone that are about to sleep.
   bool isClockRead = false;
@@ -129,7 +131,7 @@ Gate::Outcome Gate::wait(Ticket ticket, std::chrono::nanoseconds limit,
 }
 
 bool Gate::meetAlways(bool spin, absl::FunctionRef<bool()> isGivenUp) {
-  uint32_t generation = countIn(/*evenIfClosed=*/true);
+  uint32_t generation = countIn(/*evenIfClosed=*/true).generation;
   uint32_t seen = watch(generation, /*evenIfClosed=*/true, spin);
   while (!isOver(seen, generation, /*evenIfClosed=*/true)) {
     if ((seen & kClosed) && isGivenUp())

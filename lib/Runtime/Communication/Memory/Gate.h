@@ -41,6 +41,9 @@ public:
   /// Names a meeting to one that has arrived at it.
   struct Ticket {
     uint32_t generation;
+    /// False where the gate was closed: then the meeting may still complete,
+    /// for others.
+    bool isCounted;
   };
 
   /// At most kMaxMembers.
@@ -82,7 +85,7 @@ private:
   static constexpr uint32_t kGenerationMask =
       ~(kClosed | kSleepers | kArrivedMask);
 
-  uint32_t countIn(bool evenIfClosed);
+  Ticket countIn(bool evenIfClosed);
   uint32_t watch(uint32_t generation, bool evenIfClosed, bool spin) const;
   bool sleep(uint32_t expected, const std::chrono::nanoseconds *limit);
   void wakeAll();

@@ -41,6 +41,8 @@ struct alignas(64) MemberState {
   /// Whether it ever joined, and whether it will not come again.
   std::atomic<bool> hasJoined;
   std::atomic<bool> hasLeft;
+  /// Whether it touches the group's memory no more.
+  std::atomic<bool> isDone;
 };
 
 class GroupMemory {

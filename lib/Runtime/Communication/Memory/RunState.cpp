@@ -274,6 +274,9 @@ void RunState::lose(int rank, const absl::Status &why) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     isGone[rank] = isLost[rank] = true;
+    // Of others nothing is heard any more: they can't be waited for either.
+    if (rank == 0)
+      isLost.assign(isLost.size(), true);
     abortLocked(why);
     mustAnnounce = false;
   }

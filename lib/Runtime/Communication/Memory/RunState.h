@@ -92,7 +92,7 @@ public:
   /// A rank joins no further group.
   void leave(int rank);
   /// A rank's process is no more: it touches no memory, and comes nowhere. As
-  /// another process has found.
+  /// another process has found. With rank 0 all others are out of reach.
   void lose(int rank, const absl::Status &why);
 
   void note(int rank, const std::string &what);

@@ -79,7 +79,7 @@ absl::StatusOr<std::byte *> GroupPlaces::make(int members) {
     auto isOver = [&](const Dropped &group) {
       GroupMemory memory(group.memory, group.members);
       for (int i = 0; i < group.members; ++i)
-        if (!memory.member(i).hasLeft)
+        if (!memory.member(i).isDone)
           return false;
       region->free(group.memory);
       return true;
@@ -167,23 +167,33 @@ ProcessWorld::findPlace(const std::vector<int> &members,
       absl::StrCat("group ", name, " ", absl::StrJoin(members, ",")), offset,
       options.timeout, [this] { return !run->state->status().ok(); });
   uint64_t place = 0;
-  if (!kept.ok() || !absl::SimpleAtoi(*kept, &place)) {
-    places->release(*own);
-    absl::Status why = run->state->status();
-    return why.ok() ? kept.status() : why;
+  if (!kept.ok()) {
+    // Rank 0 may keep the place yet, so it is never used for anything else.
+    run->state->abort(kept.status());
+    return run->state->status();
   }
+  const size_t bytes = GroupMemory::bytesFor(count, Gate::Scope::Host);
+  if (!absl::SimpleAtoi(*kept, &place) || place % 64 != 0 ||
+      !space.contains(space.at(place), bytes)) {
+    places->release(*own);
+    return absl::InternalError(absl::StrCat(
+        "communicator '", name, "': rank 0 keeps '", *kept, "', no place"));
+  }
+  const bool isOwn = *kept == offset;
+  if (!isOwn)
+    places->release(*own);
+  auto member = static_cast<int>(
+      std::find(members.begin(), members.end(), rank()) - members.begin());
   GroupPlace result;
   result.addresses = space;
   result.memory = space.at(place);
-  if (*kept == offset) {
-    result.owner = std::shared_ptr<void>(
-        nullptr, [places = places, memory = *own, count](void *) {
+  result.owner =
+      std::shared_ptr<void>(nullptr, [places = places, memory = result.memory,
+                                      count, member, isOwn](void *) {
+        GroupMemory(memory, count).member(member).isDone = true;
+        if (isOwn)
           places->drop(memory, count);
-        });
-  } else {
-    places->release(*own);
-    result.owner = run->region;
-  }
+      });
   return result;
 }
 
@@ -275,10 +285,11 @@ absl::Status checkOptions(const ProcessOptions &options) {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size)
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a rank in [0, ", options.size, "), found ", options.rank));
-  if (options.patience < std::chrono::milliseconds(100))
-    return absl::InvalidArgumentError(
-        absl::StrCat("patience: expected at least 100 ms, found ",
-                     absl::FormatDuration(absl::FromChrono(options.patience))));
+  if (options.patience < std::chrono::milliseconds(100) ||
+      options.patience > std::chrono::hours(24))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "patience: expected at least 100 ms and at most a day, found ",
+        absl::FormatDuration(absl::FromChrono(options.patience))));
   return absl::OkStatus();
 }
 

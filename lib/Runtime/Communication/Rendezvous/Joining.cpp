@@ -199,13 +199,14 @@ void Host::hearMembers() {
 }
 
 absl::Status Host::hear() {
+  // First, for one that has gone may be here again.
+  hearMembers();
   absl::Status status;
   for (size_t i = strangers.size(); i-- > 0;)
     if (!hearStranger(strangers[i], status)) {
       std::swap(strangers[i], strangers.back());
       strangers.pop_back();
     }
-  hearMembers();
   return status;
 }
 
@@ -309,7 +310,8 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
       return absl::FailedPreconditionError(said.text);
     if (said.kind != ControlKind::Welcome)
       continue;
-    if (said.hosts.size() != static_cast<size_t>(options.size))
+    if (said.hosts.size() != static_cast<size_t>(options.size) ||
+        (options.store && said.secret != secret))
       return absl::InvalidArgumentError("rank 0 welcomes to another run");
     Joined joined;
     joined.hosts = std::move(said.hosts);

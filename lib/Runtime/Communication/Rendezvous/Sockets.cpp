@@ -219,14 +219,14 @@ absl::Status giveDescriptor(const std::string &name, int given, int takers,
   for (int left = takers; left > 0;) {
     if (isOver())
       return absl::CancelledError("the host's ranks share no memory");
-    if (!awaitReadable(listener.number(),
-                       std::min(deadline, Clock::now() + kLook))) {
-      if (Clock::now() < deadline)
-        continue;
+    bool hasCome = awaitReadable(listener.number(),
+                                 std::min(deadline, Clock::now() + kLook));
+    if (Clock::now() >= deadline)
       return absl::DeadlineExceededError(
           absl::StrCat(left, " of the host's ranks did not come for its shared "
                              "memory"));
-    }
+    if (!hasCome)
+      continue;
     Descriptor taker = acceptFrom(listener);
     if (!taker || !isOwnUser(taker))
       continue;

@@ -27,6 +27,9 @@ size_t bytesOfHost() {
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Of all ranks together: a part of what a process can address.
+constexpr size_t kMostBytes = size_t{32} << 40;
+
 size_t roundToPage(size_t bytes) {
   auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -42,7 +45,8 @@ absl::Status failure(const char *what) {
 SharedRegion::SharedRegion(Descriptor shared, int ranks, size_t bytesOfPart,
                            int place)
     : file(std::move(shared)),
-      partBytes(bytesOfPart ? roundToPage(bytesOfPart) : bytesOfHost()),
+      partBytes(std::min(bytesOfPart ? roundToPage(bytesOfPart) : bytesOfHost(),
+                         kMostBytes / static_cast<size_t>(ranks))),
       wholeBytes(static_cast<size_t>(ranks) * partBytes),
       partBegin(static_cast<size_t>(place) * partBytes) {}
 
@@ -97,6 +101,10 @@ absl::Status SharedRegion::map() {
 }
 
 absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes) {
+  if (bytes > partBytes)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("shared memory: ", bytes, " bytes are more than the ",
+                     partBytes, " that a rank may have"));
   bytes = std::max(roundToPage(bytes), roundToPage(1));
   std::lock_guard<std::mutex> lock(mutex);
   size_t at = 0;
