@@ -173,9 +173,10 @@ void ControlPlane::retire() {
     return;
   if (isHub())
     lingering().add(1);
-  say(message(ControlKind::Goodbye));
   std::unique_lock<std::mutex> lock(mutex);
+  // With the last word, so that neither is seen without the other.
   isRetired = true;
+  outbox.push_back(message(ControlKind::Goodbye));
   keptAlive = shared_from_this();
   lock.unlock();
   wake();
@@ -194,8 +195,9 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
   while (true) {
     sendOutbox();
     for (Peer &peer : peers)
+      // One that has closed its end may have said goodbye before.
       if (peer.isOpen && !peer.channel.flush().ok())
-        lose(peer, "its connection broke");
+        listen(peer);
     if (isDone())
       break;
     awaitSockets();
@@ -284,10 +286,16 @@ void ControlPlane::listen(Peer &peer) {
   }
   if (read.ok() || !peer.isOpen)
     return;
-  if (peer.hasLeft)
-    peer.isOpen = false;
-  else
-    lose(peer, "its process ended");
+  if (!peer.hasLeft)
+    return lose(peer, "its process ended");
+  peer.isOpen = false;
+  // It stays for as long as others need it, unless it is made to end.
+  std::unique_lock<std::mutex> lock(mutex);
+  bool isNeeded = !isHub() && !isRetired;
+  lock.unlock();
+  if (isNeeded)
+    reportLoss(peer.rank, "rank 0 is lost: its process ended, by which others "
+                          "heard of each other");
 }
 
 void ControlPlane::handle(Peer &peer, ControlMessage &message) {
