@@ -78,8 +78,7 @@ std::string refusalOfMembers(const CollectiveCall &call, int size) {
 std::string refusalOfOwnerBuffers(const CollectiveCall &call, const void *whole,
                                   bool hasWhole, const void *owned, int rank) {
   int64_t bytes = call.elementBytes();
-  int index = call.indexOf(rank);
-  ElementRange part = index < 0 ? ElementRange() : call.part(index);
+  ElementRange part = call.partOf(rank);
   bool isOwner = part.size() > 0;
   if (isOwner && !owned)
     return "the owner's buffer is null";

@@ -91,6 +91,12 @@ struct alignas(64) CollectiveCall {
     return partRange(count, static_cast<int64_t>(rankCount), index);
   }
 
+  /// The same by the owner; empty for a member that is none.
+  ElementRange partOf(int member) const {
+    int index = indexOf(member);
+    return index < 0 ? ElementRange() : part(index);
+  }
+
   /// Position of `member` in ranks(), -1 when it is not there.
   int indexOf(int member) const;
 

@@ -215,12 +215,14 @@ absl::Status MemoryCommunicator::run(CollectiveCall &call,
       way = Way::Staged;
       copyBytes(group->memory.stage(turn, self), bytesOf(buffers.input),
                 inputBytes(call, self));
+    } else {
+      const AddressSpace &space = group->place.addresses;
+      call.input = space.offsetOf(buffers.input);
+      call.output = space.offsetOf(buffers.output);
+      call.isReachable =
+          space.contains(buffers.input, inputBytes(call, self)) &&
+          space.contains(buffers.output, outputBytes(call));
     }
-    const AddressSpace &space = group->place.addresses;
-    call.input = space.offsetOf(buffers.input);
-    call.output = space.offsetOf(buffers.output);
-    call.isReachable = space.contains(buffers.input, inputBytes(call, self)) &&
-                       space.contains(buffers.output, outputBytes(call));
   }
   if (absl::Status status = meet(call); !status.ok())
     return status;
@@ -282,10 +284,9 @@ int64_t MemoryCommunicator::inputBytes(const CollectiveCall &call,
     return call.count * call.elementBytes();
   case CollectiveOp::ReduceToOwners:
     return member < call.endpoints ? call.count * call.elementBytes() : 0;
-  case CollectiveOp::GatherFromOwners: {
-    int index = member < 0 ? 0 : call.indexOf(member);
-    return index < 0 ? 0 : call.part(index).size() * call.elementBytes();
-  }
+  case CollectiveOp::GatherFromOwners:
+    return (member < 0 ? call.part(0) : call.partOf(member)).size() *
+           call.elementBytes();
   case CollectiveOp::AllToAll:
     return call.count * size();
   case CollectiveOp::Exchange:
@@ -301,10 +302,8 @@ int64_t MemoryCommunicator::outputBytes(const CollectiveCall &call) const {
   switch (call.op) {
   case CollectiveOp::AllReduce:
     return call.count * call.elementBytes();
-  case CollectiveOp::ReduceToOwners: {
-    int index = call.indexOf(self);
-    return index < 0 ? 0 : call.part(index).size() * call.elementBytes();
-  }
+  case CollectiveOp::ReduceToOwners:
+    return call.partOf(self).size() * call.elementBytes();
   case CollectiveOp::GatherFromOwners:
     return self < call.endpoints ? call.count * call.elementBytes() : 0;
   case CollectiveOp::AllToAll:
@@ -332,8 +331,7 @@ void MemoryCommunicator::copyToWindow(const CollectiveCall &call,
       copyBytes(window, input + range.begin * bytes, range.size() * bytes);
     return;
   case CollectiveOp::GatherFromOwners: {
-    int index = call.indexOf(self);
-    ElementRange part = index < 0 ? ElementRange() : call.part(index);
+    ElementRange part = call.partOf(self);
     ElementRange own = intersect(part, range);
     copyBytes(window + (own.begin - range.begin) * bytes,
               input + (own.begin - part.begin) * bytes, own.size() * bytes);
@@ -361,8 +359,7 @@ void MemoryCommunicator::copyFromWindow(const CollectiveCall &call,
       copyBytes(output + range.begin * bytes, window, range.size() * bytes);
     return;
   case CollectiveOp::ReduceToOwners: {
-    int index = call.indexOf(self);
-    ElementRange part = index < 0 ? ElementRange() : call.part(index);
+    ElementRange part = call.partOf(self);
     ElementRange own = intersect(part, range);
     copyBytes(output + (own.begin - part.begin) * bytes,
               window + (own.begin - range.begin) * bytes, own.size() * bytes);
