@@ -17,6 +17,10 @@ if(BAGUA_BUILD_COMPILER)
   install(TARGETS bagua-opt bagua-sim bagua-translate RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+set(BAGUA_HAS_GLOO OFF)
+if(TARGET gloo)
+  set(BAGUA_HAS_GLOO ON)
+endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/BaguaConfig.cmake.in ${CMAKE_BINARY_DIR}/BaguaConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/BaguaConfigVersion.cmake COMPATIBILITY ExactVersion)

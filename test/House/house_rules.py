@@ -100,7 +100,7 @@ def blocks(text):
     stack = []
     for match in re.finditer(r"[{}]", code):
         if match[0] == "{":
-            header = re.split(r"[;{}]", code[:match.start()])[-1]
+            header = re.sub(r"alignas\(\w+\)", "", re.split(r"[;{}]", code[:match.start()])[-1])
             isScope = re.search(r"\b(?:namespace|class|struct|enum|union)\b", header) and ")" not in header
             stack.append((bool(isScope) or "(" not in header, header.strip(), match.start()))
         elif stack:

@@ -67,5 +67,5 @@ bad zero 2 "--timeout: expected seconds above 0 and below 1e9, found '0'" --time
 bad steps 2 "--steps: expected a number of at least 1, found '0'" --steps=0
 bad switch 2 '--check takes no value' --check=yes
 bad two 2 "expected one plan, found 'a' and 'b'" a b
-bad choice 2 "--communicator: expected in-process or shared-memory, found 'mpi'" --communicator=mpi
+bad choice 2 "--communicator: expected in-process, shared-memory or gloo, found 'mpi'" --communicator=mpi
 echo passed

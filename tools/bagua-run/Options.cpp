@@ -57,13 +57,27 @@ bool setMishap(std::optional<replay::Mishap> &to, const std::string &text) {
 /// Of ranks that are processes, and of tests of how runs end.
 std::vector<Flag> processFlags() {
   return {
-      {"communicator", "NAME", "in-process or shared-memory",
+      {"communicator", "NAME", "in-process, shared-memory or gloo",
        "in-process (default): ranks are threads;\n"
        "shared-memory: processes of one host, as torchrun,\n"
-       "mpirun or srun started them, or this program does",
+       "mpirun or srun started them, or this program does;\n"
+       "gloo: the same of several hosts, which share memory\n"
+       "within each; this program's own count as --hosts",
        [](Options &o, auto &text) {
          o.communicator = text;
-         return text == "in-process" || text == "shared-memory";
+         return text == "in-process" || text == "shared-memory" ||
+                text == "gloo";
+       }},
+      {"hosts", "N", "a number of at least 1",
+       "hosts that this program's own processes count for\n"
+       "with gloo (default: one each)",
+       [](Options &o, auto &text) { return setCount(o.hosts, text, 1); }},
+      {"interface", "I", "a network interface or an address of this host's",
+       "by which processes reach other hosts (default: by\n"
+       "which they reach rank 0)",
+       [](Options &o, auto &text) {
+         o.interface = text;
+         return !text.empty();
        }},
       {"rendezvous", "R", "an address and a port, or a file",
        "where processes meet: rank 0's address, as in\n"

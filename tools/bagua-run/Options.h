@@ -25,6 +25,11 @@ struct Options {
   std::string communicator = "in-process";
   /// Where processes meet; empty: as their launcher says.
   std::string rendezvous;
+  /// By which they reach other hosts; empty: by which they reach rank 0.
+  std::string interface;
+  /// As many hosts do copies of this process count for; 0: as the communicator
+  /// says.
+  int64_t hosts = 0;
   double timeoutSeconds = 600;
   bool check = false;
   int64_t steps = 10;

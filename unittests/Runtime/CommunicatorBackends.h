@@ -25,15 +25,27 @@ using Worlds = std::vector<std::unique_ptr<World>>;
 struct Backend {
   const char *name;
   Worlds (*createWorlds)(int size, std::chrono::nanoseconds timeout);
+  /// Of which tests make worlds: connections grow with their square.
+  int mostRanks;
+  /// Whether a library that it stands on allocates in each call.
+  bool allocates;
+  /// Whether ranks that give up at once all keep one reason.
+  bool hasOneReason;
 };
 
 /// As the ranks of that many processes: each sees shared memory at an address
 /// of its own, and hears of others through sockets alone.
 Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout);
+/// The same, on as many hosts, and on two by turns: the hosts are names alone,
+/// and what ranks of different ones tell each other goes over loopback.
+Worlds createHostWorlds(int size, std::chrono::nanoseconds timeout);
+Worlds createTwoHostWorlds(int size, std::chrono::nanoseconds timeout);
 
 inline const Backend kBackends[] = {
-    {"in_process", createInProcessWorlds},
-    {"processes", createProcessWorlds},
+    {"in_process", createInProcessWorlds, 64, false, true},
+    {"processes", createProcessWorlds, 64, false, true},
+    {"hosts", createHostWorlds, 8, true, false},
+    {"two_hosts", createTwoHostWorlds, 16, true, false},
 };
 
 inline std::ostream &operator<<(std::ostream &out, const Backend &backend) {

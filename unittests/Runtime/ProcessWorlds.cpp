@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 
 namespace bagua::runtime {
 namespace {
@@ -36,9 +37,8 @@ private:
   std::map<std::string, std::string> texts;
 };
 
-} // namespace
-
-Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout) {
+Worlds createWorlds(int size, std::chrono::nanoseconds timeout,
+                    const std::function<std::string(int)> &hostOf) {
   auto store = std::make_shared<MapStore>();
   Worlds worlds(size);
   onEachRank(size, [&](int rank) {
@@ -46,6 +46,7 @@ Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout) {
     options.rank = rank;
     options.size = size;
     options.store = store;
+    options.host = hostOf(rank);
     // All mappings are this process's.
     options.sharedBytes = size_t{128} << 20;
     options.timeout = kLongTime;
@@ -56,6 +57,22 @@ Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout) {
       worlds[rank] = *std::move(world);
   });
   return worlds;
+}
+
+} // namespace
+
+Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout) {
+  return createWorlds(size, timeout, [](int) { return ""; });
+}
+
+Worlds createHostWorlds(int size, std::chrono::nanoseconds timeout) {
+  return createWorlds(size, timeout,
+                      [](int rank) { return std::to_string(rank); });
+}
+
+Worlds createTwoHostWorlds(int size, std::chrono::nanoseconds timeout) {
+  return createWorlds(size, timeout,
+                      [](int rank) { return std::to_string(rank % 2); });
 }
 
 } // namespace bagua::runtime

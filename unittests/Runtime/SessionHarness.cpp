@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "SessionHarness.h"
 
-#include "CommunicatorBackends.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,18 +79,21 @@ void expectOnAllRanks(const std::vector<absl::Status> &statuses,
     EXPECT_THAT(message(status), matcher);
 }
 
+const Backend &backend() {
+  const char *name = std::getenv("BAGUA_TEST_BACKEND");
+  const Backend *found = std::find_if(
+      std::begin(kBackends), std::end(kBackends), [&](const Backend &known) {
+        return std::string(known.name) == (name ? name : "in_process");
+      });
+  assert(found != std::end(kBackends));
+  return *found;
+}
+
 std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
                                    const RankBody &body,
                                    HarnessOptions options) {
   auto size = static_cast<int>(plan->topology().ranks());
-  // BAGUA_TEST_BACKEND: the name of another one.
-  const char *name = std::getenv("BAGUA_TEST_BACKEND");
-  const Backend *backend = std::find_if(
-      std::begin(kBackends), std::end(kBackends), [&](const Backend &known) {
-        return std::string(known.name) == (name ? name : "in_process");
-      });
-  assert(backend != std::end(kBackends));
-  auto worlds = backend->createWorlds(size, options.timeout);
+  auto worlds = backend().createWorlds(size, options.timeout);
   std::vector<absl::Status> statuses(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)

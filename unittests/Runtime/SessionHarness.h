@@ -7,6 +7,7 @@
 #ifndef BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
 #define BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
 
+#include "CommunicatorBackends.h"
 #include "PlanBuilder.h"
 
 #include "bagua/Runtime/Session.h"
@@ -56,6 +57,9 @@ struct HarnessOptions {
   /// Called before start().
   RankBody beforeStart;
 };
+
+/// What ranks of these tests are: of BAGUA_TEST_BACKEND, else threads.
+const Backend &backend();
 
 /// What each rank's body (or what came before it) returned. A body that throws
 /// counts as Unknown.

@@ -5,7 +5,8 @@
 //   options.store = createFileStore("/shared/run-17");
 //   absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
 //
-// Ranks of one host share memory. Beside their collectives all ranks hold a
+// Ranks of one host share memory, ranks of different ones are connected by TCP.
+// Beside their collectives all ranks hold a
 // connection to rank 0, by which they hear at once of one that ends, and within
 // `patience` of one that is stopped or cut off; the run then ends on all others
 // with an error that names it.
@@ -32,11 +33,16 @@ struct ProcessOptions {
   /// How ranks find rank 0. Null: it listens at `address`, which all know.
   std::shared_ptr<Store> store;
   /// Where rank 0 listens, on that interface alone: "10.0.0.1:29500". With a
-  /// store it is said on rank 0 alone, and port 0 is one that is free.
-  std::string address = "127.0.0.1:0";
+  /// store it is said on rank 0 alone, and port 0 is one that is free; empty:
+  /// such a port of `interface`, or of loopback, which other hosts can't reach.
+  std::string address;
   /// Ranks that say the same share memory. Empty: what tells hosts, and network
   /// namespaces of a host, from each other.
   std::string host;
+  /// By which this rank reaches ranks of other hosts: the name of a network
+  /// interface, or an address of this host's. Empty: the one by which it
+  /// reaches rank 0.
+  std::string interface;
   /// For all ranks to come.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Of communicators that are created without options.

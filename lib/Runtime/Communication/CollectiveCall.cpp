@@ -268,6 +268,14 @@ void CollectiveCall::reset(CollectiveOp newOp) {
   rankCount = destinationCount = refusalSize = 0;
 }
 
+bool CollectiveCall::isPossible(int size) const {
+  const auto most = 2 * static_cast<uint32_t>(size);
+  return op <= CollectiveOp::Barrier &&
+         static_cast<int>(type) < kDataTypeCount &&
+         static_cast<int>(kind) < kReduceKindCount && rankCount <= most &&
+         destinationCount <= most && refusalSize <= sizeof(refusalText);
+}
+
 void CollectiveCall::setLists(absl::Span<const int> ranks,
                               absl::Span<const int> destinations, int size) {
   const auto most = 2 * static_cast<size_t>(size);
@@ -302,6 +310,41 @@ int CollectiveCall::indexOf(int member) const {
   return found == list.end() ? -1 : static_cast<int>(found - list.begin());
 }
 
+int64_t CollectiveCall::inputBytes(int member, int size) const {
+  switch (op) {
+  case CollectiveOp::AllReduce:
+    return count * elementBytes();
+  case CollectiveOp::ReduceToOwners:
+    return member < endpoints ? count * elementBytes() : 0;
+  case CollectiveOp::GatherFromOwners:
+    return (member < 0 ? part(0) : partOf(member)).size() * elementBytes();
+  case CollectiveOp::AllToAll:
+    return count * size;
+  case CollectiveOp::Exchange:
+    // Who sends to nobody has no input.
+    return member < 0 || !destinations().empty() ? count : 0;
+  case CollectiveOp::Barrier:
+    return 0;
+  }
+  return 0;
+}
+
+int64_t CollectiveCall::outputBytes(int member) const {
+  switch (op) {
+  case CollectiveOp::AllReduce:
+    return count * elementBytes();
+  case CollectiveOp::ReduceToOwners:
+    return partOf(member).size() * elementBytes();
+  case CollectiveOp::GatherFromOwners:
+    return member < endpoints ? count * elementBytes() : 0;
+  case CollectiveOp::AllToAll:
+  case CollectiveOp::Exchange:
+  case CollectiveOp::Barrier:
+    return 0;
+  }
+  return 0;
+}
+
 //===----------------------------------------------------------------------===//
 // CallTable
 //===----------------------------------------------------------------------===//
@@ -318,11 +361,11 @@ size_t callBytes(int members) {
 
 } // namespace
 
-CallTable::CallTable(std::byte *memory, int members)
-    : begin(memory), stride(callBytes(members)), count(members) {}
+CallTable::CallTable(std::byte *memory, int entries, int members)
+    : begin(memory), stride(callBytes(members)), count(entries) {}
 
-size_t CallTable::bytesFor(int members) {
-  return static_cast<size_t>(members) * callBytes(members);
+size_t CallTable::bytesFor(int entries, int members) {
+  return static_cast<size_t>(entries) * callBytes(members);
 }
 
 //===----------------------------------------------------------------------===//

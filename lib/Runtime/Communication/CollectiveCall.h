@@ -61,6 +61,10 @@ struct alignas(64) CollectiveCall {
   uint64_t output;
   bool isReachable;
 
+  /// Whether it could be a call in a group of `size` members; asked of one that
+  /// comes from elsewhere.
+  bool isPossible(int size) const;
+
   /// Begins anew, without lists.
   void reset(CollectiveOp newOp);
 
@@ -100,6 +104,13 @@ struct alignas(64) CollectiveCall {
   /// Position of `member` in ranks(), -1 when it is not there.
   int indexOf(int member) const;
 
+  /// Bytes of a member's input; of member -1: the most that any of `size`
+  /// members has.
+  int64_t inputBytes(int member, int size) const;
+  /// Bytes of the output that a combination or a whole is written to; 0 where
+  /// results are blocks and messages.
+  int64_t outputBytes(int member) const;
+
 private:
   int32_t *lists() { return reinterpret_cast<int32_t *>(this + 1); }
   const int32_t *lists() const {
@@ -112,18 +123,18 @@ private:
   char refusalText[192];
 };
 
-/// The calls of all members, by member.
+/// Calls of members of one group, such as all of them.
 class CallTable {
 public:
   CallTable() = default;
-  /// In bytesFor(members) bytes of zeros at a multiple of 64, for all that make
-  /// one there.
-  CallTable(std::byte *memory, int members);
-  static size_t bytesFor(int members);
+  /// `entries` calls in a group of `members`: in bytesFor() bytes of zeros at a
+  /// multiple of 64, for all that make one there.
+  CallTable(std::byte *memory, int entries, int members);
+  static size_t bytesFor(int entries, int members);
 
   int size() const { return count; }
-  CollectiveCall &operator[](int member) const {
-    return *reinterpret_cast<CollectiveCall *>(begin + member * stride);
+  CollectiveCall &operator[](int entry) const {
+    return *reinterpret_cast<CollectiveCall *>(begin + entry * stride);
   }
 
 private:

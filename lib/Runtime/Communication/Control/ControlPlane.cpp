@@ -137,34 +137,112 @@ absl::StatusOr<std::string>
 ControlPlane::claim(const std::string &key, const std::string &text,
                     std::chrono::nanoseconds limit,
                     const std::function<bool()> &isOver) {
+  publish(key, text);
+  std::vector<std::optional<std::string>> kept;
+  absl::Status status = await({key}, limit, isOver, kept);
+  if (!status.ok())
+    return status;
+  return *std::move(kept[0]);
+}
+
+void ControlPlane::publish(const std::string &key, const std::string &text) {
+  if (isHub()) {
+    keep(key, text);
+    return wake();
+  }
+  ControlMessage request = message(ControlKind::Claim);
+  request.key = key;
+  request.text = text;
+  say(std::move(request));
+}
+
+absl::Status
+ControlPlane::find(const std::vector<std::string> &keys,
+                   std::chrono::nanoseconds limit,
+                   const std::function<bool()> &isOver,
+                   std::vector<std::optional<std::string>> &found) {
+  for (const std::string &key : keys) {
+    if (isHub())
+      break;
+    ControlMessage question = message(ControlKind::Ask);
+    question.key = key;
+    say(std::move(question));
+  }
+  return await(keys, limit, isOver, found);
+}
+
+absl::Status
+ControlPlane::await(const std::vector<std::string> &keys,
+                    std::chrono::nanoseconds limit,
+                    const std::function<bool()> &isOver,
+                    std::vector<std::optional<std::string>> &found) {
   constexpr std::chrono::milliseconds kLook(50);
-  if (isHub())
-    return keep(key, text);
-  ControlMessage question = message(ControlKind::Claim);
-  question.key = key;
-  question.text = text;
-  say(std::move(question));
   const Clock::time_point begin = Clock::now();
+  found.assign(keys.size(), std::nullopt);
+  size_t next = 0;
   while (true) {
     {
       std::unique_lock<std::mutex> lock(mutex);
-      auto isKept = [&] { return texts.count(key) > 0; };
-      if (changed.wait_for(lock, kLook, isKept))
-        return texts.find(key)->second;
+      // What is there; later ones may be there before the next.
+      auto haveAll = [&] {
+        for (size_t i = next; i < keys.size(); ++i)
+          if (auto kept = texts.find(keys[i]); kept != texts.end())
+            found[i] = kept->second;
+        while (next < keys.size() && found[next])
+          ++next;
+        return next == keys.size();
+      };
+      if (changed.wait_for(lock, std::min<Clock::duration>(kLook, limit),
+                           haveAll))
+        return absl::OkStatus();
     }
     if (isOver())
-      return absl::CancelledError(absl::StrCat("no answer for '", key, "'"));
+      return absl::CancelledError(
+          absl::StrCat("no answer for '", keys[next], "'"));
     if (Clock::now() - begin >= limit)
       return absl::DeadlineExceededError(
-          absl::StrCat("rank 0 keeps no '", key, "'"));
+          absl::StrCat("rank 0 keeps no '", keys[next], "'"));
   }
 }
 
 /// On rank 0.
-std::string ControlPlane::keep(const std::string &key,
-                               const std::string &text) {
+void ControlPlane::keep(const std::string &key, const std::string &text) {
   std::lock_guard<std::mutex> lock(mutex);
-  return texts.emplace(key, text).first->second;
+  texts.emplace(key, text);
+  newKeys.push_back(key);
+  changed.notify_all();
+}
+
+/// What is kept under a key, or a note that this one asked.
+void ControlPlane::answer(Peer &peer, const std::string &key) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto kept = texts.find(key);
+  if (kept == texts.end()) {
+    askers[key].push_back(peer.rank);
+    return;
+  }
+  ControlMessage reply = message(ControlKind::Kept);
+  reply.key = key;
+  reply.text = kept->second;
+  peer.channel.queue(reply);
+}
+
+/// Those who have asked too early.
+void ControlPlane::answerNew() {
+  std::vector<std::pair<std::string, std::vector<int>>> waiting;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (const std::string &key : std::exchange(newKeys, {}))
+      if (auto found = askers.find(key); found != askers.end()) {
+        waiting.emplace_back(key, std::move(found->second));
+        askers.erase(found);
+      }
+  }
+  for (auto &[key, ranks] : waiting)
+    for (Peer &peer : peers)
+      if (peer.isOpen &&
+          std::find(ranks.begin(), ranks.end(), peer.rank) != ranks.end())
+        answer(peer, key);
 }
 
 void ControlPlane::retire() {
@@ -194,6 +272,7 @@ void ControlPlane::retire() {
 void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
   while (true) {
     sendOutbox();
+    answerNew();
     for (Peer &peer : peers)
       // One that has closed its end may have said goodbye before.
       if (peer.isOpen && !peer.channel.flush().ok())
@@ -320,9 +399,10 @@ void ControlPlane::handle(Peer &peer, ControlMessage &message) {
   case ControlKind::Lost:
     return events.onLoss(message.rank, absl::UnavailableError(message.text));
   case ControlKind::Claim:
-    message.text = keep(message.key, message.text);
-    message.kind = ControlKind::Kept;
-    return peer.channel.queue(message);
+    keep(message.key, message.text);
+    return answer(peer, message.key);
+  case ControlKind::Ask:
+    return answer(peer, message.key);
   case ControlKind::Kept: {
     std::lock_guard<std::mutex> lock(mutex);
     texts[message.key] = message.text;

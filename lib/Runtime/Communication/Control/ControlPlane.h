@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,7 +53,7 @@ public:
   /// to be had.
   absl::Status start(ControlEvents handlers);
 
-  // From any thread; none of these blocks.
+  // From any thread.
 
   void abort(const absl::Status &why);
   void note(const std::string &what);
@@ -65,6 +66,16 @@ public:
                                     const std::string &text,
                                     std::chrono::nanoseconds limit,
                                     const std::function<bool()> &isOver);
+
+  /// Has `text` kept under a name that nobody else uses.
+  void publish(const std::string &key, const std::string &text);
+  /// What is kept under each of `keys`. DeadlineExceeded after `limit`,
+  /// Cancelled once `isOver`; then `found` has what was there in time, nothing
+  /// for the others.
+  absl::Status find(const std::vector<std::string> &keys,
+                    std::chrono::nanoseconds limit,
+                    const std::function<bool()> &isOver,
+                    std::vector<std::optional<std::string>> &found);
 
   /// The end of start(): returns when what was said is sent, or after a second
   /// at most. On rank 0 the thread goes on until all others have said goodbye,
@@ -84,6 +95,10 @@ private:
   bool isHub() const { return rank == 0; }
   ControlMessage message(fb::ControlKind kind) const;
   void say(ControlMessage message);
+  absl::Status await(const std::vector<std::string> &keys,
+                     std::chrono::nanoseconds limit,
+                     const std::function<bool()> &isOver,
+                     std::vector<std::optional<std::string>> &found);
   void wake();
   void run(std::shared_ptr<ControlPlane> &last);
   bool isDone();
@@ -93,7 +108,9 @@ private:
   void awaitSockets();
   void listen(Peer &peer);
   void handle(Peer &peer, ControlMessage &message);
-  std::string keep(const std::string &key, const std::string &text);
+  void keep(const std::string &key, const std::string &text);
+  void answer(Peer &peer, const std::string &key);
+  void answerNew();
   void lose(Peer &peer, const std::string &why);
   void reportLoss(int lost, const std::string &text);
   void findSilent(Clock::time_point now);
@@ -111,6 +128,10 @@ private:
   std::vector<ControlMessage> outbox;
   /// What is kept, as far as this rank knows.
   std::map<std::string, std::string> texts;
+  /// On rank 0: keys whose askers are still to be told; who asked for one that
+  /// there was nothing under.
+  std::vector<std::string> newKeys;
+  std::map<std::string, std::vector<int>> askers;
   bool isRetired = false;
   /// Whether all is sent that was said before.
   bool isQuiet = false;

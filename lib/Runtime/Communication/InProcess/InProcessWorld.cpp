@@ -14,14 +14,14 @@ namespace bagua::runtime {
 namespace {
 
 absl::StatusOr<GroupPlace> makePlace(const std::string &name, int members) {
-  auto pages = std::make_shared<Pages>(
-      GroupMemory::bytesFor(members, Gate::Scope::Process));
+  GroupPlace place;
+  place.shape = {members, members, Gate::Scope::Process};
+  auto pages = std::make_shared<Pages>(GroupMemory::bytesFor(place.shape));
   if (!pages->data())
     return absl::ResourceExhaustedError(
         absl::StrCat("communicator '", name, "': no memory for its ", members,
                      " members to meet in"));
-  GroupMemory::initialize(pages->data(), members, Gate::Scope::Process);
-  GroupPlace place;
+  GroupMemory::initialize(pages->data(), place.shape);
   place.memory = pages->data();
   place.owner = std::move(pages);
   return place;

@@ -18,53 +18,54 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free, "processes share it");
 
 size_t statesBegin() { return sizeof(GroupState); }
 
-size_t callsBegin(int members) {
-  return statesBegin() + static_cast<size_t>(members) * sizeof(MemberState);
+size_t callsBegin(const GroupShape &shape) {
+  return statesBegin() +
+         static_cast<size_t>(shape.members) * sizeof(MemberState);
 }
 
-size_t stagesBegin(int members) {
-  return callsBegin(members) + 2 * CallTable::bytesFor(members);
+size_t stagesBegin(const GroupShape &shape) {
+  return callsBegin(shape) + 2 * CallTable::bytesFor(shape.members, shape.all);
 }
 
 /// At a page: windows take no memory until they are used.
-size_t windowsBegin(int members) {
+size_t windowsBegin(const GroupShape &shape) {
   constexpr size_t kPage = 4096;
-  size_t stages =
-      2 * static_cast<size_t>(members * GroupMemory::stageBytes(members));
-  return (stagesBegin(members) + stages + kPage - 1) / kPage * kPage;
+  size_t stages = 2 * static_cast<size_t>(shape.members *
+                                          GroupMemory::stageBytes(shape.all));
+  return (stagesBegin(shape) + stages + kPage - 1) / kPage * kPage;
 }
 
 } // namespace
 
-GroupMemory::GroupMemory(std::byte *memory, int members)
+GroupMemory::GroupMemory(std::byte *memory, const GroupShape &shape)
     : common(reinterpret_cast<GroupState *>(memory)),
       states(reinterpret_cast<MemberState *>(memory + statesBegin())),
-      stages(memory + stagesBegin(members)),
-      windows(memory + windowsBegin(members)), count(members),
-      bytesOfStage(stageBytes(members)) {
-  std::byte *calls = memory + callsBegin(members);
+      stages(memory + stagesBegin(shape)),
+      windows(memory + windowsBegin(shape)), count(shape.members),
+      bytesOfStage(stageBytes(shape.all)) {
+  std::byte *calls = memory + callsBegin(shape);
   for (CallTable &table : tables) {
-    table = CallTable(calls, members);
-    calls += CallTable::bytesFor(members);
+    table = CallTable(calls, shape.members, shape.all);
+    calls += CallTable::bytesFor(shape.members, shape.all);
   }
 }
 
 // Up to here a second meeting costs more than what staging adds, which is that
 // each member reads all inputs. Measured: meetings cost more with more members,
 // and most where members share a core.
-int64_t GroupMemory::stageBytes(int members) {
-  return std::clamp<int64_t>(1024 * static_cast<int64_t>(members), 4096, 8192);
+int64_t GroupMemory::stageBytes(int all) {
+  return std::clamp<int64_t>(1024 * static_cast<int64_t>(all), 4096, 8192);
 }
 
-size_t GroupMemory::bytesFor(int members, Gate::Scope scope) {
-  int64_t windows = scope == Gate::Scope::Host ? 2 * members * kWindowBytes : 0;
-  return windowsBegin(members) + static_cast<size_t>(windows);
+size_t GroupMemory::bytesFor(const GroupShape &shape) {
+  int64_t windows =
+      shape.scope == Gate::Scope::Host ? 2 * shape.members * kWindowBytes : 0;
+  return windowsBegin(shape) + static_cast<size_t>(windows);
 }
 
-void GroupMemory::initialize(std::byte *memory, int members,
-                             Gate::Scope scope) {
-  new (memory) GroupState(members, scope);
-  for (int i = 0; i < members; ++i)
+void GroupMemory::initialize(std::byte *memory, const GroupShape &shape) {
+  new (memory) GroupState(shape.members, shape.scope);
+  for (int i = 0; i < shape.members; ++i)
     new (memory + statesBegin() + i * sizeof(MemberState)) MemberState();
 }
 

@@ -22,6 +22,15 @@
 
 namespace bagua::runtime {
 
+/// Of a group, or of those members of a larger one that are on one host.
+struct GroupShape {
+  /// Those that meet here.
+  int members = 0;
+  /// All, whom calls may name.
+  int all = 0;
+  Gate::Scope scope = Gate::Scope::Process;
+};
+
 /// What all members have in common.
 struct alignas(64) GroupState {
   GroupState(int members, Gate::Scope scope) : gate(members, scope) {}
@@ -49,16 +58,16 @@ class GroupMemory {
 public:
   GroupMemory() = default;
   /// Of memory that initialize() was called for, by this member or another.
-  GroupMemory(std::byte *memory, int members);
+  GroupMemory(std::byte *memory, const GroupShape &shape);
 
   /// Bytes of a group's memory; it begins at a multiple of 64. Members of one
   /// process need no windows.
-  static size_t bytesFor(int members, Gate::Scope scope);
+  static size_t bytesFor(const GroupShape &shape);
   /// Once for a group, in zeros.
-  static void initialize(std::byte *memory, int members, Gate::Scope scope);
+  static void initialize(std::byte *memory, const GroupShape &shape);
 
-  /// Inputs up to this size are staged.
-  static int64_t stageBytes(int members);
+  /// In a group of `all` members, inputs up to this size are staged.
+  static int64_t stageBytes(int all);
   /// Of each window. Small ones stay in cache, large ones need fewer meetings,
   /// which cost most where members share cores.
   static constexpr int64_t kWindowBytes = 512 * 1024;

@@ -9,16 +9,15 @@
 // - Staged, for small buffers, where meeting costs more than bytes: each member
 //   leaves a copy of its input in the group's stage before the meeting and
 //   makes its own output afterwards. No second meeting is needed.
-//
 // - Windowed, where a member's buffers are memory of its process alone: all
-// bring
-//   their inputs to windows that others see, piece by piece, work there as they
-//   would directly, and take their outputs away.
+//   bring their inputs to windows that others see, piece by piece, work there
+//   as they would directly, and take their outputs away.
 //
 // All evaluate the same expression for each element, so that the bits do not
 // depend on the way.
 //
 //===----------------------------------------------------------------------===//
+#include "Communication/CallingCommunicator.h"
 #include "Communication/Memory/RunState.h"
 #include "Kernels/ReduceKernels.h"
 
@@ -51,7 +50,7 @@ const std::byte *bytesOf(const void *buffer) {
   return static_cast<const std::byte *>(buffer);
 }
 
-class MemoryCommunicator final : public Communicator {
+class MemoryCommunicator final : public CallingCommunicator {
 public:
   MemoryCommunicator(std::shared_ptr<RunState> sharedState,
                      std::shared_ptr<MemoryGroup> sharedGroup, int member,
@@ -64,35 +63,14 @@ public:
   int rank() const override { return self; }
   int size() const override { return group->size(); }
 
-  absl::Status allReduce(const void *input, void *output, int64_t count,
-                         DataType type, ReduceKind kind) override;
-  absl::Status reduceToOwners(const void *input, void *output, int64_t count,
-                              DataType type, ReduceKind kind, int contributors,
-                              absl::Span<const int> owners) override;
-  absl::Status gatherFromOwners(const void *input, void *output, int64_t count,
-                                DataType type, int receivers,
-                                absl::Span<const int> owners) override;
-  absl::Status allToAll(const void *input, void *output,
-                        int64_t blockBytes) override;
-  absl::Status exchange(const void *input, int64_t bytes,
-                        absl::Span<const int> destinations,
-                        absl::Span<const int> sources,
-                        absl::Span<void *const> sourceOutputs) override;
-  absl::Status barrier() override;
-
 private:
-  enum class Way { Direct, Staged, Windowed };
-
-  CollectiveCall &nextCall(CollectiveOp op);
-  absl::Status run(CollectiveCall &call, const CallBuffers &ownBuffers);
+  CollectiveCall &nextCall(CollectiveOp op) override;
+  absl::Status run(CollectiveCall &call,
+                   const CallBuffers &ownBuffers) override;
   absl::Status runWindowed(const CollectiveCall &call);
+  void offer(CollectiveCall &call) const;
   absl::Status meet(const CollectiveCall &call);
   bool areAllReachable() const;
-
-  // Bytes of a member's own input, and of the output that others write. Of
-  // member -1: the most that any member's input has.
-  int64_t inputBytes(const CollectiveCall &call, int member) const;
-  int64_t outputBytes(const CollectiveCall &call) const;
 
   // On `range` of the elements (or bytes) that the call counts.
   void work(const CollectiveCall &call, ElementRange range);
@@ -125,8 +103,8 @@ private:
 
   // Of the call in progress.
   int turn = 0;
-  Way way = Way::Direct;
   CallBuffers buffers;
+  bool isWindowed = false;
   /// Elements that are in the windows, and in which side of these.
   ElementRange piece;
   int side = 0;
@@ -147,82 +125,22 @@ CollectiveCall &MemoryCommunicator::nextCall(CollectiveOp op) {
   return call;
 }
 
-absl::Status MemoryCommunicator::allReduce(const void *input, void *output,
-                                           int64_t count, DataType type,
-                                           ReduceKind kind) {
-  CollectiveCall &call = nextCall(CollectiveOp::AllReduce);
-  call.count = count;
-  call.type = type;
-  call.kind = kind;
-  return run(call, {input, output, {}});
-}
-
-absl::Status MemoryCommunicator::reduceToOwners(const void *input, void *output,
-                                                int64_t count, DataType type,
-                                                ReduceKind kind,
-                                                int contributors,
-                                                absl::Span<const int> owners) {
-  CollectiveCall &call = nextCall(CollectiveOp::ReduceToOwners);
-  call.count = count;
-  call.type = type;
-  call.kind = kind;
-  call.endpoints = contributors;
-  call.setLists(owners, {}, size());
-  return run(call, {input, output, {}});
-}
-
-absl::Status MemoryCommunicator::gatherFromOwners(
-    const void *input, void *output, int64_t count, DataType type,
-    int receivers, absl::Span<const int> owners) {
-  CollectiveCall &call = nextCall(CollectiveOp::GatherFromOwners);
-  call.count = count;
-  call.type = type;
-  call.endpoints = receivers;
-  call.setLists(owners, {}, size());
-  return run(call, {input, output, {}});
-}
-
-absl::Status MemoryCommunicator::allToAll(const void *input, void *output,
-                                          int64_t blockBytes) {
-  CollectiveCall &call = nextCall(CollectiveOp::AllToAll);
-  call.count = blockBytes;
-  return run(call, {input, output, {}});
-}
-
-absl::Status MemoryCommunicator::exchange(
-    const void *input, int64_t bytes, absl::Span<const int> destinations,
-    absl::Span<const int> sources, absl::Span<void *const> sourceOutputs) {
-  CollectiveCall &call = nextCall(CollectiveOp::Exchange);
-  call.count = bytes;
-  call.setLists(sources, destinations, size());
-  return run(call, {input, nullptr, sourceOutputs});
-}
-
-absl::Status MemoryCommunicator::barrier() {
-  return run(nextCall(CollectiveOp::Barrier), {});
-}
-
 absl::Status MemoryCommunicator::run(CollectiveCall &call,
                                      const CallBuffers &ownBuffers) {
   buffers = ownBuffers;
-  way = Way::Direct;
+  isWindowed = false;
+  bool isStaged = false;
   if (!call.isRefused())
     call.refuse(refusalOf(call, buffers, self, size()));
   if (!call.isRefused()) {
-    // Whether to stage must come out the same on all members, so it is asked of
-    // the member that stages most.
-    if (inputBytes(call, -1) <= GroupMemory::stageBytes(size())) {
-      way = Way::Staged;
+    // Must come out the same on all members, so it is asked of the member that
+    // stages most.
+    isStaged = call.inputBytes(-1, size()) <= GroupMemory::stageBytes(size());
+    if (isStaged)
       copyBytes(group->memory.stage(turn, self), bytesOf(buffers.input),
-                inputBytes(call, self));
-    } else {
-      const AddressSpace &space = group->place.addresses;
-      call.input = space.offsetOf(buffers.input);
-      call.output = space.offsetOf(buffers.output);
-      call.isReachable =
-          space.contains(buffers.input, inputBytes(call, self)) &&
-          space.contains(buffers.output, outputBytes(call));
-    }
+                call.inputBytes(self, size()));
+    else
+      offer(call);
   }
   if (absl::Status status = meet(call); !status.ok())
     return status;
@@ -230,12 +148,26 @@ absl::Status MemoryCommunicator::run(CollectiveCall &call,
       checkCalls(group->memory.calls(turn), group->members, group->name);
   if (!status.ok())
     return status;
-  if (way == Way::Direct && !areAllReachable())
+  if (isStaged) {
+    for (int member = 0; member < size(); ++member)
+      inputs[member] = group->memory.stage(turn, member);
+    combineInputs(call, self, absl::MakeSpan(inputs), buffers);
+    return absl::OkStatus();
+  }
+  if (!areAllReachable())
     return runWindowed(call);
   work(call, {0, call.count});
-  if (way == Way::Staged)
-    return absl::OkStatus();
   return state->meetAfterWork(*group, self);
+}
+
+/// Says where the buffers are.
+void MemoryCommunicator::offer(CollectiveCall &call) const {
+  const AddressSpace &space = group->place.addresses;
+  call.input = space.offsetOf(buffers.input);
+  call.output = space.offsetOf(buffers.output);
+  call.isReachable =
+      space.contains(buffers.input, call.inputBytes(self, size())) &&
+      space.contains(buffers.output, call.outputBytes(self));
 }
 
 absl::Status MemoryCommunicator::meet(const CollectiveCall &call) {
@@ -253,7 +185,7 @@ bool MemoryCommunicator::areAllReachable() const {
 /// other with what comes next, so that one meeting a piece is enough. Nobody
 /// touches another's buffers, so an abort may end it anywhere.
 absl::Status MemoryCommunicator::runWindowed(const CollectiveCall &call) {
-  way = Way::Windowed;
+  isWindowed = true;
   // Blocks of all members lie side by side.
   int64_t bytes =
       call.op == CollectiveOp::AllToAll ? size() : call.elementBytes();
@@ -277,43 +209,6 @@ absl::Status MemoryCommunicator::runWindowed(const CollectiveCall &call) {
   return status;
 }
 
-int64_t MemoryCommunicator::inputBytes(const CollectiveCall &call,
-                                       int member) const {
-  switch (call.op) {
-  case CollectiveOp::AllReduce:
-    return call.count * call.elementBytes();
-  case CollectiveOp::ReduceToOwners:
-    return member < call.endpoints ? call.count * call.elementBytes() : 0;
-  case CollectiveOp::GatherFromOwners:
-    return (member < 0 ? call.part(0) : call.partOf(member)).size() *
-           call.elementBytes();
-  case CollectiveOp::AllToAll:
-    return call.count * size();
-  case CollectiveOp::Exchange:
-    // Who sends to nobody has no input.
-    return member < 0 || !call.destinations().empty() ? call.count : 0;
-  case CollectiveOp::Barrier:
-    return 0;
-  }
-  return 0;
-}
-
-int64_t MemoryCommunicator::outputBytes(const CollectiveCall &call) const {
-  switch (call.op) {
-  case CollectiveOp::AllReduce:
-    return call.count * call.elementBytes();
-  case CollectiveOp::ReduceToOwners:
-    return call.partOf(self).size() * call.elementBytes();
-  case CollectiveOp::GatherFromOwners:
-    return self < call.endpoints ? call.count * call.elementBytes() : 0;
-  case CollectiveOp::AllToAll:
-  case CollectiveOp::Exchange:
-  case CollectiveOp::Barrier:
-    return 0;
-  }
-  return 0;
-}
-
 //===----------------------------------------------------------------------===//
 // Windows
 //===----------------------------------------------------------------------===//
@@ -327,7 +222,7 @@ void MemoryCommunicator::copyToWindow(const CollectiveCall &call,
   case CollectiveOp::AllReduce:
   case CollectiveOp::ReduceToOwners:
   case CollectiveOp::Exchange:
-    if (inputBytes(call, self) > 0)
+    if (call.inputBytes(self, size()) > 0)
       copyBytes(window, input + range.begin * bytes, range.size() * bytes);
     return;
   case CollectiveOp::GatherFromOwners: {
@@ -355,7 +250,7 @@ void MemoryCommunicator::copyFromWindow(const CollectiveCall &call,
   switch (call.op) {
   case CollectiveOp::AllReduce:
   case CollectiveOp::GatherFromOwners:
-    if (outputBytes(call) > 0)
+    if (call.outputBytes(self) > 0)
       copyBytes(output + range.begin * bytes, window, range.size() * bytes);
     return;
   case CollectiveOp::ReduceToOwners: {
@@ -397,22 +292,16 @@ const std::byte *MemoryCommunicator::inputAt(int member, int64_t element,
                                              int64_t first) const {
   const CollectiveCall &call = callOf(member);
   int64_t bytes = call.elementBytes();
-  switch (way) {
-  case Way::Direct:
-    return group->place.addresses.at(call.input) + (element - first) * bytes;
-  case Way::Staged:
-    return group->memory.stage(turn, member) + (element - first) * bytes;
-  case Way::Windowed:
+  if (isWindowed)
     return group->memory.window(side, member) + (element - piece.begin) * bytes;
-  }
-  return nullptr;
+  return group->place.addresses.at(call.input) + (element - first) * bytes;
 }
 
 std::byte *MemoryCommunicator::outputAt(int member, int64_t element,
                                         int64_t first) const {
   const CollectiveCall &call = callOf(member);
   int64_t bytes = call.elementBytes();
-  if (way == Way::Windowed)
+  if (isWindowed)
     return group->memory.window(side, member) + (element - piece.begin) * bytes;
   std::byte *output = member == self ? static_cast<std::byte *>(buffers.output)
                                      : group->place.addresses.at(call.output);
@@ -422,8 +311,6 @@ std::byte *MemoryCommunicator::outputAt(int member, int64_t element,
 /// What this member works on when all work on one tensor together.
 ElementRange MemoryCommunicator::slice(const CollectiveCall &call,
                                        ElementRange range) const {
-  if (way == Way::Staged)
-    return range;
   int64_t unit = kSliceBytes / call.elementBytes();
   ElementRange units = partRange(partSize(range.size(), unit), size(), self);
   return intersect(
@@ -458,8 +345,7 @@ void MemoryCommunicator::allReduceWork(const CollectiveCall &call,
     return;
   int outputCount = 0;
   for (int member = 0; member < size(); ++member)
-    if (way != Way::Staged || member == self)
-      outputs[outputCount++] = outputAt(member, own.begin, 0);
+    outputs[outputCount++] = outputAt(member, own.begin, 0);
   reduceRange(call, own, size(), outputCount);
 }
 
@@ -469,8 +355,6 @@ void MemoryCommunicator::reduceToOwnersWork(const CollectiveCall &call,
   for (size_t i = 0; i < call.ranks().size(); ++i) {
     int owner = call.ranks()[i];
     ElementRange part = call.part(i);
-    if (way == Way::Staged && owner != self)
-      continue;
     ElementRange own = intersect(part, shared);
     if (own.size() == 0)
       continue;
@@ -489,8 +373,7 @@ void MemoryCommunicator::gatherFromOwnersWork(const CollectiveCall &call,
       continue;
     int outputCount = 0;
     for (int member = 0; member < call.endpoints; ++member)
-      if (way != Way::Staged || member == self)
-        outputs[outputCount++] = outputAt(member, own.begin, 0);
+      outputs[outputCount++] = outputAt(member, own.begin, 0);
     copyRange(inputAt(call.ranks()[i], own.begin, part.begin),
               own.size() * call.elementBytes(), outputCount);
   }
@@ -504,9 +387,8 @@ void MemoryCommunicator::allToAllWork(const CollectiveCall &call,
     int from = (self + step) % size();
     // Blocks in a window are as long as the piece.
     const std::byte *block =
-        way == Way::Windowed
-            ? group->memory.window(side, from) + self * range.size()
-            : inputAt(from, self * call.count, 0);
+        isWindowed ? group->memory.window(side, from) + self * range.size()
+                   : inputAt(from, self * call.count, 0);
     copyBytes(output + from * call.count + range.begin, block, range.size());
   }
 }
@@ -526,7 +408,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> createMemoryCommunicator(
     absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace) {
   auto self = std::find(members.begin(), members.end(), rank);
   int member = static_cast<int>(self - members.begin());
-  auto group = state->joinGroup(members, name, member, makePlace);
+  auto group = state->joinGroup(members, members, name, member, makePlace);
   if (!group.ok())
     return group.status();
   absl::Status met =

@@ -20,20 +20,6 @@
 namespace bagua::runtime {
 namespace {
 
-/// "communicator 'grads': all_reduce of rank 0", and what it is for.
-std::string describeCall(const MemoryGroup &group, int member,
-                         std::string_view what,
-                         const CommunicatorOptions &options) {
-  std::string text =
-      absl::StrCat("communicator '", group.name,
-                   "': ", absl::string_view(what.data(), what.size()),
-                   " of rank ", group.members[member]);
-  std::string purpose = options.describeCall ? options.describeCall() : "";
-  if (!purpose.empty())
-    absl::StrAppend(&text, ", ", purpose, ",");
-  return text;
-}
-
 /// Ranks of all runs that this process is in, as far as they are on its host.
 std::atomic<int> &liveRanks() {
   static std::atomic<int> count{0};
@@ -47,9 +33,6 @@ bool haveCoresForAll() {
   return liveRanks().load(std::memory_order_relaxed) <= cores;
 }
 
-/// In which an abort is known to all processes.
-constexpr std::chrono::seconds kNewsLimit(10);
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -59,7 +42,7 @@ constexpr std::chrono::seconds kNewsLimit(10);
 MemoryGroup::MemoryGroup(std::vector<int> worldRanks, std::string groupName,
                          GroupPlace ownPlace)
     : members(std::move(worldRanks)), name(std::move(groupName)),
-      place(std::move(ownPlace)), memory(place.memory, size()) {}
+      place(std::move(ownPlace)), memory(place.memory, place.shape) {}
 
 std::vector<int> MemoryGroup::missing(uint32_t arrivals) const {
   std::vector<int> result;
@@ -72,6 +55,26 @@ std::vector<int> MemoryGroup::missing(uint32_t arrivals) const {
 //===----------------------------------------------------------------------===//
 // Meetings
 //===----------------------------------------------------------------------===//
+
+std::string describeCall(const std::string &communicator, int rank,
+                         std::string_view what,
+                         const CommunicatorOptions &options) {
+  std::string text = absl::StrCat(
+      "communicator '", communicator,
+      "': ", absl::string_view(what.data(), what.size()), " of rank ", rank);
+  std::string purpose = options.describeCall ? options.describeCall() : "";
+  if (!purpose.empty())
+    absl::StrAppend(&text, ", ", purpose, ",");
+  return text;
+}
+
+absl::Status leftBy(const std::vector<int> &ranks, const std::string &call) {
+  bool isOne = ranks.size() == 1;
+  return absl::UnavailableError(
+      absl::StrCat(call, isOne ? " needs rank " : " needs ranks ",
+                   absl::StrJoin(ranks, ", "),
+                   isOne ? ", which has left" : ", which have left"));
+}
 
 RunState::RunState(int worldSize, int ranksOfHost,
                    std::chrono::nanoseconds waitLimit, Announce announce)
@@ -91,6 +94,9 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
   Gate &gate = group.memory.gate();
   Gate::Ticket ticket = gate.arrive();
   const std::chrono::nanoseconds untilWarning = options.timeout / 10;
+  auto describe = [&] {
+    return describeCall(group.name, group.members[member], what, options);
+  };
   bool mayWarn = options.onWarning != nullptr;
   std::chrono::nanoseconds limit = mayWarn ? untilWarning : options.timeout;
   while (true) {
@@ -98,7 +104,7 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
     case Gate::Outcome::Passed:
       return absl::OkStatus();
     case Gate::Outcome::Closed:
-      return missMember(group, describeCall(group, member, what, options));
+      return missMember(group, describe());
     case Gate::Outcome::TimedOut:
       break;
     }
@@ -108,7 +114,7 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
       limit = std::chrono::milliseconds(1);
       continue;
     }
-    std::string call = describeCall(group, member, what, options);
+    std::string call = describe();
     if (!std::exchange(mayWarn, false)) {
       std::string why = describeWait(call, options.timeout, missing);
       return giveUp(group, ticket, why) ? missMember(group, call)
@@ -140,7 +146,6 @@ bool RunState::haveDeparted(const MemoryGroup &group,
   return true;
 }
 
-/// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones say.
 std::string RunState::describeWait(const std::string &call,
                                    std::chrono::nanoseconds waited,
                                    const std::vector<int> &missing) const {
@@ -164,7 +169,7 @@ bool RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
     // too.
     std::lock_guard<std::mutex> lock(mutex);
     if (gate.closeUnlessPassed(ticket))
-      abortLocked(absl::DeadlineExceededError(why));
+      abortLocked(absl::DeadlineExceededError(why), /*isOwn=*/true);
   }
   tellOfAbort();
   return !gate.hasPassed(ticket);
@@ -186,13 +191,11 @@ absl::Status RunState::missMember(const MemoryGroup &group,
     // Why another process has closed it is on its way.
     if (group.memory.isAborted() || left.empty())
       aborted.wait_for(lock, kNewsLimit, [this] { return !abortStatus.ok(); });
-    abortLocked(absl::UnavailableError(
-        left.empty()
-            ? call + " was ended by another process, which didn't say why"
-            : absl::StrCat(call, " needs ",
-                           left.size() == 1 ? "rank " : "ranks ",
-                           absl::StrJoin(left, ", "), ", which ",
-                           left.size() == 1 ? "has left" : "have left")));
+    abortLocked(left.empty() ? absl::UnavailableError(absl::StrCat(
+                                   call, " was ended by another process, which "
+                                         "didn't say why"))
+                             : leftBy(left, call),
+                /*isOwn=*/true);
     result = statusLocked();
   }
   tellOfAbort();
@@ -216,17 +219,18 @@ absl::Status checkMembers(const std::vector<int> &members,
 }
 
 absl::StatusOr<std::shared_ptr<MemoryGroup>>
-RunState::joinGroup(const std::vector<int> &members, const std::string &name,
+RunState::joinGroup(const std::vector<int> &all,
+                    const std::vector<int> &members, const std::string &name,
                     int member,
                     absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace) {
   std::lock_guard<std::mutex> lock(mutex);
   if (!abortStatus.ok())
     return statusLocked();
-  Entry &entry = groups[{members, name}];
+  Entry &entry = groups[{all, name}];
   entry.joined.resize(members.size());
   if (entry.joined[member])
     return absl::InvalidArgumentError(absl::StrCat(
-        "communicator '", name, "' of ranks [", absl::StrJoin(members, ", "),
+        "communicator '", name, "' of ranks [", absl::StrJoin(all, ", "),
         "] exists already on rank ", members[member]));
   std::shared_ptr<MemoryGroup> group = entry.group.lock();
   if (!group) {
@@ -277,10 +281,14 @@ void RunState::lose(int rank, const absl::Status &why) {
     // Of others nothing is heard any more: they can't be waited for either.
     if (rank == 0)
       isLost.assign(isLost.size(), true);
-    abortLocked(why);
-    mustAnnounce = false;
+    abortLocked(why, /*isOwn=*/false);
   }
   tellOfAbort();
+}
+
+bool RunState::hasLeft(int rank) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return isGone[rank];
 }
 
 void RunState::note(int rank, const std::string &what) {
@@ -295,17 +303,18 @@ void RunState::note(int rank, const std::string &what) {
 void RunState::abort(const absl::Status &why) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    abortLocked(why.ok() ? absl::AbortedError("aborted without a reason")
-                         : why);
+    abortLocked(why.ok() ? absl::AbortedError("aborted without a reason") : why,
+                /*isOwn=*/true);
   }
   tellOfAbort();
 }
 
-void RunState::abortLocked(const absl::Status &why) {
+/// `isOwn`: others are still to be told.
+void RunState::abortLocked(const absl::Status &why, bool isOwn) {
   if (!abortStatus.ok())
     return;
   abortStatus = duplicate(why);
-  mustAnnounce = announceAbort != nullptr;
+  mustAnnounce = isOwn && announceAbort;
   aborted.notify_all();
   for (auto &[key, entry] : groups)
     if (std::shared_ptr<MemoryGroup> group = entry.group.lock()) {
@@ -317,8 +326,7 @@ void RunState::abortLocked(const absl::Status &why) {
 void RunState::abortFromAfar(const absl::Status &why) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    abortLocked(why);
-    mustAnnounce = false;
+    abortLocked(why, /*isOwn=*/false);
   }
   tellOfAbort();
 }
@@ -356,6 +364,12 @@ void RunState::onAbort(int rank, const void *owner,
 
 absl::Status RunState::status() const {
   std::lock_guard<std::mutex> lock(mutex);
+  return statusLocked();
+}
+
+absl::Status RunState::awaitAbort(std::chrono::nanoseconds limit) {
+  std::unique_lock<std::mutex> lock(mutex);
+  aborted.wait_for(lock, limit, [this] { return !abortStatus.ok(); });
   return statusLocked();
 }
 

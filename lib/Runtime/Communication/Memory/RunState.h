@@ -34,7 +34,8 @@ namespace bagua::runtime {
 
 /// Memory for a group to meet in, made for it.
 struct GroupPlace {
-  /// GroupMemory::bytesFor(members), initialized.
+  GroupShape shape;
+  /// GroupMemory::bytesFor(shape), initialized.
   std::byte *memory = nullptr;
   /// Frees it.
   std::shared_ptr<void> owner;
@@ -42,7 +43,7 @@ struct GroupPlace {
   AddressSpace addresses;
 };
 
-/// The members of a communicator, and where they meet.
+/// The members of a communicator, or those of one host, and where they meet.
 struct MemoryGroup {
   MemoryGroup(std::vector<int> worldRanks, std::string groupName,
               GroupPlace ownPlace);
@@ -80,11 +81,12 @@ public:
   /// whose process is lost is not waited for, and then the call has failed.
   absl::Status meetAfterWork(const MemoryGroup &group, int member);
 
-  /// The group of this name and these members; `makePlace` is asked where no
-  /// rank of this process has joined it.
+  /// Those of `all` members of the communicator of this name that are on this
+  /// host, this rank among them as `members[member]`; `makePlace` is asked
+  /// where no rank of this process has joined it.
   absl::StatusOr<std::shared_ptr<MemoryGroup>>
-  joinGroup(const std::vector<int> &members, const std::string &name,
-            int member,
+  joinGroup(const std::vector<int> &all, const std::vector<int> &members,
+            const std::string &name, int member,
             absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace);
 
   /// A member needs the group no longer: nobody meets there again.
@@ -95,11 +97,22 @@ public:
   /// another process has found. With rank 0 all others are out of reach.
   void lose(int rank, const absl::Status &why);
 
+  /// Whether a rank joins no further group.
+  bool hasLeft(int rank) const;
+
   void note(int rank, const std::string &what);
+  /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones
+  /// say.
+  std::string describeWait(const std::string &call,
+                           std::chrono::nanoseconds waited,
+                           const std::vector<int> &missing) const;
+
   void abort(const absl::Status &why);
   /// The same, where another process began it.
   void abortFromAfar(const absl::Status &why);
   absl::Status status() const;
+  /// The same, once there is an abort; Ok where there was none within `limit`.
+  absl::Status awaitAbort(std::chrono::nanoseconds limit);
   void onAbort(int rank, const void *owner, std::function<void()> handler);
 
   const int size;
@@ -109,11 +122,8 @@ private:
   bool giveUp(const MemoryGroup &group, Gate::Ticket ticket,
               const std::string &why);
   absl::Status missMember(const MemoryGroup &group, const std::string &call);
-  std::string describeWait(const std::string &call,
-                           std::chrono::nanoseconds waited,
-                           const std::vector<int> &missing) const;
   absl::Status statusLocked() const;
-  void abortLocked(const absl::Status &why);
+  void abortLocked(const absl::Status &why, bool isOwn);
   void tellOfAbort();
   bool isShort(const MemoryGroup &group) const;
   bool haveDeparted(const MemoryGroup &group, uint32_t departures) const;
@@ -144,6 +154,17 @@ private:
   /// By rank and owner.
   std::map<std::pair<int, const void *>, std::function<void()>> handlers;
 };
+
+/// "communicator 'grads': all_reduce of rank 0", and what it is for.
+std::string describeCall(const std::string &communicator, int rank,
+                         std::string_view what,
+                         const CommunicatorOptions &options);
+
+/// Unavailable: what a call needs of ranks that have left.
+absl::Status leftBy(const std::vector<int> &ranks, const std::string &call);
+
+/// Within which an abort is known to all processes.
+constexpr std::chrono::seconds kNewsLimit(10);
 
 /// InvalidArgument unless the members are distinct ranks of the run, `rank`
 /// among them.

@@ -7,6 +7,8 @@
 #include "bagua/Runtime/Processes.h"
 
 #include "Communication/Control/ControlPlane.h"
+#include "Communication/Hosts/HostCommunicator.h"
+#include "Communication/Hosts/HostNetwork.h"
 #include "Communication/Memory/RunState.h"
 #include "Communication/Rendezvous/Joining.h"
 #include "Communication/SharedMemory/SharedRegion.h"
@@ -18,6 +20,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <sys/stat.h>
 #include <utility>
@@ -39,6 +42,7 @@ std::string ownHost() {
 /// What a world and its communicators share; the last one to go says goodbye.
 struct ProcessRun {
   ~ProcessRun() {
+    network = nullptr;
     if (control)
       control->retire();
   }
@@ -48,7 +52,9 @@ struct ProcessRun {
   std::shared_ptr<ControlPlane> control;
   /// By rank.
   std::vector<std::string> hosts;
+  std::string secret;
   std::shared_ptr<SharedRegion> region;
+  std::unique_ptr<HostNetwork> network;
 };
 
 /// Memory of a group that this rank has allocated. Others may be at work there
@@ -59,26 +65,26 @@ public:
   explicit GroupPlaces(std::shared_ptr<SharedRegion> shared)
       : region(std::move(shared)) {}
 
-  absl::StatusOr<std::byte *> make(int members);
-  void drop(std::byte *memory, int members);
+  absl::StatusOr<std::byte *> make(const GroupShape &shape);
+  void drop(std::byte *memory, const GroupShape &shape);
   void release(std::byte *memory) { region->free(memory); }
 
 private:
   struct Dropped {
     std::byte *memory;
-    int members;
+    GroupShape shape;
   };
   const std::shared_ptr<SharedRegion> region;
   std::mutex mutex;
   std::vector<Dropped> dropped;
 };
 
-absl::StatusOr<std::byte *> GroupPlaces::make(int members) {
+absl::StatusOr<std::byte *> GroupPlaces::make(const GroupShape &shape) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     auto isOver = [&](const Dropped &group) {
-      GroupMemory memory(group.memory, group.members);
-      for (int i = 0; i < group.members; ++i)
+      GroupMemory memory(group.memory, group.shape);
+      for (int i = 0; i < group.shape.members; ++i)
         if (!memory.member(i).isDone)
           return false;
       region->free(group.memory);
@@ -87,16 +93,26 @@ absl::StatusOr<std::byte *> GroupPlaces::make(int members) {
     dropped.erase(std::remove_if(dropped.begin(), dropped.end(), isOver),
                   dropped.end());
   }
-  auto memory =
-      region->allocate(GroupMemory::bytesFor(members, Gate::Scope::Host));
+  auto memory = region->allocate(GroupMemory::bytesFor(shape));
   if (memory.ok())
-    GroupMemory::initialize(*memory, members, Gate::Scope::Host);
+    GroupMemory::initialize(*memory, shape);
   return memory;
 }
 
-void GroupPlaces::drop(std::byte *memory, int members) {
+void GroupPlaces::drop(std::byte *memory, const GroupShape &shape) {
   std::lock_guard<std::mutex> lock(mutex);
-  dropped.push_back({memory, members});
+  dropped.push_back({memory, shape});
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>>
+allocateFrom(std::shared_ptr<SharedRegion> region, size_t bytes) {
+  auto memory = region->allocate(bytes);
+  if (!memory.ok())
+    return memory.status();
+  return std::shared_ptr<std::byte>(
+      *memory, [region = std::move(region)](std::byte *address) {
+        region->free(address);
+      });
 }
 
 class ProcessWorld final : public World {
@@ -131,68 +147,74 @@ public:
   }
 
 private:
-  absl::Status checkHost(const std::vector<int> &members,
-                         const std::string &name) const;
+  /// Members on this rank's host.
+  std::vector<int> neighboursAmong(const std::vector<int> &members) const;
+  /// Where `neighbours`, which are all members or those of this host, meet.
   absl::StatusOr<GroupPlace> findPlace(const std::vector<int> &members,
+                                       const std::vector<int> &neighbours,
                                        const std::string &name,
                                        const CommunicatorOptions &options);
+  absl::StatusOr<std::unique_ptr<Communicator>>
+  createAcrossHosts(const std::vector<int> &members,
+                    const std::vector<int> &neighbours, const std::string &name,
+                    const CommunicatorOptions &options, GroupPlace place);
 
   const std::shared_ptr<ProcessRun> run;
   const std::shared_ptr<GroupPlaces> places;
 };
 
-absl::Status ProcessWorld::checkHost(const std::vector<int> &members,
-                                     const std::string &name) const {
+std::vector<int>
+ProcessWorld::neighboursAmong(const std::vector<int> &members) const {
+  std::vector<int> neighbours;
   for (int member : members)
-    if (run->hosts[member] != run->hosts[run->rank])
-      return absl::UnimplementedError(absl::StrCat(
-          "communicator '", name, "': ranks ", run->rank, " and ", member,
-          " are on different hosts, and only ranks of one "
-          "host can communicate yet"));
-  return absl::OkStatus();
+    if (run->hosts[member] == run->hosts[run->rank])
+      neighbours.push_back(member);
+  return neighbours;
+}
+
+int placeIn(const std::vector<int> &members, int rank) {
+  return static_cast<int>(std::find(members.begin(), members.end(), rank) -
+                          members.begin());
 }
 
 /// The memory of a group: that of the first member to ask rank 0 for it.
-absl::StatusOr<GroupPlace>
-ProcessWorld::findPlace(const std::vector<int> &members,
-                        const std::string &name,
-                        const CommunicatorOptions &options) {
-  auto count = static_cast<int>(members.size());
-  auto own = places->make(count);
+absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
+    const std::vector<int> &members, const std::vector<int> &neighbours,
+    const std::string &name, const CommunicatorOptions &options) {
+  GroupPlace result;
+  result.shape = {static_cast<int>(neighbours.size()),
+                  static_cast<int>(members.size()), Gate::Scope::Host};
+  auto own = places->make(result.shape);
   if (!own.ok())
     return own.status();
   const AddressSpace &space = run->region->addresses();
   std::string offset = absl::StrCat(space.offsetOf(*own));
   auto kept = run->control->claim(
-      absl::StrCat("group ", name, " ", absl::StrJoin(members, ",")), offset,
-      options.timeout, [this] { return !run->state->status().ok(); });
+      absl::StrCat("group ", name, " ", absl::StrJoin(members, ","), " of ",
+                   neighbours[0]),
+      offset, options.timeout, [this] { return !run->state->status().ok(); });
   uint64_t place = 0;
   if (!kept.ok()) {
     // Rank 0 may keep the place yet, so it is never used for anything else.
     run->state->abort(kept.status());
     return run->state->status();
   }
-  const size_t bytes = GroupMemory::bytesFor(count, Gate::Scope::Host);
-  if (!absl::SimpleAtoi(*kept, &place) || place % 64 != 0 ||
-      !space.contains(space.at(place), bytes)) {
-    places->release(*own);
-    return absl::InternalError(absl::StrCat(
-        "communicator '", name, "': rank 0 keeps '", *kept, "', no place"));
-  }
   const bool isOwn = *kept == offset;
   if (!isOwn)
     places->release(*own);
-  auto member = static_cast<int>(
-      std::find(members.begin(), members.end(), rank()) - members.begin());
-  GroupPlace result;
+  const size_t bytes = GroupMemory::bytesFor(result.shape);
+  if (!absl::SimpleAtoi(*kept, &place) || place % 64 != 0 ||
+      !space.contains(space.at(place), bytes))
+    return absl::InternalError(absl::StrCat(
+        "communicator '", name, "': rank 0 keeps '", *kept, "', no place"));
   result.addresses = space;
   result.memory = space.at(place);
-  result.owner =
-      std::shared_ptr<void>(nullptr, [places = places, memory = result.memory,
-                                      count, member, isOwn](void *) {
-        GroupMemory(memory, count).member(member).isDone = true;
+  result.owner = std::shared_ptr<void>(
+      nullptr, [places = places, memory = result.memory, shape = result.shape,
+                member = placeIn(neighbours, rank()), isOwn](void *) {
+        GroupMemory(memory, shape).member(member).isDone = true;
         if (isOwn)
-          places->drop(memory, count);
+          places->drop(memory, shape);
       });
   return result;
 }
@@ -203,46 +225,93 @@ ProcessWorld::createCommunicator(const std::vector<int> &members,
                                  const CommunicatorOptions &options) {
   absl::Status status = checkMembers(members, name, rank(), size());
   if (status.ok())
-    status = checkHost(members, name);
-  if (status.ok())
     status = run->state->status();
   if (!status.ok())
     return status;
-  absl::StatusOr<GroupPlace> place = findPlace(members, name, options);
+  const std::vector<int> neighbours = neighboursAmong(members);
+  absl::StatusOr<GroupPlace> place =
+      findPlace(members, neighbours, name, options);
   if (!place.ok())
     return place.status();
+  if (neighbours.size() < members.size())
+    return createAcrossHosts(members, neighbours, name, options,
+                             *std::move(place));
   // The run stays as long as one of its communicators.
   std::shared_ptr<RunState> state(run, run->state.get());
   return createMemoryCommunicator(std::move(state), rank(), members, name,
                                   options, [&] { return place; });
 }
 
+//===----------------------------------------------------------------------===//
+// Groups over several hosts
+//===----------------------------------------------------------------------===//
+
+absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
+    const std::vector<int> &members, const std::vector<int> &neighbours,
+    const std::string &name, const CommunicatorOptions &options,
+    GroupPlace place) {
+  HostGroup group;
+  group.name = name;
+  group.members = members;
+  group.self = placeIn(members, rank());
+  group.secret = run->secret;
+  std::map<std::string, int> numbers;
+  for (int member : members)
+    group.hosts.push_back(
+        numbers.emplace(run->hosts[member], numbers.size()).first->second);
+  auto joined =
+      run->state->joinGroup(members, neighbours, name,
+                            placeIn(neighbours, rank()), [&] { return place; });
+  if (!joined.ok())
+    return joined.status();
+  group.neighbours = *std::move(joined);
+  if (absl::Status status = run->network->connect(group, options);
+      !status.ok()) {
+    // Unless another rank's end is the reason.
+    run->state->abort(status);
+    return run->state->status();
+  }
+
+  HostServices services;
+  services.state = std::shared_ptr<RunState>(run, run->state.get());
+  services.alarm = &run->network->alarm();
+  services.allocate = [region = run->region](size_t bytes) {
+    return allocateFrom(region, bytes);
+  };
+  services.retire =
+      [network = run->network.get()](std::unique_ptr<Farewell> farewell) {
+        network->keep(std::move(farewell));
+      };
+  return createHostCommunicator(std::move(group), std::move(services), options);
+}
+
 absl::StatusOr<std::shared_ptr<std::byte>>
 ProcessWorld::allocate(size_t bytes) {
-  auto memory = run->region->allocate(bytes);
-  if (!memory.ok())
-    return memory.status();
-  return std::shared_ptr<std::byte>(
-      *memory,
-      [region = run->region](std::byte *address) { region->free(address); });
+  return allocateFrom(run->region, bytes);
 }
 
 //===----------------------------------------------------------------------===//
 // Connecting
 //===----------------------------------------------------------------------===//
 
+/// Ranks of a rank's host.
+std::vector<int> neighboursOf(const std::vector<std::string> &hosts, int rank) {
+  std::vector<int> neighbours;
+  for (size_t i = 0; i < hosts.size(); ++i)
+    if (hosts[i] == hosts[rank])
+      neighbours.push_back(static_cast<int>(i));
+  return neighbours;
+}
+
 /// The memory that ranks of this host share, from the first of them.
 absl::StatusOr<std::shared_ptr<SharedRegion>>
-shareMemory(const ProcessRun &run, const std::string &secret, size_t partBytes,
-            Deadline deadline) {
-  std::vector<int> neighbours;
-  for (size_t i = 0; i < run.hosts.size(); ++i)
-    if (run.hosts[i] == run.hosts[run.rank])
-      neighbours.push_back(static_cast<int>(i));
+shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
+  const std::vector<int> neighbours = neighboursOf(run.hosts, run.rank);
   auto isOver = [&] { return !run.state->status().ok(); };
   auto count = static_cast<int>(neighbours.size());
   // One run may have several hosts on one kernel.
-  std::string name = absl::StrCat("bagua-", secret, "-", neighbours.front());
+  std::string name =
+      absl::StrCat("bagua-", run.secret, "-", neighbours.front());
   if (run.rank == neighbours.front()) {
     auto region = SharedRegion::create(count, partBytes);
     if (!region.ok())
@@ -261,9 +330,30 @@ shareMemory(const ProcessRun &run, const std::string &secret, size_t partBytes,
                             static_cast<int>(place - neighbours.begin()));
 }
 
-int countNeighbours(const Joined &joined, int rank) {
-  return static_cast<int>(
-      std::count(joined.hosts.begin(), joined.hosts.end(), joined.hosts[rank]));
+/// By which a rank reaches rank 0; of rank 0, by which other hosts reach it.
+std::string ownInterface(const Joined &joined, int rank) {
+  std::string result;
+  for (size_t i = 0; i < joined.channels.size(); ++i) {
+    auto address = addressOf(joined.channels[i].socket());
+    if (!address.ok())
+      continue;
+    result = address->host;
+    if (rank != 0 || joined.hosts[i] != joined.hosts[0])
+      break;
+  }
+  return result;
+}
+
+/// Where rank 0 listens, as far as this rank is to know.
+absl::StatusOr<TcpAddress> meetingPlace(const ProcessOptions &options) {
+  if (!options.store || !options.address.empty())
+    return parseTcpAddress(options.address);
+  if (options.interface.empty() || options.rank != 0)
+    return TcpAddress{"127.0.0.1", 0};
+  auto host = addressOfInterface(options.interface);
+  if (!host.ok())
+    return host.status();
+  return TcpAddress{*std::move(host), 0};
 }
 
 ControlEvents eventsOf(const std::shared_ptr<RunState> &state) {
@@ -306,7 +396,7 @@ connectProcesses(const ProcessOptions &options) {
   join.host = options.host.empty() ? ownHost() : options.host;
   join.store = options.store.get();
   join.timeout = options.timeout;
-  auto address = parseTcpAddress(options.address);
+  auto address = meetingPlace(options);
   if (!address.ok())
     return address.status();
   join.address = *std::move(address);
@@ -317,19 +407,25 @@ connectProcesses(const ProcessOptions &options) {
   auto run = std::make_shared<ProcessRun>();
   run->rank = options.rank;
   run->hosts = joined->hosts;
+  run->secret = joined->secret;
+  std::string interface = options.interface.empty()
+                              ? ownInterface(*joined, options.rank)
+                              : options.interface;
   run->control = std::make_shared<ControlPlane>(
       options.rank, std::move(joined->channels), options.patience);
   run->state = std::make_shared<RunState>(
-      options.size, countNeighbours(*joined, options.rank),
+      options.size,
+      static_cast<int>(neighboursOf(run->hosts, options.rank).size()),
       options.communicatorTimeout,
       [control = run->control](const absl::Status &why) {
         control->abort(why);
       });
+  run->network = std::make_unique<HostNetwork>(run->rank, run->state,
+                                               run->control, interface);
   if (absl::Status started = run->control->start(eventsOf(run->state));
       !started.ok())
     return started;
-  auto region =
-      shareMemory(*run, joined->secret, options.sharedBytes, deadline);
+  auto region = shareMemory(*run, options.sharedBytes, deadline);
   if (!region.ok()) {
     // Unless another rank's end is the reason.
     run->state->abort(absl::Status(

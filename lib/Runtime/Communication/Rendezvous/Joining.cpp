@@ -96,7 +96,7 @@ absl::Status Host::publish() {
   listener = *std::move(socket);
   if (!options.store)
     return absl::OkStatus();
-  auto address = addressOf(listener);
+  auto address = addressOf(listener.number());
   if (!address.ok())
     return address.status();
   return options.store->set(

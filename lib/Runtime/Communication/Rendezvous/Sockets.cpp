@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <ifaddrs.h>
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -100,6 +101,18 @@ struct DescriptorMessage {
   msghdr message = {};
 };
 
+absl::StatusOr<TcpAddress> print(const sockaddr *address, socklen_t size) {
+  char host[NI_MAXHOST], port[NI_MAXSERV];
+  if (getnameinfo(address, size, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return failure("can't tell an address");
+  TcpAddress result;
+  result.host = host;
+  if (!absl::SimpleAtoi(port, &result.port))
+    return absl::InternalError(absl::StrCat("'", port, "' is no port"));
+  return result;
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -144,20 +157,35 @@ absl::StatusOr<Descriptor> listenOn(const TcpAddress &address) {
   return listener;
 }
 
-absl::StatusOr<TcpAddress> addressOf(const Descriptor &listener) {
+absl::StatusOr<TcpAddress> addressOf(int socket) {
   sockaddr_storage storage = {};
   socklen_t size = sizeof storage;
   auto *address = reinterpret_cast<sockaddr *>(&storage);
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getsockname(listener.number(), address, &size) != 0 ||
-      getnameinfo(address, size, host, sizeof host, port, sizeof port,
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return failure("can't tell where a socket listens");
-  TcpAddress result;
-  result.host = host;
-  if (!absl::SimpleAtoi(port, &result.port))
-    return absl::InternalError(absl::StrCat("'", port, "' is no port"));
-  return result;
+  if (getsockname(socket, address, &size) != 0)
+    return failure("can't tell the address of a socket");
+  return print(address, size);
+}
+
+absl::StatusOr<std::string> addressOfInterface(const std::string &interface) {
+  ifaddrs *first = nullptr;
+  if (getifaddrs(&first) != 0)
+    return failure("can't list network interfaces");
+  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list(first, freeifaddrs);
+  for (ifaddrs *entry = first; entry; entry = entry->ifa_next) {
+    int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
+    if (family != AF_INET && family != AF_INET6)
+      continue;
+    auto address =
+        print(entry->ifa_addr,
+              family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    if (address.ok() &&
+        (interface == entry->ifa_name || interface == address->host))
+      return address->host;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected the name or an address of a network interface of "
+                   "this host, found '",
+                   interface, "'"));
 }
 
 absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,

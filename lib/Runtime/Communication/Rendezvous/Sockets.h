@@ -33,8 +33,11 @@ absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text);
 
 /// Listens on that interface alone; port 0: one that is free.
 absl::StatusOr<Descriptor> listenOn(const TcpAddress &address);
-/// Where a listening socket is.
-absl::StatusOr<TcpAddress> addressOf(const Descriptor &listener);
+/// A numeric address of the network interface of this name, or of this host's
+/// address. InvalidArgument where there is none.
+absl::StatusOr<std::string> addressOfInterface(const std::string &interface);
+/// This side's address of a socket.
+absl::StatusOr<TcpAddress> addressOf(int socket);
 absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
                                      Deadline deadline);
 /// Null where nobody has come.

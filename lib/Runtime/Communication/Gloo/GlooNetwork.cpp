@@ -1,0 +1,265 @@
+//===- GlooNetwork.cpp - Bytes between hosts, by Gloo ---------------------===//
+//
+// Gloo's unbound buffers are ranges of memory with counts of what has come and
+// gone. Here each has all memory for its range, so that one serves a channel
+// for good, and a message is an address in it; what is left of messages when a
+// buffer is destroyed never touches memory. Gloo says by exceptions what goes
+// wrong.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/Transport.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <gloo/transport/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime {
+namespace {
+
+using gloo::transport::UnboundBuffer;
+
+/// Gloo's own limits end all connections of a group, so there are none.
+constexpr std::chrono::hours kNever(1000);
+
+/// Keeps SIGPIPE, which Gloo does not, from ending the process where a
+/// connection is lost: of this thread, and of those that it makes meanwhile.
+class WithoutPipeSignal {
+public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    wasPending = isPending();
+  }
+  ~WithoutPipeSignal() {
+    const timespec now = {};
+    if (!wasPending && isPending())
+      sigtimedwait(&pipe, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal &) = delete;
+  WithoutPipeSignal &operator=(const WithoutPipeSignal &) = delete;
+
+private:
+  static bool isPending() {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+  }
+
+  sigset_t pipe;
+  sigset_t before;
+  bool wasPending;
+};
+
+/// What `work` throws, as a status.
+template <typename Work>
+absl::Status attempt(absl::string_view what, Work work) {
+  WithoutPipeSignal guard;
+  try {
+    work();
+    return absl::OkStatus();
+  } catch (const std::exception &error) {
+    return absl::UnavailableError(absl::StrCat(what, ": ", error.what()));
+  }
+}
+
+class GlooTransport final : public Transport {
+public:
+  explicit GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext)
+      : context(std::move(ownContext)), peers(context->size) {}
+
+  /// May throw.
+  void prepare(absl::Span<const int> others) {
+    for (int peer : others) {
+      peers[peer].pair = context->createPair(peer).get();
+      for (std::unique_ptr<UnboundBuffer> &buffer : peers[peer].received)
+        buffer = makeBuffer();
+    }
+    sent = makeBuffer();
+  }
+
+  std::string address(int peer) const override {
+    std::vector<char> bytes = peers[peer].pair->address().bytes();
+    return {bytes.begin(), bytes.end()};
+  }
+  absl::Status connect(int peer, const std::string &address) override {
+    setConnecting(peers[peer].pair);
+    absl::Status status = attempt("can't connect", [&] {
+      peers[peer].pair->connect({address.begin(), address.end()});
+    });
+    setConnecting(nullptr);
+    return status;
+  }
+
+  absl::Status send(int peer, Channel channel, const void *data,
+                    int64_t bytes) override {
+    ++unsent;
+    return attempt("can't send", [&] {
+      sent->send(peer, static_cast<uint64_t>(channel), offsetOf(data), bytes);
+    });
+  }
+  absl::Status receive(int peer, Channel channel, void *data,
+                       int64_t bytes) override {
+    return attempt("can't receive", [&] {
+      bufferOf(peer, channel)
+          .recv(peer, static_cast<uint64_t>(channel), offsetOf(data), bytes);
+    });
+  }
+
+  absl::Status awaitReceived(int peer, Channel channel) override {
+    UnboundBuffer &buffer = bufferOf(peer, channel);
+    return await(buffer, [&] { return buffer.waitRecv(nullptr, kNever); });
+  }
+  bool hasReceived(int peer, Channel channel) override {
+    UnboundBuffer &buffer = bufferOf(peer, channel);
+    return attempt(
+               "",
+               [&] { buffer.waitRecv(nullptr, std::chrono::milliseconds(0)); })
+        .ok();
+  }
+  absl::Status awaitSent() override {
+    while (unsent > 0) {
+      absl::Status status =
+          await(*sent, [&] { return sent->waitSend(nullptr, kNever); });
+      if (!status.ok())
+        return status;
+      --unsent;
+    }
+    return absl::OkStatus();
+  }
+
+  void interrupt() override {
+    std::lock_guard<std::mutex> lock(mutex);
+    isInterrupted = true;
+    if (waiting) {
+      waiting->abortWaitRecv();
+      waiting->abortWaitSend();
+    }
+    if (connecting)
+      connecting->close();
+  }
+
+  void close() override {
+    for (Peer &peer : peers)
+      for (std::unique_ptr<UnboundBuffer> &buffer : peer.received)
+        buffer.reset();
+    sent.reset();
+    for (Peer &peer : peers)
+      if (peer.pair)
+        peer.pair->close();
+  }
+
+private:
+  struct Peer {
+    /// The context's.
+    gloo::transport::Pair *pair = nullptr;
+    std::array<std::unique_ptr<UnboundBuffer>, kChannels> received;
+  };
+
+  std::unique_ptr<UnboundBuffer> makeBuffer() {
+    return context->createUnboundBuffer(nullptr,
+                                        std::numeric_limits<size_t>::max());
+  }
+  UnboundBuffer &bufferOf(int peer, Channel channel) {
+    return *peers[peer].received[static_cast<size_t>(channel)];
+  }
+  static size_t offsetOf(const void *data) {
+    return reinterpret_cast<size_t>(data);
+  }
+
+  void setConnecting(gloo::transport::Pair *pair) {
+    std::lock_guard<std::mutex> lock(mutex);
+    connecting = pair;
+  }
+
+  /// `wait` returns false where it was ended.
+  template <typename Wait>
+  absl::Status await(UnboundBuffer &buffer, Wait wait) {
+    if (!beginWait(&buffer))
+      return {absl::StatusCode::kCancelled, ""};
+    bool isDone = false;
+    absl::Status status =
+        attempt("the connection is lost", [&] { isDone = wait(); });
+    bool wasInterrupted = !beginWait(nullptr);
+    if (!status.ok() || isDone) {
+      // For the next wait.
+      if (wasInterrupted)
+        interrupt();
+      return status;
+    }
+    return {absl::StatusCode::kCancelled, ""};
+  }
+  /// False where there was an interrupt since the last time.
+  bool beginWait(UnboundBuffer *buffer) {
+    std::lock_guard<std::mutex> lock(mutex);
+    waiting = buffer;
+    return !std::exchange(isInterrupted, false);
+  }
+
+  const std::shared_ptr<gloo::transport::Context> context;
+  std::vector<Peer> peers;
+  std::unique_ptr<UnboundBuffer> sent;
+  /// Messages that awaitSent() has not seen.
+  int64_t unsent = 0;
+
+  std::mutex mutex;
+  UnboundBuffer *waiting = nullptr;
+  gloo::transport::Pair *connecting = nullptr;
+  bool isInterrupted = false;
+};
+
+class GlooNetwork final : public Network {
+public:
+  explicit GlooNetwork(std::shared_ptr<gloo::transport::Device> ownDevice)
+      : device(std::move(ownDevice)) {}
+
+  absl::StatusOr<std::unique_ptr<Transport>>
+  open(int self, int size, absl::Span<const int> peers,
+       std::chrono::nanoseconds limit) override {
+    std::unique_ptr<GlooTransport> transport;
+    absl::Status status = attempt("can't listen", [&] {
+      auto context = device->createContext(self, size);
+      // Gloo waits five times as long for a connection.
+      context->setTimeout(
+          std::chrono::duration_cast<std::chrono::milliseconds>(limit) / 5 +
+          std::chrono::milliseconds(1));
+      transport = std::make_unique<GlooTransport>(std::move(context));
+      transport->prepare(peers);
+    });
+    if (!status.ok())
+      return status;
+    return transport;
+  }
+
+private:
+  const std::shared_ptr<gloo::transport::Device> device;
+};
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<Network>>
+createGlooNetwork(const std::string &address) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = address;
+  std::unique_ptr<Network> network;
+  absl::Status status = attempt(absl::StrCat("can't use ", address), [&] {
+    network = std::make_unique<GlooNetwork>(
+        gloo::transport::tcp::CreateDevice(attributes));
+  });
+  if (!status.ok())
+    return status;
+  return network;
+}
+
+} // namespace bagua::runtime

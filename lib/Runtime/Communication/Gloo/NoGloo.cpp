@@ -1,0 +1,17 @@
+//===- NoGloo.cpp - Where Gloo was not found ------------------------------===//
+//
+// In place of GlooNetwork.cpp.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/Transport.h"
+
+namespace bagua::runtime {
+
+absl::StatusOr<std::unique_ptr<Network>>
+createGlooNetwork(const std::string &) {
+  return absl::UnimplementedError(
+      "ranks of different hosts can't communicate: Bagua was built without "
+      "Gloo (Debian's libgloo-dev)");
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,121 @@
+//===- CallExchange.cpp - Calls of members on other hosts -----------------===//
+//
+// A record is a header, the call with its lists, and a small input. Of two
+// sides one belongs to the call in progress and the other to the next one.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/CallExchange.h"
+
+#include "Communication/Memory/GroupMemory.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace bagua::runtime {
+
+struct alignas(64) CallExchange::Header {
+  char secret[32];
+  bool isGoodbye;
+};
+
+namespace {
+
+using Channel = Transport::Channel;
+
+constexpr size_t kLine = 64;
+
+size_t linesFor(size_t bytes) { return (bytes + kLine - 1) / kLine; }
+
+} // namespace
+
+CallExchange::CallExchange(const HostGroup &ownGroup, std::vector<int> others)
+    : peers(std::move(others)), group(ownGroup) {
+  const auto size = static_cast<int>(group.members.size());
+  payloadBegin = sizeof(Header) + CallTable::bytesFor(1, size);
+  recordBytes =
+      kLine * linesFor(payloadBegin +
+                       static_cast<size_t>(GroupMemory::stageBytes(size)));
+  lines.resize(linesFor(2 * group.members.size() * recordBytes));
+  tableLines.resize(linesFor(CallTable::bytesFor(size, size)));
+  table = CallTable(tableLines[0].bytes, size, size);
+}
+
+CollectiveCall *CallExchange::callIn(std::byte *place) const {
+  return reinterpret_cast<CollectiveCall *>(place + sizeof(Header));
+}
+
+absl::Status CallExchange::start() { return post(turn ^ 1); }
+
+/// Receives the records of a side.
+absl::Status CallExchange::post(int side) {
+  for (int peer : peers) {
+    // What was there before must not be taken for what comes.
+    std::memset(record(side, peer), 0, payloadBegin);
+    absl::Status status = group.transport->receive(
+        peer, Channel::Calls, record(side, peer), recordBytes);
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+CollectiveCall &CallExchange::next() {
+  turn ^= 1;
+  return own();
+}
+
+absl::Status CallExchange::sendRecord(size_t bytes, bool isGoodbye) {
+  auto *header = reinterpret_cast<Header *>(ownRecord(turn));
+  *header = {};
+  group.secret.copy(header->secret, sizeof header->secret);
+  header->isGoodbye = isGoodbye;
+  absl::Status status;
+  for (int peer : peers)
+    status.Update(group.transport->send(peer, Channel::Calls, ownRecord(turn),
+                                        static_cast<int64_t>(bytes)));
+  return status;
+}
+
+absl::Status CallExchange::send(int64_t payloadBytes) {
+  // First what the next call needs: peers may be there before this member.
+  if (absl::Status status = post(turn ^ 1); !status.ok())
+    return status;
+  return sendRecord(payloadBegin + static_cast<size_t>(payloadBytes),
+                    /*isGoodbye=*/false);
+}
+
+absl::Status CallExchange::sendGoodbye() {
+  turn ^= 1;
+  return sendRecord(sizeof(Header), /*isGoodbye=*/true);
+}
+
+absl::Status CallExchange::receive(PeerWaits &waits) {
+  const auto size = static_cast<int>(group.members.size());
+  const size_t callBytes = CallTable::bytesFor(1, size);
+  for (size_t i = 0; i < peers.size(); ++i) {
+    const int peer = peers[i];
+    absl::Status status = waits.await(
+        peer, Channel::Calls, absl::MakeConstSpan(peers).subspan(i + 1));
+    if (!status.ok())
+      return status;
+    const std::byte *place = record(turn, peer);
+    const auto *header = reinterpret_cast<const Header *>(place);
+    const CollectiveCall *call = callIn(record(turn, peer));
+    if (std::string_view(header->secret, sizeof header->secret)
+            .compare(0, group.secret.size(), group.secret) != 0)
+      return waits.lose(
+          absl::UnavailableError("somebody else has come in its place"), peer);
+    if (header->isGoodbye)
+      return waits.miss(peer);
+    if (!call->isPossible(size))
+      return waits.lose(absl::UnavailableError("it sent no call"), peer);
+    std::memcpy(static_cast<void *>(&table[peer]), call, callBytes);
+  }
+  std::memcpy(static_cast<void *>(&table[group.self]), &own(), callBytes);
+  return absl::OkStatus();
+}
+
+} // namespace bagua::runtime

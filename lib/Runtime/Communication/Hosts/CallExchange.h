@@ -1,0 +1,83 @@
+//===- CallExchange.h - Calls of members on other hosts -------------------===//
+//
+// Each call begins with a record that goes to all members of other hosts: what
+// is called, and small inputs with it. What the next call's records go to is
+// received before this call is answered, so that nobody waits to send one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_CALLEXCHANGE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_CALLEXCHANGE_H
+
+#include "Communication/CollectiveCall.h"
+#include "Communication/Hosts/HostCommunicator.h"
+#include "Communication/Hosts/PeerWaits.h"
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace bagua::runtime {
+
+class CallExchange {
+public:
+  /// `peers`: members on other hosts.
+  CallExchange(const HostGroup &group, std::vector<int> peers);
+
+  /// Once, before the first call.
+  absl::Status start();
+
+  /// The next call of this member, to be filled in.
+  CollectiveCall &next();
+  /// The same, of the call in progress.
+  CollectiveCall &own() const { return *callIn(ownRecord(turn)); }
+  /// Where its input goes if it is small; and where the others' came to.
+  std::byte *payload(int member) const {
+    return (member == group.self ? ownRecord(turn) : record(turn, member)) +
+           payloadBegin;
+  }
+
+  /// Sends this member's record with `payloadBytes` of input to all peers.
+  absl::Status send(int64_t payloadBytes);
+  /// Waits for those of all peers.
+  absl::Status receive(PeerWaits &waits);
+  /// By member, once all are there; those of this host are the caller's to
+  /// bring.
+  const CallTable &calls() const { return table; }
+
+  /// Tells peers that this member is going.
+  absl::Status sendGoodbye();
+
+  const std::vector<int> peers;
+
+private:
+  struct Header;
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  std::byte *record(int side, int member) const {
+    return lines[0].bytes +
+           (side * group.members.size() + member) * recordBytes;
+  }
+  std::byte *ownRecord(int side) const { return record(side, group.self); }
+  CollectiveCall *callIn(std::byte *place) const;
+  absl::Status post(int side);
+  absl::Status sendRecord(size_t bytes, bool isGoodbye);
+
+  const HostGroup &group;
+  size_t payloadBegin = 0;
+  size_t recordBytes = 0;
+  /// Records of two calls, by member.
+  mutable std::vector<Line> lines;
+  std::vector<Line> tableLines;
+  CallTable table;
+  int turn = 0;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_CALLEXCHANGE_H

@@ -1,0 +1,160 @@
+//===- HostNetwork.cpp - A process's way to other hosts -------------------===//
+//
+// Each member publishes where each peer of another host finds it.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/HostNetwork.h"
+
+#include "Communication/Rendezvous/Sockets.h"
+#include "Communication/StatusCopy.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+/// In which peers mostly come to the end of a run.
+constexpr std::chrono::seconds kFarewell(1);
+
+std::string keyOf(const HostGroup &group, int from, int to) {
+  return absl::StrCat("address ", group.name, " ",
+                      absl::StrJoin(group.members, ","), " ", from, " ", to);
+}
+
+} // namespace
+
+HostNetwork::HostNetwork(int ownRank, std::shared_ptr<RunState> ownState,
+                         std::shared_ptr<ControlPlane> ownControl,
+                         std::string ownInterface)
+    : rank(ownRank), state(std::move(ownState)), control(std::move(ownControl)),
+      interface(std::move(ownInterface)) {}
+
+HostNetwork::~HostNetwork() {
+  const auto end = std::chrono::steady_clock::now() + kFarewell;
+  for (std::unique_ptr<Farewell> &farewell : farewells)
+    if (state->status().ok())
+      farewell->await(*bells, end);
+}
+
+void HostNetwork::keep(std::unique_ptr<Farewell> farewell) {
+  std::lock_guard<std::mutex> lock(mutex);
+  farewells.push_back(std::move(farewell));
+}
+
+absl::Status HostNetwork::prepare() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (network)
+    return absl::OkStatus();
+  auto address = addressOfInterface(interface);
+  if (!address.ok())
+    return address.status();
+  auto made = createGlooNetwork(*address);
+  if (!made.ok())
+    return made.status();
+  try {
+    bells = std::make_unique<Alarm>();
+  } catch (const std::system_error &error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread: ", error.what()));
+  }
+  network = *std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status HostNetwork::connect(HostGroup &group,
+                                  const CommunicatorOptions &options) {
+  auto named = [&](const absl::Status &status) {
+    return withMessage(status,
+                       absl::StrCat("communicator '", group.name, "' of rank ",
+                                    rank, ": ", status.message()));
+  };
+  if (absl::Status status = prepare(); !status.ok())
+    return named(status);
+  std::vector<int> peers;
+  for (size_t member = 0; member < group.members.size(); ++member)
+    if (group.hosts[member] != group.hosts[group.self])
+      peers.push_back(static_cast<int>(member));
+  auto opened =
+      network->open(group.self, static_cast<int>(group.members.size()), peers,
+                    options.timeout);
+  if (!opened.ok())
+    return named(opened.status());
+  group.transport = *std::move(opened);
+  for (int peer : peers)
+    control->publish(keyOf(group, group.self, peer),
+                     group.transport->address(peer));
+  Addresses addresses;
+  absl::Status status = find(group, peers, options, addresses);
+  if (!status.ok())
+    return status;
+  state->onAbort(rank, group.transport.get(),
+                 [&] { group.transport->interrupt(); });
+  for (size_t i = 0; i < peers.size() && status.ok(); ++i) {
+    status = named(group.transport->connect(peers[i], *addresses[i]));
+    if (absl::Status aborted = state->status(); !aborted.ok())
+      status = aborted;
+  }
+  state->onAbort(rank, group.transport.get(), nullptr);
+  return status;
+}
+
+/// Where peers are. An error names the members that have not come, or have
+/// left.
+absl::Status HostNetwork::find(const HostGroup &group,
+                               const std::vector<int> &peers,
+                               const CommunicatorOptions &options,
+                               Addresses &addresses) {
+  const MemoryGroup &neighbours = *group.neighbours;
+  auto hasCome = [&](int member) {
+    auto peer = std::find(peers.begin(), peers.end(), member);
+    if (peer != peers.end())
+      return addresses[peer - peers.begin()].has_value();
+    auto neighbour = std::find(neighbours.members.begin(),
+                               neighbours.members.end(), group.members[member]);
+    return neighbours.memory
+        .member(static_cast<int>(neighbour - neighbours.members.begin()))
+        .hasJoined.load();
+  };
+  auto missing = [&](bool isGone) {
+    std::vector<int> ranks;
+    for (size_t member = 0; member < group.members.size(); ++member)
+      if (!hasCome(static_cast<int>(member)) &&
+          (!isGone || state->hasLeft(group.members[member])))
+        ranks.push_back(group.members[member]);
+    return ranks;
+  };
+  auto isOver = [&] {
+    auto hasLeft = [&](int peer) {
+      return state->hasLeft(group.members[peer]);
+    };
+    return !state->status().ok() ||
+           std::any_of(peers.begin(), peers.end(), hasLeft);
+  };
+
+  std::vector<std::string> keys;
+  for (int peer : peers)
+    keys.push_back(keyOf(group, peer, group.self));
+  const auto patience = options.timeout / 10;
+  const std::string call =
+      describeCall(group.name, rank, "create_communicator", options);
+  absl::Status status = control->find(keys, patience, isOver, addresses);
+  if (absl::IsDeadlineExceeded(status)) {
+    if (options.onWarning)
+      options.onWarning(state->describeWait(call, patience, missing(false)));
+    status = control->find(keys, options.timeout - patience, isOver, addresses);
+  }
+  if (status.ok() || !state->status().ok())
+    return status;
+  if (std::vector<int> left = missing(/*isGone=*/true); !left.empty())
+    return leftBy(left, call);
+  return absl::DeadlineExceededError(
+      state->describeWait(call, options.timeout, missing(/*isGone=*/false)));
+}
+
+} // namespace bagua::runtime

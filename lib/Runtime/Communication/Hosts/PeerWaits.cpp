@@ -1,0 +1,137 @@
+//===- PeerWaits.cpp - Waiting for members on other hosts -----------------===//
+//
+// The transport's waits have no limit: the alarm and aborts interrupt them, and
+// who has been interrupted looks why.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/PeerWaits.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+namespace bagua::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Limits of a day and more are this.
+constexpr std::chrono::hours kMostLimit(24);
+
+} // namespace
+
+PeerWaits::PeerWaits(const HostGroup &ownGroup,
+                     std::shared_ptr<RunState> ownState, Alarm &alarm,
+                     const CommunicatorOptions &ownOptions)
+    : group(ownGroup), state(std::move(ownState)), options(ownOptions),
+      limit(std::min<std::chrono::nanoseconds>(options.timeout, kMostLimit)),
+      bell(alarm, [this] { group.transport->interrupt(); }) {
+  state->onAbort(group.members[group.self], this,
+                 [this] { group.transport->interrupt(); });
+}
+
+PeerWaits::~PeerWaits() {
+  state->onAbort(group.members[group.self], this, nullptr);
+}
+
+void PeerWaits::begin(std::string_view newCall) {
+  call = newCall;
+  isMoving = false;
+  const Time now = Clock::now();
+  deadline = now + limit;
+  warning = options.onWarning ? now + limit / 10 : Time::max();
+  bell.set(std::min(warning, deadline));
+}
+
+void PeerWaits::beginMoving() {
+  isMoving = true;
+  putOff();
+}
+
+/// Something has come. That a member's process is gone is said by others, so a
+/// short limit has no use here.
+void PeerWaits::putOff() {
+  deadline =
+      Clock::now() + std::max<std::chrono::nanoseconds>(limit, kNewsLimit);
+}
+
+std::string PeerWaits::describe() const {
+  return describeCall(group.name, group.members[group.self], call, options);
+}
+
+absl::Status PeerWaits::await(int peer, Transport::Channel channel,
+                              absl::Span<const int> others) {
+  while (true) {
+    absl::Status status = group.transport->awaitReceived(peer, channel);
+    if (status.ok())
+      break;
+    if (!absl::IsCancelled(status))
+      return lose(status, peer);
+    if (absl::Status aborted = state->status(); !aborted.ok())
+      return aborted;
+    const Time now = Clock::now();
+    if (now >= deadline)
+      return endInTime(peer, channel, others);
+    if (now >= warning) {
+      warning = Time::max();
+      options.onWarning(state->describeWait(describe(), options.timeout / 10,
+                                            {group.members[peer]}));
+    }
+    bell.set(std::min(warning, deadline));
+  }
+  if (isMoving)
+    putOff();
+  return absl::OkStatus();
+}
+
+absl::Status PeerWaits::awaitSent() {
+  while (true) {
+    absl::Status status = group.transport->awaitSent();
+    if (status.ok())
+      return status;
+    if (!absl::IsCancelled(status))
+      return lose(status);
+    if (absl::Status aborted = state->status(); !aborted.ok())
+      return aborted;
+    if (Clock::now() >= deadline) {
+      state->abort(absl::DeadlineExceededError(
+          absl::StrCat(describe(), " waited for others to take what it sent")));
+      return state->status();
+    }
+    bell.set(deadline);
+  }
+}
+
+absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
+                                  absl::Span<const int> others) {
+  std::vector<int> missing;
+  if (!group.transport->hasReceived(peer, channel))
+    missing.push_back(group.members[peer]);
+  for (int other : others)
+    if (!group.transport->hasReceived(other, channel))
+      missing.push_back(group.members[other]);
+  // The last one may have come just now; the connections are gone all the same.
+  if (missing.empty())
+    missing.push_back(group.members[peer]);
+  state->abort(absl::DeadlineExceededError(
+      state->describeWait(describe(), options.timeout, missing)));
+  return state->status();
+}
+
+absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
+  if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
+    return aborted;
+  state->abort(absl::UnavailableError(
+      absl::StrCat(describe(),
+                   peer < 0 ? std::string()
+                            : absl::StrCat(" needs rank ", group.members[peer]),
+                   ": ", failure.message())));
+  return state->status();
+}
+
+absl::Status PeerWaits::miss(int peer) {
+  state->abort(leftBy({group.members[peer]}, describe()));
+  return state->status();
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,71 @@
+//===- PeerWaits.h - Waiting for members on other hosts -------------------===//
+//
+// A member's waits for messages: each ends in time, with an abort, or because
+// the other is gone, and whatever ends one ends the run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERWAITS_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERWAITS_H
+
+#include "Communication/Hosts/HostCommunicator.h"
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// Of one communicator, by its thread. Never allocates but for an error.
+class PeerWaits {
+public:
+  /// `options` outlive it.
+  PeerWaits(const HostGroup &group, std::shared_ptr<RunState> state,
+            Alarm &alarm, const CommunicatorOptions &options);
+  ~PeerWaits();
+
+  /// A call of this name begins: its limit does.
+  void begin(std::string_view call);
+  /// All members have come: what is still to be waited for is on its way, and
+  /// takes as long as it takes while something comes.
+  void beginMoving();
+  void end() { bell.set(Alarm::Time::max()); }
+
+  /// Waits for the next message of a channel. `others` will be waited for next:
+  /// they are named, too, where they have not come either.
+  absl::Status await(int peer, Transport::Channel channel,
+                     absl::Span<const int> others = {});
+  absl::Status awaitSent();
+
+  /// Why a connection failed, that to `peer` if it is said: mostly an abort,
+  /// which is on its way here.
+  absl::Status lose(const absl::Status &failure, int peer = -1);
+  /// A member has left.
+  absl::Status miss(int peer);
+
+private:
+  using Time = Alarm::Time;
+
+  std::string describe() const;
+  void putOff();
+  absl::Status endInTime(int peer, Transport::Channel channel,
+                         absl::Span<const int> others);
+
+  const HostGroup &group;
+  const std::shared_ptr<RunState> state;
+  const CommunicatorOptions &options;
+  const std::chrono::nanoseconds limit;
+  Alarm::Entry bell;
+
+  std::string_view call;
+  Time warning;
+  Time deadline;
+  bool isMoving = false;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERWAITS_H

@@ -1,0 +1,83 @@
+//===- Transport.h - Bytes between processes of different hosts -----------===//
+//
+// What HostCommunicator stands on: ranges of memory that go from one member of
+// a group to another, each into a range that the other has said before. A
+// Network makes one for each group.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_TRANSPORT_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_TRANSPORT_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace bagua::runtime {
+
+/// One member's connections to others of its group. Between two members the
+/// messages of a channel arrive in order, in the order in which they are sent
+/// and received; what is sent waits until the other side receives.
+class Transport {
+public:
+  enum class Channel : uint8_t { Calls, Contributions, Results, Blocks };
+  static constexpr int kChannels = 4;
+
+  virtual ~Transport() = default;
+
+  /// Where a peer finds this member; at most some hundred bytes, of any kind.
+  virtual std::string address(int peer) const = 0;
+  /// Blocks until the peer has connected, too.
+  virtual absl::Status connect(int peer, const std::string &address) = 0;
+
+  // These don't block. Memory stays as it is until the message is done.
+
+  virtual absl::Status send(int peer, Channel channel, const void *data,
+                            int64_t bytes) = 0;
+  /// At most `bytes` come.
+  virtual absl::Status receive(int peer, Channel channel, void *data,
+                               int64_t bytes) = 0;
+
+  /// Until one more message of a channel has come. Cancelled after interrupt(),
+  /// and then it may be called again; Unavailable where the connection is lost.
+  /// One thread at a time.
+  virtual absl::Status awaitReceived(int peer, Channel channel) = 0;
+  /// Whether one more message of a channel has come. Where not, the connections
+  /// to all peers may be lost: for one that gives up.
+  virtual bool hasReceived(int peer, Channel channel) = 0;
+  /// Until all that was sent is on its way.
+  virtual absl::Status awaitSent() = 0;
+
+  /// Ends the wait in progress, or the next one; a connection that is being
+  /// made does not come to be. From any thread.
+  virtual void interrupt() = 0;
+
+  /// From the thread that waits: messages that are not done never are, and no
+  /// memory of theirs is touched from now on.
+  virtual void close() = 0;
+};
+
+/// A process's way to other hosts.
+class Network {
+public:
+  virtual ~Network() = default;
+
+  /// For member `self` of `size`, not yet connected to `peers`. A connection
+  /// comes to be within `limit`.
+  virtual absl::StatusOr<std::unique_ptr<Transport>>
+  open(int self, int size, absl::Span<const int> peers,
+       std::chrono::nanoseconds limit) = 0;
+};
+
+/// TCP, by Gloo, at a numeric address of this host's. Unavailable where that
+/// can't be used; Unimplemented where the library was built without Gloo.
+absl::StatusOr<std::unique_ptr<Network>>
+createGlooNetwork(const std::string &address);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_TRANSPORT_H
