@@ -9,15 +9,25 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
 
 namespace bagua::replay {
 namespace {
 
-/// Its connections break, and it doesn't know yet.
+/// Its connections break, and it doesn't know yet: as with a cable, none is
+/// left by which it could say what it finds on another.
 void disconnect() {
-  const int most = static_cast<int>(sysconf(_SC_OPEN_MAX));
-  for (int descriptor = 3; descriptor < most; ++descriptor)
-    shutdown(descriptor, SHUT_RDWR);
+  std::vector<int> descriptors;
+  std::error_code ignored;
+  for (const auto &entry :
+       std::filesystem::directory_iterator("/proc/self/fd", ignored))
+    descriptors.push_back(std::atoi(entry.path().filename().c_str()));
+  for (int direction : {SHUT_WR, SHUT_RD})
+    for (int descriptor : descriptors)
+      shutdown(descriptor, direction);
 }
 
 } // namespace

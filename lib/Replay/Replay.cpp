@@ -483,9 +483,7 @@ replayRank(const std::shared_ptr<const Plan> &plan,
     return reports.status();
   if (world->rank() > 0)
     return std::nullopt;
-  ReplayResult result = mergeReports(*plan, options, *reports);
-  result.areProcesses = true;
-  return result;
+  return mergeReports(*plan, options, *reports);
 }
 
 } // namespace bagua::replay

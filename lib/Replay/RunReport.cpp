@@ -113,7 +113,7 @@ std::string updatesOf(const Totals &totals) {
   return absl::StrJoin(parts, "; ");
 }
 
-std::string shapeOf(const Plan &plan, bool areProcesses) {
+std::string shapeOf(const Plan &plan, const std::string &communicator) {
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *plan.root().cluster()->axes())
     axes.push_back(absl::StrCat(axis->name()->str(), "=", axis->size()));
@@ -121,8 +121,10 @@ std::string shapeOf(const Plan &plan, bool areProcesses) {
       absl::StrCat(plan.topology().ranks(), " (", absl::StrJoin(axes, ", "));
   if (plan.topology().servers() > 0)
     absl::StrAppend(&text, ", ", plan.topology().servers(), " servers");
-  return text + (areProcesses ? "), processes of this host"
-                              : "), threads of this process");
+  if (communicator == "in-process")
+    return text + "), threads of this process";
+  return text + (communicator == "gloo" ? "), processes"
+                                        : "), processes of this host");
 }
 
 void appendCheck(std::string &out, const CheckResult &check) {
@@ -156,7 +158,7 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   if (plan.root().strategy())
     absl::StrAppendFormat(&out, ", strategy %s", plan.root().strategy()->str());
   absl::StrAppendFormat(&out, "\nranks          %s\n",
-                        shapeOf(plan, result.areProcesses));
+                        shapeOf(plan, options.communicator));
   absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
                         totals.tensors, bytesToString(totals.tensorBytes));
   absl::StrAppendFormat(&out,
@@ -198,7 +200,7 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"plan", plan.root().name()->str()},
       {"strategy", plan.root().strategy() ? plan.root().strategy()->str() : ""},
       {"ranks", plan.topology().ranks()},
-      {"communicator", result.areProcesses ? "shared-memory" : "in-process"},
+      {"communicator", options.communicator},
       {"tensors", totals.tensors},
       {"tensor_bytes", totals.tensorBytes},
       {"instructions", totals.instructions},

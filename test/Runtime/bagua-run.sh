@@ -40,6 +40,7 @@ good stdin 'step time' --ranks 4 --steps=1
 good dash 'buckets        2 collectives' - --steps=1
 good json '"passed": true' "$dir/p.bagua" --check --json --steps=2
 good processes 'processes of this host' "$dir/p.bagua" --check --steps=2 --communicator=shared-memory
+good hosts '), processes' "$dir/p.bagua" --check --steps=2 --communicator=gloo --hosts=2
 good trace 'plan' "$dir/p.bagua" --trace="$dir/t.json" --steps=1
 grep -q '"name":"AllReduce0","ph":"X"' "$dir/t.json" || fail 'trace: no instruction'
 

@@ -68,6 +68,7 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 
 ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
   ReplayOptions result;
+  result.communicator = options.communicator;
   result.timeout = nanoseconds(options.timeoutSeconds);
   result.check = options.check;
   result.steps = options.steps;
@@ -92,12 +93,19 @@ absl::StatusOr<bool> report(const Options &options, const Plan &plan,
   return !result.check || result.check->passed;
 }
 
-/// This process's rank, on `host` if that is said. All say whether the run was
-/// good, rank 0 how good.
+/// The host of a rank that bagua-run has started itself, or that counts as
+/// such: they have as many each, in order. Else empty.
+std::string hostOf(const Options &options, const runtime::Launch &launch) {
+  if (options.communicator != "gloo" || launch.launcher != "bagua-run")
+    return {};
+  int64_t hosts = options.hosts > 0 ? options.hosts : launch.size;
+  return absl::StrCat("host ", launch.rank * hosts / launch.size);
+}
+
+/// This process's rank. All say whether the run was good, rank 0 how good.
 absl::StatusOr<bool> runRank(const Options &options,
                              const std::shared_ptr<const Plan> &plan,
-                             const runtime::Launch &launch,
-                             const std::string &host) {
+                             const runtime::Launch &launch) {
   if (absl::Status status = checkRanks(*plan, launch.size); !status.ok())
     return status;
   runtime::ProcessOptions processOptions;
@@ -105,7 +113,7 @@ absl::StatusOr<bool> runRank(const Options &options,
   processOptions.communicatorTimeout = processOptions.timeout;
   processOptions.patience = nanoseconds(options.patienceSeconds);
   processOptions.interface = options.interface;
-  processOptions.host = host;
+  processOptions.host = hostOf(options, launch);
   auto world = connectLaunched(launch, options.rendezvous, processOptions);
   if (!world.ok())
     return world.status();
@@ -124,14 +132,6 @@ absl::StatusOr<bool> runRank(const Options &options,
   return *result ? report(options, *plan, replayOptions, **result) : true;
 }
 
-/// What a copy of this process counts as: hosts have as many each, in order.
-std::string hostOf(const Options &options, const runtime::Launch &launch) {
-  if (options.communicator != "gloo")
-    return {};
-  int64_t hosts = options.hosts > 0 ? options.hosts : launch.size;
-  return absl::StrCat("host ", launch.rank * hosts / launch.size);
-}
-
 /// Ranks that are processes: one of a launcher's, or copies of this one.
 absl::StatusOr<bool> runProcesses(const Options &options,
                                   const std::shared_ptr<const Plan> &plan) {
@@ -139,12 +139,11 @@ absl::StatusOr<bool> runProcesses(const Options &options,
   if (!launch.ok())
     return launch.status();
   if (*launch)
-    return runRank(options, plan, **launch, "");
+    return runRank(options, plan, **launch);
   auto ranks = ForkedRanks::fork(static_cast<int>(plan->topology().ranks()));
   if (!ranks.ok())
     return ranks.status();
-  absl::StatusOr<bool> passed =
-      runRank(options, plan, ranks->launch(), hostOf(options, ranks->launch()));
+  absl::StatusOr<bool> passed = runRank(options, plan, ranks->launch());
   // What ends a copy ends rank 0, which says it.
   if (ranks->launch().rank > 0)
     std::exit(passed.ok() ? 0 : 1);

@@ -42,6 +42,8 @@ struct Mishap {
 };
 
 struct ReplayOptions {
+  /// What ranks are, as reports say it: in-process, shared-memory or gloo.
+  std::string communicator = "in-process";
   /// Of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Whether kCheckedSteps come first, in which every number is looked at.
@@ -66,8 +68,6 @@ struct ReplayOptions {
 
 /// Of the timed steps, which follow one step (or the checked ones) of warm-up.
 struct ReplayResult {
-  /// Whether ranks are processes, not threads.
-  bool areProcesses = false;
   /// By step: the longest of all ranks.
   std::vector<int64_t> stepNs;
   /// By step: what the program's threads were blocked in wait, mean of ranks.

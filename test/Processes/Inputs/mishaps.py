@@ -2,7 +2,7 @@
 """Ends one rank of a run in the middle of a step and looks at the others: mishaps.py STEP.mlir OUT RUNS [PATIENCE]
 
 RUNS processes are killed, stopped, cut off or exit, each before an instruction that is drawn uniformly from a plan's, on
-a rank and in a step that are drawn, too. All others must end within the limit, with one error that names the lost rank
+a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank
 and an instruction; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction
 of the plans must have been met.
 """
@@ -17,6 +17,7 @@ import time
 # Between them they have every kind of instruction that strategies write.
 STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}"]
 RANKS = 4
+COMMUNICATORS = [["--communicator=shared-memory"], ["--communicator=gloo", "--hosts=2"], ["--communicator=gloo"]]
 
 
 def tool(*command):
@@ -39,14 +40,14 @@ def make_plans(step, out):
     return plans
 
 
-def run(plan, mishap, patience, job):
+def run(plan, communicator, mishap, patience, job):
     """By rank: exit status and what it says; and seconds that the last survivor took after the mishap, at most."""
     begin = time.monotonic()
     processes = []
     for rank in range(RANKS):
         environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
         processes.append(subprocess.Popen(
-            ["bagua-run", plan, "--communicator=shared-memory", "--steps=4", "--time-scale=0", f"--mishap={mishap}",
+            ["bagua-run", plan, *communicator, "--steps=4", "--time-scale=0", f"--mishap={mishap}",
              f"--patience={patience}"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     lost = int(mishap.split(":")[0])
     for rank, process in enumerate(processes):
@@ -79,11 +80,13 @@ def main(step, out, runs, patience="2"):
         instruction = drawn.randrange(len(kinds))
         lost, how = drawn.randrange(RANKS), drawn.choice(["kill", "stop", "exit", "disconnect"])
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{how}"
-        statuses, errors, took = run(plan, mishap, patience, f"mishaps-{os.getpid()}-{attempts}")
+        communicator = drawn.choice(COMMUNICATORS)
+        statuses, errors, took = run(plan, communicator, mishap, patience, f"mishaps-{os.getpid()}-{attempts}")
         if all(status == 0 for status in statuses):
             continue
         done += 1
         met[how] += 1
+        met[" ".join(communicator)] += 1
         kinds_met[kinds[instruction]] += 1
         slowest = max(slowest, took)
         for rank in range(RANKS):
@@ -91,9 +94,9 @@ def main(step, out, runs, patience="2"):
                 continue
             if statuses[rank] != 1 or not re.search(rf"rank {lost} is lost", errors[rank]) or \
                     not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]):
-                wrong.append(f"{strategy} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
+                wrong.append(f"{strategy} {communicator} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
         if took > float(patience) + 8:
-            wrong.append(f"{strategy} {mishap}: took {took:.1f} s")
+            wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
     print("\n".join(wrong))
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")
     print(f"before {dict(sorted(kinds_met.items()))}")

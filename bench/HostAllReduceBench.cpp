@@ -1,0 +1,165 @@
+//===- HostAllReduceBench.cpp - all_reduce between hosts ------------------===//
+//
+// One rank, as a launcher started it: times float32 all_reduce in place, and
+// Gloo's own ring on the same network beside it, by turns. Rank 0 prints
+// "contender,ranks,bytes,microseconds"; bench/hosts-all-reduce.py runs it.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Launch.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+
+#include <gloo/allreduce.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace bagua;
+using namespace bagua::runtime;
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: bagua-bench-host-all-reduce FOLDER INTERFACE MIN_BYTES MAX_BYTES "
+    "REPETITIONS\n";
+
+void check(const absl::Status &status) {
+  if (status.ok())
+    return;
+  std::fprintf(stderr, "bagua-bench-host-all-reduce: %s\n",
+               status.ToString().c_str());
+  std::exit(1);
+}
+
+template <typename T> T check(absl::StatusOr<T> value) {
+  check(value.status());
+  return *std::move(value);
+}
+
+int64_t nowNs() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+/// Of all ranks; the folder is on a disk that all see.
+std::shared_ptr<gloo::rendezvous::Context>
+connectGloo(const World &world, const std::string &folder,
+            const std::string &interface) {
+  gloo::transport::tcp::attr attributes;
+  attributes.iface = interface;
+  auto context =
+      std::make_shared<gloo::rendezvous::Context>(world.rank(), world.size());
+  gloo::rendezvous::FileStore store(folder);
+  auto device = gloo::transport::tcp::CreateDevice(attributes);
+  context->connectFullMesh(store, device);
+  return context;
+}
+
+class Bench {
+public:
+  using Reduce = std::function<void(float *, int64_t)>;
+
+  Bench(World &world, Communicator &communicator)
+      : world(world), communicator(communicator), all(world.size()) {
+    std::iota(all.begin(), all.end(), 0);
+  }
+
+  void time(const char *name, const Reduce &reduce, float *data,
+            int64_t count) {
+    const int64_t batch = count >= 1 << 16 ? 1 : 20;
+    check(communicator.barrier());
+    const int64_t begin = nowNs();
+    for (int64_t i = 0; i < batch; ++i)
+      reduce(data, count);
+    const int64_t own = nowNs() - begin;
+    // Clocks of hosts differ: the rank that took longest.
+    std::vector<int64_t> found(all.size());
+    check(communicator.gatherFromOwners(&own, found.data(), found.size(),
+                                        DataType::Int64, world.size(), all));
+    if (world.rank() == 0)
+      absl::PrintF("%s,%d,%d,%.3f\n", name, world.size(), count * 4,
+                   *std::max_element(found.begin(), found.end()) / 1e3 /
+                       static_cast<double>(batch));
+  }
+
+  /// Ones become the number of ranks; then zeros, which stay zeros.
+  void verify(const Reduce &reduce, float *data, int64_t count) {
+    std::fill_n(data, count, 1.0f);
+    reduce(data, count);
+    if (std::any_of(data, data + count, [&](float x) {
+          return x != static_cast<float>(world.size());
+        }))
+      check(absl::InternalError("a wrong sum"));
+    std::fill_n(data, count, 0.0f);
+    check(communicator.barrier());
+  }
+
+private:
+  World &world;
+  Communicator &communicator;
+  std::vector<int> all;
+};
+
+void runRank(const Launch &launch, const std::string &folder,
+             const std::string &interface, int64_t minBytes, int64_t maxBytes,
+             int64_t repetitions) {
+  ProcessOptions options;
+  options.interface = interface;
+  auto world = check(connectLaunched(launch, folder + "/rendezvous", options));
+  std::vector<int> all(world->size());
+  std::iota(all.begin(), all.end(), 0);
+  auto communicator = check(world->createCommunicator(all, "bench"));
+  auto context = connectGloo(*world, folder, interface);
+  const Bench::Reduce ours = [&](float *data, int64_t count) {
+    check(communicator->allReduce(data, data, count, DataType::Float32,
+                                  ReduceKind::Sum));
+  };
+  const Bench::Reduce ring = [&](float *data, int64_t count) {
+    gloo::AllreduceOptions reduce(context);
+    reduce.setOutput(data, count);
+    using Sum = void (*)(void *, const void *, const void *, size_t);
+    reduce.setReduceFunction(static_cast<Sum>(&gloo::sum<float>));
+    gloo::allreduce(reduce);
+  };
+  Bench bench(*world, *communicator);
+  for (int64_t bytes = minBytes; bytes <= maxBytes; bytes *= 4) {
+    auto memory = check(world->allocate(static_cast<size_t>(bytes)));
+    auto *data = reinterpret_cast<float *>(memory.get());
+    bench.verify(ours, data, bytes / 4);
+    bench.verify(ring, data, bytes / 4);
+    for (int64_t i = 0; i < repetitions; ++i) {
+      bench.time("bagua", ours, data, bytes / 4);
+      bench.time("gloo", ring, data, bytes / 4);
+    }
+  }
+  check(communicator->barrier());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  int64_t numbers[3] = {};
+  bool isGood = argc == 6;
+  for (int i = 0; isGood && i < 3; ++i)
+    isGood = absl::SimpleAtoi(argv[i + 3], &numbers[i]) && numbers[i] > 0;
+  if (!isGood || numbers[0] < 4) {
+    std::fputs(kUsage, stderr);
+    return 1;
+  }
+  auto launch = check(findLaunch(std::getenv));
+  if (!launch)
+    check(absl::FailedPreconditionError("expected a launcher's variables"));
+  runRank(*launch, argv[1], argv[2], numbers[0], numbers[1], numbers[2]);
+  return 0;
+}

@@ -1,0 +1,87 @@
+"""Hosts on one machine: network namespaces on a bridge, each with a card of a limited rate. Needs root and iproute2.
+
+    with Hosts(4, "1gbit") as hosts:
+        hosts.run(lambda rank: ["hostname", "-I"], ranks=4)
+
+Nothing delays packets (this kernel has no netem): latency is that of wake-ups.
+"""
+import os
+import subprocess
+import sys
+
+
+def command(*words, check=True):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if check and done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Hosts:
+    # No other network namespace is called so, and no other bridge.
+    NAME = "bagua"
+    INTERFACE = "eth0"
+
+    def __init__(self, count, rate=None):
+        self.count, self.rate = count, rate
+
+    def name(self, host):
+        return f"{self.NAME}{host}"
+
+    def address(self, host):
+        return f"10.78.0.{host + 1}"
+
+    def __enter__(self):
+        self.remove()
+        bridge = f"{self.NAME}-bridge"
+        command("ip", "link", "add", bridge, "type", "bridge")
+        command("ip", "link", "set", bridge, "up")
+        for host in range(self.count):
+            name, outside = self.name(host), f"{self.name(host)}-veth"
+            command("ip", "netns", "add", name)
+            command("ip", "link", "add", outside, "type", "veth", "peer", "name", self.INTERFACE, "netns", name)
+            command("ip", "link", "set", outside, "master", bridge, "up")
+            command("ip", "-n", name, "addr", "add", f"{self.address(host)}/24", "dev", self.INTERFACE)
+            for device in (self.INTERFACE, "lo"):
+                command("ip", "-n", name, "link", "set", device, "up")
+            # Others than Reno's pace by what they measure, which jitters here.
+            command("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
+            if self.rate:
+                for place, device in ((["ip", "netns", "exec", name], self.INTERFACE), ([], outside)):
+                    command(*place, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst",
+                            "128kb", "latency", "50ms")
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
+        for host in range(64):
+            if self.name(host) in command("ip", "netns", "list").split():
+                command("ip", "netns", "del", self.name(host))
+            command("ip", "link", "del", f"{self.name(host)}-veth", check=False)
+            if not os.path.exists(f"/run/netns/{self.name(host + 1)}"):
+                break
+        command("ip", "link", "del", f"{self.NAME}-bridge", check=False)
+
+    def start(self, rank, ranks, words, **variables):
+        """Rank `rank` of `ranks`, as many on each host, as bagua-run starts its own."""
+        environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(ranks), **variables)
+        return subprocess.Popen(["ip", "netns", "exec", self.name(rank * self.count // ranks), *words], env=environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, words, ranks, limit=600, **variables):
+        """What rank 0 says; all must end well."""
+        processes = [self.start(rank, ranks, words, **variables) for rank in range(ranks)]
+        said = []
+        for process in processes:
+            try:
+                said.append(process.communicate(timeout=limit))
+            except subprocess.TimeoutExpired:
+                for other in processes:
+                    other.kill()
+                sys.exit(f"{' '.join(words)}: no end in {limit} s")
+        for rank, process in enumerate(processes):
+            if process.returncode:
+                sys.exit(f"rank {rank}: {' '.join(words)}\n{said[rank][0]}{said[rank][1]}")
+        return said[0][0]
