@@ -1,0 +1,267 @@
+//===- PartMover.cpp - Parts of tensors between hosts ---------------------===//
+//
+// The order of messages: of each step first the contributions to one segment,
+// from all peers, then the results of a segment before it. Nobody waits in a
+// circle: a result needs contributions alone, which come before it in every
+// member's order, and what is sent waits for its receiver only.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/PartMover.h"
+
+#include "Kernels/ReduceKernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bagua::runtime {
+namespace {
+
+using Channel = Transport::Channel;
+
+// Measured between four hosts at 1 Gbit/s (docs/Performance.md). Segments:
+// small ones, so that little is left when the last contribution has come, but
+// no smaller than what a message costs beside its bytes.
+constexpr int64_t kLeastSegmentBytes = 16 * 1024;
+constexpr int64_t kMostSegmentBytes = 512 * 1024;
+constexpr int64_t kMostSegments = 32;
+/// Messages that are received at once: one comes while the next one's sender
+/// hears that it may.
+constexpr int kInFlight = 3;
+/// Segments from contributions to results.
+constexpr int64_t kLag = 1;
+
+void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
+  if (bytes > 0 && to != from)
+    std::memcpy(to, from, bytes);
+}
+
+} // namespace
+
+PartMover::PartMover(const HostLayout &ownLayout, Transport &ownTransport,
+                     PeerWaits &ownWaits)
+    : layout(ownLayout), transport(ownTransport), waits(ownWaits),
+      inputs(layout.size()) {
+  const int size = layout.size();
+  for (int distance = 1; distance < size; ++distance) {
+    const int left = (layout.self() + size - distance) % size;
+    const int right = (layout.self() + distance) % size;
+    if (!layout.isNeighbour(left))
+      before.push_back(left);
+    if (!layout.isNeighbour(right))
+      behind.push_back(right);
+  }
+}
+
+void PartMover::begin(const CollectiveCall &newCall,
+                      const NeighbourBuffers &newBuffers) {
+  call = &newCall;
+  buffers = &newBuffers;
+  const int size = layout.size();
+  const bool isAll = call->op == CollectiveOp::AllReduce;
+  owners = isAll ? size : static_cast<int>(call->ranks().size());
+  contributors = isAll                                      ? size
+                 : call->op == CollectiveOp::ReduceToOwners ? call->endpoints
+                                                            : 0;
+  receivers = isAll                                        ? size
+              : call->op == CollectiveOp::GatherFromOwners ? call->endpoints
+                                                           : 0;
+  elementBytes = call->elementBytes();
+  ownPart = partOfOwner(layout.self());
+  const int64_t bytes = part(0).size() * elementBytes;
+  segments = std::min(partSize(bytes, kLeastSegmentBytes), kMostSegments);
+  segments =
+      std::max({segments, partSize(bytes, kMostSegmentBytes), int64_t{1}});
+  segmentSize = partSize(part(0).size(), segments);
+  posted = {};
+  // One is combined while the others of the window come.
+  if (ownPart >= 0 && contributors > 0)
+    scratch.resize(std::max<size_t>(
+        scratch.size(), (kInFlight + 2) * layout.peers().size() *
+                            arenaAligned(segmentSize * elementBytes)));
+}
+
+ElementRange PartMover::segmentOf(int index, int64_t segment) const {
+  const ElementRange whole = part(index);
+  return {std::min(whole.end, whole.begin + segment * segmentSize),
+          std::min(whole.end, whole.begin + (segment + 1) * segmentSize)};
+}
+
+int PartMover::delegate(int index, int host) const {
+  const std::vector<int> &members = layout.membersOf(host);
+  auto end = std::lower_bound(members.begin(), members.end(), receivers);
+  auto count = static_cast<int>(end - members.begin());
+  return count == 0 ? -1 : members[index % count];
+}
+
+std::byte *PartMover::scratchAt(int64_t segment, int peer) {
+  auto place = std::find(before.begin(), before.end(), peer) - before.begin();
+  const int64_t slot =
+      (segment % (kInFlight + 2)) * static_cast<int64_t>(before.size()) + place;
+  return scratch.data() + slot * arenaAligned(segmentSize * elementBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// The order of messages
+//===----------------------------------------------------------------------===//
+
+bool PartMover::isEnd(Place place) const {
+  return place.step == segments + kLag;
+}
+
+void PartMover::advance(Place &place) const {
+  if (++place.turn < 2 * before.size())
+    return;
+  place.turn = 0;
+  ++place.step;
+}
+
+PartMover::Message PartMover::messageAt(Place place) const {
+  const bool isResult = place.turn >= before.size();
+  Message message;
+  message.channel = isResult ? Channel::Results : Channel::Contributions;
+  message.segment = place.step - (isResult ? kLag : 0);
+  const int peer = before[place.turn - (isResult ? before.size() : 0)];
+  const int index = isResult ? partOfOwner(peer) : ownPart;
+  if (index < 0 || message.segment < 0 || message.segment >= segments)
+    return message;
+  const bool isMine =
+      isResult ? delegate(index, layout.hostOf(layout.self())) == layout.self()
+               : peer < contributors;
+  if (!isMine)
+    return message;
+  message.range = segmentOf(index, message.segment);
+  message.peer = message.range.size() > 0 ? peer : -1;
+  return message;
+}
+
+std::byte *PartMover::destination(const Message &message) {
+  return message.channel == Channel::Contributions
+             ? scratchAt(message.segment, message.peer)
+             : buffers->outputs[layout.self()] +
+                   message.range.begin * elementBytes;
+}
+
+/// Receives the next message that there is.
+absl::Status PartMover::postNext() {
+  while (!isEnd(posted)) {
+    const Message message = messageAt(posted);
+    advance(posted);
+    if (message.peer >= 0)
+      return transport.receive(message.peer, message.channel,
+                               destination(message),
+                               message.range.size() * elementBytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PartMover::exchange(const CollectiveCall &newCall,
+                                 const NeighbourBuffers &newBuffers) {
+  begin(newCall, newBuffers);
+  absl::Status status;
+  for (int i = 0; i < kInFlight; ++i)
+    status.Update(postNext());
+  status.Update(sendContributions());
+  if (!status.ok())
+    return waits.lose(status);
+  for (Place place; !isEnd(place); advance(place)) {
+    const Message message = messageAt(place);
+    if (message.peer >= 0) {
+      status = waits.await(message.peer, message.channel);
+      if (!status.ok())
+        return status;
+      if (status = postNext(); !status.ok())
+        return waits.lose(status);
+    }
+    // All contributions to a segment are there.
+    if (place.turn + 1 == before.size() && place.step < segments)
+      if (status = makeSegment(place.step); !status.ok())
+        return waits.lose(status);
+  }
+  return absl::OkStatus();
+}
+
+/// In the order in which they are received.
+absl::Status PartMover::sendContributions() {
+  absl::Status status;
+  if (layout.self() >= contributors)
+    return status;
+  for (int64_t segment = 0; segment < segments; ++segment)
+    for (int peer : behind) {
+      const int index = partOfOwner(peer);
+      if (index < 0)
+        continue;
+      const ElementRange range = segmentOf(index, segment);
+      if (range.size() > 0)
+        status.Update(transport.send(peer, Channel::Contributions,
+                                     buffers->inputs[layout.self()] +
+                                         range.begin * elementBytes,
+                                     range.size() * elementBytes));
+    }
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// A segment of this member's own part: combined, or its input, and sent on.
+absl::Status PartMover::makeSegment(int64_t segment) {
+  if (ownPart < 0)
+    return absl::OkStatus();
+  const ElementRange range = segmentOf(ownPart, segment);
+  if (range.size() == 0)
+    return absl::OkStatus();
+  const int self = layout.self();
+  const int64_t inPart = (range.begin - part(ownPart).begin) * elementBytes;
+  // Parts of gather_from_owners and of reduce_to_owners are by themselves.
+  if (contributors == 0)
+    return sendResult(buffers->inputs[self] + inPart,
+                      range.size() * elementBytes);
+  std::byte *result = buffers->outputs[self] +
+                      (receivers > 0 ? range.begin * elementBytes : inPart);
+  combine(segment, range, result);
+  return sendResult(result, range.size() * elementBytes);
+}
+
+void PartMover::combine(int64_t segment, ElementRange range,
+                        std::byte *result) {
+  for (int member = 0; member < contributors; ++member)
+    inputs[member] = layout.isNeighbour(member)
+                         ? buffers->inputs[member] + range.begin * elementBytes
+                         : scratchAt(segment, member);
+  std::byte *const outputs[] = {result};
+  reduceElements(call->type, call->kind,
+                 absl::MakeConstSpan(inputs).first(contributors), outputs,
+                 range.size());
+}
+
+absl::Status PartMover::sendResult(const std::byte *result, int64_t bytes) {
+  absl::Status status;
+  // Hosts in the order in which theirs receive from this member.
+  for (int peer : behind)
+    if (delegate(ownPart, layout.hostOf(peer)) == peer)
+      status.Update(transport.send(peer, Channel::Results, result, bytes));
+  return status;
+}
+
+void PartMover::takeFromNeighbours(const CollectiveCall &newCall,
+                                   const NeighbourBuffers &newBuffers) {
+  begin(newCall, newBuffers);
+  const int self = layout.self();
+  if (self >= receivers)
+    return;
+  for (int i = 0; i < owners; ++i) {
+    const ElementRange whole = part(i);
+    const bool isOwners = layout.isNeighbour(owner(i));
+    const int source = isOwners ? owner(i) : delegate(i, layout.hostOf(self));
+    const int64_t place = whole.begin * elementBytes;
+    // The parts of gather_from_owners are by themselves.
+    const std::byte *from = isOwners && contributors == 0
+                                ? buffers->inputs[source]
+                                : buffers->outputs[source] + place;
+    copyBytes(buffers->outputs[self] + place, from,
+              whole.size() * elementBytes);
+  }
+}
+
+} // namespace bagua::runtime

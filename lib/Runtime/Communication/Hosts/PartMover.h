@@ -1,0 +1,114 @@
+//===- PartMover.h - Parts of tensors between hosts -----------------------===//
+//
+// all_reduce, reduce_to_owners and gather_from_owners of what is not small: who
+// owns a part of the result gets all contributions to it and combines them in
+// member order. What it makes goes once to each other host.
+//
+// Parts move in segments, so that sums and results of one overlap contributions
+// to the next. All members receive in one order, a few messages at a time, each
+// from the member as far before it as the others: so in a network in which all
+// send at once, nobody's messages meet at one receiver.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PARTMOVER_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PARTMOVER_H
+
+#include "Communication/CollectiveCall.h"
+#include "Communication/Hosts/HostLayout.h"
+#include "Communication/Hosts/PeerWaits.h"
+#include "Communication/Hosts/Transport.h"
+
+#include "absl/status/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// By member: buffers of this host's, as this member reaches them.
+struct NeighbourBuffers {
+  std::vector<const std::byte *> inputs;
+  std::vector<std::byte *> outputs;
+};
+
+class PartMover {
+public:
+  PartMover(const HostLayout &layout, Transport &transport, PeerWaits &waits);
+
+  /// Between hosts. Afterwards, and when the neighbours are as far,
+  absl::Status exchange(const CollectiveCall &call,
+                        const NeighbourBuffers &buffers);
+  /// what other members of this host have made or received.
+  void takeFromNeighbours(const CollectiveCall &call,
+                          const NeighbourBuffers &buffers);
+
+private:
+  /// A message to be received, or none.
+  struct Message {
+    int peer = -1;
+    Transport::Channel channel = Transport::Channel::Results;
+    int64_t segment = 0;
+    ElementRange range;
+  };
+  /// A place in the order of messages.
+  struct Place {
+    int64_t step = 0;
+    size_t turn = 0;
+  };
+
+  void begin(const CollectiveCall &newCall, const NeighbourBuffers &buffers);
+  bool isEnd(Place place) const;
+  void advance(Place &place) const;
+  Message messageAt(Place place) const;
+  std::byte *destination(const Message &message);
+  absl::Status postNext();
+  absl::Status sendContributions();
+  absl::Status makeSegment(int64_t segment);
+  void combine(int64_t segment, ElementRange range, std::byte *result);
+  absl::Status sendResult(const std::byte *result, int64_t bytes);
+
+  int owner(int part) const {
+    return call->op == CollectiveOp::AllReduce ? part : call->ranks()[part];
+  }
+  /// Of a member; -1: it owns none.
+  int partOfOwner(int member) const {
+    return call->op == CollectiveOp::AllReduce ? member : call->indexOf(member);
+  }
+  ElementRange part(int index) const {
+    return partRange(call->count, owners, index);
+  }
+  ElementRange segmentOf(int index, int64_t segment) const;
+  /// Who of a host gets a part first; -1: nobody there receives.
+  int delegate(int index, int host) const;
+  std::byte *scratchAt(int64_t segment, int peer);
+
+  const HostLayout &layout;
+  Transport &transport;
+  PeerWaits &waits;
+  /// Peers by how far they are before this member, and behind it.
+  std::vector<int> before;
+  std::vector<int> behind;
+
+  // Of the call in progress.
+  const CollectiveCall *call = nullptr;
+  const NeighbourBuffers *buffers = nullptr;
+  int owners = 0;
+  int contributors = 0;
+  int receivers = 0;
+  int64_t elementBytes = 1;
+  int ownPart = -1;
+  int64_t segments = 0;
+  /// In elements.
+  int64_t segmentSize = 0;
+  /// Up to where messages are received.
+  Place posted;
+  std::vector<std::byte> scratch;
+
+  /// For the kernels, sized once.
+  std::vector<const std::byte *> inputs;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PARTMOVER_H
