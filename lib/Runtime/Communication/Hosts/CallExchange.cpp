@@ -36,9 +36,8 @@ CallExchange::CallExchange(const HostGroup &ownGroup, std::vector<int> others)
   const auto size = static_cast<int>(group.members.size());
   payloadBegin = sizeof(Header) + CallTable::bytesFor(1, size);
   recordBytes =
-      kLine * linesFor(payloadBegin +
-                       static_cast<size_t>(GroupMemory::stageBytes(size)));
-  lines.resize(linesFor(2 * group.members.size() * recordBytes));
+      kLine * linesFor(payloadBegin + static_cast<size_t>(kPayloadBytes));
+  lines.resize(linesFor(4 * group.members.size() * recordBytes));
   tableLines.resize(linesFor(CallTable::bytesFor(size, size)));
   table = CallTable(tableLines[0].bytes, size, size);
 }
@@ -67,11 +66,14 @@ CollectiveCall &CallExchange::next() {
   return own();
 }
 
-absl::Status CallExchange::sendRecord(size_t bytes, bool isGoodbye) {
+void CallExchange::setHeader(bool isGoodbye) {
   auto *header = reinterpret_cast<Header *>(ownRecord(turn));
   *header = {};
   group.secret.copy(header->secret, sizeof header->secret);
   header->isGoodbye = isGoodbye;
+}
+
+absl::Status CallExchange::sendRecord(size_t bytes) {
   absl::Status status;
   for (int peer : peers)
     status.Update(group.transport->send(peer, Channel::Calls, ownRecord(turn),
@@ -83,13 +85,33 @@ absl::Status CallExchange::send(int64_t payloadBytes) {
   // First what the next call needs: peers may be there before this member.
   if (absl::Status status = post(turn ^ 1); !status.ok())
     return status;
-  return sendRecord(payloadBegin + static_cast<size_t>(payloadBytes),
-                    /*isGoodbye=*/false);
+  setHeader(/*isGoodbye=*/false);
+  return sendRecord(payloadBegin + static_cast<size_t>(payloadBytes));
+}
+
+absl::Status CallExchange::send(
+    absl::FunctionRef<absl::Span<const std::byte>(int)> payloadFor) {
+  if (absl::Status status = post(turn ^ 1); !status.ok())
+    return status;
+  setHeader(/*isGoodbye=*/false);
+  absl::Status status;
+  for (int peer : peers) {
+    std::byte *place = recordFor(turn, peer);
+    const absl::Span<const std::byte> payload = payloadFor(peer);
+    std::memcpy(place, ownRecord(turn), payloadBegin);
+    if (!payload.empty())
+      std::memcpy(place + payloadBegin, payload.data(), payload.size());
+    status.Update(group.transport->send(
+        peer, Channel::Calls, place,
+        static_cast<int64_t>(payloadBegin + payload.size())));
+  }
+  return status;
 }
 
 absl::Status CallExchange::sendGoodbye() {
   turn ^= 1;
-  return sendRecord(sizeof(Header), /*isGoodbye=*/true);
+  setHeader(/*isGoodbye=*/true);
+  return sendRecord(sizeof(Header));
 }
 
 absl::Status CallExchange::receive(PeerWaits &waits) {

@@ -10,8 +10,10 @@
 
 #include "Communication/CollectiveCall.h"
 #include "Communication/Hosts/HostCommunicator.h"
+#include "Communication/Hosts/PartMover.h"
 #include "Communication/Hosts/PeerWaits.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
@@ -40,8 +42,14 @@ public:
            payloadBegin;
   }
 
+  /// Of what a record has beside the call, at most.
+  static constexpr int64_t kPayloadBytes = PartMover::kFirstBytes;
+
   /// Sends this member's record with `payloadBytes` of input to all peers.
   absl::Status send(int64_t payloadBytes);
+  /// The same, to each with what `payloadFor` gives it.
+  absl::Status
+  send(absl::FunctionRef<absl::Span<const std::byte>(int)> payloadFor);
   /// Waits for those of all peers.
   absl::Status receive(PeerWaits &waits);
   /// By member, once all are there; those of this host are the caller's to
@@ -64,14 +72,19 @@ private:
            (side * group.members.size() + member) * recordBytes;
   }
   std::byte *ownRecord(int side) const { return record(side, group.self); }
+  /// What goes to one peer alone.
+  std::byte *recordFor(int side, int peer) const {
+    return record(side + 2, peer);
+  }
   CollectiveCall *callIn(std::byte *place) const;
   absl::Status post(int side);
-  absl::Status sendRecord(size_t bytes, bool isGoodbye);
+  void setHeader(bool isGoodbye);
+  absl::Status sendRecord(size_t bytes);
 
   const HostGroup &group;
   size_t payloadBegin = 0;
   size_t recordBytes = 0;
-  /// Records of two calls, by member.
+  /// Records of two calls by member, and what goes to each.
   mutable std::vector<Line> lines;
   std::vector<Line> tableLines;
   CallTable table;

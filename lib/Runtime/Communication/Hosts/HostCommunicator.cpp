@@ -30,6 +30,13 @@ void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
     std::memcpy(to, from, bytes);
 }
 
+/// Whether the tensor has parts with owners.
+bool hasParts(const CollectiveCall &call) {
+  return call.op == CollectiveOp::AllReduce ||
+         call.op == CollectiveOp::ReduceToOwners ||
+         call.op == CollectiveOp::GatherFromOwners;
+}
+
 /// What outlives the communicator: its connections, and the memory that they
 /// write to.
 class Membership final : public Farewell {
@@ -101,6 +108,8 @@ private:
   SharedCopy inputCopy;
   SharedCopy outputCopy;
   NeighbourBuffers reachable;
+  /// By member: what came with its call.
+  std::vector<const std::byte *> firsts;
 };
 
 HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
@@ -113,6 +122,7 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
       parts(layout, *group.transport, waits) {
   reachable.inputs.resize(group.members.size());
   reachable.outputs.resize(group.members.size());
+  firsts.resize(group.members.size());
 }
 
 HostCommunicator::~HostCommunicator() {
@@ -233,8 +243,17 @@ absl::Status HostCommunicator::exchangeCalls(CollectiveCall &call,
                                              bool isSmall) {
   const int64_t payload =
       isSmall && !call.isRefused() ? call.inputBytes(group.self, size()) : 0;
-  if (absl::Status status = exchange.send(payload); !status.ok())
-    return waits.lose(status);
+  absl::Status sent;
+  if (!isSmall && hasParts(call)) {
+    reachable.inputs[group.self] = input;
+    reachable.outputs[group.self] = output;
+    parts.begin(call, reachable);
+    sent = exchange.send([this](int peer) { return parts.firstFor(peer); });
+  } else {
+    sent = exchange.send(payload);
+  }
+  if (!sent.ok())
+    return waits.lose(sent);
   const GroupMemory &memory = group.neighbours->memory;
   const int self = layout.placeOf(group.self);
   std::memcpy(static_cast<void *>(&memory.calls(turn)[self]), &call,
@@ -269,30 +288,23 @@ absl::Status HostCommunicator::move(const CollectiveCall &call) {
   }
   reachable.inputs[group.self] = input;
   reachable.outputs[group.self] = output;
-  switch (call.op) {
-  case CollectiveOp::AllReduce:
-  case CollectiveOp::ReduceToOwners:
-  case CollectiveOp::GatherFromOwners:
+  if (hasParts(call))
     return moveParts(call);
-  case CollectiveOp::AllToAll:
-    return moveBlocks(call);
-  case CollectiveOp::Exchange:
-    return moveMessages(call);
-  case CollectiveOp::Barrier:
-    return absl::OkStatus();
-  }
-  return absl::OkStatus();
+  return call.op == CollectiveOp::AllToAll ? moveBlocks(call)
+                                           : moveMessages(call);
 }
 
 absl::Status HostCommunicator::moveParts(const CollectiveCall &call) {
-  absl::Status status = parts.exchange(call, reachable);
+  for (int peer : exchange.peers)
+    firsts[peer] = exchange.payload(peer);
+  absl::Status status = parts.exchange(firsts);
   if (!status.ok())
     return status;
   if (hasNeighbours())
     status = services.state->meet(*group.neighbours, layout.placeOf(group.self),
                                   collectiveOpName(call.op), options);
   if (status.ok())
-    parts.takeFromNeighbours(call, reachable);
+    parts.takeFromNeighbours();
   return status;
 }
 

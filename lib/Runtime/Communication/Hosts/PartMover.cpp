@@ -21,12 +21,12 @@ using Channel = Transport::Channel;
 // Measured between four hosts at 1 Gbit/s (docs/Performance.md). Segments:
 // small ones, so that little is left when the last contribution has come, but
 // no smaller than what a message costs beside its bytes.
-constexpr int64_t kLeastSegmentBytes = 16 * 1024;
+constexpr int64_t kLeastSegmentBytes = PartMover::kFirstBytes;
 constexpr int64_t kMostSegmentBytes = 512 * 1024;
 constexpr int64_t kMostSegments = 32;
-/// Messages that are received at once: one comes while the next one's sender
-/// hears that it may.
-constexpr int kInFlight = 3;
+/// Messages that are received at once: some come while the next ones' senders
+/// hear that they may, or are not as far.
+constexpr int kInFlight = 9;
 /// Segments from contributions to results.
 constexpr int64_t kLag = 1;
 
@@ -129,6 +129,8 @@ PartMover::Message PartMover::messageAt(Place place) const {
                : peer < contributors;
   if (!isMine)
     return message;
+  if (!isResult && isFirst(message.segment))
+    return message;
   message.range = segmentOf(index, message.segment);
   message.peer = message.range.size() > 0 ? peer : -1;
   return message;
@@ -154,9 +156,17 @@ absl::Status PartMover::postNext() {
   return absl::OkStatus();
 }
 
-absl::Status PartMover::exchange(const CollectiveCall &newCall,
-                                 const NeighbourBuffers &newBuffers) {
-  begin(newCall, newBuffers);
+absl::Span<const std::byte> PartMover::firstFor(int peer) const {
+  const int index = partOfOwner(peer);
+  if (index < 0 || layout.self() >= contributors || !isFirst(0))
+    return {};
+  const ElementRange range = segmentOf(index, 0);
+  return {buffers->inputs[layout.self()] + range.begin * elementBytes,
+          static_cast<size_t>(range.size() * elementBytes)};
+}
+
+absl::Status PartMover::exchange(absl::Span<const std::byte *const> newFirsts) {
+  firsts = newFirsts;
   absl::Status status;
   for (int i = 0; i < kInFlight; ++i)
     status.Update(postNext());
@@ -185,7 +195,7 @@ absl::Status PartMover::sendContributions() {
   absl::Status status;
   if (layout.self() >= contributors)
     return status;
-  for (int64_t segment = 0; segment < segments; ++segment)
+  for (int64_t segment = isFirst(0) ? 1 : 0; segment < segments; ++segment)
     for (int peer : behind) {
       const int index = partOfOwner(peer);
       if (index < 0)
@@ -228,7 +238,8 @@ void PartMover::combine(int64_t segment, ElementRange range,
   for (int member = 0; member < contributors; ++member)
     inputs[member] = layout.isNeighbour(member)
                          ? buffers->inputs[member] + range.begin * elementBytes
-                         : scratchAt(segment, member);
+                     : isFirst(segment) ? firsts[member]
+                                        : scratchAt(segment, member);
   std::byte *const outputs[] = {result};
   reduceElements(call->type, call->kind,
                  absl::MakeConstSpan(inputs).first(contributors), outputs,
@@ -244,9 +255,7 @@ absl::Status PartMover::sendResult(const std::byte *result, int64_t bytes) {
   return status;
 }
 
-void PartMover::takeFromNeighbours(const CollectiveCall &newCall,
-                                   const NeighbourBuffers &newBuffers) {
-  begin(newCall, newBuffers);
+void PartMover::takeFromNeighbours() {
   const int self = layout.self();
   if (self >= receivers)
     return;

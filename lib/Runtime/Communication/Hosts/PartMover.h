@@ -19,6 +19,7 @@
 #include "Communication/Hosts/Transport.h"
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,12 +37,19 @@ class PartMover {
 public:
   PartMover(const HostLayout &layout, Transport &transport, PeerWaits &waits);
 
-  /// Between hosts. Afterwards, and when the neighbours are as far,
-  absl::Status exchange(const CollectiveCall &call,
-                        const NeighbourBuffers &buffers);
+  /// Of a contribution that goes with the call itself, at most.
+  static constexpr int64_t kFirstBytes = 32 * 1024;
+
+  /// A call that is not small begins on this member.
+  void begin(const CollectiveCall &call, const NeighbourBuffers &buffers);
+  /// What goes to a peer with the call: its first segment's contribution, or
+  /// nothing. The same by all members, if they agree.
+  absl::Span<const std::byte> firstFor(int peer) const;
+  /// Between hosts; `firsts` is by member what has come with its call.
+  /// Afterwards, and when the neighbours are as far,
+  absl::Status exchange(absl::Span<const std::byte *const> firsts);
   /// what other members of this host have made or received.
-  void takeFromNeighbours(const CollectiveCall &call,
-                          const NeighbourBuffers &buffers);
+  void takeFromNeighbours();
 
 private:
   /// A message to be received, or none.
@@ -57,7 +65,6 @@ private:
     size_t turn = 0;
   };
 
-  void begin(const CollectiveCall &newCall, const NeighbourBuffers &buffers);
   bool isEnd(Place place) const;
   void advance(Place &place) const;
   Message messageAt(Place place) const;
@@ -66,6 +73,10 @@ private:
   absl::Status sendContributions();
   absl::Status makeSegment(int64_t segment);
   void combine(int64_t segment, ElementRange range, std::byte *result);
+  /// Whether contributions to a segment go with the call.
+  bool isFirst(int64_t segment) const {
+    return segment == 0 && segmentSize * elementBytes <= kFirstBytes;
+  }
   absl::Status sendResult(const std::byte *result, int64_t bytes);
 
   int owner(int part) const {
@@ -93,6 +104,7 @@ private:
   // Of the call in progress.
   const CollectiveCall *call = nullptr;
   const NeighbourBuffers *buffers = nullptr;
+  absl::Span<const std::byte *const> firsts;
   int owners = 0;
   int contributors = 0;
   int receivers = 0;
