@@ -65,9 +65,11 @@ class Hosts:
         command("ip", "link", "del", f"{self.NAME}-bridge", check=False)
 
     def start(self, rank, ranks, words, **variables):
-        """Rank `rank` of `ranks`, as many on each host, as bagua-run starts its own."""
-        environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(ranks), **variables)
-        return subprocess.Popen(["ip", "netns", "exec", self.name(rank * self.count // ranks), *words], env=environment,
+        """Rank `rank` of `ranks`, as many on each host, with the variables that torchrun sets."""
+        local = ranks // self.count
+        environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank % local),
+                           LOCAL_WORLD_SIZE=str(local), MASTER_ADDR=self.address(0), MASTER_PORT="29500", **variables)
+        return subprocess.Popen(["ip", "netns", "exec", self.name(rank // local), *words], env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, words, ranks, limit=600, **variables):

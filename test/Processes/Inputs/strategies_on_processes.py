@@ -19,11 +19,11 @@ CLUSTER = '''bagua.cluster @test
           #bagua.axis<"gpu", size = 2, latency_ns = 3000, bytes_per_s = 10000000000>] servers_on [node]'''
 
 
-def main(out, scale, *graphs):
+def make_plans(out, scale, graphs):
+    """(name of the step, strategy, file of the plan) for each, one after the other."""
     os.makedirs(out, exist_ok=True)
     with open(f"{out}/cluster.mlir", "w", encoding="utf-8") as file:
         file.write(CLUSTER)
-    count = 0
     for graph in graphs:
         name = os.path.basename(graph).removesuffix(".mlir")
         step, plan = f"{out}/{name}.mlir", f"{out}/{name}.bagua"
@@ -34,16 +34,22 @@ def main(out, scale, *graphs):
                 sys.exit(f"{name}: {entry}")
             run("bagua-opt", f"--bagua-strategy={entry['name']}", step, "-o", f"{plan}.mlir")
             run("bagua-translate", "--export-plan", f"{plan}.mlir", "-o", plan)
-            digests = set()
-            for communicator, *flags in (["in-process"], ["shared-memory"], HOSTS[count % 2]):
-                result = json.loads(run("bagua-run", plan, f"--communicator={communicator}", *flags, "--check",
-                                        "--steps=1", "--time-scale=0", "--json"))
-                digests.add(result["check"]["digest"])
-                if result["communicator"] != communicator or not result["check"]["passed"] or len(digests) > 1:
-                    sys.exit(f"{name} by {entry['name']}: {result}")
-            count += 1
-        print(f"{name}: passed")
-    print(f"{count} plans, all passed")
+            yield name, entry["name"], plan
+
+
+def main(out, scale, *graphs):
+    passed = {}
+    for count, (name, strategy, plan) in enumerate(make_plans(out, scale, graphs)):
+        digests = set()
+        for communicator, *flags in (["in-process"], ["shared-memory"], HOSTS[count % 2]):
+            result = json.loads(run("bagua-run", plan, f"--communicator={communicator}", *flags, "--check", "--steps=1",
+                                    "--time-scale=0", "--json"))
+            digests.add(result["check"]["digest"])
+            if result["communicator"] != communicator or not result["check"]["passed"] or len(digests) > 1:
+                sys.exit(f"{name} by {strategy}: {result}")
+        passed[name] = passed.get(name, 0) + 1
+    for name, count in passed.items():
+        print(f"{name}: {count} plans, all passed")
 
 
 if __name__ == "__main__":
