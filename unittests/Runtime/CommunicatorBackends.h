@@ -29,8 +29,9 @@ struct Backend {
   int mostRanks;
   /// Whether a library that it stands on allocates in each call.
   bool allocates;
-  /// Whether ranks that give up at once all keep one reason.
-  bool hasOneReason;
+  /// Whether all members find that a call has failed or none, with one reason,
+  /// and a call that fails leaves buffers as they were.
+  bool failsAsOne;
 };
 
 /// As the ranks of that many processes: each sees shared memory at an address

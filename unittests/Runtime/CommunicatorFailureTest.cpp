@@ -262,7 +262,7 @@ TEST_P(CommunicatorFailureTest, missing_rank_is_named_and_aborts_the_world) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("waited 200ms for rank 2"));
-    if (GetParam().hasOneReason) {
+    if (GetParam().failsAsOne) {
       EXPECT_EQ(status, late[0]);
     }
   }
@@ -346,10 +346,11 @@ TEST_P(CommunicatorFailureTest, timeout_while_the_last_member_comes) {
       absl::Status status = (*communicator)
                                 ->allReduce(data->data(), data->data(), 50000,
                                             DataType::Float32, ReduceKind::Sum);
-      if (status.ok())
+      if (status.ok()) {
         EXPECT_EQ(*data, std::vector<float>(50000, 2));
-      else
+      } else if (GetParam().failsAsOne) {
         EXPECT_EQ(*data, std::vector<float>(50000, 1));
+      }
     });
   }
 }
@@ -394,9 +395,12 @@ TEST_P(CommunicatorFailureTest, limits_and_warnings_are_each_members) {
 TEST_P(CommunicatorFailureTest, a_member_that_left_is_named) {
   Worlds worlds = createWorlds(3, 10s);
   std::vector<absl::Status> statuses(3);
+  std::atomic<int> passed{0};
   onEachRank(3, [&](int rank) {
     auto communicator = joinAll(*worlds[rank], "grads");
     EXPECT_TRUE(communicator->barrier().ok());
+    for (++passed; passed < 3;)
+      std::this_thread::yield();
     if (rank == 1)
       return;
     if (rank == 2)
