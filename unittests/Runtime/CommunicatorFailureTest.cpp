@@ -12,6 +12,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <random>
 
 namespace bagua::runtime {
 namespace {
@@ -326,6 +327,46 @@ TEST_P(CommunicatorFailureTest, abort_while_members_work) {
           worlds[rank]->abort(absl::AbortedError("enough"));
       }
       EXPECT_EQ(status, absl::AbortedError("enough"));
+    });
+  }
+}
+
+// At any moment: members that have come further than others wait for nobody who
+// will not come, and none returns while another reads its memory.
+TEST_P(CommunicatorFailureTest, abort_at_any_moment) {
+  constexpr int kRanks = 4;
+  std::mt19937 random(11);
+  for (int round = 0; round < 15; ++round) {
+    Worlds worlds = createWorlds(kRanks);
+    std::atomic<int> joined{0};
+    const bool isGather = round % 3 == 2;
+    const int aborts = static_cast<int>(random() % kRanks);
+    const auto delay = std::chrono::microseconds(random() % 20000);
+    onEachRank(kRanks, [&](int rank) {
+      auto communicator = joinAll(*worlds[rank]);
+      std::thread aborter;
+      if (++joined; rank == aborts)
+        aborter = std::thread([&] {
+          while (joined < kRanks)
+            std::this_thread::yield();
+          std::this_thread::sleep_for(delay);
+          worlds[aborts]->abort(absl::AbortedError("enough"));
+        });
+      constexpr int64_t kCount = 300000;
+      auto memory = *worlds[rank]->allocate(kCount * sizeof(float));
+      auto *data = reinterpret_cast<float *>(memory.get());
+      const std::vector<int> owners = firstMembers(kRanks);
+      absl::Status status;
+      while (status.ok())
+        status = isGather ? communicator->gatherFromOwners(
+                                data + rank * (kCount / kRanks), data, kCount,
+                                DataType::Float32, kRanks, owners)
+                          : communicator->allReduce(data, data, kCount,
+                                                    DataType::Float32,
+                                                    ReduceKind::Max);
+      EXPECT_EQ(status, absl::AbortedError("enough"));
+      if (aborter.joinable())
+        aborter.join();
     });
   }
 }

@@ -128,12 +128,11 @@ absl::Status CallExchange::receive(PeerWaits &waits) {
     const CollectiveCall *call = callIn(record(turn, peer));
     if (std::string_view(header->secret, sizeof header->secret)
             .compare(0, group.secret.size(), group.secret) != 0)
-      return waits.lose(
-          absl::UnavailableError("somebody else has come in its place"), peer);
+      return waits.refuse(peer, "a message without this run's secret");
     if (header->isGoodbye)
       return waits.miss(peer);
     if (!call->isPossible(size))
-      return waits.lose(absl::UnavailableError("it sent no call"), peer);
+      return waits.refuse(peer, "a message that is none");
     std::memcpy(static_cast<void *>(&table[peer]), call, callBytes);
   }
   std::memcpy(static_cast<void *>(&table[group.self]), &own(), callBytes);

@@ -80,7 +80,10 @@ private:
   }
 
   absl::Status offer(CollectiveCall &call, bool isSmall);
-  absl::Status exchangeCalls(CollectiveCall &call, bool isSmall);
+  absl::Status showCall(CollectiveCall &call, bool isSmall);
+  absl::Status collectCalls();
+  bool areNeighboursAlike() const;
+  absl::Status leaveWork(const absl::Status &work, const absl::Status &agreed);
   void combineSmall(const CollectiveCall &call);
   absl::Status move(const CollectiveCall &call);
   absl::Status finish(absl::Status status);
@@ -92,6 +95,8 @@ private:
   std::unique_ptr<Membership> membership;
   const HostServices services;
   const CommunicatorOptions options;
+  /// Of what follows when all have come.
+  const CommunicatorOptions movingOptions;
   HostGroup &group;
   CallExchange &exchange;
   const HostLayout layout;
@@ -116,8 +121,9 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
                                    HostServices ownServices,
                                    const CommunicatorOptions &ownOptions)
     : membership(std::move(ownMembership)), services(std::move(ownServices)),
-      options(ownOptions), group(membership->group),
-      exchange(membership->exchange), layout(group.hosts, group.self),
+      options(ownOptions), movingOptions(PeerWaits::whileMoving(ownOptions)),
+      group(membership->group), exchange(membership->exchange),
+      layout(group.hosts, group.self),
       waits(group, services.state, *services.alarm, options),
       parts(layout, *group.transport, waits) {
   reachable.inputs.resize(group.members.size());
@@ -170,29 +176,53 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
     status = services.state->status();
   }
   if (status.ok())
-    status = exchangeCalls(call, isSmall);
+    status = showCall(call, isSmall);
   if (!status.ok())
     return finish(status);
-  absl::Status agreed = checkCalls(exchange.calls(), group.members, group.name);
-  if (agreed.ok() && !isSmall) {
-    waits.beginMoving();
-    status = move(call);
-    // Neighbours may be at work on this member's memory.
-    if (hasNeighbours()) {
-      absl::Status met = services.state->meetAfterWork(
-          *group.neighbours, layout.placeOf(group.self));
-      status = status.ok() ? met : status;
-    }
-    if (status.ok() && output != buffers.output)
-      copyBytes(static_cast<std::byte *>(buffers.output), output,
-                call.outputBytes(group.self));
-  } else if (agreed.ok()) {
-    combineSmall(call);
+  // The same on all neighbours: whether they may come to work on each other's
+  // memory, so that none returns while another may be at work.
+  const bool mayShare = hasNeighbours() && !isSmall && areNeighboursAlike();
+  status = collectCalls();
+  absl::Status agreed;
+  if (status.ok())
+    agreed = checkCalls(exchange.calls(), group.members, group.name);
+  if (status.ok() && agreed.ok()) {
+    if (isSmall)
+      combineSmall(call);
+    else
+      status = move(call);
   }
+  if (mayShare)
+    status = leaveWork(status, agreed);
+  if (status.ok() && agreed.ok() && !isSmall && output != buffers.output)
+    copyBytes(static_cast<std::byte *>(buffers.output), output,
+              call.outputBytes(group.self));
   if (status.ok())
     status = waits.awaitSent();
   status = finish(status);
   return status.ok() ? agreed : status;
+}
+
+bool HostCommunicator::areNeighboursAlike() const {
+  const CollectiveCall &own = callOf(group.self);
+  for (int member : layout.neighbours())
+    if (callOf(member).isRefused() || !callOf(member).agreesWith(own))
+      return false;
+  return true;
+}
+
+/// Until no neighbour is at work on this member's memory.
+absl::Status HostCommunicator::leaveWork(const absl::Status &work,
+                                         const absl::Status &agreed) {
+  RunState &state = *services.state;
+  const int self = layout.placeOf(group.self);
+  if (!work.ok())
+    state.departAfterAbort(*group.neighbours, self);
+  else if (!agreed.ok())
+    state.depart(*group.neighbours, self); // nobody is
+  else
+    return state.meetAfterWork(*group.neighbours, self);
+  return work;
 }
 
 /// Any error but a difference of calls has ended the run.
@@ -239,8 +269,9 @@ absl::Status HostCommunicator::offer(CollectiveCall &call, bool isSmall) {
   return absl::OkStatus();
 }
 
-absl::Status HostCommunicator::exchangeCalls(CollectiveCall &call,
-                                             bool isSmall) {
+/// To peers first, for which it takes longer, then to neighbours, whose calls
+/// are here afterwards.
+absl::Status HostCommunicator::showCall(CollectiveCall &call, bool isSmall) {
   const int64_t payload =
       isSmall && !call.isRefused() ? call.inputBytes(group.self, size()) : 0;
   absl::Status sent;
@@ -259,11 +290,13 @@ absl::Status HostCommunicator::exchangeCalls(CollectiveCall &call,
   std::memcpy(static_cast<void *>(&memory.calls(turn)[self]), &call,
               CallTable::bytesFor(1, size()));
   copyBytes(memory.stage(turn, self), exchange.payload(group.self), payload);
-  absl::Status status = services.state->meet(
-      *group.neighbours, self, collectiveOpName(call.op), options);
-  if (status.ok())
-    status = exchange.receive(waits);
-  if (!status.ok())
+  return services.state->meet(*group.neighbours, self,
+                              collectiveOpName(call.op), options);
+}
+
+/// Peers' calls beside those of neighbours.
+absl::Status HostCommunicator::collectCalls() {
+  if (absl::Status status = exchange.receive(waits); !status.ok())
     return status;
   for (int member : layout.neighbours())
     std::memcpy(static_cast<void *>(&exchange.calls()[member]), &callOf(member),
@@ -281,6 +314,7 @@ void HostCommunicator::combineSmall(const CollectiveCall &call) {
 }
 
 absl::Status HostCommunicator::move(const CollectiveCall &call) {
+  waits.beginMoving();
   const AddressSpace &space = group.neighbours->place.addresses;
   for (int member : layout.neighbours()) {
     reachable.inputs[member] = space.at(callOf(member).input);
@@ -302,7 +336,7 @@ absl::Status HostCommunicator::moveParts(const CollectiveCall &call) {
     return status;
   if (hasNeighbours())
     status = services.state->meet(*group.neighbours, layout.placeOf(group.self),
-                                  collectiveOpName(call.op), options);
+                                  collectiveOpName(call.op), movingOptions);
   if (status.ok())
     parts.takeFromNeighbours();
   return status;

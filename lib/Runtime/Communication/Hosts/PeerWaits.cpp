@@ -7,6 +7,7 @@
 #include "Communication/Hosts/PeerWaits.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include <algorithm>
 
@@ -25,6 +26,8 @@ PeerWaits::PeerWaits(const HostGroup &ownGroup,
                      const CommunicatorOptions &ownOptions)
     : group(ownGroup), state(std::move(ownState)), options(ownOptions),
       limit(std::min<std::chrono::nanoseconds>(options.timeout, kMostLimit)),
+      movingLimit(std::min<std::chrono::nanoseconds>(
+          whileMoving(options).timeout, kMostLimit)),
       bell(alarm, [this] { group.transport->interrupt(); }) {
   state->onAbort(group.members[group.self], this,
                  [this] { group.transport->interrupt(); });
@@ -48,12 +51,14 @@ void PeerWaits::beginMoving() {
   putOff();
 }
 
-/// Something has come. That a member's process is gone is said by others, so a
-/// short limit has no use here.
-void PeerWaits::putOff() {
-  deadline =
-      Clock::now() + std::max<std::chrono::nanoseconds>(limit, kNewsLimit);
+CommunicatorOptions PeerWaits::whileMoving(CommunicatorOptions options) {
+  constexpr std::chrono::seconds kLeast(10);
+  options.timeout = std::max<std::chrono::nanoseconds>(options.timeout, kLeast);
+  return options;
 }
+
+/// Something has come. The bell is set when it rings.
+void PeerWaits::putOff() { deadline = Clock::now() + movingLimit; }
 
 std::string PeerWaits::describe() const {
   return describeCall(group.name, group.members[group.self], call, options);
@@ -95,7 +100,10 @@ absl::Status PeerWaits::awaitSent() {
       return aborted;
     if (Clock::now() >= deadline) {
       state->abort(absl::DeadlineExceededError(
-          absl::StrCat(describe(), " waited for others to take what it sent")));
+          absl::StrCat(describe(), " waited ",
+                       absl::FormatDuration(absl::FromChrono(
+                           isMoving ? movingLimit : options.timeout)),
+                       " for others to take what it sent")));
       return state->status();
     }
     bell.set(deadline);
@@ -113,8 +121,8 @@ absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
   // The last one may have come just now; the connections are gone all the same.
   if (missing.empty())
     missing.push_back(group.members[peer]);
-  state->abort(absl::DeadlineExceededError(
-      state->describeWait(describe(), options.timeout, missing)));
+  state->abort(absl::DeadlineExceededError(state->describeWait(
+      describe(), isMoving ? movingLimit : options.timeout, missing)));
   return state->status();
 }
 
@@ -126,6 +134,13 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
                    peer < 0 ? std::string()
                             : absl::StrCat(" needs rank ", group.members[peer]),
                    ": ", failure.message())));
+  return state->status();
+}
+
+absl::Status PeerWaits::refuse(int peer, const std::string &found) {
+  state->abort(absl::UnavailableError(
+      absl::StrCat(describe(), ": expected a call of rank ",
+                   group.members[peer], ", found ", found)));
   return state->status();
 }
 

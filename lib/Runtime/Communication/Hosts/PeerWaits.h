@@ -27,6 +27,10 @@ public:
             Alarm &alarm, const CommunicatorOptions &options);
   ~PeerWaits();
 
+  /// Limits of what is on its way when all members have come: that a member's
+  /// process is gone is said by others, so a short one has no use here.
+  static CommunicatorOptions whileMoving(CommunicatorOptions options);
+
   /// A call of this name begins: its limit does.
   void begin(std::string_view call);
   /// All members have come: what is still to be waited for is on its way, and
@@ -45,6 +49,8 @@ public:
   absl::Status lose(const absl::Status &failure, int peer = -1);
   /// A member has left.
   absl::Status miss(int peer);
+  /// A member has sent what it can't.
+  absl::Status refuse(int peer, const std::string &found);
 
 private:
   using Time = Alarm::Time;
@@ -58,6 +64,7 @@ private:
   const std::shared_ptr<RunState> state;
   const CommunicatorOptions &options;
   const std::chrono::nanoseconds limit;
+  const std::chrono::nanoseconds movingLimit;
   Alarm::Entry bell;
 
   std::string_view call;

@@ -134,6 +134,22 @@ absl::Status RunState::meetAfterWork(const MemoryGroup &group, int member) {
   return haveMet ? absl::OkStatus() : status();
 }
 
+void RunState::depart(const MemoryGroup &group, int member) {
+  group.memory.member(member).departures.fetch_add(1,
+                                                   std::memory_order_release);
+}
+
+void RunState::departAfterAbort(const MemoryGroup &group, int member) {
+  // Not by the gate: others may be at another of its meetings, which must not
+  // take this member for one that has come.
+  constexpr std::chrono::microseconds kLook(200);
+  depart(group, member);
+  const uint32_t departures =
+      group.memory.member(member).departures.load(std::memory_order_relaxed);
+  while (!haveDeparted(group, departures))
+    std::this_thread::sleep_for(kLook);
+}
+
 /// Whether all members that are left have ended as many works.
 bool RunState::haveDeparted(const MemoryGroup &group,
                             uint32_t departures) const {

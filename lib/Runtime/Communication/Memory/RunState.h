@@ -80,6 +80,12 @@ public:
   /// nobody until they come here too, so neither time nor an abort ends this;
   /// whose process is lost is not waited for, and then the call has failed.
   absl::Status meetAfterWork(const MemoryGroup &group, int member);
+  /// In its place, for a member that has not worked, or whose work has failed:
+  /// it is not waited for any longer.
+  void depart(const MemoryGroup &group, int member);
+  /// The same after an abort, and then waits for all others, whose work an
+  /// abort ends.
+  void departAfterAbort(const MemoryGroup &group, int member);
 
   /// Those of `all` members of the communicator of this name that are on this
   /// host, this rank among them as `members[member]`; `makePlace` is asked

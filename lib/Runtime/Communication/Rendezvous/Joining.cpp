@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using fb::ControlKind;
 
 /// Of the messages. Ranks of different ones refuse each other.
-constexpr int kProtocol = 1;
+constexpr int kProtocol = 2;
 constexpr char kRecord[] = "bagua/rank0";
 /// In which a connection must say who it is, and ranks hear of each other.
 constexpr std::chrono::seconds kPatience(5);
