@@ -483,7 +483,9 @@ replayRank(const std::shared_ptr<const Plan> &plan,
     return reports.status();
   if (world->rank() > 0)
     return std::nullopt;
-  return mergeReports(*plan, options, *reports);
+  ReplayResult result = mergeReports(*plan, options, *reports);
+  result.hosts = world->hostCount();
+  return result;
 }
 
 } // namespace bagua::replay

@@ -113,7 +113,7 @@ std::string updatesOf(const Totals &totals) {
   return absl::StrJoin(parts, "; ");
 }
 
-std::string shapeOf(const Plan &plan, const std::string &communicator) {
+std::string shapeOf(const Plan &plan, int hosts) {
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *plan.root().cluster()->axes())
     axes.push_back(absl::StrCat(axis->name()->str(), "=", axis->size()));
@@ -121,10 +121,10 @@ std::string shapeOf(const Plan &plan, const std::string &communicator) {
       absl::StrCat(plan.topology().ranks(), " (", absl::StrJoin(axes, ", "));
   if (plan.topology().servers() > 0)
     absl::StrAppend(&text, ", ", plan.topology().servers(), " servers");
-  if (communicator == "in-process")
+  if (hosts == 0)
     return text + "), threads of this process";
-  return text + (communicator == "gloo" ? "), processes"
-                                        : "), processes of this host");
+  return hosts == 1 ? text + "), processes of this host"
+                    : absl::StrCat(text, "), processes of ", hosts, " hosts");
 }
 
 void appendCheck(std::string &out, const CheckResult &check) {
@@ -158,7 +158,7 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
   if (plan.root().strategy())
     absl::StrAppendFormat(&out, ", strategy %s", plan.root().strategy()->str());
   absl::StrAppendFormat(&out, "\nranks          %s\n",
-                        shapeOf(plan, options.communicator));
+                        shapeOf(plan, result.hosts));
   absl::StrAppendFormat(&out, "tensors        %d given by the program, %s\n",
                         totals.tensors, bytesToString(totals.tensorBytes));
   absl::StrAppendFormat(&out,
@@ -200,7 +200,9 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
       {"plan", plan.root().name()->str()},
       {"strategy", plan.root().strategy() ? plan.root().strategy()->str() : ""},
       {"ranks", plan.topology().ranks()},
-      {"communicator", options.communicator},
+      {"communicator", result.hosts == 0   ? "in-process"
+                       : result.hosts == 1 ? "shared-memory"
+                                           : "gloo"},
       {"tensors", totals.tensors},
       {"tensor_bytes", totals.tensorBytes},
       {"instructions", totals.instructions},

@@ -40,7 +40,7 @@ good stdin 'step time' --ranks 4 --steps=1
 good dash 'buckets        2 collectives' - --steps=1
 good json '"passed": true' "$dir/p.bagua" --check --json --steps=2
 good processes 'processes of this host' "$dir/p.bagua" --check --steps=2 --communicator=shared-memory
-good hosts '), processes' "$dir/p.bagua" --check --steps=2 --communicator=gloo --hosts=2
+good hosts '), processes of 2 hosts' "$dir/p.bagua" --check --steps=2 --communicator=gloo --hosts=2
 good trace 'plan' "$dir/p.bagua" --trace="$dir/t.json" --steps=1
 grep -q '"name":"AllReduce0","ph":"X"' "$dir/t.json" || fail 'trace: no instruction'
 
@@ -68,5 +68,6 @@ bad zero 2 "--timeout: expected seconds above 0 and below 1e9, found '0'" --time
 bad steps 2 "--steps: expected a number of at least 1, found '0'" --steps=0
 bad switch 2 '--check takes no value' --check=yes
 bad two 2 "expected one plan, found 'a' and 'b'" a b
+bad 'hosts of one' 2 '--hosts: expected --communicator=gloo, found in-process' "$dir/p.bagua" --hosts=2
 bad choice 2 "--communicator: expected in-process, shared-memory or gloo, found 'mpi'" --communicator=mpi
 echo passed

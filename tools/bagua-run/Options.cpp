@@ -196,6 +196,9 @@ parseOptions(const std::vector<std::string> &arguments) {
   if (options.calibrate && hasPlan)
     return invalid(
         absl::StrCat("--calibrate runs no plan, found '", options.plan, "'"));
+  if (options.hosts > 0 && options.communicator != "gloo")
+    return invalid(absl::StrCat("--hosts: expected --communicator=gloo, found ",
+                                options.communicator));
   return options;
 }
 

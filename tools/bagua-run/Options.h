@@ -27,8 +27,7 @@ struct Options {
   std::string rendezvous;
   /// By which they reach other hosts; empty: by which they reach rank 0.
   std::string interface;
-  /// As many hosts do copies of this process count for; 0: as the communicator
-  /// says.
+  /// As many hosts do copies of this process count for, with gloo; 0: one each.
   int64_t hosts = 0;
   double timeoutSeconds = 600;
   bool check = false;

@@ -68,7 +68,6 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 
 ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
   ReplayOptions result;
-  result.communicator = options.communicator;
   result.timeout = nanoseconds(options.timeoutSeconds);
   result.check = options.check;
   result.steps = options.steps;
@@ -117,6 +116,10 @@ absl::StatusOr<bool> runRank(const Options &options,
   auto world = connectLaunched(launch, options.rendezvous, processOptions);
   if (!world.ok())
     return world.status();
+  if (options.communicator == "shared-memory" && (*world)->hostCount() > 1)
+    return absl::FailedPreconditionError(absl::StrCat(
+        "ranks are on ", (*world)->hostCount(),
+        " hosts: expected --communicator=gloo, found shared-memory"));
   TraceWriter trace;
   ReplayOptions replayOptions = replayOptionsOf(options, trace);
   auto result = replayRank(plan, *std::move(world), replayOptions);

@@ -118,11 +118,14 @@ struct Case {
 };
 
 int64_t countOf(int choice, int ranks) {
-  const int64_t counts[] = {0,         1,    ranks - 1, ranks,
-                            ranks + 1, 1000, 4097,      70001};
+  // Of the largest, parts go between hosts in more segments than are on their
+  // way at once.
+  const int64_t counts[] = {0,     1,         ranks - 1,
+                            ranks, ranks + 1, 1000,
+                            4097,  70001,     ranks <= 4 ? 500009 : 70001};
   return counts[choice];
 }
-constexpr int kCounts = 8;
+constexpr int kCounts = 9;
 
 std::vector<Case> casesOf(int ranks) {
   std::vector<int> choices = {static_cast<int>(std::size(kFormNames)),

@@ -42,8 +42,6 @@ struct Mishap {
 };
 
 struct ReplayOptions {
-  /// What ranks are, as reports say it: in-process, shared-memory or gloo.
-  std::string communicator = "in-process";
   /// Of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Whether kCheckedSteps come first, in which every number is looked at.
@@ -68,6 +66,8 @@ struct ReplayOptions {
 
 /// Of the timed steps, which follow one step (or the checked ones) of warm-up.
 struct ReplayResult {
+  /// That ranks are on as processes; 0: they are threads.
+  int hosts = 0;
   /// By step: the longest of all ranks.
   std::vector<int64_t> stepNs;
   /// By step: what the program's threads were blocked in wait, mean of ranks.

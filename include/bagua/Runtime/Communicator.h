@@ -48,7 +48,11 @@ namespace bagua::runtime {
 /// they say of themselves); Unavailable at once when a member that is missing
 /// has left, by destroying its Communicator (it is named); InvalidArgument when
 /// members' calls differ or a `Mean` of integers is asked for. The first two
-/// abort the world, whose status every call returns from then on.
+/// abort the world, whose status every call returns from then on. What a call
+/// that failed leaves in its outputs is unspecified. Between hosts the limit is
+/// for members to come; then it is for each message, and at least 10 s; a
+/// connection that is lost is Unavailable, and where memory for copies is out,
+/// ResourceExhausted; each aborts the world.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -123,6 +127,9 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// Hosts that its ranks are on.
+  virtual int hostCount() const = 0;
+
   /// The limit of communicators that are created without options.
   virtual std::chrono::nanoseconds timeout() const = 0;
 
@@ -130,6 +137,11 @@ public:
   /// among them). Collective over the members: all of them call it with the
   /// same `members` and `name`, from any threads, each pair of a group and a
   /// name once. Communicators of different names are independent of each other.
+  /// InvalidArgument for other members, or a group that exists already;
+  /// DeadlineExceeded and Unavailable as of calls; ResourceExhausted where
+  /// there is no memory or no thread. Between hosts also InvalidArgument for an
+  /// interface that is none, and Unimplemented in a library built without Gloo;
+  /// any error there aborts the world.
   virtual absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members, const std::string &name,
                      const CommunicatorOptions &options) = 0;

@@ -44,9 +44,9 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
 
 /// Connects as launched. `rendezvous` is where ranks meet: the address of rank
 /// 0, as in "10.0.0.1:29500", or a file that all can reach, with a slash in its
-/// name; empty: the launcher's address, else a file of the run's where all are
-/// on one host, else FailedPrecondition. Of `options` rank, size, store and
-/// address are set.
+/// name, which needs an interface where ranks are on several hosts; empty: the
+/// launcher's address, else a file of the run's where all are on one host, else
+/// FailedPrecondition. Of `options` rank, size, store and address are set.
 absl::StatusOr<std::unique_ptr<World>>
 connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options);

@@ -41,7 +41,8 @@ struct ProcessOptions {
   std::string host;
   /// By which this rank reaches ranks of other hosts: the name of a network
   /// interface, or an address of this host's. Empty: the one by which it
-  /// reaches rank 0.
+  /// reaches rank 0. Looked for when the first group over several hosts is
+  /// made.
   std::string interface;
   /// For all ranks to come.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
@@ -49,7 +50,8 @@ struct ProcessOptions {
   std::chrono::nanoseconds communicatorTimeout = std::chrono::seconds(600);
   /// The most memory that this rank may share with others of its host, and the
   /// same on all of these: address space, of which only what is used takes
-  /// memory. 0: as much as the host has.
+  /// memory. 0: as much as the host has. Groups over several hosts keep a copy
+  /// of each largest buffer that isn't in it.
   size_t sharedBytes = 0;
   /// How long a rank may be silent before it counts as lost.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);

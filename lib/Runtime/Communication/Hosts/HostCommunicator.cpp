@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace bagua::runtime {
@@ -88,7 +89,7 @@ private:
   absl::Status move(const CollectiveCall &call);
   absl::Status finish(absl::Status status);
 
-  absl::Status moveParts(const CollectiveCall &call);
+  absl::Status moveParts();
   absl::Status moveBlocks(const CollectiveCall &call);
   absl::Status moveMessages(const CollectiveCall &call);
 
@@ -105,6 +106,8 @@ private:
 
   // Of the call in progress.
   int turn = 0;
+  /// As in messages.
+  std::string_view callName;
   /// What this member reads and writes: its buffers, or what neighbours can
   /// reach in their place.
   const std::byte *input = nullptr;
@@ -147,13 +150,16 @@ HostCommunicator::~HostCommunicator() {
 /// The first call is one of its own: all have come when it is over.
 absl::Status HostCommunicator::start() {
   absl::Status status = exchange.start();
-  waits.begin("create_communicator");
-  return status.ok() ? barrier() : waits.lose(status);
+  CollectiveCall &call = nextCall(CollectiveOp::Barrier);
+  callName = "create_communicator";
+  waits.begin(callName);
+  return status.ok() ? run(call, {}) : waits.lose(status);
 }
 
 CollectiveCall &HostCommunicator::nextCall(CollectiveOp op) {
   CollectiveCall &call = exchange.next();
   turn ^= 1;
+  callName = collectiveOpName(op);
   call.reset(op);
   return call;
 }
@@ -169,7 +175,7 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
   // input is the largest.
   const bool isSmall = call.isRefused() || call.inputBytes(-1, size()) <=
                                                GroupMemory::stageBytes(size());
-  waits.begin(collectiveOpName(call.op));
+  waits.begin(callName);
   absl::Status status = offer(call, isSmall);
   if (!status.ok()) {
     services.state->abort(status);
@@ -290,8 +296,7 @@ absl::Status HostCommunicator::showCall(CollectiveCall &call, bool isSmall) {
   std::memcpy(static_cast<void *>(&memory.calls(turn)[self]), &call,
               CallTable::bytesFor(1, size()));
   copyBytes(memory.stage(turn, self), exchange.payload(group.self), payload);
-  return services.state->meet(*group.neighbours, self,
-                              collectiveOpName(call.op), options);
+  return services.state->meet(*group.neighbours, self, callName, options);
 }
 
 /// Peers' calls beside those of neighbours.
@@ -323,12 +328,12 @@ absl::Status HostCommunicator::move(const CollectiveCall &call) {
   reachable.inputs[group.self] = input;
   reachable.outputs[group.self] = output;
   if (hasParts(call))
-    return moveParts(call);
+    return moveParts();
   return call.op == CollectiveOp::AllToAll ? moveBlocks(call)
                                            : moveMessages(call);
 }
 
-absl::Status HostCommunicator::moveParts(const CollectiveCall &call) {
+absl::Status HostCommunicator::moveParts() {
   for (int peer : exchange.peers)
     firsts[peer] = exchange.payload(peer);
   absl::Status status = parts.exchange(firsts);
@@ -336,7 +341,7 @@ absl::Status HostCommunicator::moveParts(const CollectiveCall &call) {
     return status;
   if (hasNeighbours())
     status = services.state->meet(*group.neighbours, layout.placeOf(group.self),
-                                  collectiveOpName(call.op), movingOptions);
+                                  callName, movingOptions);
   if (status.ok())
     parts.takeFromNeighbours();
   return status;

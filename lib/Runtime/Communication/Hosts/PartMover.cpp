@@ -73,10 +73,15 @@ void PartMover::begin(const CollectiveCall &newCall,
       std::max({segments, partSize(bytes, kMostSegmentBytes), int64_t{1}});
   segmentSize = partSize(part(0).size(), segments);
   posted = {};
-  // One is combined while the others of the window come.
+  auto contributes = [&](int peer) { return peer < contributors; };
+  const int64_t sources =
+      std::count_if(before.begin(), before.end(), contributes);
+  // That of the segment which is being combined, and those in the window, which
+  // may begin and end within one.
+  scratchSegments = kInFlight / std::max<int64_t>(sources, 1) + 2;
   if (ownPart >= 0 && contributors > 0)
     scratch.resize(std::max<size_t>(
-        scratch.size(), (kInFlight + 2) * layout.peers().size() *
+        scratch.size(), scratchSegments * before.size() *
                             arenaAligned(segmentSize * elementBytes)));
 }
 
@@ -96,7 +101,7 @@ int PartMover::delegate(int index, int host) const {
 std::byte *PartMover::scratchAt(int64_t segment, int peer) {
   auto place = std::find(before.begin(), before.end(), peer) - before.begin();
   const int64_t slot =
-      (segment % (kInFlight + 2)) * static_cast<int64_t>(before.size()) + place;
+      (segment % scratchSegments) * static_cast<int64_t>(before.size()) + place;
   return scratch.data() + slot * arenaAligned(segmentSize * elementBytes);
 }
 

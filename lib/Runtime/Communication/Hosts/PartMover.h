@@ -115,6 +115,8 @@ private:
   int64_t segmentSize = 0;
   /// Up to where messages are received.
   Place posted;
+  /// Segments whose contributions are here or on their way.
+  int64_t scratchSegments = 0;
   std::vector<std::byte> scratch;
 
   /// For the kernels, sized once.

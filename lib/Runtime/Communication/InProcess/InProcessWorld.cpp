@@ -35,6 +35,7 @@ public:
 
   int rank() const override { return ownRank; }
   int size() const override { return state->size; }
+  int hostCount() const override { return 1; }
 
   std::chrono::nanoseconds timeout() const override { return state->timeout; }
 

@@ -22,6 +22,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sys/stat.h>
 #include <utility>
 
@@ -127,6 +128,10 @@ public:
 
   int rank() const override { return run->rank; }
   int size() const override { return run->state->size; }
+  int hostCount() const override {
+    return static_cast<int>(
+        std::set<std::string>(run->hosts.begin(), run->hosts.end()).size());
+  }
   std::chrono::nanoseconds timeout() const override {
     return run->state->timeout;
   }
