@@ -80,6 +80,8 @@ def check_includes(path, text, source):
     for included in re.findall(r'#include [<"]([^">]+)[">]', text):
         if room in NO_LLVM and included.startswith(("llvm/", "mlir/")):
             yield f"{path}: a room without LLVM includes {included}"
+        if included.startswith("gloo/") and not path.startswith("lib/Runtime/Communication/Gloo/"):
+            yield f"{path}: Gloo is known in Communication/Gloo alone, found {included}"
         if ".." in included:
             yield f"{path}: includes by a way round, {included}"
         beside = f"{pathlib.PurePosixPath(path).parent}/{included}"

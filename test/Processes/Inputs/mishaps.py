@@ -103,6 +103,7 @@ def main(step, out, runs, patience="2"):
     print(f"slowest {slowest:.1f} s, {len(wrong)} wrong")
     # Whether concat and split have something to copy is a plan's affair.
     never = {kind for _, kinds in plans.values() for kind in kinds} - {"After", "Concat", "Split"} - set(kinds_met)
+    never |= {" ".join(communicator) for communicator in COMMUNICATORS} - set(met)
     if never:
         print(f"never met: {sorted(never)}")
     return bool(wrong or never)
