@@ -50,6 +50,13 @@ absl::StatusOr<ForkedRanks> ForkedRanks::fork(int size) {
   return ranks;
 }
 
+std::string ForkedRanks::hostOf(const runtime::Launch &launch, int64_t hosts) {
+  if (launch.launcher != "bagua-run")
+    return {};
+  return absl::StrCat("host ", launch.rank * (hosts > 0 ? hosts : launch.size) /
+                                   launch.size);
+}
+
 absl::Status ForkedRanks::join(std::chrono::nanoseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   std::vector<std::string> bad;

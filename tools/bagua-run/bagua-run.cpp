@@ -37,7 +37,14 @@ absl::StatusOr<std::shared_ptr<const Plan>> readPlan(const std::string &path) {
   return Plan::fromBytes(std::move(bytes));
 }
 
-absl::Status writeTrace(const std::string &path, const TraceWriter &trace) {
+/// If it is asked for. That of a process has its rank's number behind the name,
+/// but rank 0's.
+absl::Status writeTrace(const Options &options, const TraceWriter &trace,
+                        int rank) {
+  if (options.trace.empty())
+    return absl::OkStatus();
+  const std::string path =
+      rank == 0 ? options.trace : absl::StrCat(options.trace, ".", rank);
   std::ofstream file(path);
   if (file << trace.toJson() && file.flush())
     return absl::OkStatus();
@@ -92,15 +99,6 @@ absl::StatusOr<bool> report(const Options &options, const Plan &plan,
   return !result.check || result.check->passed;
 }
 
-/// The host of a rank that bagua-run has started itself, or that counts as
-/// such: they have as many each, in order. Else empty.
-std::string hostOf(const Options &options, const runtime::Launch &launch) {
-  if (options.communicator != "gloo" || launch.launcher != "bagua-run")
-    return {};
-  int64_t hosts = options.hosts > 0 ? options.hosts : launch.size;
-  return absl::StrCat("host ", launch.rank * hosts / launch.size);
-}
-
 /// This process's rank. All say whether the run was good, rank 0 how good.
 absl::StatusOr<bool> runRank(const Options &options,
                              const std::shared_ptr<const Plan> &plan,
@@ -112,7 +110,8 @@ absl::StatusOr<bool> runRank(const Options &options,
   processOptions.communicatorTimeout = processOptions.timeout;
   processOptions.patience = nanoseconds(options.patienceSeconds);
   processOptions.interface = options.interface;
-  processOptions.host = hostOf(options, launch);
+  if (options.communicator == "gloo")
+    processOptions.host = ForkedRanks::hostOf(launch, options.hosts);
   auto world = connectLaunched(launch, options.rendezvous, processOptions);
   if (!world.ok())
     return world.status();
@@ -125,13 +124,9 @@ absl::StatusOr<bool> runRank(const Options &options,
   auto result = replayRank(plan, *std::move(world), replayOptions);
   if (!result.ok())
     return result.status();
-  if (!options.trace.empty()) {
-    std::string path = launch.rank == 0
-                           ? options.trace
-                           : absl::StrCat(options.trace, ".", launch.rank);
-    if (absl::Status status = writeTrace(path, trace); !status.ok())
-      return status;
-  }
+  if (absl::Status status = writeTrace(options, trace, launch.rank);
+      !status.ok())
+    return status;
   return *result ? report(options, *plan, replayOptions, **result) : true;
 }
 
@@ -168,9 +163,8 @@ absl::StatusOr<bool> runPlan(const Options &options) {
   absl::StatusOr<ReplayResult> result = replayPlan(*plan, replayOptions);
   if (!result.ok())
     return result.status();
-  if (!options.trace.empty())
-    if (absl::Status status = writeTrace(options.trace, trace); !status.ok())
-      return status;
+  if (absl::Status status = writeTrace(options, trace, 0); !status.ok())
+    return status;
   return report(options, **plan, replayOptions, *result);
 }
 

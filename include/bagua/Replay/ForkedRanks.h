@@ -14,6 +14,8 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace bagua::replay {
@@ -23,6 +25,11 @@ public:
   /// Copies this process, which must not have started threads: it returns as
   /// rank 0, and `size` - 1 times as another. Copies end when rank 0 does.
   static absl::StatusOr<ForkedRanks> fork(int size);
+
+  /// A name for the host that a rank of bagua-run's own counts as being on:
+  /// `hosts` have as many ranks each, in order; 0: each has one. Empty for a
+  /// rank that a launcher has started.
+  static std::string hostOf(const runtime::Launch &launch, int64_t hosts);
 
   /// Of the process that asks.
   const runtime::Launch &launch() const { return place; }
