@@ -79,18 +79,21 @@ bool isArithmetic(fb::Opcode opcode) {
 bool hasKernel(const runtime::Plan &plan) {
   const fb::Instruction &op = *plan.root().instructions()->Get(0);
   std::vector<std::vector<float>> memory;
+  std::vector<std::byte *> addresses;
   auto bind = [&](const flatbuffers::Vector<uint32_t> &numbers) {
     std::vector<runtime::LocalValue> values;
     for (uint32_t i = 0; i < numbers.size(); ++i) {
       memory.emplace_back(8, 1.0f);
       runtime::LocalValue value;
-      value.data = reinterpret_cast<std::byte *>(memory.back().data());
+      value.place = runtime::Place(&addresses.emplace_back(
+          reinterpret_cast<std::byte *>(memory.back().data())));
       value.count = value.wholeCount = 8;
       values.push_back(value);
     }
     return values;
   };
   memory.reserve(16);
+  addresses.reserve(16);
   auto inputs = bind(*op.inputs()), outputs = bind(*op.outputs());
   runtime::BoundKernel kernel = runtime::bindArithmetic(op, inputs, outputs);
   if (!kernel)

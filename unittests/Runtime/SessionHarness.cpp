@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "SessionHarness.h"
 
+#include "Session/TensorOwners.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,14 +30,20 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
     return session.status();
   std::vector<std::vector<std::byte>> &buffers = context.buffers;
   context.session = *std::move(session);
+  context.isMoving = findMovable(*plan);
+  if (!movesTensors())
+    context.isMoving.assign(context.isMoving.size(), false);
+  context.moved.resize(context.isMoving.size());
   const auto &tensors = *plan->root().tensors();
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     buffers.emplace_back(context.session->localBytes(TensorId(i)));
+    context.isInArena.push_back(tensors.Get(i)->arena() >= 0);
     if (tensors.Get(i)->arena() < 0)
       BAGUA_RETURN_IF_ERROR(context.session->bind(
           TensorId(i), buffers.back().data(), buffers.back().size()));
     context.session->programUpdates(tensors.Get(i)->name()->str());
-    context.data<std::byte>(i);
+    BAGUA_RETURN_IF_ERROR(
+        context.session->address(TensorId(i), buffers.back().size()).status());
   }
   if (options.beforeStart)
     BAGUA_RETURN_IF_ERROR(options.beforeStart(context));
@@ -51,6 +59,26 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
 }
 
 } // namespace
+
+absl::Status RankContext::give(uint32_t tensor) {
+  if (!isMoving[tensor] || !moved[tensor].empty())
+    return session->markReady(TensorId(tensor));
+  std::byte *home = data<std::byte>(tensor);
+  moved[tensor].assign(home, home + session->localBytes(TensorId(tensor)));
+  std::memset(home, 0xee, moved[tensor].size());
+  return session->markReady(TensorId(tensor), moved[tensor].data(),
+                            moved[tensor].size());
+}
+
+absl::Status RankContext::wait(uint32_t tensor) {
+  absl::Status status = session->wait(TensorId(tensor));
+  if (status.ok() && !moved[tensor].empty()) {
+    std::memcpy(data<std::byte>(tensor), moved[tensor].data(),
+                moved[tensor].size());
+    std::vector<std::byte>().swap(moved[tensor]);
+  }
+  return status;
+}
 
 absl::Status RankContext::step(const std::vector<uint32_t> &tensors) {
   BAGUA_RETURN_IF_ERROR(session->beginStep());
@@ -88,6 +116,8 @@ const Backend &backend() {
   assert(found != std::end(kBackends));
   return *found;
 }
+
+bool movesTensors() { return std::getenv("BAGUA_TEST_MOVES"); }
 
 std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
                                    const RankBody &body,

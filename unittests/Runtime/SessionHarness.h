@@ -1,7 +1,9 @@
 //===- SessionHarness.h - Sessions on all ranks of a plan -----------------===//
 //
 // Runs one function a rank, each on its own thread with a session of its own,
-// and memory for every tensor that the program binds.
+// and memory for every tensor that the program binds. With BAGUA_TEST_MOVES
+// set, every tensor that may is given at an address of its own each time, which
+// is freed when it is taken back.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
@@ -26,12 +28,19 @@ namespace bagua::runtime::test {
 
 /// A rank's session, started, with all tensors bound.
 struct RankContext {
+  /// Where tensors were given; outlives the session.
+  std::vector<std::vector<std::byte>> moved;
   std::unique_ptr<Session> session;
+  /// By tensor: what is bound, where it doesn't live in an arena.
   std::vector<std::vector<std::byte>> buffers;
+  std::vector<bool> isInArena;
+  std::vector<bool> isMoving;
 
   int rank() const { return session->rank(); }
 
   template <typename T> T *data(uint32_t tensor) {
+    if (!isInArena[tensor])
+      return reinterpret_cast<T *>(buffers[tensor].data());
     auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
     return static_cast<T *>(*session->address(TensorId(tensor), bytes));
   }
@@ -39,10 +48,8 @@ struct RankContext {
     return session->localBytes(TensorId(tensor)) /
            static_cast<int64_t>(sizeof(T));
   }
-  absl::Status give(uint32_t tensor) {
-    return session->markReady(TensorId(tensor));
-  }
-  absl::Status wait(uint32_t tensor) { return session->wait(TensorId(tensor)); }
+  absl::Status give(uint32_t tensor);
+  absl::Status wait(uint32_t tensor);
 
   /// A step that gives tensors in order and takes them back.
   absl::Status step(const std::vector<uint32_t> &tensors);
@@ -60,6 +67,8 @@ struct HarnessOptions {
 
 /// What ranks of these tests are: of BAGUA_TEST_BACKEND, else threads.
 const Backend &backend();
+/// Whether BAGUA_TEST_MOVES is set.
+bool movesTensors();
 
 /// What each rank's body (or what came before it) returned. A body that throws
 /// counts as Unknown.

@@ -48,6 +48,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -64,8 +65,8 @@ enum class TensorId : uint32_t {};
 /// the run of those that go on to communicate with it (Unavailable, with its
 /// rank). Errors before the first beginStep, or between finish and the next
 /// one, change nothing. SessionOptions::timeout says how long a rank waits for
-/// others. Nothing is allocated after the first step, and a session that has
-/// nothing to do sleeps.
+/// others. Nothing is allocated after the first step, but for callbacks, and a
+/// session that has nothing to do sleeps.
 class Session {
 public:
   /// Allocates the arenas and connects: collective over all ranks of the plan.
@@ -111,8 +112,9 @@ public:
   /// have.
   virtual bool programUpdates(absl::string_view name) = 0;
 
-  /// Checks that every tensor that an instruction touches is bound, and that
-  /// the program knows of the params that instructions update: it has asked
+  /// Checks that every tensor that an instruction touches is bound, but for
+  /// those that can be given at an address in each step, and that the program
+  /// knows of the params that instructions update: it has asked
   /// programUpdates for each, and for the address of those that live in an
   /// arena, unless their state was loaded (else FailedPrecondition with the
   /// names). Starts the streams (ResourceExhausted
@@ -122,16 +124,33 @@ public:
   virtual absl::Status start() = 0;
 
   virtual absl::Status beginStep() = 0;
-  /// FailedPrecondition where the tensor was not taken back since it was given
-  /// last, or the plan doesn't have the program give it.
+  /// Gives a tensor where it is bound or lives in an arena. FailedPrecondition
+  /// where it was not taken back since it was given last, or the plan doesn't
+  /// have the program give it, or it is neither bound nor in an arena.
   virtual absl::Status markReady(TensorId tensor) = 0;
+  /// Gives it at an address of this step's, for frameworks that free gradients
+  /// and make them anew; such a tensor need not be bound. The memory is the
+  /// runtime's until wait() has taken the tensor back, and then has what the
+  /// step made of it; after an error, until the session is destroyed. A tensor
+  /// that lives in an arena is copied there and back; to spare that, have the
+  /// gradient at address(). InvalidArgument for an address or a size that
+  /// bind() refuses; FailedPrecondition for state, which is bound once.
+  virtual absl::Status markReady(TensorId tensor, void *data, size_t bytes) = 0;
   /// Gives an optional tensor that was not computed: zeros are added for it.
   virtual absl::Status markAbsent(TensorId tensor) = 0;
+  virtual absl::Status markAbsent(TensorId tensor, void *data,
+                                  size_t bytes) = 0;
   /// At once where the program owns the tensor. FailedPrecondition where it can
   /// never end: something before it needs a tensor that was not given.
   virtual absl::Status wait(TensorId tensor) = 0;
   /// Whether wait() would return without waiting, with an error or without.
   virtual bool isReady(TensorId tensor) const = 0;
+  /// For futures of frameworks: has `done` called once, when wait() would
+  /// return without waiting, with what it would return. On this thread or on
+  /// one of the session's, which goes on when `done` returns; it may call
+  /// isReady and abort, nothing else. wait() still takes the tensor back.
+  virtual void onDone(TensorId tensor,
+                      std::function<void(const absl::Status &)> done) = 0;
   /// FailedPrecondition, on every rank, when a tensor that the plan expects in
   /// each step was not given, or one that the program reads and instructions
   /// update was not waited for in this step, though the step before may have

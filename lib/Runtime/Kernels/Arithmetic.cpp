@@ -24,48 +24,72 @@ struct Binding {
 std::function<double()> Binding::learningRate() const {
   if (op.has_learning_rate())
     return [value = op.learning_rate()] { return double(value); };
-  return [type = inputs.back().type, data = inputs.back().data] {
-    return readScalar(type, data);
+  return [type = inputs.back().type, place = inputs.back().place] {
+    return readScalar(type, place.address());
   };
 }
 
 BoundKernel bindLinear(const Binding &b) {
   std::vector<float> coefficients(b.op.constants()->begin(),
                                   b.op.constants()->end());
-  std::vector<const std::byte *> terms;
-  terms.reserve(b.inputs.size());
+  std::vector<Place> places;
   for (const LocalValue &input : b.inputs)
-    terms.push_back(input.data);
-  return [coefficients, terms, to = b.outputs[0]](int64_t) {
-    linearKernel(to.type, coefficients, terms, to.data, to.count);
+    places.push_back(input.place);
+  return [coefficients, places,
+          terms = std::vector<const std::byte *>(places.size()),
+          to = b.outputs[0]](int64_t) mutable {
+    for (size_t i = 0; i < places.size(); ++i)
+      terms[i] = places[i].address();
+    linearKernel(to.type, coefficients, terms, to.place.address(), to.count);
   };
 }
 
 BoundKernel bindSgd(const Binding &b) {
   bool hasMomentum = b.outputs.size() == 2;
-  SgdArguments a = {};
-  a.weight = b.inputs[0].data;
-  a.moment = hasMomentum ? b.inputs[1].data : nullptr;
-  a.gradient = b.inputs[hasMomentum ? 2 : 1].data;
-  a.newWeight = b.outputs[0].data;
-  a.newMoment = hasMomentum ? b.outputs[1].data : nullptr;
-  a.momentum = hasMomentum ? b.constant(0) : 0.0f;
-  return [a, rate = b.learningRate(), type = b.outputs[0].type,
-          count = b.outputs[0].count](int64_t) mutable {
-    a.learningRate = rate();
-    sgdKernel(type, a, count);
-  };
+  Place moment, newMoment;
+  if (hasMomentum) {
+    moment = b.inputs[1].place;
+    newMoment = b.outputs[1].place;
+  }
+  return
+      [weight = b.inputs[0].place, moment,
+       gradient = b.inputs[hasMomentum ? 2 : 1].place,
+       newWeight = b.outputs[0].place, newMoment,
+       momentum = hasMomentum ? b.constant(0) : 0.0f, rate = b.learningRate(),
+       type = b.outputs[0].type, count = b.outputs[0].count](int64_t) {
+        SgdArguments a = {};
+        a.weight = weight.address();
+        a.moment = moment.address();
+        a.gradient = gradient.address();
+        a.newWeight = newWeight.address();
+        a.newMoment = newMoment.address();
+        a.momentum = momentum;
+        a.learningRate = rate();
+        sgdKernel(type, a, count);
+      };
 }
 
-/// Of weight, moment and variance; what else differs is the caller's.
+/// With the numbers in `a`. adam has a gradient and new moments, too.
 BoundKernel bindAdam(const Binding &b, AdamArguments a) {
-  a.weight = b.inputs[0].data;
-  a.moment = b.inputs[1].data;
-  a.variance = b.inputs[2].data;
-  a.newWeight = b.outputs[0].data;
   a.correction = static_cast<AdamCorrection>(b.op.bias_correction());
-  return [a, rate = b.learningRate(), type = b.outputs[0].type,
+  Place gradient, newMoment, newVariance;
+  if (b.outputs.size() == 3) {
+    gradient = b.inputs[3].place;
+    newMoment = b.outputs[1].place;
+    newVariance = b.outputs[2].place;
+  }
+  return [a, weight = b.inputs[0].place, moment = b.inputs[1].place,
+          variance = b.inputs[2].place, gradient,
+          newWeight = b.outputs[0].place, newMoment, newVariance,
+          rate = b.learningRate(), type = b.outputs[0].type,
           count = b.outputs[0].count](int64_t step) mutable {
+    a.weight = weight.address();
+    a.moment = moment.address();
+    a.variance = variance.address();
+    a.gradient = gradient.address();
+    a.newWeight = newWeight.address();
+    a.newMoment = newMoment.address();
+    a.newVariance = newVariance.address();
     a.learningRate = rate();
     a.update = step + 1;
     adamKernel(type, a, count);
@@ -74,9 +98,6 @@ BoundKernel bindAdam(const Binding &b, AdamArguments a) {
 
 BoundKernel bindAdam(const Binding &b) {
   AdamArguments a = {};
-  a.gradient = b.inputs[3].data;
-  a.newMoment = b.outputs[1].data;
-  a.newVariance = b.outputs[2].data;
   a.beta1 = b.constant(0);
   a.beta2 = b.constant(1);
   a.eps = b.constant(2);

@@ -1,22 +1,23 @@
 //===- LocalValue.h - What a rank stores of a value -----------------------===//
 //
-// What operations are made for: an address, and how many of which elements.
+// What operations are made for: a place, and how many of which elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
 #define BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
 
+#include "Kernels/Place.h"
+
 #include "bagua/Runtime/PlanLayout.h"
 #include "bagua/Support/DataType.h"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace bagua::runtime {
 
 /// What this rank stores of a value.
 struct LocalValue {
-  std::byte *data = nullptr;
+  Place place;
   DataType type = DataType::Float32;
   /// Elements here, and of the logical tensor.
   int64_t count = 0;

@@ -10,6 +10,7 @@
 
 #include "bagua/Support/Peers.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -25,20 +26,21 @@ class AllReduceOperation final : public Operation {
 public:
   AllReduceOperation(Communicator &communicator, const LocalValue &input,
                      const LocalValue &output, ReduceKind kind)
-      : communicator(communicator), input(input.data), output(output.data),
+      : communicator(communicator), input(input.place), output(output.place),
         count(input.count), type(input.type), kind(kind) {
     int64_t size = communicator.size();
     bytesSent = 2 * (size - 1) * input.bytes() / size;
   }
 
   absl::Status run(int64_t) override {
-    return communicator.allReduce(input, output, count, type, kind);
+    return communicator.allReduce(input.address(), output.address(), count,
+                                  type, kind);
   }
 
 private:
   Communicator &communicator;
-  const void *input;
-  void *output;
+  Place input;
+  Place output;
   int64_t count;
   DataType type;
   ReduceKind kind;
@@ -48,8 +50,8 @@ private:
 struct OwnerCall {
   /// Null where the one member is the owner, too: a copy.
   Communicator *communicator;
-  const std::byte *input;
-  std::byte *output;
+  Place input;
+  Place output;
   int64_t count;
   /// Contributors or receivers.
   int endpoints;
@@ -58,7 +60,8 @@ struct OwnerCall {
 
 void copyAlone(const OwnerCall &call, DataType type) {
   if (call.input != call.output)
-    std::memcpy(call.output, call.input, call.count * dataTypeBytes(type));
+    std::memcpy(call.output.address(), call.input.address(),
+                call.count * dataTypeBytes(type));
 }
 
 /// Runs each group's call by `communicate`. Several calls only on servers: one
@@ -85,9 +88,9 @@ public:
 
   absl::Status run(int64_t) override {
     return runCalls(calls, type, [this](const OwnerCall &call) {
-      return call.communicator->reduceToOwners(call.input, call.output,
-                                               call.count, type, kind,
-                                               call.endpoints, call.owners);
+      return call.communicator->reduceToOwners(
+          call.input.address(), call.output.address(), call.count, type, kind,
+          call.endpoints, call.owners);
     });
   }
 
@@ -104,9 +107,9 @@ public:
 
   absl::Status run(int64_t) override {
     return runCalls(calls, type, [this](const OwnerCall &call) {
-      return call.communicator->gatherFromOwners(call.input, call.output,
-                                                 call.count, type,
-                                                 call.endpoints, call.owners);
+      return call.communicator->gatherFromOwners(
+          call.input.address(), call.output.address(), call.count, type,
+          call.endpoints, call.owners);
     });
   }
 
@@ -146,22 +149,38 @@ void copyBlocks(const BlockView &view, const std::byte *from, std::byte *to,
 /// Of blocks that lie one after the other.
 class AllToAllOperation final : public Operation {
 public:
-  AllToAllOperation(Communicator &communicator, const std::byte *input,
-                    std::byte *output, int64_t blockBytes)
+  AllToAllOperation(Communicator &communicator, Place input, Place output,
+                    int64_t blockBytes)
       : communicator(communicator), input(input), output(output),
         blockBytes(blockBytes) {
     bytesSent = (communicator.size() - 1) * blockBytes;
   }
 
   absl::Status run(int64_t) override {
-    return communicator.allToAll(input, output, blockBytes);
+    return communicator.allToAll(input.address(), output.address(), blockBytes);
   }
 
 private:
   Communicator &communicator;
-  const std::byte *input;
-  std::byte *output;
+  Place input;
+  Place output;
   int64_t blockBytes;
+};
+
+/// Memory of an operation's own; none where it is empty.
+class Scratch {
+public:
+  explicit Scratch(int64_t size) : bytes(size), data(bytes.data()) {}
+  Scratch(const Scratch &) = delete;
+
+  bool isEmpty() const { return bytes.empty(); }
+  int64_t size() const { return static_cast<int64_t>(bytes.size()); }
+  /// Valid as long as this.
+  Place place() const { return Place(&data); }
+
+private:
+  std::vector<std::byte> bytes;
+  std::byte *data;
 };
 
 /// A tensor of this rank's own and what `inner` makes of its blocks, which lie
@@ -169,30 +188,31 @@ private:
 class InBlocksOperation final : public Operation {
 public:
   /// `blocks` is what `inner` reads (`isPacked`) or writes.
-  InBlocksOperation(BlockView view, std::byte *tensor, bool isPacked,
-                    std::vector<std::byte> blocks,
+  InBlocksOperation(BlockView view, Place tensor, bool isPacked,
+                    std::unique_ptr<Scratch> blocks,
                     std::unique_ptr<Operation> inner)
       : view(view), tensor(tensor), isPacked(isPacked),
         blocks(std::move(blocks)), inner(std::move(inner)) {
     bytesSent = this->inner->bytesSent;
-    scratchBytes =
-        this->inner->scratchBytes + static_cast<int64_t>(this->blocks.size());
+    scratchBytes = this->inner->scratchBytes + this->blocks->size();
   }
 
   absl::Status run(int64_t step) override {
     if (isPacked)
-      copyBlocks(view, tensor, blocks.data(), /*toBlocks=*/true);
+      copyBlocks(view, tensor.address(), blocks->place().address(),
+                 /*toBlocks=*/true);
     absl::Status status = inner->run(step);
     if (status.ok() && !isPacked)
-      copyBlocks(view, blocks.data(), tensor, /*toBlocks=*/false);
+      copyBlocks(view, blocks->place().address(), tensor.address(),
+                 /*toBlocks=*/false);
     return status;
   }
 
 private:
   BlockView view;
-  std::byte *tensor;
+  Place tensor;
   bool isPacked;
-  std::vector<std::byte> blocks;
+  std::unique_ptr<Scratch> blocks;
   std::unique_ptr<Operation> inner;
 };
 
@@ -203,10 +223,10 @@ private:
 class ExchangeOperation final : public Operation {
 public:
   ExchangeOperation(Communicator &communicator, fb::ExchangePattern pattern,
-                    const LocalValue &input, std::vector<void *> outputs)
-      : communicator(communicator), pattern(pattern), input(input.data),
-        bytes(input.bytes()), outputs(std::move(outputs)),
-        peers(this->outputs.size()) {
+                    const LocalValue &input, std::vector<Place> places)
+      : communicator(communicator), pattern(pattern), input(input.place),
+        bytes(input.bytes()), places(std::move(places)),
+        outputs(this->places.size()), peers(this->places.size()) {
     bytesSent = bytes * static_cast<int64_t>(peers.size());
   }
 
@@ -219,14 +239,18 @@ public:
     } else {
       peers[0] = static_cast<int>(shiftOnePeer(rank, size, step));
     }
-    return communicator.exchange(input, bytes, peers, peers, outputs);
+    for (size_t i = 0; i < places.size(); ++i)
+      outputs[i] = places[i].address();
+    return communicator.exchange(input.address(), bytes, peers, peers, outputs);
   }
 
 private:
   Communicator &communicator;
   fb::ExchangePattern pattern;
-  const std::byte *input;
+  Place input;
   int64_t bytes;
+  std::vector<Place> places;
+  // Of a call.
   std::vector<void *> outputs;
   std::vector<int> peers;
 };
@@ -237,8 +261,8 @@ public:
   PermuteOperation(Communicator &communicator, const LocalValue &input,
                    const LocalValue &output,
                    const flatbuffers::Vector<uint32_t> *pairs)
-      : communicator(communicator), input(input.data), bytes(input.bytes()),
-        output(output.data) {
+      : communicator(communicator), input(input.place), bytes(input.bytes()),
+        output(output.place) {
     for (uint32_t i = 0; pairs && i + 1 < pairs->size(); i += 2) {
       int from = static_cast<int>(pairs->Get(i));
       int to = static_cast<int>(pairs->Get(i + 1));
@@ -247,21 +271,23 @@ public:
       if (to == communicator.rank())
         sources.push_back(from);
     }
-    outputs.resize(sources.size(), output.data);
+    outputs.resize(sources.size());
     bytesSent = destinations.empty() ? 0 : bytes;
   }
 
   absl::Status run(int64_t) override {
     if (sources.empty())
-      std::memset(output, 0, bytes);
-    return communicator.exchange(input, bytes, destinations, sources, outputs);
+      std::memset(output.address(), 0, bytes);
+    std::fill(outputs.begin(), outputs.end(), output.address());
+    return communicator.exchange(input.address(), bytes, destinations, sources,
+                                 outputs);
   }
 
 private:
   Communicator &communicator;
-  const std::byte *input;
+  Place input;
   int64_t bytes;
-  std::byte *output;
+  Place output;
   std::vector<int> destinations;
   std::vector<int> sources;
   std::vector<void *> outputs;
@@ -304,11 +330,11 @@ private:
 std::unique_ptr<Operation> CollectiveBuilder::copyInput() {
   if (collective == Collective::Permute &&
       (!op.pairs() || op.pairs()->size() == 0))
-    return makeCopies({{output.data, nullptr, output.bytes()}});
+    return makeCopies({{output.place, Place(), output.bytes()}});
   std::vector<CopyStep> copies;
   for (uint32_t number : *op.outputs()) {
     LocalValue result = source.memory.value(number);
-    copies.push_back({result.data, input.data, result.bytes()});
+    copies.push_back({result.place, input.place, result.bytes()});
   }
   return makeCopies(copies);
 }
@@ -319,16 +345,15 @@ std::unique_ptr<Operation> CollectiveBuilder::withOwners(bool isReduction) {
   bool isRooted =
       collective == Collective::Reduce || collective == Collective::Broadcast;
   OwnerCall call = {group.communicator.get(),
-                    input.data,
-                    output.data,
+                    input.place,
+                    output.place,
                     whole.count,
                     group.workers,
                     std::vector<int>()};
   call.owners.resize(isRooted ? 1 : group.workers);
   std::iota(call.owners.begin(), call.owners.end(), 0);
   if (isRooted && group.position != 0)
-    (isReduction ? (void)(call.output = nullptr)
-                 : (void)(call.input = nullptr));
+    (isReduction ? call.output : call.input) = Place();
 
   int64_t bytes = whole.bytes();
   int64_t sent = bytes * (group.workers - 1) / group.workers;
@@ -358,8 +383,8 @@ std::unique_ptr<Operation> CollectiveBuilder::inPieces(bool isReduction) {
         op.shape()->Get(i) / (i == dimension ? view.blocks : 1);
   if (view.isContiguous())
     return withOwners(isReduction);
-  std::vector<std::byte> blocks(whole.bytes());
-  std::byte *tensor = std::exchange(whole.data, blocks.data());
+  auto blocks = std::make_unique<Scratch>(whole.bytes());
+  Place tensor = std::exchange(whole.place, blocks->place());
   std::unique_ptr<Operation> inner = withOwners(isReduction);
   return std::make_unique<InBlocksOperation>(
       view, tensor, isReduction, std::move(blocks), std::move(inner));
@@ -389,9 +414,8 @@ std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
     for (size_t i = 0; i < group.owners.size(); ++i)
       if (group.owners[i] == group.position)
         owned = static_cast<int>(i);
-    std::byte *slot =
-        owned >= 0 ? served.data + group.slot * slotBytes : nullptr;
-    std::byte *work = isWorker ? worked.data : nullptr;
+    Place slot = owned >= 0 ? served.place + group.slot * slotBytes : Place();
+    Place work = isWorker ? worked.place : Place();
     int64_t ownBytes =
         owned < 0 ? 0
                   : elementBytes *
@@ -429,26 +453,30 @@ std::unique_ptr<Operation> CollectiveBuilder::allToAll() {
     (i < op.split_dim() ? split.outer : split.innerBytes) *= dimension;
     (i < op.concat_dim() ? concat.outer : concat.innerBytes) *= dimension;
   }
-  std::vector<std::byte> packed(split.isContiguous() ? 0 : input.bytes());
-  std::vector<std::byte> received(concat.isContiguous() ? 0 : output.bytes());
+  auto packed =
+      std::make_unique<Scratch>(split.isContiguous() ? 0 : input.bytes());
+  auto received =
+      std::make_unique<Scratch>(concat.isContiguous() ? 0 : output.bytes());
   std::unique_ptr<Operation> operation = std::make_unique<AllToAllOperation>(
-      *groups[0].communicator, packed.empty() ? input.data : packed.data(),
-      received.empty() ? output.data : received.data(), split.blockBytes());
-  if (!packed.empty())
+      *groups[0].communicator,
+      packed->isEmpty() ? input.place : packed->place(),
+      received->isEmpty() ? output.place : received->place(),
+      split.blockBytes());
+  if (!packed->isEmpty())
     operation = std::make_unique<InBlocksOperation>(
-        split, input.data, /*isPacked=*/true, std::move(packed),
+        split, input.place, /*isPacked=*/true, std::move(packed),
         std::move(operation));
-  if (!received.empty())
+  if (!received->isEmpty())
     operation = std::make_unique<InBlocksOperation>(
-        concat, output.data, /*isPacked=*/false, std::move(received),
+        concat, output.place, /*isPacked=*/false, std::move(received),
         std::move(operation));
   return operation;
 }
 
 std::unique_ptr<Operation> CollectiveBuilder::exchange() {
-  std::vector<void *> outputs;
+  std::vector<Place> outputs;
   for (uint32_t number : *op.outputs())
-    outputs.push_back(source.memory.value(number).data);
+    outputs.push_back(source.memory.value(number).place);
   return std::make_unique<ExchangeOperation>(
       *groups[0].communicator, op.pattern(), input, std::move(outputs));
 }

@@ -108,7 +108,10 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
   for (auto &stream : streams)
     if (stream)
       try {
-        stream->thread = std::thread([this, &stream] { runStream(*stream); });
+        stream->thread = std::thread([this, &stream] {
+          runStream(*stream);
+          stream->listeners.tellUpTo(StreamListeners::kEverybody);
+        });
       } catch (const std::system_error &error) {
         std::string name = plan.root().streams()->Get(stream->number)->str();
         stop();
@@ -402,6 +405,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   }
   stream.pass(sequence);
   stream.completed.advance();
+  if (stream.listeners.isDue(sequence + 1))
+    stream.listeners.tellUpTo(sequence + 1);
   return absl::OkStatus();
 }
 
@@ -521,6 +526,32 @@ bool Executor::isStepReached(int64_t step) const {
                              step))
       return false;
   return true;
+}
+
+void Executor::notify(const std::vector<StreamPoint> &points, int64_t step,
+                      std::function<void(const absl::Status &)> done) {
+  follow(std::make_shared<Notification>(
+      Notification{points, 0, step, std::move(done)}));
+}
+
+/// Goes on to the next stream that has not come so far, or tells.
+void Executor::follow(const std::shared_ptr<Notification> &notification) {
+  int64_t step = notification->step;
+  while (notification->next < notification->points.size() && !hasFailed()) {
+    StreamPoint point = notification->points[notification->next++];
+    if (isReached(point, step))
+      continue;
+    Stream &stream = *streams[point.stream];
+    uint64_t target =
+        static_cast<uint64_t>(step) * stream.slots.size() + point.count;
+    stream.listeners.add(target,
+                         [this, notification] { follow(notification); });
+    // It may have come there, or have ended, before it could see this one.
+    if (hasFailed() || isReached(point, step))
+      stream.listeners.tellUpTo(target);
+    return;
+  }
+  notification->done(hasFailed() ? failure() : absl::OkStatus());
 }
 
 absl::Status Executor::waitForStep(int64_t step) {

@@ -18,6 +18,7 @@
 
 #include "Device/Host/Counter.h"
 #include "Session/Operation.h"
+#include "Session/StreamListeners.h"
 #include "Session/StreamPrograms.h"
 
 #include "bagua/Runtime/Communicator.h"
@@ -29,6 +30,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,6 +69,10 @@ public:
   absl::Status waitForStep(int64_t step);
   /// Whether all of `step` is done. Never blocks.
   bool isStepReached(int64_t step) const;
+  /// Has `done` called once, when all points are reached in `step` or the run
+  /// has failed, on this thread or on a stream's. `points` outlive it.
+  void notify(const std::vector<StreamPoint> &points, int64_t step,
+              std::function<void(const absl::Status &)> done);
 
   /// Makes every call on every rank return `why`, unless there was an error
   /// before; returns the one that holds.
@@ -100,6 +106,7 @@ private:
     std::thread thread;
     /// Completed instructions since start().
     Counter completed;
+    StreamListeners listeners;
     /// Whether others are told what it waits for; of who is at it.
     bool hasNote = false;
 
@@ -136,6 +143,16 @@ private:
     explicit operator bool() const { return counter != nullptr; }
   };
 
+  /// Who is told when several streams have come so far.
+  struct Notification {
+    const std::vector<StreamPoint> &points;
+    /// Of the points: the first that may not have been reached.
+    size_t next;
+    int64_t step;
+    std::function<void(const absl::Status &)> done;
+  };
+
+  void follow(const std::shared_ptr<Notification> &notification);
   void runStream(Stream &stream);
   bool await(Counter &counter, uint32_t target);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);

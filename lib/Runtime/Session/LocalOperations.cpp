@@ -23,9 +23,9 @@ public:
   absl::Status run(int64_t) override {
     for (const CopyStep &copy : copies)
       if (copy.from)
-        std::memmove(copy.to, copy.from, copy.bytes);
+        std::memmove(copy.to.address(), copy.from.address(), copy.bytes);
       else
-        std::memset(copy.to, 0, copy.bytes);
+        std::memset(copy.to.address(), 0, copy.bytes);
     return absl::OkStatus();
   }
 
@@ -88,8 +88,8 @@ void LocalBuilder::copyStriped(const LocalValue &bucket,
   int64_t elementBytes = dataTypeBytes(bucket.type);
   int64_t padded = maxPartCount(tensor.wholeCount, stripes, cluster);
   auto copyPart = [&](int64_t part, ElementRange range) {
-    std::byte *inBucket = bucket.data + (part * stride + offset) * elementBytes;
-    std::byte *inTensor = tensor.data + range.begin * elementBytes;
+    Place inBucket = bucket.place + (part * stride + offset) * elementBytes;
+    Place inTensor = tensor.place + range.begin * elementBytes;
     int64_t bytes = range.size() * elementBytes;
     if (!isConcat) {
       copies.push_back({inTensor, inBucket, bytes});
@@ -97,7 +97,7 @@ void LocalBuilder::copyStriped(const LocalValue &bucket,
     }
     copies.push_back({inBucket, inTensor, bytes});
     copies.push_back(
-        {inBucket + bytes, nullptr, (padded - range.size()) * elementBytes});
+        {inBucket + bytes, Place(), (padded - range.size()) * elementBytes});
   };
   if (!bucket.layout.empty()) {
     if (bucket.count > 0)
@@ -130,11 +130,11 @@ std::unique_ptr<Operation> LocalBuilder::bucket(bool isConcat) {
   Layout stripes = readLayout(op.striped());
   std::vector<CopyStep> copies;
   if (stripes.empty()) {
-    std::byte *place = whole.data;
+    Place place = whole.place;
     for (const LocalValue &tensor : tensors) {
-      copies.push_back({isConcat ? place : tensor.data,
-                        isConcat ? tensor.data : place, tensor.bytes()});
-      place += tensor.bytes();
+      copies.push_back({isConcat ? place : tensor.place,
+                        isConcat ? tensor.place : place, tensor.bytes()});
+      place = place + tensor.bytes();
     }
     return makeCopies(copies);
   }
@@ -157,15 +157,16 @@ std::unique_ptr<Operation> LocalBuilder::slice() {
     return workerRange(value.wholeCount, value.layout, cluster, source.rank);
   };
   int64_t offset = rangeOf(outputs[0]).begin - rangeOf(inputs[0]).begin;
-  return makeCopies({{outputs[0].data,
-                      inputs[0].data + offset * dataTypeBytes(inputs[0].type),
+  return makeCopies({{outputs[0].place,
+                      inputs[0].place + offset * dataTypeBytes(inputs[0].type),
                       outputs[0].bytes()}});
 }
 
 std::unique_ptr<Operation> LocalBuilder::cast() {
   return std::make_unique<KernelOperation>(
       [from = inputs[0], to = outputs[0]](int64_t) {
-        castKernel(from.type, from.data, to.type, to.data, to.count);
+        castKernel(from.type, from.place.address(), to.type, to.place.address(),
+                   to.count);
       });
 }
 

@@ -1,7 +1,8 @@
 //===- Operation.h - An instruction, ready to run on one rank -------------===//
 //
-// What is left of a plan's instruction when a session starts: addresses, counts
-// and a communicator. Running one allocates nothing and looks nothing up.
+// What is left of a plan's instruction when a session starts: places, counts
+// and a communicator. Running one allocates nothing and looks nothing up but
+// addresses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_OPERATION_H
@@ -55,9 +56,9 @@ makeLocalOperation(const OperationSource &source,
 
 /// Copies between buffers, and zeros for padding. Null if there are none.
 struct CopyStep {
-  std::byte *to;
-  /// Null: zeros.
-  const std::byte *from;
+  Place to;
+  /// Nowhere: zeros.
+  Place from;
   int64_t bytes;
 };
 std::unique_ptr<Operation> makeCopies(const std::vector<CopyStep> &copies);

@@ -1,174 +1,29 @@
-//===- Session.cpp - A training program's view of a plan ------------------===//
+//===- Session.cpp - A training program's view of a plan ----------------===//
 //
-// Names, bindings, ownership and steps: everything the program's thread does.
-// What runs beside it is the Executor's.
+// Connecting, names and bindings: what comes before the first step.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Runtime/Session.h"
+#include "Session/HostSession.h"
 
 #include "Communication/StatusCopy.h"
 #include "Plan/Roles.h"
-#include "Session/Executor.h"
 #include "Session/Operation.h"
-#include "Session/PlanCommunicators.h"
-#include "Session/SessionMemory.h"
-#include "Session/SessionState.h"
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
 
-#include "bagua/Runtime/PlanGenerated.h"
-#include "bagua/Support/StepsInFlight.h"
 #include "bagua/Support/TraceWriter.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace bagua::runtime {
-namespace {
 
 using absl::StrCat;
-
-class HostSession final : public Session {
-public:
-  HostSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
-              SessionOptions sessionOptions)
-      : plan(std::move(loaded)), world(std::move(ranks)),
-        options(std::move(sessionOptions)), memory(*plan, world->rank()),
-        executor(*plan, *world, options),
-        tensors(plan->root().tensors()->size()) {}
-  ~HostSession() override;
-
-  /// The collective part of create().
-  absl::Status connect();
-  /// Tells the other ranks.
-  absl::Status giveUp(const absl::Status &why) { return executor.fail(why); }
-
-  int rank() const override { return world->rank(); }
-  absl::StatusOr<TensorId> find(absl::string_view name) const override;
-  int64_t localBytes(TensorId tensor) const override {
-    return memory.tensorBytes(indexOf(tensor));
-  }
-  absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
-  absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override;
-  absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
-                                      size_t bytes) override;
-  bool programUpdates(absl::string_view name) override;
-  absl::Status start() override;
-  absl::Status beginStep() override;
-  absl::Status markReady(TensorId tensor) override;
-  absl::Status markAbsent(TensorId tensor) override;
-  absl::Status wait(TensorId tensor) override;
-  bool isReady(TensorId tensor) const override;
-  absl::Status endStep() override;
-  absl::Status finish() override;
-  void abort(const absl::Status &why) override;
-  int64_t step() const override {
-    return firstStep + std::max<int64_t>(now, 0);
-  }
-  absl::StatusOr<std::string> saveState() const override;
-  absl::Status loadState(absl::string_view bytes) override;
-  int64_t bytesSent() const override { return executor.bytesSent(); }
-  int64_t arenaBytes() const override {
-    return memory.arenaBytes() + scratchBytes;
-  }
-
-private:
-  enum class Phase { Binding, BetweenSteps, InStep };
-
-  struct TensorState {
-    bool isGivenByProgram = false;
-    /// Whether this rank's program gives it in every step.
-    bool isRequired = false;
-    bool isState = false;
-    /// Whether the program reads it in every step, and instructions update it.
-    bool mustBeRead = false;
-    /// Whether its state was loaded; whether the program knows where it is, and
-    /// who updates it.
-    bool isLoaded = false;
-    bool isLocated = false;
-    bool isAsked = false;
-    bool isOwnedByRuntime = false;
-    /// The last step in which it was given, or waited for; -1 before.
-    int64_t givenStep = -1;
-    int64_t waitedStep = -1;
-  };
-
-  static uint32_t indexOf(TensorId tensor) {
-    return static_cast<uint32_t>(tensor);
-  }
-  const fb::Tensor &tensorAt(uint32_t index) const {
-    return *plan->root().tensors()->Get(index);
-  }
-  std::string nameOf(TensorId tensor) const {
-    return executor.tensorName(indexOf(tensor));
-  }
-  CommunicatorOptions optionsOf(uint32_t stream);
-  absl::Status meetEverybody(const std::string &prefix);
-  absl::Status compareFingerprints();
-  absl::StatusOr<std::vector<int64_t>>
-  gatherFromAll(const std::vector<int64_t> &own);
-  absl::Status compareStates();
-  absl::Status checkBindings() const;
-  absl::Status checkParams() const;
-  absl::Status listTensors(const char *what, const std::vector<uint32_t> &list,
-                           const char *why) const;
-  std::vector<bool> findGivenTensors() const;
-  bool isHere(const fb::Tensor &tensor) const {
-    return hasTensor(tensor, plan->cluster(), rank());
-  }
-  absl::Status give(TensorId tensor);
-  absl::Status checkGift(TensorId tensor) const;
-  absl::Status missingGift();
-  absl::Status missingWait();
-  bool isAtRest() const;
-  int64_t stepToAwait(const TensorState &state) const;
-  absl::Status waitForUsers(TensorId tensor, int64_t step);
-  absl::Status refuse(const absl::Status &why);
-  absl::Status misuse(const std::string &what);
-  absl::Status checkIndex(TensorId tensor) const;
-  void record(const char *what, TensorId tensor, int64_t startNs);
-
-  const std::shared_ptr<const Plan> plan;
-  const std::shared_ptr<World> world;
-  const SessionOptions options;
-  SessionMemory memory;
-  /// All ranks; null where this is the only one.
-  std::unique_ptr<Communicator> everybody;
-  PlanCommunicators communicators;
-  Executor executor;
-
-  Phase phase = Phase::Binding;
-  bool isFinished = false;
-  /// Between the begin of a step and finish().
-  bool isRunning = false;
-  std::vector<TensorState> tensors;
-  /// By tensor: whether it is state that instructions update.
-  std::vector<bool> isUpdated;
-  std::map<absl::string_view, TensorId> byName;
-  bool hasLoadedState = false;
-  /// State that was loaded for tensors that are not bound yet.
-  std::map<std::string, SavedTensor> loaded;
-  int64_t firstStep = 0;
-  /// Of operations, besides arenas.
-  int64_t scratchBytes = 0;
-  /// The current step since start(); -1 before the first.
-  int64_t now = -1;
-  int64_t requiredCount = 0;
-  int64_t requiredGiven = 0;
-  /// The same for tensors that must be read. They need not where finish() has
-  /// waited for the step before.
-  int64_t mustReadCount = 0;
-  int64_t readCount = 0;
-  bool mustRead = false;
-};
 
 HostSession::~HostSession() {
   if (!isFinished && !executor.hasFailed())
@@ -271,6 +126,7 @@ absl::Status HostSession::connect() {
 
   std::vector<bool> isGiven = findGivenTensors();
   std::vector<bool> isRead = findReadByProgram(*plan);
+  std::vector<bool> isMovable = findMovable(*plan);
   isUpdated = findUpdatedByRuntime(*plan);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
@@ -278,6 +134,7 @@ absl::Status HostSession::connect() {
     tensors[i].isGivenByProgram = tensor.given_by_program();
     tensors[i].isRequired = isGiven[i];
     tensors[i].isState = isState(tensor.role());
+    tensors[i].isMovable = isMovable[i];
     tensors[i].mustBeRead =
         isUpdated[i] && isRead[i] && plan->cluster().isWorker(rank());
     requiredCount += isGiven[i];
@@ -311,6 +168,23 @@ absl::Status HostSession::checkIndex(TensorId tensor) const {
                                            " is not below ", tensors.size()));
 }
 
+/// Of a tensor that the program has: InvalidArgument, without its name.
+absl::Status HostSession::checkMemory(uint32_t tensor, const void *data,
+                                      size_t bytes) const {
+  int64_t expected = memory.tensorBytes(tensor);
+  if (static_cast<int64_t>(bytes) != expected)
+    return absl::InvalidArgumentError(
+        StrCat("expected ", expected, " bytes, got ", bytes));
+  int64_t alignment =
+      dataTypeBytes(static_cast<DataType>(tensorAt(tensor).type()));
+  if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
+    return absl::InvalidArgumentError(
+        StrCat("expected an address divisible by ", alignment));
+  if (!data && expected > 0)
+    return absl::InvalidArgumentError("the address is null");
+  return absl::OkStatus();
+}
+
 absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return status;
@@ -327,19 +201,10 @@ absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
                   "it lives in an arena: ask for its address");
   if (memory.isBound(index))
     return refuse(absl::StatusCode::kFailedPrecondition, "it is bound already");
-  int64_t expected = localBytes(tensor);
-  if (static_cast<int64_t>(bytes) != expected)
-    return refuse(absl::StatusCode::kInvalidArgument,
-                  StrCat("expected ", expected, " bytes, got ", bytes));
-  int64_t alignment =
-      dataTypeBytes(static_cast<DataType>(tensorAt(index).type()));
-  if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
-    return refuse(absl::StatusCode::kInvalidArgument,
-                  StrCat("expected an address divisible by ", alignment));
+  if (absl::Status status = checkMemory(index, data, bytes); !status.ok())
+    return refuse(status.code(), std::string(status.message()));
   // Nothing to store, so the address may be null.
   static std::byte nothing;
-  if (!data && expected > 0)
-    return refuse(absl::StatusCode::kInvalidArgument, "the address is null");
   memory.bind(index, data ? static_cast<std::byte *>(data) : &nothing);
   tensors[index].isLocated = true;
   if (auto saved = loaded.find(tensorAt(index).name()->str());
@@ -411,7 +276,7 @@ absl::Status HostSession::checkBindings() const {
     const fb::Tensor &tensor = tensorAt(i);
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
     if (isUsed && tensor.arena() < 0 && isHere(tensor) && !memory.isBound(i) &&
-        memory.tensorBytes(i) > 0)
+        !tensors[i].isMovable && memory.tensorBytes(i) > 0)
       missing.push_back(i);
   }
   return listTensors("not bound: ", missing, "");
@@ -454,6 +319,8 @@ absl::Status HostSession::compareStates() {
         .push_back(i / 2);
   if (ranksByState.size() == 1)
     return absl::OkStatus();
+  // Who destroys its session now must not end what others need to see why.
+  everybody->barrier().IgnoreError();
   return absl::FailedPreconditionError(
       StrCat("ranks have loaded different states: ",
              absl::StrJoin(
@@ -508,285 +375,6 @@ absl::Status HostSession::start() {
   phase = Phase::BetweenSteps;
   return absl::OkStatus();
 }
-
-//===----------------------------------------------------------------------===//
-// Steps
-//===----------------------------------------------------------------------===//
-
-/// A caller's bug. In a run, other ranks must not wait for this one.
-absl::Status HostSession::refuse(const absl::Status &why) {
-  return isRunning ? executor.fail(why) : why;
-}
-
-absl::Status HostSession::misuse(const std::string &what) {
-  return refuse(
-      absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)));
-}
-
-void HostSession::record(const char *what, TensorId tensor, int64_t startNs) {
-  options.trace->add({StrCat(what, " ", nameOf(tensor)),
-                      rank(),
-                      0,
-                      startNs,
-                      TraceWriter::nowNs() - startNs,
-                      {{"step", step()}}});
-}
-
-absl::Status HostSession::beginStep() {
-  if (executor.hasFailed())
-    return executor.failure();
-  if (phase != Phase::BetweenSteps)
-    return misuse(phase == Phase::InStep ? "beginStep before endStep"
-                                         : "beginStep before start");
-  if (int64_t before = now + 1 - kStepsInFlight; before >= 0)
-    if (absl::Status status = executor.waitForStep(before); !status.ok())
-      return status;
-  ++now;
-  requiredGiven = readCount = 0;
-  mustRead = isRunning;
-  phase = Phase::InStep;
-  isFinished = false;
-  isRunning = true;
-  executor.openStep();
-  return absl::OkStatus();
-}
-
-absl::Status HostSession::checkGift(TensorId tensor) const {
-  const TensorState &state = tensors[indexOf(tensor)];
-  std::string why;
-  if (phase != Phase::InStep)
-    why = " outside of a step";
-  else if (!state.isGivenByProgram)
-    why = ", which the plan doesn't have the program give";
-  else if (state.givenStep == now)
-    why = " for the second time in this step";
-  else if (state.isOwnedByRuntime)
-    why = StrCat(", which was given in step ", firstStep + state.givenStep,
-                 " and not taken back: expected a wait() before");
-  if (why.empty())
-    return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("rank ", rank(), ": markReady of tensor ", nameOf(tensor), why,
-             ", in step ", step()));
-}
-
-absl::Status HostSession::give(TensorId tensor) {
-  TensorState &state = tensors[indexOf(tensor)];
-  state.isOwnedByRuntime = true;
-  state.givenStep = now;
-  requiredGiven += state.isRequired;
-  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  executor.give(indexOf(tensor), now);
-  if (options.trace)
-    record("give", tensor, startNs);
-  return absl::OkStatus();
-}
-
-absl::Status HostSession::markReady(TensorId tensor) {
-  if (executor.hasFailed())
-    return executor.failure();
-  if (absl::Status status = checkIndex(tensor); !status.ok())
-    return refuse(status);
-  const TensorState &state = tensors[indexOf(tensor)];
-  if (phase != Phase::InStep || !state.isGivenByProgram ||
-      state.givenStep == now || state.isOwnedByRuntime)
-    if (absl::Status status = checkGift(tensor); !status.ok())
-      return refuse(status);
-  return give(tensor);
-}
-
-absl::Status HostSession::markAbsent(TensorId tensor) {
-  if (executor.hasFailed())
-    return executor.failure();
-  if (absl::Status status = checkIndex(tensor); !status.ok())
-    return refuse(status);
-  if (!tensorAt(indexOf(tensor)).optional())
-    return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
-                         ", which is not optional"));
-  if (absl::Status status = checkGift(tensor); !status.ok())
-    return refuse(status);
-  if (std::byte *data = memory.tensorAddress(indexOf(tensor)))
-    std::memset(data, 0, localBytes(tensor));
-  return give(tensor);
-}
-
-absl::Status HostSession::waitForUsers(TensorId tensor, int64_t step) {
-  for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
-    if (absl::Status status = executor.waitFor(point, step, indexOf(tensor));
-        !status.ok())
-      return status;
-  return absl::OkStatus();
-}
-
-/// In which step what wait() waits for was given or made; -1: there is nothing
-/// to wait for.
-int64_t HostSession::stepToAwait(const TensorState &state) const {
-  if (!state.isGivenByProgram)
-    return state.isState && phase == Phase::InStep ? now - 1 : now;
-  return state.isOwnedByRuntime ? state.givenStep : -1;
-}
-
-bool HostSession::isReady(TensorId tensor) const {
-  if (executor.hasFailed() || !checkIndex(tensor).ok())
-    return true;
-  int64_t step = stepToAwait(tensors[indexOf(tensor)]);
-  if (step < 0)
-    return true;
-  const auto &users = executor.schedule().users[indexOf(tensor)];
-  return std::all_of(users.begin(), users.end(), [&](StreamPoint point) {
-    return executor.isReached(point, step);
-  });
-}
-
-void HostSession::abort(const absl::Status &why) {
-  executor
-      .fail(
-          withMessage(why.ok() ? absl::AbortedError("") : why,
-                      StrCat("rank ", rank(), ": aborted",
-                             why.message().empty() ? "" : ": ", why.message())))
-      .IgnoreError();
-}
-
-absl::Status HostSession::wait(TensorId tensor) {
-  if (executor.hasFailed())
-    return executor.failure();
-  if (absl::Status status = checkIndex(tensor); !status.ok())
-    return refuse(status);
-  TensorState &state = tensors[indexOf(tensor)];
-  if (state.mustBeRead && std::exchange(state.waitedStep, now) != now)
-    ++readCount;
-  int64_t step = stepToAwait(state);
-  if (step < 0)
-    return absl::OkStatus();
-  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  if (absl::Status status = waitForUsers(tensor, step); !status.ok())
-    return status;
-  if (options.trace)
-    record("wait", tensor, startNs);
-  state.isOwnedByRuntime = false;
-  return absl::OkStatus();
-}
-
-absl::Status HostSession::missingGift() {
-  constexpr int kShown = 4;
-  std::vector<std::string> missing;
-  int count = 0;
-  for (uint32_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].isRequired && tensors[i].givenStep != now &&
-        ++count <= kShown)
-      missing.push_back(StrCat(nameOf(TensorId(i)), ", which ",
-                               executor.describe(static_cast<uint32_t>(
-                                   executor.schedule().firstWaiter[i])),
-                               " waits for"));
-  if (count > kShown)
-    missing.back() += StrCat("; and without ", count - kShown, " more");
-  return misuse(StrCat("step ", step(), " ended without tensor ",
-                       absl::StrJoin(missing, "; and without tensor ")));
-}
-
-/// A program that has not waited may have read what a step was still changing.
-absl::Status HostSession::missingWait() {
-  std::vector<uint32_t> missing;
-  for (uint32_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].mustBeRead && tensors[i].waitedStep != now)
-      missing.push_back(i);
-  std::string what = StrCat("step ", step(), " ended without a wait for ");
-  return refuse(listTensors(
-      what.c_str(), missing,
-      ", which the program reads and the plan's instructions update"));
-}
-
-absl::Status HostSession::endStep() {
-  if (phase != Phase::InStep)
-    return executor.hasFailed() ? executor.failure()
-                                : misuse("endStep before beginStep");
-  // What has ended may be saved, whatever becomes of other ranks.
-  bool isComplete = requiredGiven == requiredCount;
-  if (executor.hasFailed()) {
-    phase = isComplete ? Phase::BetweenSteps : phase;
-    return executor.failure();
-  }
-  if (!isComplete)
-    return missingGift();
-  if (mustRead && readCount != mustReadCount)
-    return missingWait();
-  phase = Phase::BetweenSteps;
-  return absl::OkStatus();
-}
-
-absl::Status HostSession::finish() {
-  if (executor.hasFailed())
-    return executor.failure();
-  if (phase == Phase::InStep)
-    return misuse("finish before endStep");
-  if (now >= 0)
-    if (absl::Status status = executor.waitForStep(now); !status.ok())
-      return status;
-  if (absl::Status status = memory.checkGuards(); !status.ok())
-    return executor.fail(status);
-  isFinished = true;
-  isRunning = false;
-  for (TensorState &state : tensors)
-    state.isOwnedByRuntime = false;
-  return absl::OkStatus();
-}
-
-//===----------------------------------------------------------------------===//
-// State
-//===----------------------------------------------------------------------===//
-
-/// Whether the state is that of a step's end: after finish(), or after an error
-/// that came when this rank's part of its last step was done.
-bool HostSession::isAtRest() const {
-  return isFinished || (executor.hasFailed() && phase == Phase::BetweenSteps &&
-                        now >= 0 && executor.isStepReached(now));
-}
-
-absl::StatusOr<std::string> HostSession::saveState() const {
-  if (!isAtRest())
-    return executor.hasFailed()
-               ? executor.failure()
-               : absl::FailedPreconditionError(
-                     StrCat("rank ", rank(), ": saveState before finish"));
-  SavedState state = describeState(*plan, rank(), firstStep + now + 1);
-  std::vector<bool> isSaved = findSaved(*plan, rank(), isUpdated);
-  for (uint32_t i = 0; i < tensors.size(); ++i) {
-    const std::byte *data = memory.tensorAddress(i);
-    if (!isSaved[i] || !data)
-      continue;
-    SavedTensor saved = describeTensor(tensorAt(i));
-    saved.bytes.assign(reinterpret_cast<const char *>(data),
-                       memory.tensorBytes(i));
-    state.tensors[tensorAt(i).name()->str()] = std::move(saved);
-  }
-  return writeState(state);
-}
-
-absl::Status HostSession::loadState(absl::string_view bytes) {
-  if (phase != Phase::Binding)
-    return absl::FailedPreconditionError(
-        StrCat("rank ", rank(), ": loadState after start"));
-  absl::StatusOr<SavedState> state = readState(bytes);
-  if (!state.ok())
-    return withMessage(state.status(),
-                       StrCat("rank ", rank(), ": ", state.status().message()));
-  absl::Status status = adaptState(*plan, rank(), isUpdated, *state);
-  if (!status.ok())
-    return withMessage(status, StrCat("rank ", rank(), ": ", status.message()));
-  for (auto &[name, saved] : state->tensors) {
-    uint32_t tensor = indexOf(*find(name));
-    tensors[tensor].isLocated = tensors[tensor].isLoaded = true;
-    if (std::byte *data = memory.tensorAddress(tensor))
-      std::memcpy(data, saved.bytes.data(), saved.bytes.size());
-    else
-      loaded[name] = std::move(saved);
-  }
-  firstStep = state->steps;
-  hasLoadedState = true;
-  return absl::OkStatus();
-}
-
-} // namespace
 
 absl::StatusOr<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,

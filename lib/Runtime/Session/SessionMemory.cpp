@@ -29,8 +29,10 @@ int64_t roundUp(int64_t bytes) {
 } // namespace
 
 SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
-    : plan(loaded), rank(ownRank),
-      bindings(loaded.root().tensors()->size(), nullptr) {}
+    : plan(loaded), rank(ownRank), bindings(loaded.root().tensors()->size()),
+      addresses(bindings.size()) {
+  arenaAddresses.reserve(loaded.root().arenas()->size());
+}
 
 absl::Status SessionMemory::allocate(World &world, bool guarded) {
   isGuarded = guarded;
@@ -47,6 +49,7 @@ absl::Status SessionMemory::allocate(World &world, bool guarded) {
       std::memset(guard + kGuardBytes, kPoison, arena->bytes());
       std::fill_n(guard + kGuardBytes + arena->bytes(), kGuardBytes, kGuard);
     }
+    arenaAddresses.push_back(memory->get() + (guarded ? kGuardBytes : 0));
     arenas.push_back(*std::move(memory));
     allocatedBytes += arena->bytes();
   }
@@ -81,9 +84,8 @@ int64_t SessionMemory::tensorBytes(uint32_t number) const {
 std::byte *SessionMemory::tensorAddress(uint32_t number) const {
   const fb::Tensor &tensor = *plan.root().tensors()->Get(number);
   if (tensor.arena() < 0)
-    return bindings[number];
-  return arenas[tensor.arena()].get() + (isGuarded ? kGuardBytes : 0) +
-         tensor.offset();
+    return addresses[number];
+  return arenaAddresses[tensor.arena()] + tensor.offset();
 }
 
 LocalValue SessionMemory::value(uint32_t number) const {
@@ -95,14 +97,12 @@ LocalValue SessionMemory::value(uint32_t number) const {
   if (value.arena() >= 0) {
     result.count =
         localCount(value.count(), result.layout, plan.cluster(), rank);
-    result.data = arenas[value.arena()].get() + (isGuarded ? kGuardBytes : 0) +
-                  value.offset();
+    result.place = Place(&arenaAddresses[value.arena()], value.offset());
     return result;
   }
   const fb::Tensor &tensor = *plan.root().tensors()->Get(value.tensor());
   result.count = localCount(tensor, value.count(), plan.cluster(), rank);
-  if (bindings[value.tensor()])
-    result.data = bindings[value.tensor()] + value.offset();
+  result.place = Place(&addresses[value.tensor()], value.offset());
   return result;
 }
 

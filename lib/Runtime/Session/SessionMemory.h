@@ -37,12 +37,17 @@ public:
   int64_t arenaBytes() const { return allocatedBytes; }
 
   int64_t tensorBytes(uint32_t tensor) const;
-  /// Null where the program hasn't bound it.
+  /// Null where the program has neither bound nor moved it.
   std::byte *tensorAddress(uint32_t tensor) const;
   bool isBound(uint32_t tensor) const { return bindings[tensor] != nullptr; }
-  void bind(uint32_t tensor, std::byte *data) { bindings[tensor] = data; }
+  void bind(uint32_t tensor, std::byte *data) {
+    bindings[tensor] = addresses[tensor] = data;
+  }
+  /// Of a tensor of the program's, which the runtime doesn't have.
+  void move(uint32_t tensor, std::byte *data) { addresses[tensor] = data; }
+  void moveBack(uint32_t tensor) { addresses[tensor] = bindings[tensor]; }
 
-  /// Without data where the tensor isn't bound.
+  /// Its place follows the tensor.
   LocalValue value(uint32_t number) const;
 
 private:
@@ -51,7 +56,11 @@ private:
   bool isGuarded = false;
   int64_t allocatedBytes = 0;
   std::vector<std::shared_ptr<std::byte>> arenas;
+  /// Where they begin, after guards. Stays where it is: places point into it.
+  std::vector<std::byte *> arenaAddresses;
+  /// By tensor: what the program has bound, and where it is now.
   std::vector<std::byte *> bindings;
+  std::vector<std::byte *> addresses;
 };
 
 } // namespace bagua::runtime

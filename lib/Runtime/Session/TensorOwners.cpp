@@ -82,6 +82,39 @@ std::vector<bool> findUpdatedByRuntime(const Plan &plan) {
   return isWritten;
 }
 
+// Sets of 64 tensors at a time are carried from instruction to instruction.
+std::vector<bool> findMovable(const Plan &plan) {
+  constexpr uint32_t kSetSize = 64;
+  const auto &tensors = *plan.root().tensors();
+  const auto &instructions = *plan.root().instructions();
+  std::vector<bool> isMovable(tensors.size(), false);
+  std::vector<uint64_t> awaits(instructions.size());
+  for (uint32_t first = 0; first < tensors.size(); first += kSetSize) {
+    std::vector<uint64_t> hasAwaited(plan.root().streams()->size(), 0);
+    for (uint32_t i = 0; i < instructions.size(); ++i) {
+      const fb::Instruction &op = *instructions.Get(i);
+      uint64_t &set = hasAwaited[op.stream()];
+      if (op.ready())
+        for (uint32_t tensor : *op.ready())
+          if (tensor - first < kSetSize)
+            set |= uint64_t{1} << (tensor - first);
+      if (op.after())
+        for (uint32_t other : *op.after())
+          set |= awaits[other];
+      awaits[i] = set;
+    }
+    for (uint32_t i = first; i < tensors.size() && i - first < kSetSize; ++i) {
+      const fb::Tensor &tensor = *tensors.Get(i);
+      bool isMoved = tensor.given_by_program() && !isState(tensor.role());
+      if (tensor.users())
+        for (uint32_t user : *tensor.users())
+          isMoved = isMoved && (awaits[user] >> (i - first) & 1);
+      isMovable[i] = isMoved;
+    }
+  }
+  return isMovable;
+}
+
 std::vector<bool> findReadByProgram(const Plan &plan) {
   std::vector<bool> isRead(plan.root().tensors()->size(), false);
   if (plan.root().program())

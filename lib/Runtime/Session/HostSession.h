@@ -1,0 +1,182 @@
+//===- HostSession.h - A session on the host ------------------------------===//
+//
+// Everything the program's thread does: names and bindings (Session.cpp),
+// ownership and steps (SessionSteps.cpp), checkpoints (SessionCheckpoint.cpp).
+// What runs beside it is the Executor's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_HOSTSESSION_H
+#define BAGUA_LIB_RUNTIME_SESSION_HOSTSESSION_H
+
+#include "Session/Executor.h"
+#include "Session/PlanCommunicators.h"
+#include "Session/SessionMemory.h"
+#include "Session/SessionState.h"
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Runtime/Session.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bagua::runtime {
+
+class HostSession final : public Session {
+public:
+  HostSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
+              SessionOptions sessionOptions)
+      : plan(std::move(loaded)), world(std::move(ranks)),
+        options(std::move(sessionOptions)), memory(*plan, world->rank()),
+        executor(*plan, *world, options),
+        tensors(plan->root().tensors()->size()) {}
+  ~HostSession() override;
+
+  /// The collective part of create().
+  absl::Status connect();
+  /// Tells the other ranks.
+  absl::Status giveUp(const absl::Status &why) { return executor.fail(why); }
+
+  int rank() const override { return world->rank(); }
+  absl::StatusOr<TensorId> find(absl::string_view name) const override;
+  int64_t localBytes(TensorId tensor) const override {
+    return memory.tensorBytes(indexOf(tensor));
+  }
+  absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
+  absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override;
+  absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
+                                      size_t bytes) override;
+  bool programUpdates(absl::string_view name) override;
+  absl::Status start() override;
+  absl::Status beginStep() override;
+  absl::Status markReady(TensorId tensor) override;
+  absl::Status markReady(TensorId tensor, void *data, size_t bytes) override;
+  absl::Status markAbsent(TensorId tensor) override;
+  absl::Status markAbsent(TensorId tensor, void *data, size_t bytes) override;
+  absl::Status wait(TensorId tensor) override;
+  bool isReady(TensorId tensor) const override;
+  void onDone(TensorId tensor,
+              std::function<void(const absl::Status &)> done) override;
+  absl::Status endStep() override;
+  absl::Status finish() override;
+  void abort(const absl::Status &why) override;
+  int64_t step() const override {
+    return firstStep + std::max<int64_t>(now, 0);
+  }
+  absl::StatusOr<std::string> saveState() const override;
+  absl::Status loadState(absl::string_view bytes) override;
+  int64_t bytesSent() const override { return executor.bytesSent(); }
+  int64_t arenaBytes() const override {
+    return memory.arenaBytes() + scratchBytes;
+  }
+
+private:
+  enum class Phase { Binding, BetweenSteps, InStep };
+
+  struct TensorState {
+    bool isGivenByProgram = false;
+    /// Whether this rank's program gives it in every step.
+    bool isRequired = false;
+    bool isState = false;
+    /// Whether it may be given at another address in each step.
+    bool isMovable = false;
+    /// Whether the program reads it in every step, and instructions update it.
+    bool mustBeRead = false;
+    /// Whether its state was loaded; whether the program knows where it is, and
+    /// who updates it.
+    bool isLoaded = false;
+    bool isLocated = false;
+    bool isAsked = false;
+    bool isOwnedByRuntime = false;
+    /// Of one that lives in an arena and was given at an address: where to
+    /// bring it when it is taken back. Else null.
+    std::byte *copyBackTo = nullptr;
+    /// The last step in which it was given, or waited for; -1 before.
+    int64_t givenStep = -1;
+    int64_t waitedStep = -1;
+  };
+
+  static uint32_t indexOf(TensorId tensor) {
+    return static_cast<uint32_t>(tensor);
+  }
+  const fb::Tensor &tensorAt(uint32_t index) const {
+    return *plan->root().tensors()->Get(index);
+  }
+  std::string nameOf(TensorId tensor) const {
+    return executor.tensorName(indexOf(tensor));
+  }
+  CommunicatorOptions optionsOf(uint32_t stream);
+  absl::Status meetEverybody(const std::string &prefix);
+  absl::Status compareFingerprints();
+  absl::StatusOr<std::vector<int64_t>>
+  gatherFromAll(const std::vector<int64_t> &own);
+  absl::Status compareStates();
+  absl::Status checkBindings() const;
+  absl::Status checkParams() const;
+  absl::Status listTensors(const char *what, const std::vector<uint32_t> &list,
+                           const char *why) const;
+  std::vector<bool> findGivenTensors() const;
+  bool isHere(const fb::Tensor &tensor) const {
+    return hasTensor(tensor, plan->cluster(), rank());
+  }
+  absl::Status checkMemory(uint32_t tensor, const void *data,
+                           size_t bytes) const;
+  absl::Status admitGift(TensorId tensor, const char *call);
+  absl::Status give(TensorId tensor);
+  absl::Status giveAtHome(TensorId tensor, const char *call);
+  absl::Status giveAt(TensorId tensor, const char *call, void *data,
+                      size_t bytes, bool isAbsent);
+  absl::Status checkAbsence(TensorId tensor);
+  absl::Status checkGift(TensorId tensor, const char *call) const;
+  void takeBack(uint32_t tensor);
+  absl::Status missingGift();
+  absl::Status missingWait();
+  bool isAtRest() const;
+  int64_t stepToAwait(const TensorState &state) const;
+  absl::Status waitForUsers(TensorId tensor, int64_t step);
+  absl::Status refuse(const absl::Status &why);
+  absl::Status misuse(const std::string &what);
+  absl::Status checkIndex(TensorId tensor) const;
+  void record(const char *what, TensorId tensor, int64_t startNs);
+
+  const std::shared_ptr<const Plan> plan;
+  const std::shared_ptr<World> world;
+  const SessionOptions options;
+  SessionMemory memory;
+  /// All ranks; null where this is the only one.
+  std::unique_ptr<Communicator> everybody;
+  PlanCommunicators communicators;
+  Executor executor;
+
+  Phase phase = Phase::Binding;
+  bool isFinished = false;
+  /// Between the begin of a step and finish().
+  bool isRunning = false;
+  std::vector<TensorState> tensors;
+  /// By tensor: whether it is state that instructions update.
+  std::vector<bool> isUpdated;
+  std::map<absl::string_view, TensorId> byName;
+  bool hasLoadedState = false;
+  /// State that was loaded for tensors that are not bound yet.
+  std::map<std::string, SavedTensor> loaded;
+  int64_t firstStep = 0;
+  /// Of operations, besides arenas.
+  int64_t scratchBytes = 0;
+  /// The current step since start(); -1 before the first.
+  int64_t now = -1;
+  int64_t requiredCount = 0;
+  int64_t requiredGiven = 0;
+  /// The same for tensors that must be read. They need not where finish() has
+  /// waited for the step before.
+  int64_t mustReadCount = 0;
+  int64_t readCount = 0;
+  bool mustRead = false;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_HOSTSESSION_H

@@ -1,0 +1,70 @@
+//===- SessionCheckpoint.cpp - A session's state, saved and loaded ------===//
+//
+// Between a session and the bytes of SessionState.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/HostSession.h"
+
+#include "Communication/StatusCopy.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstring>
+#include <utility>
+
+namespace bagua::runtime {
+
+using absl::StrCat;
+
+/// Whether the state is that of a step's end: after finish(), or after an error
+/// that came when this rank's part of its last step was done.
+bool HostSession::isAtRest() const {
+  return isFinished || (executor.hasFailed() && phase == Phase::BetweenSteps &&
+                        now >= 0 && executor.isStepReached(now));
+}
+
+absl::StatusOr<std::string> HostSession::saveState() const {
+  if (!isAtRest())
+    return executor.hasFailed()
+               ? executor.failure()
+               : absl::FailedPreconditionError(
+                     StrCat("rank ", rank(), ": saveState before finish"));
+  SavedState state = describeState(*plan, rank(), firstStep + now + 1);
+  std::vector<bool> isSaved = findSaved(*plan, rank(), isUpdated);
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    const std::byte *data = memory.tensorAddress(i);
+    if (!isSaved[i] || !data)
+      continue;
+    SavedTensor saved = describeTensor(tensorAt(i));
+    saved.bytes.assign(reinterpret_cast<const char *>(data),
+                       memory.tensorBytes(i));
+    state.tensors[tensorAt(i).name()->str()] = std::move(saved);
+  }
+  return writeState(state);
+}
+
+absl::Status HostSession::loadState(absl::string_view bytes) {
+  if (phase != Phase::Binding)
+    return absl::FailedPreconditionError(
+        StrCat("rank ", rank(), ": loadState after start"));
+  absl::StatusOr<SavedState> state = readState(bytes);
+  if (!state.ok())
+    return withMessage(state.status(),
+                       StrCat("rank ", rank(), ": ", state.status().message()));
+  absl::Status status = adaptState(*plan, rank(), isUpdated, *state);
+  if (!status.ok())
+    return withMessage(status, StrCat("rank ", rank(), ": ", status.message()));
+  for (auto &[name, saved] : state->tensors) {
+    uint32_t tensor = indexOf(*find(name));
+    tensors[tensor].isLocated = tensors[tensor].isLoaded = true;
+    if (std::byte *data = memory.tensorAddress(tensor))
+      std::memcpy(data, saved.bytes.data(), saved.bytes.size());
+    else
+      loaded[name] = std::move(saved);
+  }
+  firstStep = state->steps;
+  hasLoadedState = true;
+  return absl::OkStatus();
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,329 @@
+//===- SessionSteps.cpp - What a program does in its steps --------------===//
+//
+// Who has which tensor when, and what a step must not leave out.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/HostSession.h"
+
+#include "Communication/StatusCopy.h"
+
+#include "bagua/Support/StepsInFlight.h"
+#include "bagua/Support/TraceWriter.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <cstring>
+#include <utility>
+
+namespace bagua::runtime {
+
+using absl::StrCat;
+
+/// A caller's bug. In a run, other ranks must not wait for this one.
+absl::Status HostSession::refuse(const absl::Status &why) {
+  return isRunning ? executor.fail(why) : why;
+}
+
+absl::Status HostSession::misuse(const std::string &what) {
+  return refuse(
+      absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)));
+}
+
+void HostSession::record(const char *what, TensorId tensor, int64_t startNs) {
+  options.trace->add({StrCat(what, " ", nameOf(tensor)),
+                      rank(),
+                      0,
+                      startNs,
+                      TraceWriter::nowNs() - startNs,
+                      {{"step", step()}}});
+}
+
+absl::Status HostSession::beginStep() {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (phase != Phase::BetweenSteps)
+    return misuse(phase == Phase::InStep ? "beginStep before endStep"
+                                         : "beginStep before start");
+  if (int64_t before = now + 1 - kStepsInFlight; before >= 0)
+    if (absl::Status status = executor.waitForStep(before); !status.ok())
+      return status;
+  ++now;
+  requiredGiven = readCount = 0;
+  mustRead = isRunning;
+  phase = Phase::InStep;
+  isFinished = false;
+  isRunning = true;
+  executor.openStep();
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::checkGift(TensorId tensor, const char *call) const {
+  const TensorState &state = tensors[indexOf(tensor)];
+  std::string why;
+  if (phase != Phase::InStep)
+    why = " outside of a step";
+  else if (!state.isGivenByProgram)
+    why = ", which the plan doesn't have the program give";
+  else if (state.givenStep == now)
+    why = " for the second time in this step";
+  else if (state.isOwnedByRuntime)
+    why = StrCat(", which was given in step ", firstStep + state.givenStep,
+                 " and not taken back: expected a wait() before");
+  if (why.empty())
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", call,
+                                              " of tensor ", nameOf(tensor),
+                                              why, ", in step ", step()));
+}
+
+/// Whether the program may give the tensor now.
+absl::Status HostSession::admitGift(TensorId tensor, const char *call) {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return refuse(status);
+  const TensorState &state = tensors[indexOf(tensor)];
+  if (phase != Phase::InStep || !state.isGivenByProgram ||
+      state.givenStep == now || state.isOwnedByRuntime)
+    if (absl::Status status = checkGift(tensor, call); !status.ok())
+      return refuse(status);
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::give(TensorId tensor) {
+  TensorState &state = tensors[indexOf(tensor)];
+  state.isOwnedByRuntime = true;
+  state.givenStep = now;
+  requiredGiven += state.isRequired;
+  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  executor.give(indexOf(tensor), now);
+  if (options.trace)
+    record("give", tensor, startNs);
+  return absl::OkStatus();
+}
+
+/// Where it is bound, or in its arena.
+absl::Status HostSession::giveAtHome(TensorId tensor, const char *call) {
+  uint32_t index = indexOf(tensor);
+  if (tensors[index].isMovable && tensorAt(index).arena() < 0) {
+    memory.moveBack(index);
+    if (!memory.isBound(index) && localBytes(tensor) > 0)
+      return misuse(StrCat(call, " of tensor ", nameOf(tensor),
+                           ", which is not bound: expected an address with it, "
+                           "in step ",
+                           step()));
+  }
+  return give(tensor);
+}
+
+absl::Status HostSession::giveAt(TensorId tensor, const char *call, void *data,
+                                 size_t bytes, bool isAbsent) {
+  uint32_t index = indexOf(tensor);
+  auto refuseGift = [&](absl::StatusCode code, absl::string_view why) {
+    return refuse(
+        absl::Status(code, StrCat("rank ", rank(), ": ", call, " of tensor ",
+                                  nameOf(tensor), ": ", why)));
+  };
+  if (absl::Status status = checkMemory(index, data, bytes); !status.ok())
+    return refuseGift(status.code(), status.message());
+  TensorState &state = tensors[index];
+  if (!state.isMovable)
+    return refuseGift(
+        absl::StatusCode::kFailedPrecondition,
+        state.isState ? "it is state: expected it to be bound, once"
+                      : "instructions touch it before it is given: expected "
+                        "it to be bound, once");
+  if (isAbsent && bytes > 0)
+    std::memset(data, 0, bytes);
+  if (tensorAt(index).arena() < 0) {
+    memory.move(index, static_cast<std::byte *>(data));
+    return give(tensor);
+  }
+  std::byte *home = memory.tensorAddress(index);
+  if (bytes > 0 && data != home) {
+    std::memcpy(home, data, bytes);
+    state.copyBackTo = static_cast<std::byte *>(data);
+  }
+  return give(tensor);
+}
+
+absl::Status HostSession::markReady(TensorId tensor) {
+  absl::Status status = admitGift(tensor, "markReady");
+  return status.ok() ? giveAtHome(tensor, "markReady") : status;
+}
+
+absl::Status HostSession::markReady(TensorId tensor, void *data, size_t bytes) {
+  absl::Status status = admitGift(tensor, "markReady");
+  return status.ok()
+             ? giveAt(tensor, "markReady", data, bytes, /*isAbsent=*/false)
+             : status;
+}
+
+absl::Status HostSession::checkAbsence(TensorId tensor) {
+  absl::Status status = admitGift(tensor, "markAbsent");
+  if (status.ok() && !tensorAt(indexOf(tensor)).optional())
+    return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
+                         ", which is not optional"));
+  return status;
+}
+
+absl::Status HostSession::markAbsent(TensorId tensor) {
+  if (absl::Status status = checkAbsence(tensor); !status.ok())
+    return status;
+  memory.moveBack(indexOf(tensor));
+  if (std::byte *data = memory.tensorAddress(indexOf(tensor)))
+    std::memset(data, 0, localBytes(tensor));
+  return giveAtHome(tensor, "markAbsent");
+}
+
+absl::Status HostSession::markAbsent(TensorId tensor, void *data,
+                                     size_t bytes) {
+  absl::Status status = checkAbsence(tensor);
+  return status.ok()
+             ? giveAt(tensor, "markAbsent", data, bytes, /*isAbsent=*/true)
+             : status;
+}
+
+/// What the runtime is done with.
+void HostSession::takeBack(uint32_t tensor) {
+  TensorState &state = tensors[tensor];
+  state.isOwnedByRuntime = false;
+  if (std::byte *to = std::exchange(state.copyBackTo, nullptr))
+    std::memcpy(to, memory.tensorAddress(tensor), memory.tensorBytes(tensor));
+}
+
+absl::Status HostSession::waitForUsers(TensorId tensor, int64_t step) {
+  for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
+    if (absl::Status status = executor.waitFor(point, step, indexOf(tensor));
+        !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+/// In which step what wait() waits for was given or made; -1: there is nothing
+/// to wait for.
+int64_t HostSession::stepToAwait(const TensorState &state) const {
+  if (!state.isGivenByProgram)
+    return state.isState && phase == Phase::InStep ? now - 1 : now;
+  return state.isOwnedByRuntime ? state.givenStep : -1;
+}
+
+bool HostSession::isReady(TensorId tensor) const {
+  if (executor.hasFailed() || !checkIndex(tensor).ok())
+    return true;
+  int64_t step = stepToAwait(tensors[indexOf(tensor)]);
+  if (step < 0)
+    return true;
+  const auto &users = executor.schedule().users[indexOf(tensor)];
+  return std::all_of(users.begin(), users.end(), [&](StreamPoint point) {
+    return executor.isReached(point, step);
+  });
+}
+
+void HostSession::onDone(TensorId tensor,
+                         std::function<void(const absl::Status &)> done) {
+  static const std::vector<StreamPoint> kNothing;
+  absl::Status status = checkIndex(tensor);
+  if (!status.ok())
+    return done(refuse(status));
+  int64_t step = stepToAwait(tensors[indexOf(tensor)]);
+  executor.notify(step < 0 ? kNothing
+                           : executor.schedule().users[indexOf(tensor)],
+                  step, std::move(done));
+}
+
+void HostSession::abort(const absl::Status &why) {
+  executor
+      .fail(
+          withMessage(why.ok() ? absl::AbortedError("") : why,
+                      StrCat("rank ", rank(), ": aborted",
+                             why.message().empty() ? "" : ": ", why.message())))
+      .IgnoreError();
+}
+
+absl::Status HostSession::wait(TensorId tensor) {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return refuse(status);
+  TensorState &state = tensors[indexOf(tensor)];
+  if (state.mustBeRead && std::exchange(state.waitedStep, now) != now)
+    ++readCount;
+  int64_t step = stepToAwait(state);
+  if (step < 0)
+    return absl::OkStatus();
+  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  if (absl::Status status = waitForUsers(tensor, step); !status.ok())
+    return status;
+  if (options.trace)
+    record("wait", tensor, startNs);
+  takeBack(indexOf(tensor));
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::missingGift() {
+  constexpr int kShown = 4;
+  std::vector<std::string> missing;
+  int count = 0;
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].isRequired && tensors[i].givenStep != now &&
+        ++count <= kShown)
+      missing.push_back(StrCat(nameOf(TensorId(i)), ", which ",
+                               executor.describe(static_cast<uint32_t>(
+                                   executor.schedule().firstWaiter[i])),
+                               " waits for"));
+  if (count > kShown)
+    missing.back() += StrCat("; and without ", count - kShown, " more");
+  return misuse(StrCat("step ", step(), " ended without tensor ",
+                       absl::StrJoin(missing, "; and without tensor ")));
+}
+
+/// A program that has not waited may have read what a step was still changing.
+absl::Status HostSession::missingWait() {
+  std::vector<uint32_t> missing;
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].mustBeRead && tensors[i].waitedStep != now)
+      missing.push_back(i);
+  std::string what = StrCat("step ", step(), " ended without a wait for ");
+  return refuse(listTensors(
+      what.c_str(), missing,
+      ", which the program reads and the plan's instructions update"));
+}
+
+absl::Status HostSession::endStep() {
+  if (phase != Phase::InStep)
+    return executor.hasFailed() ? executor.failure()
+                                : misuse("endStep before beginStep");
+  // What has ended may be saved, whatever becomes of other ranks.
+  bool isComplete = requiredGiven == requiredCount;
+  if (executor.hasFailed()) {
+    phase = isComplete ? Phase::BetweenSteps : phase;
+    return executor.failure();
+  }
+  if (!isComplete)
+    return missingGift();
+  if (mustRead && readCount != mustReadCount)
+    return missingWait();
+  phase = Phase::BetweenSteps;
+  return absl::OkStatus();
+}
+
+absl::Status HostSession::finish() {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (phase == Phase::InStep)
+    return misuse("finish before endStep");
+  if (now >= 0)
+    if (absl::Status status = executor.waitForStep(now); !status.ok())
+      return status;
+  if (absl::Status status = memory.checkGuards(); !status.ok())
+    return executor.fail(status);
+  isFinished = true;
+  isRunning = false;
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    takeBack(i);
+  return absl::OkStatus();
+}
+
+} // namespace bagua::runtime
