@@ -1,17 +1,22 @@
-# Install - The runtime with its headers and package file, and the tools.
+# Install - The runtime with its headers and package files, in C++ and in C, and the tools.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Bagua)
 
-foreach(library BaguaSupport BaguaPlan BaguaRuntime)
+foreach(library BaguaSupport BaguaPlan BaguaRuntime BaguaC)
   string(REPLACE Bagua "" export_name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${export_name})
   target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
-install(TARGETS BaguaSupport BaguaPlan BaguaRuntime EXPORT BaguaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS BaguaSupport BaguaPlan BaguaRuntime BaguaC EXPORT BaguaTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT BaguaTargets NAMESPACE Bagua:: DESTINATION ${package_dir})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/bagua/Support ${CMAKE_SOURCE_DIR}/include/bagua/Runtime
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bagua)
+install(FILES ${CMAKE_SOURCE_DIR}/include/bagua/bagua.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bagua)
+file(RELATIVE_PATH BAGUA_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_SOURCE_DIR}/lib/CApi/bagua.pc.in ${CMAKE_BINARY_DIR}/bagua.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/bagua.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(TARGETS bagua-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(BAGUA_BUILD_COMPILER)
   install(TARGETS bagua-opt bagua-sim bagua-translate RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

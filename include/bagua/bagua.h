@@ -1,0 +1,268 @@
+/*===- bagua.h - The runtime for programs in C ------------------------------===
+ *
+ * One rank of a training program: it reads a plan, joins a world, makes a
+ * session, and in each step gives tensors as they become ready and takes them
+ * back. What a function does, when it may be called and what it returns is said
+ * in the headers of C++ (bagua/Runtime/Session.h, Processes.h, Launch.h), whose
+ * calls these are; here is what differs.
+ *
+ *   bagua_plan *plan;
+ *   if (bagua_plan_read("step.bagua", &plan) != BAGUA_OK)
+ *     die(bagua_last_error());
+ *   bagua_world *world;           // started by torchrun, mpirun or srun
+ *   bagua_world_launched(NULL, &world);
+ *   bagua_session *session;
+ *   bagua_session_create(plan, world, NULL, &session);
+ *   uint32_t grad;
+ *   bagua_session_find(session, "l1.weight.grad", &grad);
+ *   bagua_session_start(session);
+ *   for (...) {
+ *     bagua_session_begin_step(session);
+ *     ...                         // backward makes the gradient, at `data`
+ *     bagua_session_mark_ready_at(session, grad, data, bytes);
+ *     ...                         // more backward, overlapped
+ *     bagua_session_wait(session, grad);  // now the mean over all ranks
+ *     bagua_session_end_step(session);
+ *   }
+ *   bagua_session_finish(session);
+ *
+ * Errors are codes; bagua_last_error() has the message. Handles that a call
+ * makes are the caller's, to be freed by the function of their kind, which
+ *takes null. A session keeps its plan and its world, whose handles may be freed
+ * before it. Sizes are in bytes, counts in elements. Text is UTF-8.
+ *
+ * The interface is stable: functions, codes and numbers stay what they are.
+ * Structs that grow begin with their size, as the program was compiled.
+ *
+ *===----------------------------------------------------------------------===*/
+#ifndef BAGUA_BAGUA_H
+#define BAGUA_BAGUA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Raised where something here changes its meaning, not where it is added. */
+#define BAGUA_API_VERSION 1
+
+/** BAGUA_API_VERSION of the library that is linked. */
+uint32_t bagua_api_version(void);
+
+/** Codes of absl::Status. */
+typedef enum bagua_code {
+  BAGUA_OK = 0,
+  BAGUA_CANCELLED = 1,
+  BAGUA_UNKNOWN = 2,
+  BAGUA_INVALID_ARGUMENT = 3,
+  BAGUA_DEADLINE_EXCEEDED = 4,
+  BAGUA_NOT_FOUND = 5,
+  BAGUA_ALREADY_EXISTS = 6,
+  BAGUA_RESOURCE_EXHAUSTED = 8,
+  BAGUA_FAILED_PRECONDITION = 9,
+  BAGUA_ABORTED = 10,
+  BAGUA_OUT_OF_RANGE = 11,
+  BAGUA_UNIMPLEMENTED = 12,
+  BAGUA_INTERNAL = 13,
+  BAGUA_UNAVAILABLE = 14
+} bagua_code;
+
+/** The message of the last call on this thread that failed, until the next one
+ * that fails. Empty before. */
+const char *bagua_last_error(void);
+
+/** Numbers of bagua/Support/DataType.h, ReduceKind.h and PlanTensor.h. */
+typedef enum bagua_type {
+  BAGUA_FLOAT32 = 0,
+  BAGUA_FLOAT16 = 1,
+  BAGUA_BFLOAT16 = 2,
+  BAGUA_FLOAT64 = 3,
+  BAGUA_INT8 = 4,
+  BAGUA_INT32 = 5,
+  BAGUA_INT64 = 6
+} bagua_type;
+
+typedef enum bagua_reduce_kind {
+  BAGUA_SUM = 0,
+  BAGUA_MEAN = 1,
+  BAGUA_MIN = 2,
+  BAGUA_MAX = 3
+} bagua_reduce_kind;
+
+typedef enum bagua_role {
+  BAGUA_BATCH = 0,
+  BAGUA_INPUT = 1,
+  BAGUA_PARAM = 2,
+  BAGUA_OPTIMIZER = 3,
+  BAGUA_BUFFER = 4,
+  BAGUA_RESIDUAL = 5,
+  BAGUA_REPLICA = 6,
+  BAGUA_GRADIENT = 7,
+  BAGUA_VALUE = 8
+} bagua_role;
+
+/*===--- Plans
+ * --------------------------------------------------------------===*/
+
+typedef struct bagua_plan bagua_plan;
+
+/** What a program may know of a tensor; valid as long as the plan's handle. */
+typedef struct bagua_tensor {
+  const char *name;
+  bagua_role role;
+  bagua_type type;
+  /** Of the whole tensor: `dimensions` sizes. */
+  const int64_t *shape;
+  size_t dimensions;
+  /** 1 or 0: the program gives it in each step; may give it as absent; it lives
+   * in an arena, and is not to be bound. */
+  int is_given;
+  int is_optional;
+  int is_in_arena;
+} bagua_tensor;
+
+bagua_code bagua_plan_read(const char *path, bagua_plan **plan);
+bagua_code bagua_plan_from_bytes(const void *bytes, size_t size,
+                                 bagua_plan **plan);
+void bagua_plan_free(bagua_plan *plan);
+uint64_t bagua_plan_fingerprint(const bagua_plan *plan);
+/** Workers and servers. */
+int bagua_plan_ranks(const bagua_plan *plan);
+int bagua_plan_servers(const bagua_plan *plan);
+size_t bagua_plan_tensor_count(const bagua_plan *plan);
+/** Of the tensor of this number, which is what find() gives. */
+bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
+                             bagua_tensor *tensor);
+
+/*===--- Worlds
+ * -------------------------------------------------------------===*/
+
+typedef struct bagua_world bagua_world;
+
+/** bagua::runtime::ProcessOptions; null and 0 are its defaults. */
+typedef struct bagua_world_options {
+  /** sizeof(bagua_world_options). */
+  size_t struct_size;
+  /** Not of bagua_world_launched, to which the launcher says them. */
+  int rank;
+  int size;
+  /** A file that all ranks reach, by which they meet. */
+  const char *rendezvous;
+  /** Or where rank 0 listens: "10.0.0.1:29500". */
+  const char *address;
+  const char *host;
+  const char *interface_name;
+  double timeout_seconds;
+  double patience_seconds;
+  size_t shared_bytes;
+} bagua_world_options;
+
+/** Ranks that are processes. */
+bagua_code bagua_world_connect(const bagua_world_options *options,
+                               bagua_world **world);
+/** The same, started by torchrun, mpirun or srun, whose variables say who this
+ * is; `options` may be null. FAILED_PRECONDITION where none of them did. */
+bagua_code bagua_world_launched(const bagua_world_options *options,
+                                bagua_world **world);
+/** Ranks that are threads of this process: stores `size` handles. */
+bagua_code bagua_worlds_in_process(int size, double timeout_seconds,
+                                   bagua_world **worlds);
+/** Leaves, once sessions and communicators are freed, too. */
+void bagua_world_free(bagua_world *world);
+int bagua_world_rank(const bagua_world *world);
+int bagua_world_size(const bagua_world *world);
+int bagua_world_hosts(const bagua_world *world);
+/** From any thread. */
+void bagua_world_abort(bagua_world *world, const char *why);
+
+/*===--- Collectives, beside those of plans
+ * ---------------------------------===*/
+
+typedef struct bagua_communicator bagua_communicator;
+
+/** Of `count` ranks; all where `members` is null. Collective over them. */
+bagua_code bagua_communicator_create(bagua_world *world, const int *members,
+                                     int count, const char *name,
+                                     bagua_communicator **communicator);
+void bagua_communicator_free(bagua_communicator *communicator);
+bagua_code bagua_all_reduce(bagua_communicator *communicator, const void *input,
+                            void *output, int64_t count, bagua_type type,
+                            bagua_reduce_kind kind);
+/** `count` elements of each member's, in the order of members. */
+bagua_code bagua_all_gather(bagua_communicator *communicator, const void *input,
+                            void *output, int64_t count, bagua_type type);
+/** From member `root` to all, in place. */
+bagua_code bagua_broadcast(bagua_communicator *communicator, void *data,
+                           int64_t count, bagua_type type, int root);
+bagua_code bagua_barrier(bagua_communicator *communicator);
+
+/*===--- Sessions
+ * -----------------------------------------------------------===*/
+
+typedef struct bagua_session bagua_session;
+
+/** bagua::runtime::SessionOptions; null and 0 are its defaults. */
+typedef struct bagua_session_options {
+  /** sizeof(bagua_session_options). */
+  size_t struct_size;
+  double timeout_seconds;
+  /** Called on any thread with `user`. */
+  void (*on_warning)(void *user, const char *text);
+  void *user;
+} bagua_session_options;
+
+bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,
+                                const bagua_session_options *options,
+                                bagua_session **session);
+void bagua_session_free(bagua_session *session);
+bagua_code bagua_session_find(const bagua_session *session, const char *name,
+                              uint32_t *tensor);
+/** -1 for a number that no tensor has. */
+int64_t bagua_session_local_bytes(const bagua_session *session,
+                                  uint32_t tensor);
+bagua_code bagua_session_bind(bagua_session *session, uint32_t tensor,
+                              void *data, size_t bytes);
+bagua_code bagua_session_address(bagua_session *session, uint32_t tensor,
+                                 size_t bytes, void **data);
+bagua_code bagua_session_bind_or_locate(bagua_session *session, uint32_t tensor,
+                                        void *data, size_t bytes, void **place);
+/** 1 or 0. */
+int bagua_session_program_updates(bagua_session *session, const char *name);
+bagua_code bagua_session_start(bagua_session *session);
+bagua_code bagua_session_begin_step(bagua_session *session);
+bagua_code bagua_session_mark_ready(bagua_session *session, uint32_t tensor);
+bagua_code bagua_session_mark_ready_at(bagua_session *session, uint32_t tensor,
+                                       void *data, size_t bytes);
+bagua_code bagua_session_mark_absent(bagua_session *session, uint32_t tensor);
+bagua_code bagua_session_mark_absent_at(bagua_session *session, uint32_t tensor,
+                                        void *data, size_t bytes);
+bagua_code bagua_session_wait(bagua_session *session, uint32_t tensor);
+/** 1 or 0. */
+int bagua_session_is_ready(const bagua_session *session, uint32_t tensor);
+/** Has `done` called once, with what wait() would return; `message` is valid
+ * during the call. */
+bagua_code bagua_session_on_done(bagua_session *session, uint32_t tensor,
+                                 void (*done)(void *user, bagua_code code,
+                                              const char *message),
+                                 void *user);
+bagua_code bagua_session_end_step(bagua_session *session);
+bagua_code bagua_session_finish(bagua_session *session);
+/** From any thread, beside any other call. */
+void bagua_session_abort(bagua_session *session, const char *why);
+int64_t bagua_session_step(const bagua_session *session);
+int64_t bagua_session_bytes_sent(const bagua_session *session);
+int64_t bagua_session_arena_bytes(const bagua_session *session);
+/** Bytes for a checkpoint, to be freed by bagua_bytes_free. */
+bagua_code bagua_session_save_state(const bagua_session *session, void **bytes,
+                                    size_t *size);
+bagua_code bagua_session_load_state(bagua_session *session, const void *bytes,
+                                    size_t size);
+void bagua_bytes_free(void *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BAGUA_BAGUA_H */

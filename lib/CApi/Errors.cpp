@@ -1,0 +1,84 @@
+//===- Errors.cpp - Statuses as codes and messages ------------------------===//
+//
+// The message of the last error lives as long as its thread.
+//
+//===----------------------------------------------------------------------===//
+#include "Errors.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+namespace bagua::capi {
+namespace {
+
+std::string &lastError() {
+  thread_local std::string message;
+  return message;
+}
+
+} // namespace
+
+bagua_code report(const absl::Status &status) noexcept {
+  if (status.ok())
+    return BAGUA_OK;
+  try {
+    lastError().assign(status.message().data(), status.message().size());
+  } catch (const std::bad_alloc &) {
+    lastError().clear();
+  }
+  if (absl::IsResourceExhausted(status) && lastError().empty())
+    lastError() = "out of memory"; // short: nothing is allocated
+  return static_cast<bagua_code>(status.code());
+}
+
+absl::Status
+requireAll(const char *call,
+           std::initializer_list<std::pair<const char *, const void *>> all) {
+  for (auto [name, pointer] : all)
+    if (!pointer)
+      return absl::InvalidArgumentError(
+          absl::StrCat(call, ": expected '", name, "', found null"));
+  return absl::OkStatus();
+}
+
+absl::Status readSeconds(const char *name, double seconds,
+                         std::chrono::nanoseconds &result) {
+  // Ten years, so that nothing overflows.
+  constexpr double kMostSeconds = 3e8;
+  if (!(seconds >= 0))
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected a number of seconds, found ", seconds));
+  if (seconds > 0)
+    result = std::chrono::nanoseconds(
+        static_cast<int64_t>(std::ceil(std::min(seconds, kMostSeconds) * 1e9)));
+  return absl::OkStatus();
+}
+
+absl::Status readStruct(const char *name, const void *given, void *known,
+                        size_t knownBytes) {
+  size_t bytes = 0;
+  std::memcpy(&bytes, given, sizeof(bytes));
+  constexpr size_t kMostBytes = 4096;
+  if (bytes <= sizeof(bytes) || bytes > kMostBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected struct_size to be sizeof(", name,
+                     "), found ", bytes));
+  const char *more = static_cast<const char *>(given) + knownBytes;
+  if (bytes > knownBytes && std::any_of(more, more + (bytes - knownBytes),
+                                        [](char byte) { return byte != 0; }))
+    return absl::UnimplementedError(absl::StrCat(
+        name, ": the program was compiled against a newer bagua.h, and sets "
+              "what this library does not know"));
+  std::memcpy(known, given, std::min(bytes, knownBytes));
+  return absl::OkStatus();
+}
+
+} // namespace bagua::capi
+
+const char *bagua_last_error(void) { return bagua::capi::lastError().c_str(); }
+
+uint32_t bagua_api_version(void) { return BAGUA_API_VERSION; }

@@ -1,0 +1,35 @@
+//===- Handles.h - What is behind the handles of the C interface ----------===//
+//
+// Each keeps alive what it stands on.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_CAPI_HANDLES_H
+#define BAGUA_LIB_CAPI_HANDLES_H
+
+#include "bagua/Runtime/PlanTensor.h"
+#include "bagua/Runtime/Session.h"
+#include "bagua/bagua.h"
+
+#include <memory>
+#include <vector>
+
+struct bagua_plan {
+  std::shared_ptr<const bagua::runtime::Plan> plan;
+  std::vector<bagua::runtime::PlanTensor> tensors;
+};
+
+struct bagua_world {
+  std::shared_ptr<bagua::runtime::World> world;
+};
+
+struct bagua_communicator {
+  std::shared_ptr<bagua::runtime::World> world;
+  std::unique_ptr<bagua::runtime::Communicator> communicator;
+};
+
+struct bagua_session {
+  size_t tensorCount;
+  std::unique_ptr<bagua::runtime::Session> session;
+};
+
+#endif // BAGUA_LIB_CAPI_HANDLES_H

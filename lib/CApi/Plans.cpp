@@ -1,0 +1,91 @@
+//===- Plans.cpp - Plans in C ---------------------------------------------===//
+//
+// Reading a plan, and what a program asks it.
+//
+//===----------------------------------------------------------------------===//
+#include "Errors.h"
+#include "Handles.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <string>
+#include <utility>
+
+using namespace bagua;
+using capi::guard;
+using capi::requireAll;
+
+namespace {
+
+absl::Status keep(absl::StatusOr<std::shared_ptr<const runtime::Plan>> loaded,
+                  bagua_plan **plan) {
+  if (!loaded.ok())
+    return loaded.status();
+  auto tensors = tensorsOf(**loaded);
+  *plan = new bagua_plan{*std::move(loaded), std::move(tensors)};
+  return absl::OkStatus();
+}
+
+} // namespace
+
+bagua_code bagua_plan_read(const char *path, bagua_plan **plan) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_plan_read", {{"path", path}, {"plan", plan}});
+    return status.ok() ? keep(runtime::Plan::fromFile(path), plan) : status;
+  });
+}
+
+bagua_code bagua_plan_from_bytes(const void *bytes, size_t size,
+                                 bagua_plan **plan) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_plan_from_bytes", {{"bytes", bytes}, {"plan", plan}});
+    return status.ok() ? keep(runtime::Plan::fromBytes(std::string(
+                                  static_cast<const char *>(bytes), size)),
+                              plan)
+                       : status;
+  });
+}
+
+void bagua_plan_free(bagua_plan *plan) { delete plan; }
+
+uint64_t bagua_plan_fingerprint(const bagua_plan *plan) {
+  return plan->plan->fingerprint();
+}
+
+int bagua_plan_ranks(const bagua_plan *plan) {
+  return static_cast<int>(plan->plan->topology().ranks());
+}
+
+int bagua_plan_servers(const bagua_plan *plan) {
+  return static_cast<int>(plan->plan->topology().servers());
+}
+
+size_t bagua_plan_tensor_count(const bagua_plan *plan) {
+  return plan->tensors.size();
+}
+
+bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
+                             bagua_tensor *tensor) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_plan_tensor", {{"plan", plan}, {"tensor", tensor}});
+    if (!status.ok())
+      return status;
+    if (number >= plan->tensors.size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("bagua_plan_tensor: tensor number ", number,
+                       " is not below ", plan->tensors.size()));
+    const runtime::PlanTensor &from = plan->tensors[number];
+    *tensor = {from.name.c_str(),
+               static_cast<bagua_role>(from.role),
+               static_cast<bagua_type>(from.type),
+               from.shape.data(),
+               from.shape.size(),
+               from.isGivenByProgram,
+               from.isOptional,
+               from.isInArena};
+    return absl::OkStatus();
+  });
+}

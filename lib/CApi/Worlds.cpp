@@ -1,0 +1,258 @@
+//===- Worlds.cpp - Worlds and collectives in C ---------------------------===//
+//
+// How ranks find each other, and what they say to each other beside a plan.
+//
+//===----------------------------------------------------------------------===//
+#include "Errors.h"
+#include "Handles.h"
+
+#include "bagua/Runtime/Launch.h"
+#include "bagua/Runtime/Processes.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+using namespace bagua;
+using capi::guard;
+using capi::requireAll;
+
+namespace {
+
+/// A null text is empty.
+std::string text(const char *given) { return given ? given : ""; }
+
+absl::Status readOptions(const bagua_world_options *given,
+                         runtime::ProcessOptions &options,
+                         std::string &rendezvous) {
+  bagua_world_options known = {};
+  if (given)
+    if (absl::Status status = capi::readStruct("bagua_world_options", given,
+                                               &known, sizeof(known));
+        !status.ok())
+      return status;
+  options.rank = known.rank;
+  options.size = known.size;
+  rendezvous = text(known.rendezvous);
+  options.address = text(known.address);
+  options.host = text(known.host);
+  options.interface = text(known.interface_name);
+  options.sharedBytes = known.shared_bytes;
+  absl::Status status = capi::readSeconds(
+      "timeout_seconds", known.timeout_seconds, options.timeout);
+  options.communicatorTimeout = options.timeout;
+  return status.ok()
+             ? capi::readSeconds("patience_seconds", known.patience_seconds,
+                                 options.patience)
+             : status;
+}
+
+absl::Status keep(absl::StatusOr<std::unique_ptr<runtime::World>> made,
+                  bagua_world **world) {
+  if (!made.ok())
+    return made.status();
+  *world = new bagua_world{*std::move(made)};
+  return absl::OkStatus();
+}
+
+absl::Status checkElements(const char *call, int64_t count, bagua_type type) {
+  if (count < 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat(call, ": expected a count from 0, found ", count));
+  if (static_cast<int>(type) < 0 || static_cast<int>(type) >= kDataTypeCount)
+    return absl::InvalidArgumentError(
+        absl::StrCat(call, ": ", static_cast<int>(type), " is no type"));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+bagua_code bagua_world_connect(const bagua_world_options *options,
+                               bagua_world **world) {
+  return guard([&]() -> absl::Status {
+    runtime::ProcessOptions process;
+    std::string rendezvous;
+    absl::Status status = requireAll("bagua_world_connect",
+                                     {{"options", options}, {"world", world}});
+    if (status.ok())
+      status = readOptions(options, process, rendezvous);
+    if (!status.ok())
+      return status;
+    if (!rendezvous.empty())
+      process.store = runtime::createFileStore(rendezvous);
+    return keep(runtime::connectProcesses(process), world);
+  });
+}
+
+bagua_code bagua_world_launched(const bagua_world_options *options,
+                                bagua_world **world) {
+  return guard([&]() -> absl::Status {
+    runtime::ProcessOptions process;
+    std::string rendezvous;
+    absl::Status status =
+        requireAll("bagua_world_launched", {{"world", world}});
+    if (status.ok())
+      status = readOptions(options, process, rendezvous);
+    if (!status.ok())
+      return status;
+    auto launch = runtime::findLaunch(
+        [](const char *name) -> const char * { return std::getenv(name); });
+    if (!launch.ok())
+      return launch.status();
+    if (!launch->has_value())
+      return absl::FailedPreconditionError(
+          "bagua_world_launched: expected a launcher's variables: those of "
+          "torchrun, mpirun or srun");
+    return keep(runtime::connectLaunched(**launch, rendezvous, process), world);
+  });
+}
+
+bagua_code bagua_worlds_in_process(int size, double timeout_seconds,
+                                   bagua_world **worlds) {
+  return guard([&]() -> absl::Status {
+    std::chrono::nanoseconds timeout = runtime::ProcessOptions().timeout;
+    absl::Status status =
+        requireAll("bagua_worlds_in_process", {{"worlds", worlds}});
+    if (status.ok())
+      status = capi::readSeconds("timeout_seconds", timeout_seconds, timeout);
+    if (status.ok() && size < 1)
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "bagua_worlds_in_process: expected a size from 1, found ", size));
+    if (!status.ok())
+      return status;
+    auto made = runtime::createInProcessWorlds(size, timeout);
+    std::vector<std::unique_ptr<bagua_world>> handles;
+    for (auto &world : made)
+      handles.push_back(
+          std::make_unique<bagua_world>(bagua_world{std::move(world)}));
+    for (int rank = 0; rank < size; ++rank)
+      worlds[rank] = handles[rank].release();
+    return absl::OkStatus();
+  });
+}
+
+void bagua_world_free(bagua_world *world) { delete world; }
+
+int bagua_world_rank(const bagua_world *world) { return world->world->rank(); }
+
+int bagua_world_size(const bagua_world *world) { return world->world->size(); }
+
+int bagua_world_hosts(const bagua_world *world) {
+  return world->world->hostCount();
+}
+
+void bagua_world_abort(bagua_world *world, const char *why) {
+  guard([&] {
+    world->world->abort(absl::AbortedError(
+        absl::StrCat("rank ", world->world->rank(), ": aborted",
+                     text(why).empty() ? "" : ": ", text(why))));
+    return absl::OkStatus();
+  });
+}
+
+bagua_code bagua_communicator_create(bagua_world *world, const int *members,
+                                     int count, const char *name,
+                                     bagua_communicator **communicator) {
+  return guard([&]() -> absl::Status {
+    absl::Status status = requireAll(
+        "bagua_communicator_create",
+        {{"world", world}, {"name", name}, {"communicator", communicator}});
+    if (!status.ok())
+      return status;
+    std::vector<int> ranks(members ? std::max(count, 0) : world->world->size());
+    if (members)
+      ranks.assign(members, members + ranks.size());
+    else
+      std::iota(ranks.begin(), ranks.end(), 0);
+    auto made = world->world->createCommunicator(ranks, name);
+    if (!made.ok())
+      return made.status();
+    *communicator = new bagua_communicator{world->world, *std::move(made)};
+    return absl::OkStatus();
+  });
+}
+
+void bagua_communicator_free(bagua_communicator *communicator) {
+  delete communicator;
+}
+
+bagua_code bagua_all_reduce(bagua_communicator *communicator, const void *input,
+                            void *output, int64_t count, bagua_type type,
+                            bagua_reduce_kind kind) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_all_reduce", {{"communicator", communicator}});
+    if (status.ok())
+      status = checkElements("bagua_all_reduce", count, type);
+    if (status.ok() && (static_cast<int>(kind) < 0 ||
+                        static_cast<int>(kind) >= kReduceKindCount))
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "bagua_all_reduce: ", static_cast<int>(kind), " is no kind"));
+    if (status.ok() && count > 0)
+      status = requireAll("bagua_all_reduce",
+                          {{"input", input}, {"output", output}});
+    return status.ok() ? communicator->communicator->allReduce(
+                             input, output, count, static_cast<DataType>(type),
+                             static_cast<ReduceKind>(kind))
+                       : status;
+  });
+}
+
+bagua_code bagua_all_gather(bagua_communicator *communicator, const void *input,
+                            void *output, int64_t count, bagua_type type) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_all_gather", {{"communicator", communicator}});
+    if (status.ok())
+      status = checkElements("bagua_all_gather", count, type);
+    if (status.ok() && count > 0)
+      status = requireAll("bagua_all_gather",
+                          {{"input", input}, {"output", output}});
+    if (!status.ok())
+      return status;
+    runtime::Communicator &group = *communicator->communicator;
+    if (count > std::numeric_limits<int64_t>::max() / group.size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("bagua_all_gather: ", count, " elements of ",
+                       group.size(), " members are too many"));
+    std::vector<int> owners(group.size());
+    std::iota(owners.begin(), owners.end(), 0);
+    return group.gatherFromOwners(input, output, count * group.size(),
+                                  static_cast<DataType>(type), group.size(),
+                                  owners);
+  });
+}
+
+bagua_code bagua_broadcast(bagua_communicator *communicator, void *data,
+                           int64_t count, bagua_type type, int root) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_broadcast", {{"communicator", communicator}});
+    if (status.ok())
+      status = checkElements("bagua_broadcast", count, type);
+    if (status.ok() && count > 0)
+      status = requireAll("bagua_broadcast", {{"data", data}});
+    if (!status.ok())
+      return status;
+    runtime::Communicator &group = *communicator->communicator;
+    if (root < 0 || root >= group.size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("bagua_broadcast: expected a root in [0, ", group.size(),
+                       "), found ", root));
+    return group.gatherFromOwners(group.rank() == root ? data : nullptr, data,
+                                  count, static_cast<DataType>(type),
+                                  group.size(), {root});
+  });
+}
+
+bagua_code bagua_barrier(bagua_communicator *communicator) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_barrier", {{"communicator", communicator}});
+    return status.ok() ? communicator->communicator->barrier() : status;
+  });
+}

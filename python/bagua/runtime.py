@@ -1,0 +1,437 @@
+"""The runtime, for programs in Python: the calls of bagua.h, one rank of a training program each.
+
+    plan = Plan("step.bagua")
+    world = World.launched()            # started by torchrun, mpirun or srun
+    session = Session(plan, world)
+    gradient = session.find("l1.weight.grad")
+    session.start()
+    for batch in batches:
+        session.begin_step()
+        ...                             # backward makes the gradient at `address`
+        session.mark_ready(gradient, address, size)
+        ...                             # more backward, overlapped
+        session.wait(gradient)          # now the mean over all ranks
+        session.end_step()
+    session.finish()
+
+Addresses are integers, as `tensor.data_ptr()` gives them; sizes are in bytes, counts in elements. What a call does, and
+which errors it raises, is said in bagua/bagua.h and bagua/Runtime/Session.h. Calls that wait let other threads run.
+
+The library is BAGUA_LIBRARY where that is set, else what the loader finds as libbagua.so.1.
+"""
+import ctypes
+import enum
+import functools
+import os
+import threading
+import typing
+import weakref
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+
+API_VERSION = 1
+
+
+class Error(RuntimeError):
+    """What a call of the runtime's returns in place of Ok; `code` is its name, as "ABORTED"."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+class Code(enum.IntEnum):
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+
+
+class Type(enum.IntEnum):
+    FLOAT32 = 0
+    FLOAT16 = 1
+    BFLOAT16 = 2
+    FLOAT64 = 3
+    INT8 = 4
+    INT32 = 5
+    INT64 = 6
+
+
+class Kind(enum.IntEnum):
+    SUM = 0
+    MEAN = 1
+    MIN = 2
+    MAX = 3
+
+
+class Role(enum.IntEnum):
+    BATCH = 0
+    INPUT = 1
+    PARAM = 2
+    OPTIMIZER = 3
+    BUFFER = 4
+    RESIDUAL = 5
+    REPLICA = 6
+    GRADIENT = 7
+    VALUE = 8
+
+
+class Tensor(typing.NamedTuple):
+    """What a plan says of a tensor; its number is its place among them."""
+    name: str
+    role: Role
+    type: Type
+    shape: tuple
+    is_given: bool
+    is_optional: bool
+    is_in_arena: bool
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("role", c_int), ("type", c_int), ("shape", POINTER(c_int64)),
+                ("dimensions", c_size_t), ("is_given", c_int), ("is_optional", c_int), ("is_in_arena", c_int)]
+
+
+class _WorldOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("rank", c_int), ("size", c_int), ("rendezvous", c_char_p),
+                ("address", c_char_p), ("host", c_char_p), ("interface_name", c_char_p), ("timeout_seconds", c_double),
+                ("patience_seconds", c_double), ("shared_bytes", c_size_t)]
+
+
+_OnWarning = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+_OnDone = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+
+
+class _SessionOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("timeout_seconds", c_double), ("on_warning", _OnWarning), ("user", c_void_p)]
+
+
+# By name: what a function of bagua.h returns (None: a code, which is checked) and takes.
+_HANDLE = POINTER(c_void_p)
+_FUNCTIONS = {
+    "plan_read": (None, c_char_p, _HANDLE),
+    "plan_from_bytes": (None, c_char_p, c_size_t, _HANDLE),
+    "plan_fingerprint": (c_uint64, c_void_p),
+    "plan_ranks": (c_int, c_void_p),
+    "plan_servers": (c_int, c_void_p),
+    "plan_tensor_count": (c_size_t, c_void_p),
+    "plan_tensor": (None, c_void_p, c_uint32, POINTER(_Tensor)),
+    "world_connect": (None, POINTER(_WorldOptions), _HANDLE),
+    "world_launched": (None, POINTER(_WorldOptions), _HANDLE),
+    "worlds_in_process": (None, c_int, c_double, _HANDLE),
+    "world_rank": (c_int, c_void_p),
+    "world_size": (c_int, c_void_p),
+    "world_hosts": (c_int, c_void_p),
+    "communicator_create": (None, c_void_p, POINTER(c_int), c_int, c_char_p, _HANDLE),
+    "all_reduce": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int, c_int),
+    "all_gather": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int),
+    "broadcast": (None, c_void_p, c_void_p, c_int64, c_int, c_int),
+    "barrier": (None, c_void_p),
+    "session_create": (None, c_void_p, c_void_p, POINTER(_SessionOptions), _HANDLE),
+    "session_find": (None, c_void_p, c_char_p, POINTER(c_uint32)),
+    "session_local_bytes": (c_int64, c_void_p, c_uint32),
+    "session_bind": (None, c_void_p, c_uint32, c_void_p, c_size_t),
+    "session_address": (None, c_void_p, c_uint32, c_size_t, _HANDLE),
+    "session_bind_or_locate": (None, c_void_p, c_uint32, c_void_p, c_size_t, _HANDLE),
+    "session_program_updates": (c_int, c_void_p, c_char_p),
+    "session_start": (None, c_void_p),
+    "session_begin_step": (None, c_void_p),
+    "session_mark_ready": (None, c_void_p, c_uint32),
+    "session_mark_ready_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
+    "session_mark_absent": (None, c_void_p, c_uint32),
+    "session_mark_absent_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
+    "session_wait": (None, c_void_p, c_uint32),
+    "session_is_ready": (c_int, c_void_p, c_uint32),
+    "session_on_done": (None, c_void_p, c_uint32, _OnDone, c_void_p),
+    "session_end_step": (None, c_void_p),
+    "session_finish": (None, c_void_p),
+    "session_step": (c_int64, c_void_p),
+    "session_bytes_sent": (c_int64, c_void_p),
+    "session_arena_bytes": (c_int64, c_void_p),
+    "session_save_state": (None, c_void_p, _HANDLE, POINTER(c_size_t)),
+    "session_load_state": (None, c_void_p, c_char_p, c_size_t),
+}
+# These return nothing.
+_VOID_FUNCTIONS = {
+    "plan_free": (c_void_p,),
+    "world_free": (c_void_p,),
+    "world_abort": (c_void_p, c_char_p),
+    "communicator_free": (c_void_p,),
+    "session_free": (c_void_p,),
+    "session_abort": (c_void_p, c_char_p),
+    "bytes_free": (c_void_p,),
+}
+
+
+class _Library:
+    """bagua.h's functions without their prefix; what returns a code raises Error."""
+
+    def __init__(self):
+        path = os.environ.get("BAGUA_LIBRARY", "libbagua.so.1")
+        try:
+            loaded = ctypes.CDLL(path)
+        except OSError as error:
+            raise ImportError(f"{error}; expected BAGUA_LIBRARY to name Bagua's shared library, libbagua.so") from None
+        version = loaded.bagua_api_version()
+        if version != API_VERSION:
+            raise ImportError(f"{path} has interface {version}, expected {API_VERSION}")
+        self._last_error = loaded.bagua_last_error
+        self._last_error.restype = c_char_p
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(loaded, "bagua_" + name)
+            function.argtypes = arguments
+            function.restype = result or c_int
+            setattr(self, name, function if result else functools.partial(self._checked, function))
+        for name, arguments in _VOID_FUNCTIONS.items():
+            function = getattr(loaded, "bagua_" + name)
+            function.argtypes = arguments
+            function.restype = None
+            setattr(self, name, function)
+
+    def _checked(self, function, *arguments):
+        code = function(*arguments)
+        if code:
+            raise Error(Code(code).name, self._last_error().decode(errors="replace"))
+
+
+@functools.cache
+def _library():
+    return _Library()
+
+
+def _bytes(text):
+    return None if text is None else os.fsencode(text)
+
+
+class _Object:
+    """What owns a handle."""
+
+    def _own(self, handle, free):
+        self._handle = handle
+        self._close = weakref.finalize(self, free, handle)
+
+    def close(self):
+        """Frees it now, not when nobody refers to it any more. It is not used afterwards."""
+        self._close()
+        self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Plan(_Object):
+    """A compiled plan, of a file or of its bytes."""
+
+    def __init__(self, source):
+        library, handle = _library(), c_void_p()
+        if isinstance(source, bytes):
+            library.plan_from_bytes(source, len(source), byref(handle))
+        else:
+            library.plan_read(_bytes(source), byref(handle))
+        self._own(handle, library.plan_free)
+        self.ranks = library.plan_ranks(handle)
+        self.servers = library.plan_servers(handle)
+        self.fingerprint = library.plan_fingerprint(handle)
+        self.tensors = []
+        for number in range(library.plan_tensor_count(handle)):
+            found = _Tensor()
+            library.plan_tensor(handle, number, byref(found))
+            self.tensors.append(
+                Tensor(found.name.decode(), Role(found.role), Type(found.type), tuple(found.shape[:found.dimensions]),
+                       bool(found.is_given), bool(found.is_optional), bool(found.is_in_arena)))
+
+
+class World(_Object):
+    """One rank's membership in all ranks of a run."""
+
+    def __init__(self, handle):
+        library = _library()
+        self._own(handle, library.world_free)
+        self.rank = library.world_rank(handle)
+        self.size = library.world_size(handle)
+        self.hosts = library.world_hosts(handle)
+
+    @classmethod
+    def _made(cls, function, options):
+        known = {"timeout": "timeout_seconds", "patience": "patience_seconds", "interface": "interface_name"}
+        given = {known.get(name, name): _bytes(value) if isinstance(value, (str, os.PathLike)) else value
+                 for name, value in options.items() if value is not None}
+        handle = c_void_p()
+        function(byref(_WorldOptions(struct_size=ctypes.sizeof(_WorldOptions), **given)), byref(handle))
+        return cls(handle)
+
+    @classmethod
+    def launched(cls, *, rendezvous=None, address=None, host=None, interface=None, timeout=None, patience=None,
+                 shared_bytes=None):
+        """A rank that torchrun, mpirun or srun has started. Times are in seconds."""
+        return cls._made(_library().world_launched,
+                         dict(rendezvous=rendezvous, address=address, host=host, interface=interface, timeout=timeout,
+                              patience=patience, shared_bytes=shared_bytes))
+
+    @classmethod
+    def connect(cls, rank, size, *, rendezvous=None, address=None, host=None, interface=None, timeout=None,
+                patience=None, shared_bytes=None):
+        """A rank that its program numbers."""
+        return cls._made(_library().world_connect,
+                         dict(rank=rank, size=size, rendezvous=rendezvous, address=address, host=host,
+                              interface=interface, timeout=timeout, patience=patience, shared_bytes=shared_bytes))
+
+    @classmethod
+    def in_process(cls, size, timeout=0):
+        """Ranks as threads of this process: a list of `size` worlds."""
+        handles = (c_void_p * size)()
+        _library().worlds_in_process(size, timeout, handles)
+        return [cls(c_void_p(handle)) for handle in handles]
+
+    def communicator(self, name, members=None):
+        return Communicator(self, name, members)
+
+    def abort(self, why=""):
+        """From any thread."""
+        _library().world_abort(self._handle, why.encode())
+
+
+class Communicator(_Object):
+    """Collectives beside those of plans, over `members`, or all ranks."""
+
+    def __init__(self, world, name, members=None):
+        library, handle = _library(), c_void_p()
+        ranks = None if members is None else (c_int * len(members))(*members)
+        library.communicator_create(world._handle, ranks, len(members or []), name.encode(), byref(handle))
+        self._own(handle, library.communicator_free)
+
+    def all_reduce(self, source, target, count, type, kind=Kind.SUM):
+        _library().all_reduce(self._handle, source, target, count, type, kind)
+
+    def all_gather(self, source, target, count, type):
+        """`count` elements of each member's, in the order of members."""
+        _library().all_gather(self._handle, source, target, count, type)
+
+    def broadcast(self, address, count, type, root=0):
+        _library().broadcast(self._handle, address, count, type, root)
+
+    def barrier(self):
+        _library().barrier(self._handle)
+
+
+class Session(_Object):
+    """One rank's execution of a plan. Times are in seconds."""
+
+    def __init__(self, plan, world, *, timeout=0, on_warning=None):
+        library, handle = _library(), c_void_p()
+        # Kept as long as the session: its threads call it.
+        self._on_warning = _OnWarning(lambda _, text: on_warning(text.decode())) if on_warning else _OnWarning()
+        options = _SessionOptions(ctypes.sizeof(_SessionOptions), timeout, self._on_warning, None)
+        library.session_create(plan._handle, world._handle, byref(options), byref(handle))
+        self._own(handle, library.session_free)
+        self._callbacks = {}
+        self._callback_count = 0
+        self._lock = threading.Lock()
+
+    def find(self, name):
+        number = c_uint32()
+        _library().session_find(self._handle, name.encode(), byref(number))
+        return number.value
+
+    def local_bytes(self, tensor):
+        return _library().session_local_bytes(self._handle, tensor)
+
+    def bind(self, tensor, address, size):
+        _library().session_bind(self._handle, tensor, address, size)
+
+    def address(self, tensor, size):
+        place = c_void_p()
+        _library().session_address(self._handle, tensor, size, byref(place))
+        return place.value
+
+    def bind_or_locate(self, tensor, address, size):
+        place = c_void_p()
+        _library().session_bind_or_locate(self._handle, tensor, address, size, byref(place))
+        return place.value
+
+    def program_updates(self, name):
+        return bool(_library().session_program_updates(self._handle, name.encode()))
+
+    def start(self):
+        _library().session_start(self._handle)
+
+    def begin_step(self):
+        _library().session_begin_step(self._handle)
+
+    def mark_ready(self, tensor, address=None, size=None):
+        if size is None:
+            _library().session_mark_ready(self._handle, tensor)
+        else:
+            _library().session_mark_ready_at(self._handle, tensor, address, size)
+
+    def mark_absent(self, tensor, address=None, size=None):
+        if size is None:
+            _library().session_mark_absent(self._handle, tensor)
+        else:
+            _library().session_mark_absent_at(self._handle, tensor, address, size)
+
+    def wait(self, tensor):
+        _library().session_wait(self._handle, tensor)
+
+    def is_ready(self, tensor):
+        return bool(_library().session_is_ready(self._handle, tensor))
+
+    def on_done(self, tensor, callback):
+        """Has `callback` called once, with None or the Error that wait() would raise. It may call is_ready and abort."""
+        with self._lock:
+            self._callback_count += 1
+            number = self._callback_count
+
+        def done(_, code, message):
+            with self._lock:
+                del self._callbacks[number]
+            callback(Error(Code(code).name, message.decode(errors="replace")) if code else None)
+
+        # Kept until it is called.
+        self._callbacks[number] = _OnDone(done)
+        _library().session_on_done(self._handle, tensor, self._callbacks[number], None)
+
+    def end_step(self):
+        _library().session_end_step(self._handle)
+
+    def finish(self):
+        _library().session_finish(self._handle)
+
+    def abort(self, why=""):
+        """From any thread."""
+        _library().session_abort(self._handle, why.encode())
+
+    @property
+    def step(self):
+        return _library().session_step(self._handle)
+
+    @property
+    def bytes_sent(self):
+        return _library().session_bytes_sent(self._handle)
+
+    @property
+    def arena_bytes(self):
+        return _library().session_arena_bytes(self._handle)
+
+    def save_state(self):
+        data, size = c_void_p(), c_size_t()
+        _library().session_save_state(self._handle, byref(data), byref(size))
+        try:
+            return ctypes.string_at(data, size.value)
+        finally:
+            _library().bytes_free(data)
+
+    def load_state(self, state):
+        _library().session_load_state(self._handle, state, len(state))

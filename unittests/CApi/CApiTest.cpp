@@ -1,0 +1,310 @@
+//===- CApiTest.cpp - The runtime's interface in C ------------------------===//
+//
+// That its functions are those of C++ is said by what comes of them; that a
+// caller's mistake is an error, and not a crash, by making each.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/bagua.h"
+
+#include "PlanBuilder.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+#define EXPECT_DONE(call) EXPECT_EQ(call, BAGUA_OK) << bagua_last_error()
+#define EXPECT_ERROR(call, expected, text)                                     \
+  do {                                                                         \
+    EXPECT_EQ(call, expected);                                                 \
+    EXPECT_THAT(std::string(bagua_last_error()), HasSubstr(text));             \
+  } while (false)
+
+/// Three gradients in two buckets, an optional one, and a buffer.
+bagua_plan *makePlan(int ranks) {
+  using namespace bagua::runtime;
+  test::PlanBuilder builder = test::makeDdpPlan(ranks);
+  uint32_t optional = builder.addTensor("optional", {8});
+  builder.tensor(optional).optional = true;
+  uint32_t buffer =
+      builder.addTensor("buffer", {5}, fb::Role::Buffer, fb::DataType::Float64);
+  for (uint32_t tensor : {optional, buffer}) {
+    uint32_t value = builder.whole(tensor);
+    builder.op(builder.addOp(fb::Opcode::AllReduce, {value}, {value}, {0}))
+        .kind = fb::ReduceKind::Mean;
+  }
+  std::string bytes = builder.bytes();
+  bagua_plan *plan = nullptr;
+  EXPECT_DONE(bagua_plan_from_bytes(bytes.data(), bytes.size(), &plan));
+  return plan;
+}
+
+void onThreads(int size, const std::function<void(int)> &body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] { body(rank); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST(CApiTest, SaysWhatAPlanHas) {
+  bagua_plan *plan = makePlan(4);
+  EXPECT_EQ(bagua_plan_ranks(plan), 4);
+  EXPECT_EQ(bagua_plan_servers(plan), 0);
+  EXPECT_NE(bagua_plan_fingerprint(plan), 0u);
+  ASSERT_EQ(bagua_plan_tensor_count(plan), 5u);
+  bagua_tensor gradient = {}, buffer = {};
+  EXPECT_DONE(bagua_plan_tensor(plan, 0, &gradient));
+  EXPECT_EQ(gradient.role, BAGUA_GRADIENT);
+  EXPECT_EQ(gradient.type, BAGUA_FLOAT32);
+  ASSERT_EQ(gradient.dimensions, 1u);
+  EXPECT_EQ(gradient.shape[0], 1021);
+  EXPECT_TRUE(gradient.is_given && gradient.is_in_arena);
+  EXPECT_FALSE(gradient.is_optional);
+  EXPECT_DONE(bagua_plan_tensor(plan, 4, &buffer));
+  EXPECT_STREQ(buffer.name, "buffer");
+  EXPECT_EQ(buffer.role, BAGUA_BUFFER);
+  EXPECT_EQ(buffer.type, BAGUA_FLOAT64);
+  EXPECT_FALSE(buffer.is_in_arena);
+  EXPECT_ERROR(bagua_plan_tensor(plan, 5, &buffer), BAGUA_INVALID_ARGUMENT,
+               "tensor number 5 is not below 5");
+  bagua_plan_free(plan);
+}
+
+struct Told {
+  std::atomic<int> calls{0};
+  std::atomic<int> code{-1};
+};
+void tell(void *user, bagua_code code, const char *) {
+  auto *told = static_cast<Told *>(user);
+  told->code = code;
+  ++told->calls;
+}
+
+/// Gives all tensors of a step and takes them back; each is the mean.
+void step(bagua_session *session, int rank, std::vector<double> &buffer,
+          bool isAbsent) {
+  ASSERT_EQ(bagua_session_begin_step(session), BAGUA_OK) << bagua_last_error();
+  auto number = static_cast<float>(bagua_session_step(session) + rank);
+  std::vector<std::vector<float>> gradients;
+  Told told;
+  for (uint32_t i = 0; i < 4; ++i) {
+    size_t bytes = bagua_session_local_bytes(session, i);
+    auto &data = gradients.emplace_back(bytes / sizeof(float), number + i);
+    EXPECT_DONE(
+        i == 3 && isAbsent
+            ? bagua_session_mark_absent_at(session, i, data.data(), bytes)
+            : bagua_session_mark_ready_at(session, i, data.data(), bytes));
+  }
+  std::fill(buffer.begin(), buffer.end(), number);
+  EXPECT_DONE(bagua_session_mark_ready(session, 4));
+  EXPECT_DONE(bagua_session_on_done(session, 0, tell, &told));
+  for (uint32_t i = 0; i < 5; ++i)
+    EXPECT_DONE(bagua_session_wait(session, i));
+  EXPECT_TRUE(bagua_session_is_ready(session, 0));
+  float mean = number - rank + 0.5f;
+  for (uint32_t i = 0; i < 3; ++i)
+    EXPECT_THAT(gradients[i], Each(mean + i));
+  EXPECT_THAT(buffer, Each(mean));
+  EXPECT_DONE(bagua_session_end_step(session));
+  while (told.calls == 0)
+    std::this_thread::yield();
+  EXPECT_EQ(told.code, BAGUA_OK);
+  EXPECT_EQ(told.calls, 1);
+}
+
+TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
+  bagua_plan *plan = makePlan(2);
+  std::vector<bagua_world *> worlds(2);
+  EXPECT_DONE(bagua_worlds_in_process(2, 30, worlds.data()));
+  onThreads(2, [&](int rank) {
+    EXPECT_EQ(bagua_world_rank(worlds[rank]), rank);
+    EXPECT_EQ(bagua_world_size(worlds[rank]), 2);
+    EXPECT_EQ(bagua_world_hosts(worlds[rank]), 1);
+    void *state = nullptr;
+    size_t size = 0;
+    for (int run = 0; run < 2; ++run) {
+      bagua_session_options options = {sizeof(options), 30, nullptr, nullptr};
+      bagua_session *session = nullptr;
+      ASSERT_EQ(bagua_session_create(plan, worlds[rank], &options, &session),
+                BAGUA_OK)
+          << bagua_last_error();
+      std::vector<double> buffer(5);
+      uint32_t number = 0;
+      EXPECT_DONE(bagua_session_find(session, "buffer", &number));
+      EXPECT_EQ(number, 4u);
+      void *place = nullptr;
+      EXPECT_DONE(bagua_session_bind_or_locate(session, number, buffer.data(),
+                                               buffer.size() * sizeof(double),
+                                               &place));
+      EXPECT_EQ(place, buffer.data());
+      EXPECT_EQ(bagua_session_program_updates(session, "buffer"), 1);
+      if (run == 1) {
+        EXPECT_DONE(bagua_session_load_state(session, state, size));
+        bagua_bytes_free(state);
+      }
+      EXPECT_DONE(bagua_session_start(session));
+      for (int i = 0; i < 3; ++i)
+        step(session, rank, buffer, /*isAbsent=*/i == 1 && rank == 1);
+      EXPECT_EQ(bagua_session_step(session), 3 * run + 2);
+      EXPECT_DONE(bagua_session_finish(session));
+      EXPECT_GT(bagua_session_bytes_sent(session), 0);
+      EXPECT_GT(bagua_session_arena_bytes(session), 0);
+      if (run == 0) {
+        EXPECT_DONE(bagua_session_save_state(session, &state, &size));
+      }
+      bagua_session_free(session);
+    }
+    bagua_world_free(worlds[rank]);
+  });
+  bagua_plan_free(plan);
+}
+
+TEST(CApiTest, HasCollectives) {
+  std::vector<bagua_world *> worlds(3);
+  EXPECT_DONE(bagua_worlds_in_process(3, 30, worlds.data()));
+  onThreads(3, [&](int rank) {
+    bagua_communicator *group = nullptr;
+    ASSERT_EQ(
+        bagua_communicator_create(worlds[rank], nullptr, 0, "all", &group),
+        BAGUA_OK);
+    bagua_world_free(worlds[rank]); // the communicator keeps it
+    std::vector<int64_t> own = {rank, 10 * rank}, all(6);
+    EXPECT_DONE(
+        bagua_all_gather(group, own.data(), all.data(), 2, BAGUA_INT64));
+    EXPECT_EQ(all, (std::vector<int64_t>{0, 0, 1, 10, 2, 20}));
+    EXPECT_DONE(bagua_all_reduce(group, own.data(), own.data(), 2, BAGUA_INT64,
+                                 BAGUA_MAX));
+    EXPECT_EQ(own, (std::vector<int64_t>{2, 20}));
+    double root = rank == 1 ? 7 : 0;
+    EXPECT_DONE(bagua_broadcast(group, &root, 1, BAGUA_FLOAT64, 1));
+    EXPECT_EQ(root, 7);
+    EXPECT_DONE(bagua_barrier(group));
+    EXPECT_ERROR(bagua_broadcast(group, &root, 1, BAGUA_FLOAT64, 3),
+                 BAGUA_INVALID_ARGUMENT, "expected a root in [0, 3), found 3");
+    EXPECT_ERROR(bagua_all_reduce(group, &root, &root, 1,
+                                  static_cast<bagua_type>(7), BAGUA_SUM),
+                 BAGUA_INVALID_ARGUMENT, "7 is no type");
+    EXPECT_ERROR(bagua_all_reduce(group, &root, &root, 1, BAGUA_FLOAT64,
+                                  static_cast<bagua_reduce_kind>(4)),
+                 BAGUA_INVALID_ARGUMENT, "4 is no kind");
+    EXPECT_ERROR(
+        bagua_all_reduce(group, &root, nullptr, 1, BAGUA_FLOAT64, BAGUA_SUM),
+        BAGUA_INVALID_ARGUMENT, "expected 'output', found null");
+    EXPECT_ERROR(
+        bagua_all_gather(group, &root, &root, INT64_MAX / 2, BAGUA_FLOAT64),
+        BAGUA_INVALID_ARGUMENT, "are too many");
+    EXPECT_ERROR(bagua_all_gather(group, &root, &root, -1, BAGUA_FLOAT64),
+                 BAGUA_INVALID_ARGUMENT, "expected a count from 0, found -1");
+    bagua_communicator_free(group);
+  });
+}
+
+// Ranks end with what one of them says.
+TEST(CApiTest, AbortsWithAReason) {
+  bagua_plan *plan = makePlan(2);
+  std::vector<bagua_world *> worlds(2);
+  EXPECT_DONE(bagua_worlds_in_process(2, 30, worlds.data()));
+  onThreads(2, [&](int rank) {
+    bagua_session *session = nullptr;
+    ASSERT_EQ(bagua_session_create(plan, worlds[rank], nullptr, &session),
+              BAGUA_OK);
+    std::vector<double> buffer(5);
+    EXPECT_DONE(bagua_session_bind(session, 4, buffer.data(), 40));
+    EXPECT_DONE(bagua_session_start(session));
+    Told told;
+    bagua_code code = bagua_session_begin_step(session);
+    if (code == BAGUA_OK)
+      code = bagua_session_mark_ready(session, 0);
+    bagua_session_on_done(session, 0, tell, &told);
+    if (rank == 1)
+      bagua_session_abort(session, "no more data");
+    code = bagua_session_wait(session, 0);
+    // Both gave the first tensor, perhaps, and it was done before.
+    if (code == BAGUA_OK)
+      while ((code = bagua_session_finish(session)) == BAGUA_OK ||
+             code == BAGUA_FAILED_PRECONDITION)
+        std::this_thread::yield();
+    EXPECT_EQ(code, BAGUA_ABORTED);
+    EXPECT_THAT(std::string(bagua_last_error()),
+                HasSubstr("rank 1: aborted: no more data"));
+    bagua_session_free(session);
+    EXPECT_EQ(told.calls, 1);
+    bagua_world_free(worlds[rank]);
+  });
+  bagua_plan_free(plan);
+}
+
+TEST(CApiTest, NamesMistakes) {
+  EXPECT_EQ(bagua_api_version(), uint32_t{BAGUA_API_VERSION});
+  bagua_plan *plan = nullptr;
+  EXPECT_ERROR(bagua_plan_read(nullptr, &plan), BAGUA_INVALID_ARGUMENT,
+               "bagua_plan_read: expected 'path', found null");
+  EXPECT_ERROR(bagua_plan_read("/no/such/plan", &plan), BAGUA_NOT_FOUND,
+               "/no/such/plan");
+  EXPECT_ERROR(bagua_plan_from_bytes("no plan", 7, &plan),
+               BAGUA_INVALID_ARGUMENT, "not a plan");
+  EXPECT_EQ(plan, nullptr);
+  bagua_world *world = nullptr;
+  EXPECT_ERROR(bagua_worlds_in_process(0, 1, &world), BAGUA_INVALID_ARGUMENT,
+               "expected a size from 1, found 0");
+  EXPECT_ERROR(bagua_worlds_in_process(1, -1, &world), BAGUA_INVALID_ARGUMENT,
+               "expected a number of seconds, found -1");
+  EXPECT_ERROR(bagua_worlds_in_process(1, NAN, &world), BAGUA_INVALID_ARGUMENT,
+               "expected a number of seconds, found nan");
+  bagua_world_options options = {};
+  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
+               "expected struct_size to be sizeof(bagua_world_options)");
+  options.struct_size = sizeof(options);
+  options.rank = 3;
+  options.size = 2;
+  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
+               "expected a rank in [0, 2), found 3");
+  // Of a program that is newer than the library.
+  struct {
+    bagua_world_options known;
+    int64_t more;
+  } newer = {options, 1};
+  newer.known.struct_size = sizeof(newer);
+  EXPECT_ERROR(bagua_world_connect(&newer.known, &world), BAGUA_UNIMPLEMENTED,
+               "compiled against a newer bagua.h");
+  newer.more = 0;
+  newer.known.rank = 0;
+  newer.known.size = 1;
+  std::string rendezvous = testing::TempDir() + "/bagua-c-api-rendezvous";
+  newer.known.rendezvous = rendezvous.c_str();
+  EXPECT_DONE(bagua_world_connect(&newer.known, &world));
+  bagua_plan *one = makePlan(1);
+  bagua_session *session = nullptr;
+  EXPECT_ERROR(bagua_session_create(one, nullptr, nullptr, &session),
+               BAGUA_INVALID_ARGUMENT, "expected 'world', found null");
+  EXPECT_DONE(bagua_session_create(one, world, nullptr, &session));
+  EXPECT_EQ(bagua_session_local_bytes(session, 5), -1);
+  uint32_t number = 0;
+  EXPECT_ERROR(bagua_session_find(session, "nobody", &number), BAGUA_NOT_FOUND,
+               "'nobody'");
+  EXPECT_ERROR(bagua_session_bind(session, 9, &number, 4),
+               BAGUA_INVALID_ARGUMENT, "tensor number 9 is not below 5");
+  EXPECT_ERROR(bagua_session_on_done(session, 0, nullptr, nullptr),
+               BAGUA_INVALID_ARGUMENT, "expected 'done', found null");
+  EXPECT_ERROR(bagua_session_wait(nullptr, 0), BAGUA_INVALID_ARGUMENT,
+               "expected 'session', found null");
+  EXPECT_ERROR(bagua_session_load_state(session, "x", 1),
+               BAGUA_INVALID_ARGUMENT, "");
+  bagua_session_free(session);
+  bagua_session_free(nullptr);
+  bagua_world_free(world);
+  bagua_plan_free(one);
+  std::remove(rendezvous.c_str());
+}
+
+} // namespace
