@@ -174,6 +174,8 @@ void bagua_world_free(bagua_world *world);
 int bagua_world_rank(const bagua_world *world);
 int bagua_world_size(const bagua_world *world);
 int bagua_world_hosts(const bagua_world *world);
+/** Counts what all ranks make in one order, for names of communicators. */
+int bagua_world_next_number(bagua_world *world);
 /** From any thread. */
 void bagua_world_abort(bagua_world *world, const char *why);
 

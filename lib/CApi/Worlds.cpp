@@ -145,6 +145,10 @@ int bagua_world_hosts(const bagua_world *world) {
   return world->world->hostCount();
 }
 
+int bagua_world_next_number(bagua_world *world) {
+  return world->world->nextNumber();
+}
+
 void bagua_world_abort(bagua_world *world, const char *why) {
   guard([&] {
     world->world->abort(absl::AbortedError(

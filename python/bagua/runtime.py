@@ -131,6 +131,7 @@ _FUNCTIONS = {
     "world_rank": (c_int, c_void_p),
     "world_size": (c_int, c_void_p),
     "world_hosts": (c_int, c_void_p),
+    "world_next_number": (c_int, c_void_p),
     "communicator_create": (None, c_void_p, POINTER(c_int), c_int, c_char_p, _HANDLE),
     "all_reduce": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int, c_int),
     "all_gather": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int),
@@ -294,6 +295,10 @@ class World(_Object):
         handles = (c_void_p * size)()
         _library().worlds_in_process(size, timeout, handles)
         return [cls(c_void_p(handle)) for handle in handles]
+
+    def next_number(self):
+        """Counts what all ranks make in one order, for names of communicators."""
+        return _library().world_next_number(self._handle)
 
     def communicator(self, name, members=None):
         return Communicator(self, name, members)

@@ -130,6 +130,7 @@ TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
     EXPECT_EQ(bagua_world_rank(worlds[rank]), rank);
     EXPECT_EQ(bagua_world_size(worlds[rank]), 2);
     EXPECT_EQ(bagua_world_hosts(worlds[rank]), 1);
+    EXPECT_EQ(bagua_world_next_number(worlds[rank]), 0);
     void *state = nullptr;
     size_t size = 0;
     for (int run = 0; run < 2; ++run) {

@@ -1,0 +1,234 @@
+"""Training a PyTorch model on several ranks, its gradients reduced by a plan."""
+import contextlib
+import hashlib
+import os
+import warnings
+
+import torch
+from torch.autograd import Variable
+
+from bagua import runtime
+
+TYPES = {
+    torch.float32: runtime.Type.FLOAT32,
+    torch.float16: runtime.Type.FLOAT16,
+    torch.bfloat16: runtime.Type.BFLOAT16,
+    torch.float64: runtime.Type.FLOAT64,
+}
+
+
+class _Slot:
+    """A param, and the plan's tensor that is its gradient."""
+
+    def __init__(self, name, param, number, is_optional):
+        self.name, self.param, self.number, self.is_optional = name, param, number, is_optional
+        # What the runtime has of it; its memory stays until it is taken back.
+        self.held = None
+
+    @property
+    def bytes(self):
+        return self.param.numel() * self.param.element_size()
+
+
+def _list(names, most=8):
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _is_dense(tensor):
+    """Whether its elements fill its memory, so that it can be reduced as it lies."""
+    return tensor.layout == torch.strided and (
+        tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)) or
+        (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
+
+
+class DataParallel(torch.nn.Module):
+    """`module`, whose gradients are the means over all ranks when `backward()` returns, as with DistributedDataParallel.
+
+    `plan` is a file, or a runtime.Plan: one whose gradients are named as `module.named_parameters()`, with `.grad` behind,
+    and whose updates are the program's. `world` is by default the launcher's (torchrun, mpirun, srun). At the start, and
+    with `broadcast_buffers` before each forward that trains, all ranks get the values of rank 0. State is the module's own:
+    `state_dict` has no prefix. Where backward may leave params out, say `find_unused_parameters=True`: those that no rank
+    used keep what they had. A param that several modules share is one. Sparse gradients are refused.
+
+    A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
+    without it ends the others, with an error."""
+
+    def __init__(self, module, plan, *, world=None, find_unused_parameters=False, broadcast_buffers=True, timeout=0):
+        super().__init__()
+        self.module = module
+        self.find_unused_parameters = find_unused_parameters
+        self.broadcast_buffers = broadcast_buffers
+        self._syncs, self._is_in_step = True, False
+        plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
+        self._slots = self._match(plan)
+        self._owns_world = world is None
+        self._world = world or runtime.World.launched()
+        self._session = runtime.Session(plan, self._world, timeout=timeout, on_warning=warnings.warn)
+        self._start(plan)
+        name = f"{self._world.next_number()}: bagua.torch"
+        self._group = self._world.communicator(name) if self._world.size > 1 else None
+        self._agree()
+        self._broadcast([*module.parameters(), *module.buffers()])
+        for slot in self._slots:
+            slot.param.register_post_accumulate_grad_hook(lambda _, slot=slot: self._ready(slot))
+
+    # Before the first step.
+
+    def _match(self, plan):
+        """The plan's gradients and the module's params, one for one."""
+        params = {name: param for name, param in self.module.named_parameters() if param.requires_grad}
+        gradients = {tensor.name: (number, tensor) for number, tensor in enumerate(plan.tensors)
+                     if tensor.is_given and tensor.role == runtime.Role.GRADIENT}
+        lacking = [name for name in params if name + ".grad" not in gradients]
+        unknown = [name for name in gradients if not name.endswith(".grad") or name[:-len(".grad")] not in params]
+        if lacking or unknown:
+            raise ValueError("expected a plan for this model's gradients, found one" +
+                             (f" without those of {_list(lacking)}" if lacking else "") +
+                             (" and" if lacking and unknown else "") + (f" for {_list(unknown)}" if unknown else ""))
+        slots = []
+        for name, param in params.items():
+            number, tensor = gradients[name + ".grad"]
+            if param.device.type != "cpu":
+                raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
+            elements = 1
+            for size in tensor.shape:
+                elements *= size
+            if TYPES.get(param.dtype) != tensor.type or elements != param.numel():
+                raise ValueError(f"{name}: the plan has {elements} elements of {tensor.type.name.lower()}, the model "
+                                 f"{param.numel()} of {str(param.dtype).removeprefix('torch.')}")
+            slots.append(_Slot(name, param, number, tensor.is_optional))
+        return slots
+
+    def _start(self, plan):
+        for tensor in plan.tensors:
+            if not self._session.program_updates(tensor.name):
+                raise ValueError(f"the plan's instructions update {tensor.name}: expected a plan whose updates are the "
+                                 "program's (updates=program or updates=late of its strategy)")
+        self._session.start()
+
+    def _agree(self):
+        """That all ranks have one model, before values are written over."""
+        if not self._group:
+            return
+        text = "\n".join(f"{name} {tuple(tensor.shape)} {tensor.dtype}" for name, tensor in self.module.state_dict().items()
+                         if torch.is_tensor(tensor))
+        own = torch.tensor([int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)])
+        found = torch.empty(self._world.size, dtype=torch.int64)
+        self._group.all_gather(own.data_ptr(), found.data_ptr(), 1, runtime.Type.INT64)
+        for rank, value in enumerate(found.tolist()):
+            if value != found[0]:
+                raise ValueError(f"rank {rank} has another model than rank 0: names, shapes or types of its state differ")
+
+    @torch.no_grad()
+    def _broadcast(self, tensors):
+        if not self._group:
+            return
+        for tensor in tensors:
+            whole = tensor if tensor.is_contiguous() else tensor.contiguous()
+            self._group.broadcast(whole.data_ptr(), whole.numel() * whole.element_size(), runtime.Type.INT8)
+            if whole is not tensor:
+                tensor.copy_(whole)
+
+    # In steps.
+
+    def forward(self, *inputs, **named):
+        if self._is_in_step:
+            raise RuntimeError("forward within a step: the last backward did not come to its end")
+        if self.broadcast_buffers and self.training and self._syncs and torch.is_grad_enabled():
+            self._broadcast(self.module.buffers())
+        return self.module(*inputs, **named)
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Backward in here adds to this rank's own gradients; the next one outside reduces what has come together."""
+        before, self._syncs = self._syncs, False
+        try:
+            yield
+        finally:
+            self._syncs = before
+
+    def _ready(self, slot):
+        """A gradient is there; on the thread that autograd runs on."""
+        if not self._syncs:
+            return
+        if not self._is_in_step:
+            self._session.begin_step()
+            self._is_in_step = True
+            Variable._execution_engine.queue_callback(self._end_of_backward)
+        gradient = slot.param.grad
+        if gradient.layout != torch.strided:
+            self._fail(f"{slot.name}: expected a dense gradient, found one of {gradient.layout}")
+        if not _is_dense(gradient):
+            gradient = slot.param.grad = gradient.contiguous()
+        self._give(slot, gradient)
+
+    def _give(self, slot, gradient):
+        slot.held = gradient
+        self._session.mark_ready(slot.number, gradient.data_ptr(), slot.bytes)
+
+    def _fail(self, why):
+        """Ends the run on all ranks."""
+        self._session.abort(why)
+        raise RuntimeError(why)
+
+    def _end_of_backward(self):
+        unused = self._give_unused([slot for slot in self._slots if slot.held is None])
+        for slot in self._slots:
+            self._session.wait(slot.number)
+        for slot in self._slots:
+            # What no rank used stays as it was.
+            if slot.param.grad is None and slot.name not in unused:
+                slot.param.grad = slot.held
+            slot.held = None
+        self._session.end_step()
+        self._is_in_step = False
+
+    def _give_unused(self, left_out):
+        """Gives what this rank's backward has left out. Returns the names of those that all ranks have."""
+        if left_out and not self.find_unused_parameters:
+            self._fail(f"backward made no gradient of {_list(slot.name for slot in left_out)}: expected "
+                       "find_unused_parameters=True")
+        for slot in left_out:
+            gradient = slot.param.grad
+            if gradient is None:
+                gradient = torch.zeros_like(slot.param)
+                if slot.is_optional:
+                    slot.held = gradient
+                    self._session.mark_absent(slot.number, gradient.data_ptr(), slot.bytes)
+                    continue
+            self._give(slot, gradient)
+        if not self.find_unused_parameters or not self._group:
+            return {slot.name for slot in left_out}
+        names = {slot.name for slot in left_out}
+        used = torch.tensor([slot.name not in names for slot in self._slots], dtype=torch.int32)
+        self._group.all_reduce(used.data_ptr(), used.data_ptr(), used.numel(), runtime.Type.INT32, runtime.Kind.MAX)
+        return {slot.name for slot, is_used in zip(self._slots, used.tolist()) if not is_used}
+
+    # Around them.
+
+    def state_dict(self, *arguments, **named):
+        return self.module.state_dict(*arguments, **named)
+
+    def load_state_dict(self, *arguments, **named):
+        return self.module.load_state_dict(*arguments, **named)
+
+    def close(self):
+        """Waits for all steps and leaves. Collective over all ranks."""
+        if self._session is None:
+            return
+        self._session.finish()
+        if self._group:
+            self._group.barrier()
+            self._group.close()
+        self._session.close()
+        if self._owns_world:
+            self._world.close()
+        self._session = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close()

@@ -1,0 +1,114 @@
+"""A model's step as a table of layers, from which strategies make plans: names, shapes, times, order of readiness."""
+import csv
+import io
+import statistics
+import time
+
+import torch
+
+TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64"}
+
+
+class _Layer:
+    """A module with params of its own, or a single param of the model's, which has no name of a module."""
+
+    def __init__(self, name, params):
+        self.name = name
+        self.params = params
+        # By step, since forward or backward began: when forward has what it needs of the params, when gradients are there.
+        self.forward, self.ready = [], []
+        self.activation_bytes = 0
+
+
+def _find_layers(model):
+    layers, seen = {}, set()
+    for name, module in model.named_modules():
+        own = [(own, param) for own, param in module.named_parameters(recurse=False)
+               if param.requires_grad and param not in seen]
+        seen.update(param for _, param in own)
+        if not own:
+            continue
+        for _, param in own:
+            if param.dtype not in TYPES:
+                raise TypeError(f"{name}: expected params of {', '.join(map(str, TYPES))}, found {param.dtype}")
+        layers[module] = ([_Layer(name, own)] if name else [_Layer(param_name, [("", param)]) for param_name, param in own])
+    return layers
+
+
+def step_table(model, loss, batch, steps=5):
+    """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
+
+    For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them, gradients with
+    `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards."""
+    layers = _find_layers(model)
+    begun, handles = [0], []
+
+    def forward_at(module, *_):
+        for layer in layers[module]:
+            if layer.forward[-1] is None:
+                layer.forward[-1] = time.perf_counter_ns() - begun[0]
+
+    def forward_done(module, inputs, output):
+        forward_at(module)
+        for layer in layers[module]:
+            layer.activation_bytes = output.numel() * output.element_size() if torch.is_tensor(output) else 0
+
+    def gradient_done(layer):
+        layer.ready[-1] = time.perf_counter_ns() - begun[0]
+
+    for module, own in layers.items():
+        # One with others within it needs its own params before these.
+        if any(inner in layers for inner in module.modules() if inner is not module):
+            handles.append(module.register_forward_pre_hook(forward_at))
+        handles.append(module.register_forward_hook(forward_done))
+        for layer in own:
+            for _, param in layer.params:
+                handles.append(param.register_post_accumulate_grad_hook(lambda _, layer=layer: gradient_done(layer)))
+    all_layers = [layer for own in layers.values() for layer in own]
+    try:
+        for _ in range(steps + 1):
+            for layer in all_layers:
+                layer.forward.append(None)
+                layer.ready.append(None)
+            model.zero_grad()
+            begun[0] = time.perf_counter_ns()
+            value = loss(model, *batch)
+            begun[0] = time.perf_counter_ns()
+            value.backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+        model.zero_grad()
+    return _write(all_layers)
+
+
+def _median(times):
+    known = [time for time in times[1:] if time is not None]
+    return int(statistics.median(known)) if known else None
+
+
+def _shares(layers, times):
+    """What each adds to the one before: operators without params count with the next layer that has some."""
+    shares, before = {}, 0
+    for layer in sorted((layer for layer in layers if times[layer] is not None), key=times.get):
+        shares[layer] = times[layer] - before
+        before = times[layer]
+    return shares
+
+
+def _write(layers):
+    forward = _shares(layers, {layer: _median(layer.forward) for layer in layers})
+    ready = {layer: _median(layer.ready) for layer in layers}
+    backward = _shares(layers, ready)
+    places = {layer: place for place, layer in enumerate(backward)}
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(["name", "tensors", "forward_ns", "backward_ns", "ready", "activation_bytes"])
+    for layer in [*forward, *(layer for layer in layers if layer not in forward)]:
+        if layer not in places:
+            out.write(f"# {layer.name}: its params got no gradient\n")
+        tensors = ";".join((f"{name}=" if name else "") + "x".join([*map(str, param.shape), TYPES[param.dtype]])
+                           for name, param in layer.params)
+        rows.writerow([layer.name, tensors, forward.get(layer, 0), backward.get(layer, 0),
+                       places.setdefault(layer, len(places)), layer.activation_bytes])
+    return out.getvalue()
