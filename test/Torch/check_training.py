@@ -20,7 +20,7 @@ def import_table(folder, name, ranks):
 
 
 def compile_plan(folder, name, strategy):
-    scheduled = run("bagua-opt", f"--bagua-strategy={strategy}{{updates=program}}", f"{folder}/{name}.mlir")
+    scheduled = run("bagua-opt", f"--bagua-strategy={strategy}", f"{folder}/{name}.mlir")
     run("bagua-translate", "--export-plan", "-o", f"{folder}/{name}.bagua", input=scheduled)
 
 
@@ -55,18 +55,20 @@ def main(source, build, folder):
             file.write(table)
         import_table(folder, case, RANKS)
     for strategy in STRATEGIES:
-        for case in train.CASES:
-            compile_plan(folder, case, strategy)
-        print(f"{strategy}:")
-        print(launch([sys.executable, f"{source}/test/Torch/Inputs/train.py", folder], environment), end="")
+        for overlap, updates in [("backward", "program"), ("step", "late")]:
+            for case in train.CASES:
+                compile_plan(folder, case, f"{strategy}{{updates={updates}}}")
+            print(f"{strategy}, overlap={overlap}:")
+            print(launch([sys.executable, f"{source}/test/Torch/Inputs/train.py", folder, overlap], environment), end="")
     for name, of, text in [("one", "momentum", None), ("unused1", "unused", None),
-                           ("w", None, "name,tensors\nw,4xf32\n"), ("sparse", None, "name,tensors\ntable,weight=10x4xf32\n")]:
+                           ("w", None, "name,tensors\nw,4xf32\n"), ("inner", None, "name,tensors\ninner,w=4xf32\n"),
+                           ("sparse", None, "name,tensors\ntable,weight=10x4xf32\n")]:
         with open(f"{folder}/{of}.csv" if of else os.devnull, encoding="utf-8") as file:
             text = text or file.read()
         with open(f"{folder}/{name}.csv", "w", encoding="utf-8") as file:
             file.write(text)
         import_table(folder, name, 1)
-        compile_plan(folder, name, "ddp")
+        compile_plan(folder, name, "ddp{updates=program}")
     print(run(sys.executable, f"{source}/test/Torch/Inputs/mistakes.py", folder, env=environment), end="")
 
 

@@ -8,6 +8,7 @@ import torch
 from torch.autograd import Variable
 
 from bagua import runtime
+from bagua.torch.deferred import DeferredUpdates, PendingGradient
 
 TYPES = {
     torch.float32: runtime.Type.FLOAT32,
@@ -24,6 +25,10 @@ class _Slot:
         self.name, self.param, self.number, self.is_optional = name, param, number, is_optional
         # What the runtime has of it; its memory stays until it is taken back.
         self.held = None
+        # Whether this step has given it.
+        self.is_given = False
+        # Whether no rank's backward has made it, so that what was there stays.
+        self.is_unused = False
 
     @property
     def bytes(self):
@@ -51,11 +56,20 @@ class DataParallel(torch.nn.Module):
     `state_dict` has no prefix. Where backward may leave params out, say `find_unused_parameters=True`: those that no rank
     used keep what they had. A param that several modules share is one. Sparse gradients are refused.
 
+    With `overlap="step"` and the `optimizer`, backward() waits for nothing. The optimizer's step() and zero_grad() are noted,
+    and carried out param by param, right before the forward of the module that owns the param, where its gradient is waited
+    for. Compile such a plan with updates=late. Who computes with `param.grad` (clipping, a scaler, a report) waits for it, and
+    gets the mean; after `synchronize()`, `state_dict()` or `optimizer.state_dict()` all updates are done, and params that are
+    read without these, or used without their module's forward, are those of the step before: the latter is an error.
+
     A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
     without it ends the others, with an error."""
 
-    def __init__(self, module, plan, *, world=None, find_unused_parameters=False, broadcast_buffers=True, timeout=0):
+    def __init__(self, module, plan, *, world=None, overlap="backward", optimizer=None, find_unused_parameters=False,
+                 broadcast_buffers=True, timeout=0):
         super().__init__()
+        if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
+            raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
         self.module = module
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
@@ -70,6 +84,7 @@ class DataParallel(torch.nn.Module):
         self._group = self._world.communicator(name) if self._world.size > 1 else None
         self._agree()
         self._broadcast([*module.parameters(), *module.buffers()])
+        self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back) if optimizer else None
         for slot in self._slots:
             slot.param.register_post_accumulate_grad_hook(lambda _, slot=slot: self._ready(slot))
 
@@ -135,6 +150,11 @@ class DataParallel(torch.nn.Module):
     def forward(self, *inputs, **named):
         if self._is_in_step:
             raise RuntimeError("forward within a step: the last backward did not come to its end")
+        if self._deferred and self._syncs and torch.is_grad_enabled():
+            for slot in self._slots:
+                # Backward is to add to it.
+                if slot.held is not None and not self._deferred.is_due(slot):
+                    self._take_back(slot)
         if self.broadcast_buffers and self.training and self._syncs and torch.is_grad_enabled():
             self._broadcast(self.module.buffers())
         return self.module(*inputs, **named)
@@ -150,6 +170,9 @@ class DataParallel(torch.nn.Module):
 
     def _ready(self, slot):
         """A gradient is there; on the thread that autograd runs on."""
+        if self._deferred and self._deferred.is_due(slot):
+            self._fail(f'{slot.name} was used before its update: with overlap="step", expected its module\'s forward to be '
+                       "called before")
         if not self._syncs:
             return
         if not self._is_in_step:
@@ -162,9 +185,11 @@ class DataParallel(torch.nn.Module):
         if not _is_dense(gradient):
             gradient = slot.param.grad = gradient.contiguous()
         self._give(slot, gradient)
+        if self._deferred:
+            self._deferred.given(slot)
 
     def _give(self, slot, gradient):
-        slot.held = gradient
+        slot.held, slot.is_given = gradient, True
         self._session.mark_ready(slot.number, gradient.data_ptr(), slot.bytes)
 
     def _fail(self, why):
@@ -173,23 +198,33 @@ class DataParallel(torch.nn.Module):
         raise RuntimeError(why)
 
     def _end_of_backward(self):
-        unused = self._give_unused([slot for slot in self._slots if slot.held is None])
+        self._give_unused([slot for slot in self._slots if not slot.is_given])
+        self._session.end_step()
         for slot in self._slots:
+            slot.is_given = False
+        self._is_in_step = False
+        if not self._deferred:
+            for slot in self._slots:
+                self._take_back(slot)
+
+    def _take_back(self, slot):
+        """Waits for a gradient; then it is the param's again."""
+        if slot.held is not None:
             self._session.wait(slot.number)
-        for slot in self._slots:
-            # What no rank used stays as it was.
-            if slot.param.grad is None and slot.name not in unused:
+            if not slot.is_unused or isinstance(slot.param.grad, PendingGradient):
                 slot.param.grad = slot.held
             slot.held = None
-        self._session.end_step()
-        self._is_in_step = False
+        return slot.param.grad
 
     def _give_unused(self, left_out):
-        """Gives what this rank's backward has left out. Returns the names of those that all ranks have."""
+        """Gives what this rank's backward has left out, and finds what all ranks have."""
         if left_out and not self.find_unused_parameters:
             self._fail(f"backward made no gradient of {_list(slot.name for slot in left_out)}: expected "
                        "find_unused_parameters=True")
         for slot in left_out:
+            if self._deferred:  # no forward has asked for what is left of the step before
+                self._deferred.carry_out([slot.param])
+                self._take_back(slot)
             gradient = slot.param.grad
             if gradient is None:
                 gradient = torch.zeros_like(slot.param)
@@ -198,25 +233,43 @@ class DataParallel(torch.nn.Module):
                     self._session.mark_absent(slot.number, gradient.data_ptr(), slot.bytes)
                     continue
             self._give(slot, gradient)
-        if not self.find_unused_parameters or not self._group:
-            return {slot.name for slot in left_out}
-        names = {slot.name for slot in left_out}
-        used = torch.tensor([slot.name not in names for slot in self._slots], dtype=torch.int32)
-        self._group.all_reduce(used.data_ptr(), used.data_ptr(), used.numel(), runtime.Type.INT32, runtime.Kind.MAX)
-        return {slot.name for slot, is_used in zip(self._slots, used.tolist()) if not is_used}
+        if not self.find_unused_parameters:
+            return
+        left_out = set(left_out)
+        used = torch.tensor([slot not in left_out for slot in self._slots], dtype=torch.int32)
+        if self._group:
+            self._group.all_reduce(used.data_ptr(), used.data_ptr(), used.numel(), runtime.Type.INT32, runtime.Kind.MAX)
+        for slot, is_used in zip(self._slots, used.tolist()):
+            slot.is_unused = not is_used
 
     # Around them.
 
+    def synchronize(self):
+        """Carries out what is left to do of steps."""
+        if self._deferred:
+            self._deferred.carry_out_all()
+        for slot in self._slots:
+            self._take_back(slot)
+
+    def zero_grad(self, set_to_none=True):
+        if self._deferred:
+            self._deferred.zero_grad(set_to_none)
+        else:
+            super().zero_grad(set_to_none)
+
     def state_dict(self, *arguments, **named):
+        self.synchronize()
         return self.module.state_dict(*arguments, **named)
 
     def load_state_dict(self, *arguments, **named):
+        self.synchronize()
         return self.module.load_state_dict(*arguments, **named)
 
     def close(self):
         """Waits for all steps and leaves. Collective over all ranks."""
         if self._session is None:
             return
+        self.synchronize()
         self._session.finish()
         if self._group:
             self._group.barrier()

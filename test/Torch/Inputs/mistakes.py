@@ -67,5 +67,40 @@ def main(folder):
         model(torch.ones(4, 32))
     say("after an error in backward", forward_after_error)
 
+    class Borrowing(nn.Module):
+        """Uses a param of a module whose forward it never calls."""
+
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.ParameterDict({"w": torch.ones(4)})
+
+        def forward(self, x):
+            return x * self.inner["w"]
+
+    def borrow():
+        model = Borrowing()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        both = parallel(model, f"{folder}/inner.bagua", overlap="step", optimizer=optimizer)
+        for _ in range(2):
+            both(torch.ones(4)).sum().backward()
+            optimizer.step()
+    say("used without its module", borrow)
+
+    def step_of(make_optimizer):
+        model = train.Net()
+        return parallel(model, plan, overlap="step", optimizer=make_optimizer(model))
+    say("no optimizer", lambda: parallel(train.Net(), plan, overlap="step"))
+    say("an optimizer of everything at once", lambda: step_of(lambda model: torch.optim.LBFGS(model.parameters())))
+    say("an optimizer of a part", lambda: step_of(lambda model: torch.optim.SGD([model.scale], lr=0.1)))
+
+    # Reading is no mistake: it waits.
+    model = train.Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    both = parallel(model, plan, overlap="step", optimizer=optimizer)
+    both(torch.ones(4, 32)).sum().backward()
+    norm = float(model.scale.grad.norm())
+    print("a gradient that is read:", "is there" if norm > 0 and type(model.scale.grad) is torch.Tensor else "is not there")
+    both.close()
+
 
 main(*sys.argv[1:])

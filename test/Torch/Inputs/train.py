@@ -1,4 +1,4 @@
-"""A rank that trains models on plans, each case beside one process that has all ranks' batches: train.py FOLDER
+"""A rank that trains models on plans, each case beside one process that has all ranks' batches: train.py FOLDER OVERLAP
 
 Run by check_training.py, with torchrun's variables. Rank 0 says whether every bit of the params is the same."""
 import contextlib
@@ -116,13 +116,15 @@ def train_alone(case, size):
     return model
 
 
-def train(case, plan, world):
+def train(case, plan, world, overlap):
     model, optimizer, schedule, wishes = make(case)
     if world.rank:
         with torch.no_grad():
             for param in model.parameters():
                 param.zero_()  # rank 0's are taken
-    with bagua.torch.DataParallel(model, plan, world=world, find_unused_parameters="unused" in wishes) as parallel:
+    deferred = {"overlap": "step", "optimizer": optimizer} if overlap == "step" else {}
+    with bagua.torch.DataParallel(model, plan, world=world, find_unused_parameters="unused" in wishes,
+                                  **deferred) as parallel:
         for step in range(STEPS):
             backward(parallel, world.rank, step, wishes, parallel.no_sync)
             update(parallel, optimizer, schedule, wishes)
@@ -130,12 +132,12 @@ def train(case, plan, world):
     return model
 
 
-def main(folder):
+def main(folder, overlap):
     torch.set_num_threads(1)
     torch.backends.mkldnn.enabled = False  # its bf16 kernels use instructions that some virtual machines lack
     world = runtime.World.launched()
     for case in CASES:
-        model = train(case, f"{folder}/{case}.bagua", world)
+        model = train(case, f"{folder}/{case}.bagua", world, overlap)
         if world.rank == 0:
             expected = train_alone(case, world.size).state_dict()
             differ = [name for name, value in model.state_dict().items() if not torch.equal(value, expected[name])]
