@@ -1,10 +1,11 @@
 """Hosts on one machine: network namespaces on a bridge, each with a card of a limited rate. Needs root and iproute2.
 
     with Hosts(4, "1gbit") as hosts:
-        hosts.run(lambda rank: ["hostname", "-I"], ranks=4)
+        hosts.run(["hostname", "-I"], ranks=4)
 
-Nothing delays packets (this kernel has no netem): latency is that of wake-ups.
+Who comes second waits until the first one's hosts are gone. Nothing delays packets (this kernel has no netem): latency is that of wake-ups.
 """
+import fcntl
 import os
 import subprocess
 import sys
@@ -32,6 +33,8 @@ class Hosts:
         return f"10.78.0.{host + 1}"
 
     def __enter__(self):
+        self.lock = open(f"/run/lock/{self.NAME}-hosts", "w", encoding="ascii")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.remove()
         bridge = f"{self.NAME}-bridge"
         command("ip", "link", "add", bridge, "type", "bridge")
@@ -54,6 +57,7 @@ class Hosts:
 
     def __exit__(self, *_):
         self.remove()
+        self.lock.close()
 
     def remove(self):
         for host in range(64):

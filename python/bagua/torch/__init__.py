@@ -8,7 +8,7 @@
         optimizer.step()
         optimizer.zero_grad()
 
-docs/PyTorch.md says where the plan comes from.
+docs/RunOnYourCluster.md says where the plan comes from.
 """
 from bagua.torch.data_parallel import DataParallel
 from bagua.torch.table import step_table

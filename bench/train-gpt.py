@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""A GPT of 10 M params trained on four emulated hosts, by plans and by DistributedDataParallel, in turns:
+
+    train-gpt.py BUILD [RATE [ROUNDS [STEPS]]]        # RATE as tc says it: 500mbit
+
+Runs with the Python that has torch (scripts/setup --full; ~/.cache/bagua/torch/bin/python). Same seeds; losses are equal to
+rounding, since DDP's ring adds in another order, and params are the same on all ranks. A step is what rank 0 sees.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(f"{ROOT}/bench/cluster")
+from hosts import Hosts
+
+HOSTS = 4
+# What a plan reckons with. The device is told by the table's measured times.
+CLUSTER = """bagua.cluster @emulated
+    axes [#bagua.axis<"host", size = {hosts}, latency_ns = 200000, bytes_per_s = {rate}>]
+    device #bagua.device<flop_per_s = 10000000000, bytes_per_s = 10000000000, launch_ns = 0>
+"""
+UNITS = {"mbit": 1e6 / 8, "gbit": 1e9 / 8}
+
+
+def tool(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main(build, rate="500mbit", rounds="3", steps="12"):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python", "BAGUA_LIBRARY": f"{os.path.abspath(build)}/lib/libbagua.so",
+                   "PATH": f"{os.path.abspath(build)}/bin:{os.environ['PATH']}", "GLOO_SOCKET_IFNAME": Hosts.INTERFACE}
+    os.environ.update(environment)
+    train = [sys.executable, f"{ROOT}/examples/train-gpt/train.py"]
+    with tempfile.TemporaryDirectory() as folder, Hosts(HOSTS, rate) as hosts:
+        tool(*train, f"--table={folder}/gpt.csv")
+        with open(f"{folder}/cluster.mlir", "w", encoding="utf-8") as file:
+            file.write(CLUSTER.format(hosts=HOSTS, rate=int(float(rate[:-4]) * UNITS[rate[-4:]])))
+        tool("bagua-translate", "--import-layers", f"{folder}/gpt.csv", f"--cluster={folder}/cluster.mlir", "-o",
+             f"{folder}/gpt.mlir")
+        contenders = {"DDP": ["--ddp"]}
+        for name, strategy, overlap in [("ddp", "ddp{updates=program}", "backward"),
+                                        ("auto, overlap=backward", "auto{updates=program}", "backward"),
+                                        ("auto, overlap=step", "auto{updates=late}", "step")]:
+            plan = f"{folder}/{len(contenders)}.bagua"
+            scheduled = tool("bagua-opt", f"--bagua-strategy={strategy}", f"{folder}/gpt.mlir")
+            tool("bagua-translate", "--export-plan", "-o", plan, input=scheduled)
+            contenders[name] = [f"--plan={plan}", f"--overlap={overlap}"]
+        results = {name: [] for name in contenders}
+        for _ in range(int(rounds)):
+            for name, options in contenders.items():
+                results[name].append(json.loads(hosts.run([*train, *options, f"--steps={steps}"], HOSTS)))
+    print(f"{HOSTS} hosts at {rate}, {rounds} rounds of {steps} steps, milliseconds a step (min / median / max)")
+    print("| | step | to DDP | cores at work | last loss | params on all ranks |")
+    print("|---|---|---|---|---|---|")
+    medians = {name: [statistics.median(run["step_ms"]) for run in runs] for name, runs in results.items()}
+    for name, runs in results.items():
+        steps_ms = [step for run in runs for step in run["step_ms"]]
+        ratio = statistics.median(own / ddp for own, ddp in zip(medians[name], medians["DDP"]))
+        print(f"| {name} | {min(steps_ms):.0f} / {statistics.median(steps_ms):.0f} / {max(steps_ms):.0f} | {ratio:.3f} | "
+              f"{statistics.median(run['cores_at_work'] for run in runs):.2f} | "
+              f"{', '.join(sorted({format(run['last_loss'], '.7f') for run in runs}))} | "
+              f"{'same' if all(run['same_on_all_ranks'] for run in runs) else 'DIFFERENT'} |")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

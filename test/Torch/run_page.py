@@ -1,0 +1,52 @@
+"""Runs the commands of docs/RunOnYourCluster.md as written: run_page.py SOURCE BUILD FOLDER"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+
+def main(source, build, folder):
+    sys.path.append(f"{source}/bench/cluster")
+    from hosts import Hosts
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    os.symlink(f"{source}/examples", f"{folder}/examples")
+    environment = {**os.environ, "PYTHONPATH": f"{source}/python", "BAGUA_LIBRARY": f"{build}/lib/libbagua.so",
+                   "PATH": f"{build}/bin:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
+
+    def start(script, words=(), **variables):
+        return subprocess.Popen([*words, "bash", "-euo", "pipefail", "-c", script], cwd=folder, text=True,
+                                env={**environment, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def finish(process, script):
+        said, errors = process.communicate(timeout=300)
+        if process.returncode:
+            sys.exit(f"{script}\n{said}{errors}")
+        return said
+
+    def report(said):
+        for line in said.splitlines():
+            if line.startswith("{"):
+                run = json.loads(line)
+                prints.add(run["params"])
+                print("trained, params", "the same on all ranks" if run["same_on_all_ranks"] else "DIFFERENT")
+
+    prints = set()
+    with open(f"{source}/docs/RunOnYourCluster.md", encoding="utf-8") as file:
+        blocks = re.findall(r"^```sh( two hosts)?\n(.*?)^```", file.read(), flags=re.M | re.S)
+    for is_of_two, script in blocks:
+        if not is_of_two:
+            report(finish(start(script), script))
+            continue
+        with Hosts(2) as hosts:
+            both = [start(script, ["ip", "netns", "exec", hosts.name(host)], NODE=str(host), FIRST=hosts.address(0))
+                    for host in range(2)]
+            said = [finish(process, script) for process in both]
+        print("on two hosts:", end=" ")
+        report(said[0])
+    print(len(prints), "different results")
+
+
+main(*sys.argv[1:])
