@@ -52,7 +52,8 @@ extern "C" {
 uint32_t bagua_api_version(void);
 
 /** Codes of absl::Status. */
-typedef enum bagua_code {
+typedef int32_t bagua_code;
+enum {
   BAGUA_OK = 0,
   BAGUA_CANCELLED = 1,
   BAGUA_UNKNOWN = 2,
@@ -67,14 +68,21 @@ typedef enum bagua_code {
   BAGUA_UNIMPLEMENTED = 12,
   BAGUA_INTERNAL = 13,
   BAGUA_UNAVAILABLE = 14
-} bagua_code;
+};
 
 /** The message of the last call on this thread that failed, until the next one
  * that fails. Empty before. */
 const char *bagua_last_error(void);
 
+/** What that error speaks of, -1 where of none: the rank at fault as far as is
+ * known, and of the plan a tensor and an instruction, by number, and the step
+ * (bagua/Runtime/ErrorPlace.h). Each may be null. */
+void bagua_last_error_place(int64_t *rank, int64_t *tensor,
+                            int64_t *instruction, int64_t *step);
+
 /** Numbers of bagua/Support/DataType.h, ReduceKind.h and PlanTensor.h. */
-typedef enum bagua_type {
+typedef int32_t bagua_type;
+enum {
   BAGUA_FLOAT32 = 0,
   BAGUA_FLOAT16 = 1,
   BAGUA_BFLOAT16 = 2,
@@ -82,16 +90,13 @@ typedef enum bagua_type {
   BAGUA_INT8 = 4,
   BAGUA_INT32 = 5,
   BAGUA_INT64 = 6
-} bagua_type;
+};
 
-typedef enum bagua_reduce_kind {
-  BAGUA_SUM = 0,
-  BAGUA_MEAN = 1,
-  BAGUA_MIN = 2,
-  BAGUA_MAX = 3
-} bagua_reduce_kind;
+typedef int32_t bagua_reduce_kind;
+enum { BAGUA_SUM = 0, BAGUA_MEAN = 1, BAGUA_MIN = 2, BAGUA_MAX = 3 };
 
-typedef enum bagua_role {
+typedef int32_t bagua_role;
+enum {
   BAGUA_BATCH = 0,
   BAGUA_INPUT = 1,
   BAGUA_PARAM = 2,
@@ -101,7 +106,7 @@ typedef enum bagua_role {
   BAGUA_REPLICA = 6,
   BAGUA_GRADIENT = 7,
   BAGUA_VALUE = 8
-} bagua_role;
+};
 
 /*===--- Plans
  * --------------------------------------------------------------===*/

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -15,9 +17,14 @@
 namespace bagua::capi {
 namespace {
 
-std::string &lastError() {
-  thread_local std::string message;
-  return message;
+struct LastError {
+  std::string message;
+  runtime::ErrorPlace place;
+};
+
+LastError &lastError() {
+  thread_local LastError error;
+  return error;
 }
 
 } // namespace
@@ -25,13 +32,15 @@ std::string &lastError() {
 bagua_code report(const absl::Status &status) noexcept {
   if (status.ok())
     return BAGUA_OK;
+  auto &[message, place] = lastError();
   try {
-    lastError().assign(status.message().data(), status.message().size());
+    place = runtime::errorPlaceOf(status).value_or(runtime::ErrorPlace());
+    message.assign(status.message().data(), status.message().size());
   } catch (const std::bad_alloc &) {
-    lastError().clear();
+    message.clear();
   }
-  if (absl::IsResourceExhausted(status) && lastError().empty())
-    lastError() = "out of memory"; // short: nothing is allocated
+  if (absl::IsResourceExhausted(status) && message.empty())
+    message = "out of memory"; // short: nothing is allocated
   return static_cast<bagua_code>(status.code());
 }
 
@@ -79,6 +88,21 @@ absl::Status readStruct(const char *name, const void *given, void *known,
 
 } // namespace bagua::capi
 
-const char *bagua_last_error(void) { return bagua::capi::lastError().c_str(); }
+const char *bagua_last_error(void) {
+  return bagua::capi::lastError().message.c_str();
+}
+
+void bagua_last_error_place(int64_t *rank, int64_t *tensor,
+                            int64_t *instruction, int64_t *step) {
+  const bagua::runtime::ErrorPlace &place = bagua::capi::lastError().place;
+  auto store = [](int64_t *to, int64_t value) {
+    if (to)
+      *to = value;
+  };
+  store(rank, place.rank);
+  store(tensor, place.tensor);
+  store(instruction, place.instruction);
+  store(step, place.step);
+}
 
 uint32_t bagua_api_version(void) { return BAGUA_API_VERSION; }

@@ -63,9 +63,9 @@ absl::Status checkElements(const char *call, int64_t count, bagua_type type) {
   if (count < 0)
     return absl::InvalidArgumentError(
         absl::StrCat(call, ": expected a count from 0, found ", count));
-  if (static_cast<int>(type) < 0 || static_cast<int>(type) >= kDataTypeCount)
+  if (type < 0 || type >= kDataTypeCount)
     return absl::InvalidArgumentError(
-        absl::StrCat(call, ": ", static_cast<int>(type), " is no type"));
+        absl::StrCat(call, ": ", type, " is no type"));
   return absl::OkStatus();
 }
 
@@ -192,10 +192,9 @@ bagua_code bagua_all_reduce(bagua_communicator *communicator, const void *input,
         requireAll("bagua_all_reduce", {{"communicator", communicator}});
     if (status.ok())
       status = checkElements("bagua_all_reduce", count, type);
-    if (status.ok() && (static_cast<int>(kind) < 0 ||
-                        static_cast<int>(kind) >= kReduceKindCount))
-      status = absl::InvalidArgumentError(absl::StrCat(
-          "bagua_all_reduce: ", static_cast<int>(kind), " is no kind"));
+    if (status.ok() && (kind < 0 || kind >= kReduceKindCount))
+      status = absl::InvalidArgumentError(
+          absl::StrCat("bagua_all_reduce: ", kind, " is no kind"));
     if (status.ok() && count > 0)
       status = requireAll("bagua_all_reduce",
                           {{"input", input}, {"output", output}});

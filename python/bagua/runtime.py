@@ -32,11 +32,14 @@ API_VERSION = 1
 
 
 class Error(RuntimeError):
-    """What a call of the runtime's returns in place of Ok; `code` is its name, as "ABORTED"."""
+    """What a call of the runtime's returns in place of Ok; `code` is its name, as "ABORTED".
 
-    def __init__(self, code, message):
+    `rank` is the one at fault, as far as is known; `tensor` and `instruction` are numbers of the plan's. None where the
+    error speaks of none."""
+
+    def __init__(self, code, message, rank=None, tensor=None, instruction=None, step=None):
         super().__init__(message)
-        self.code = code
+        self.code, self.rank, self.tensor, self.instruction, self.step = code, rank, tensor, instruction, step
 
 
 class Code(enum.IntEnum):
@@ -163,6 +166,7 @@ _FUNCTIONS = {
 }
 # These return nothing.
 _VOID_FUNCTIONS = {
+    "last_error_place": (POINTER(c_int64),) * 4,
     "plan_free": (c_void_p,),
     "world_free": (c_void_p,),
     "world_abort": (c_void_p, c_char_p),
@@ -201,7 +205,10 @@ class _Library:
     def _checked(self, function, *arguments):
         code = function(*arguments)
         if code:
-            raise Error(Code(code).name, self._last_error().decode(errors="replace"))
+            place = [c_int64() for _ in range(4)]
+            self.last_error_place(*map(byref, place))
+            raise Error(Code(code).name, self._last_error().decode(errors="replace"),
+                        *(number.value if number.value >= 0 else None for number in place))
 
 
 @functools.cache

@@ -192,11 +192,9 @@ TEST(CApiTest, HasCollectives) {
     EXPECT_DONE(bagua_barrier(group));
     EXPECT_ERROR(bagua_broadcast(group, &root, 1, BAGUA_FLOAT64, 3),
                  BAGUA_INVALID_ARGUMENT, "expected a root in [0, 3), found 3");
-    EXPECT_ERROR(bagua_all_reduce(group, &root, &root, 1,
-                                  static_cast<bagua_type>(7), BAGUA_SUM),
+    EXPECT_ERROR(bagua_all_reduce(group, &root, &root, 1, 7, BAGUA_SUM),
                  BAGUA_INVALID_ARGUMENT, "7 is no type");
-    EXPECT_ERROR(bagua_all_reduce(group, &root, &root, 1, BAGUA_FLOAT64,
-                                  static_cast<bagua_reduce_kind>(4)),
+    EXPECT_ERROR(bagua_all_reduce(group, &root, &root, 1, BAGUA_FLOAT64, 4),
                  BAGUA_INVALID_ARGUMENT, "4 is no kind");
     EXPECT_ERROR(
         bagua_all_reduce(group, &root, nullptr, 1, BAGUA_FLOAT64, BAGUA_SUM),
@@ -238,6 +236,9 @@ TEST(CApiTest, AbortsWithAReason) {
     EXPECT_EQ(code, BAGUA_ABORTED);
     EXPECT_THAT(std::string(bagua_last_error()),
                 HasSubstr("rank 1: aborted: no more data"));
+    int64_t culprit = -1;
+    bagua_last_error_place(&culprit, nullptr, nullptr, nullptr);
+    EXPECT_EQ(culprit, 1);
     bagua_session_free(session);
     EXPECT_EQ(told.calls, 1);
     bagua_world_free(worlds[rank]);

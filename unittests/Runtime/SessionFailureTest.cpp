@@ -8,6 +8,8 @@
 #include "PlanBuilder.h"
 #include "SessionHarness.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,13 +56,23 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
     return status;
   };
   // Its own program does not end rank 2's run: the others do, who wait for it.
+  std::vector<absl::Status> statuses =
+      runRanks(makeOneGradient(4).load(), body, options);
   expectOnAllRanks(
-      runRanks(makeOneGradient(4).load(), body, options),
+      statuses,
       HasSubstr("instruction 0 'AllReduce0' (AllReduce) on stream 'comm' "
                 "(touches 'g') in step 0, waited 300ms for rank 2; rank 2: "
                 "instruction 0 'AllReduce0' (AllReduce) on stream 'comm' "
                 "(touches 'g') waits for tensor 'g', which the program has "
                 "not given"));
+  for (int rank : {0, 1, 3}) {
+    std::optional<ErrorPlace> place = errorPlaceOf(statuses[rank]);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->rank, 2);
+    EXPECT_EQ(place->tensor, 0);
+    EXPECT_EQ(place->instruction, 0);
+    EXPECT_EQ(place->step, 0);
+  }
   EXPECT_THAT(warnings, testing::Contains(HasSubstr("rank 2: for ")));
 }
 

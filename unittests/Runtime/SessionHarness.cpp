@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cstdlib>
 #include <iterator>
@@ -21,11 +22,15 @@ namespace {
 
 absl::Status runRank(const std::shared_ptr<const Plan> &plan,
                      std::unique_ptr<World> world, const RankBody &body,
-                     const HarnessOptions &options) {
+                     const HarnessOptions &options, std::atomic<int> &created) {
   RankContext context; // the session goes before the buffers
   SessionOptions sessionOptions = options.session;
   sessionOptions.timeout = options.timeout;
   auto session = Session::create(plan, std::move(world), sessionOptions);
+  // What one does next must not end what others are still making.
+  ++created;
+  while (created < plan->topology().ranks())
+    std::this_thread::yield();
   if (!session.ok())
     return session.status();
   std::vector<std::vector<std::byte>> &buffers = context.buffers;
@@ -65,7 +70,7 @@ absl::Status RankContext::give(uint32_t tensor) {
     return session->markReady(TensorId(tensor));
   std::byte *home = data<std::byte>(tensor);
   moved[tensor].assign(home, home + session->localBytes(TensorId(tensor)));
-  std::memset(home, 0xee, moved[tensor].size());
+  std::fill_n(home, moved[tensor].size(), std::byte{0xee});
   return session->markReady(TensorId(tensor), moved[tensor].data(),
                             moved[tensor].size());
 }
@@ -125,10 +130,12 @@ std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
   auto size = static_cast<int>(plan->topology().ranks());
   auto worlds = backend().createWorlds(size, options.timeout);
   std::vector<absl::Status> statuses(size);
+  std::atomic<int> created{0};
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
-      statuses[rank] = runRank(plan, std::move(worlds[rank]), body, options);
+      statuses[rank] =
+          runRank(plan, std::move(worlds[rank]), body, options, created);
     });
   for (std::thread &thread : threads)
     thread.join();

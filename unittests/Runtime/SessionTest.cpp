@@ -7,6 +7,7 @@
 #include "PlanBuilder.h"
 #include "SessionHarness.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/TraceWriter.h"
 
 #include <gmock/gmock.h>
@@ -269,6 +270,10 @@ TEST_P(SessionMisuseTest, EndsTheRunOnAllRanks) {
   };
   std::vector<absl::Status> statuses = runRanks(plan.load(), body);
   expectOnAllRanks(statuses, HasSubstr(GetParam().message));
+  for (const absl::Status &status : statuses) {
+    ASSERT_TRUE(errorPlaceOf(status));
+    EXPECT_EQ(errorPlaceOf(status)->rank, 1);
+  }
 }
 
 const Misuse kMisuses[] = {

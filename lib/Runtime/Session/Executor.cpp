@@ -8,6 +8,7 @@
 
 #include "Communication/StatusCopy.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/TraceWriter.h"
 
 #include "absl/strings/ascii.h"
@@ -172,28 +173,31 @@ absl::Status Executor::failure() const {
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failureStatus.ok()) {
     absl::Status held = world.status();
+    const Stream *stream = streamInProgress();
     if (!beginsWithRank(held.message())) {
-      std::string call = callInProgress();
-      held = withMessage(held, absl::StrCat("rank ", rank, ": ", call,
-                                            call.empty() ? "" : ": ",
-                                            held.message()));
+      std::string call;
+      if (stream)
+        call = absl::StrCat(stream->isTaken() ? "" : "before ",
+                            describeCall(stream->number), ": ");
+      held = withMessage(
+          held, absl::StrCat("rank ", rank, ": ", call, held.message()));
     }
+    held = withPlace(std::move(held),
+                     stream ? placeOf(*stream) : ErrorPlace{rank});
     failureStatus = std::move(held);
   }
   return duplicate(failureStatus);
 }
 
-/// Of the first stream that is at an instruction, or else what is next. Empty
-/// where nothing runs.
-std::string Executor::callInProgress() const {
-  std::string next;
+/// The first that is at an instruction, or else the first with work. Null where
+/// nothing runs.
+const Executor::Stream *Executor::streamInProgress() const {
+  const Stream *next = nullptr;
   for (auto &stream : streams) {
-    if (!stream)
-      continue;
-    if (stream->isTaken())
-      return describeCall(stream->number);
-    if (next.empty())
-      next = absl::StrCat("before ", describeCall(stream->number));
+    if (stream && stream->isTaken())
+      return stream.get();
+    if (stream && !next)
+      next = stream.get();
   }
   return next;
 }
@@ -278,13 +282,17 @@ std::string Executor::describeBlocker(const Slot &slot,
 
 absl::Status Executor::impossible(const Slot &slot, const Blocker &blocker,
                                   int64_t tensor, int64_t step) {
-  return fail(absl::FailedPreconditionError(absl::StrCat(
-      "rank ", rank, ": ",
-      tensor >= 0 ? absl::StrCat("wait for tensor ",
-                                 tensorName(static_cast<uint32_t>(tensor)))
-                  : "wait for the end of a step",
-      " can't end: ", describeBlocker(slot, blocker), " in step ",
-      firstStep + step)));
+  ErrorPlace place = {rank, blocker.tensor, slot.scheduled->instruction,
+                      firstStep + step};
+  return fail(withPlace(
+      absl::FailedPreconditionError(absl::StrCat(
+          "rank ", rank, ": ",
+          tensor >= 0 ? absl::StrCat("wait for tensor ",
+                                     tensorName(static_cast<uint32_t>(tensor)))
+                      : "wait for the end of a step",
+          " can't end: ", describeBlocker(slot, blocker), " in step ",
+          firstStep + step)),
+      place));
 }
 
 //===----------------------------------------------------------------------===//
@@ -372,7 +380,27 @@ absl::Status Executor::failCall(const Stream &stream,
   std::string text = absl::StrCat("rank ", rank, ": ");
   if (!absl::StrContains(status.message(), call))
     absl::StrAppend(&text, call, ": ");
-  return fail(withMessage(status, absl::StrCat(text, status.message())));
+  return fail(
+      withPlace(withMessage(status, absl::StrCat(text, status.message())),
+                placeOf(stream)));
+}
+
+/// Of the instruction that a stream is at, with the first tensor that it
+/// touches.
+ErrorPlace Executor::placeOf(const Stream &stream) const {
+  uint64_t sequence = stream.next();
+  uint32_t instruction =
+      stream.slots[sequence % stream.slots.size()].scheduled->instruction;
+  ErrorPlace place;
+  place.rank = rank;
+  place.instruction = instruction;
+  place.step = firstStep + stepOf(sequence, stream.slots.size());
+  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
+    if (auto *users = plan.root().tensors()->Get(i)->users();
+        place.tensor < 0 && users &&
+        std::find(users->begin(), users->end(), instruction) != users->end())
+      place.tensor = i;
+  return place;
 }
 
 /// Runs instruction `sequence` of a stream, which the caller has taken.

@@ -22,6 +22,7 @@
 #include "Session/StreamPrograms.h"
 
 #include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/SessionOptions.h"
 
@@ -159,7 +160,8 @@ private:
   bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
-  std::string callInProgress() const;
+  const Stream *streamInProgress() const;
+  ErrorPlace placeOf(const Stream &stream) const;
   absl::Status failCall(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);

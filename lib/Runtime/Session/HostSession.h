@@ -138,8 +138,8 @@ private:
   bool isAtRest() const;
   int64_t stepToAwait(const TensorState &state) const;
   absl::Status waitForUsers(TensorId tensor, int64_t step);
-  absl::Status refuse(const absl::Status &why);
-  absl::Status misuse(const std::string &what);
+  absl::Status refuse(const absl::Status &why, int64_t tensor = -1);
+  absl::Status misuse(const std::string &what, int64_t tensor = -1);
   absl::Status checkIndex(TensorId tensor) const;
   void record(const char *what, TensorId tensor, int64_t startNs);
 

@@ -11,6 +11,7 @@
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/TraceWriter.h"
 
 #include "absl/strings/str_cat.h"
@@ -28,10 +29,12 @@ using absl::StrCat;
 HostSession::~HostSession() {
   if (!isFinished && !executor.hasFailed())
     executor
-        .fail(absl::AbortedError(
-            StrCat("rank ", rank(), ": its session was destroyed ",
-                   now < 0 ? "before its first step"
-                           : StrCat("in step ", step(), ", before finish()"))))
+        .fail(withPlace(
+            absl::AbortedError(StrCat(
+                "rank ", rank(), ": its session was destroyed ",
+                now < 0 ? "before its first step"
+                        : StrCat("in step ", step(), ", before finish()"))),
+            {rank()}))
         .IgnoreError();
   executor.stop();
 }

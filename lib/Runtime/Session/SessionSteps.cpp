@@ -7,6 +7,7 @@
 
 #include "Communication/StatusCopy.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/StepsInFlight.h"
 #include "bagua/Support/TraceWriter.h"
 
@@ -21,13 +22,15 @@ namespace bagua::runtime {
 using absl::StrCat;
 
 /// A caller's bug. In a run, other ranks must not wait for this one.
-absl::Status HostSession::refuse(const absl::Status &why) {
-  return isRunning ? executor.fail(why) : why;
+absl::Status HostSession::refuse(const absl::Status &why, int64_t tensor) {
+  return isRunning ? executor.fail(withPlace(why, {rank(), tensor, -1, step()}))
+                   : why;
 }
 
-absl::Status HostSession::misuse(const std::string &what) {
+absl::Status HostSession::misuse(const std::string &what, int64_t tensor) {
   return refuse(
-      absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)));
+      absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)),
+      tensor);
 }
 
 void HostSession::record(const char *what, TensorId tensor, int64_t startNs) {
@@ -87,7 +90,7 @@ absl::Status HostSession::admitGift(TensorId tensor, const char *call) {
   if (phase != Phase::InStep || !state.isGivenByProgram ||
       state.givenStep == now || state.isOwnedByRuntime)
     if (absl::Status status = checkGift(tensor, call); !status.ok())
-      return refuse(status);
+      return refuse(status, indexOf(tensor));
   return absl::OkStatus();
 }
 
@@ -112,7 +115,8 @@ absl::Status HostSession::giveAtHome(TensorId tensor, const char *call) {
       return misuse(StrCat(call, " of tensor ", nameOf(tensor),
                            ", which is not bound: expected an address with it, "
                            "in step ",
-                           step()));
+                           step()),
+                    index);
   }
   return give(tensor);
 }
@@ -123,7 +127,8 @@ absl::Status HostSession::giveAt(TensorId tensor, const char *call, void *data,
   auto refuseGift = [&](absl::StatusCode code, absl::string_view why) {
     return refuse(
         absl::Status(code, StrCat("rank ", rank(), ": ", call, " of tensor ",
-                                  nameOf(tensor), ": ", why)));
+                                  nameOf(tensor), ": ", why)),
+        index);
   };
   if (absl::Status status = checkMemory(index, data, bytes); !status.ok())
     return refuseGift(status.code(), status.message());
@@ -164,7 +169,8 @@ absl::Status HostSession::checkAbsence(TensorId tensor) {
   absl::Status status = admitGift(tensor, "markAbsent");
   if (status.ok() && !tensorAt(indexOf(tensor)).optional())
     return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
-                         ", which is not optional"));
+                         ", which is not optional"),
+                  indexOf(tensor));
   return status;
 }
 
@@ -234,12 +240,11 @@ void HostSession::onDone(TensorId tensor,
 }
 
 void HostSession::abort(const absl::Status &why) {
-  executor
-      .fail(
-          withMessage(why.ok() ? absl::AbortedError("") : why,
-                      StrCat("rank ", rank(), ": aborted",
-                             why.message().empty() ? "" : ": ", why.message())))
-      .IgnoreError();
+  absl::Status named =
+      withMessage(why.ok() ? absl::AbortedError("") : why,
+                  StrCat("rank ", rank(), ": aborted",
+                         why.message().empty() ? "" : ": ", why.message()));
+  executor.fail(withPlace(named, {rank()})).IgnoreError();
 }
 
 absl::Status HostSession::wait(TensorId tensor) {
@@ -265,18 +270,23 @@ absl::Status HostSession::wait(TensorId tensor) {
 absl::Status HostSession::missingGift() {
   constexpr int kShown = 4;
   std::vector<std::string> missing;
+  int64_t first = -1;
   int count = 0;
-  for (uint32_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].isRequired && tensors[i].givenStep != now &&
-        ++count <= kShown)
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].isRequired || tensors[i].givenStep == now)
+      continue;
+    first = first < 0 ? i : first;
+    if (++count <= kShown)
       missing.push_back(StrCat(nameOf(TensorId(i)), ", which ",
                                executor.describe(static_cast<uint32_t>(
                                    executor.schedule().firstWaiter[i])),
                                " waits for"));
+  }
   if (count > kShown)
     missing.back() += StrCat("; and without ", count - kShown, " more");
   return misuse(StrCat("step ", step(), " ended without tensor ",
-                       absl::StrJoin(missing, "; and without tensor ")));
+                       absl::StrJoin(missing, "; and without tensor ")),
+                first);
 }
 
 /// A program that has not waited may have read what a step was still changing.
@@ -286,9 +296,11 @@ absl::Status HostSession::missingWait() {
     if (tensors[i].mustBeRead && tensors[i].waitedStep != now)
       missing.push_back(i);
   std::string what = StrCat("step ", step(), " ended without a wait for ");
-  return refuse(listTensors(
-      what.c_str(), missing,
-      ", which the program reads and the plan's instructions update"));
+  return refuse(
+      listTensors(
+          what.c_str(), missing,
+          ", which the program reads and the plan's instructions update"),
+      missing[0]);
 }
 
 absl::Status HostSession::endStep() {

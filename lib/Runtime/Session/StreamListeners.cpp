@@ -1,7 +1,7 @@
 //===- StreamListeners.cpp - Who is told when a stream has come so far ----===//
 //
 // A stream counts first and then looks at `earliest`; who adds sets `earliest`
-// and then looks at the count. One of the two sees the other.
+// and then looks at the count (Counter::value). One of the two sees the other.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/StreamListeners.h"
@@ -15,7 +15,6 @@ void StreamListeners::add(uint64_t target, std::function<void()> tell) {
   std::lock_guard<std::mutex> lock(mutex);
   listeners.emplace(target, std::move(tell));
   earliest.store(listeners.begin()->first, std::memory_order_seq_cst);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void StreamListeners::tellUpTo(uint64_t count) {

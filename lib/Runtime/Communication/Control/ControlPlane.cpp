@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlPlane.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -122,6 +124,12 @@ void ControlPlane::abort(const absl::Status &why) {
   ControlMessage result = message(ControlKind::Abort);
   result.code = why.raw_code();
   result.text = std::string(why.message().substr(0, kMostText));
+  if (std::optional<ErrorPlace> place = errorPlaceOf(why)) {
+    result.at_rank = place->rank;
+    result.at_tensor = place->tensor;
+    result.at_instruction = place->instruction;
+    result.at_step = place->step;
+  }
   say(std::move(result));
 }
 
@@ -384,8 +392,10 @@ void ControlPlane::handle(Peer &peer, ControlMessage &message) {
   switch (message.kind) {
   case ControlKind::Abort:
     handOn(message, peer.rank);
-    events.onAbort(absl::Status(static_cast<absl::StatusCode>(message.code),
-                                message.text));
+    events.onAbort(withPlace(
+        absl::Status(static_cast<absl::StatusCode>(message.code), message.text),
+        {message.at_rank, message.at_tensor, message.at_instruction,
+         message.at_step}));
     return;
   case ControlKind::Note:
     events.onNote(message.rank, message.text);

@@ -153,8 +153,7 @@ absl::Status HostNetwork::find(const HostGroup &group,
     return status;
   if (std::vector<int> left = missing(/*isGone=*/true); !left.empty())
     return leftBy(left, call);
-  return absl::DeadlineExceededError(
-      state->describeWait(call, options.timeout, missing(/*isGone=*/false)));
+  return state->lateStatus(call, options.timeout, missing(/*isGone=*/false));
 }
 
 } // namespace bagua::runtime

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerWaits.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -121,26 +123,29 @@ absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
   // The last one may have come just now; the connections are gone all the same.
   if (missing.empty())
     missing.push_back(group.members[peer]);
-  state->abort(absl::DeadlineExceededError(state->describeWait(
-      describe(), isMoving ? movingLimit : options.timeout, missing)));
+  state->abort(state->lateStatus(
+      describe(), isMoving ? movingLimit : options.timeout, missing));
   return state->status();
 }
 
 absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
     return aborted;
-  state->abort(absl::UnavailableError(
-      absl::StrCat(describe(),
-                   peer < 0 ? std::string()
-                            : absl::StrCat(" needs rank ", group.members[peer]),
-                   ": ", failure.message())));
+  state->abort(withPlace(
+      absl::UnavailableError(absl::StrCat(
+          describe(),
+          peer < 0 ? std::string()
+                   : absl::StrCat(" needs rank ", group.members[peer]),
+          ": ", failure.message())),
+      {peer < 0 ? -1 : group.members[peer]}));
   return state->status();
 }
 
 absl::Status PeerWaits::refuse(int peer, const std::string &found) {
-  state->abort(absl::UnavailableError(
-      absl::StrCat(describe(), ": expected a call of rank ",
-                   group.members[peer], ", found ", found)));
+  state->abort(withPlace(absl::UnavailableError(absl::StrCat(
+                             describe(), ": expected a call of rank ",
+                             group.members[peer], ", found ", found)),
+                         {group.members[peer]}));
   return state->status();
 }
 

@@ -8,6 +8,8 @@
 
 #include "Communication/StatusCopy.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -70,10 +72,11 @@ std::string describeCall(const std::string &communicator, int rank,
 
 absl::Status leftBy(const std::vector<int> &ranks, const std::string &call) {
   bool isOne = ranks.size() == 1;
-  return absl::UnavailableError(
-      absl::StrCat(call, isOne ? " needs rank " : " needs ranks ",
-                   absl::StrJoin(ranks, ", "),
-                   isOne ? ", which has left" : ", which have left"));
+  return withPlace(absl::UnavailableError(absl::StrCat(
+                       call, isOne ? " needs rank " : " needs ranks ",
+                       absl::StrJoin(ranks, ", "),
+                       isOne ? ", which has left" : ", which have left")),
+                   {ranks[0]});
 }
 
 RunState::RunState(int worldSize, int ranksOfHost,
@@ -116,7 +119,7 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
     }
     std::string call = describe();
     if (!std::exchange(mayWarn, false)) {
-      std::string why = describeWait(call, options.timeout, missing);
+      absl::Status why = lateStatus(call, options.timeout, missing);
       return giveUp(group, ticket, why) ? missMember(group, call)
                                         : absl::OkStatus();
     }
@@ -175,17 +178,25 @@ std::string RunState::describeWait(const std::string &call,
   return text;
 }
 
+absl::Status RunState::lateStatus(const std::string &call,
+                                  std::chrono::nanoseconds waited,
+                                  const std::vector<int> &missing) const {
+  return withPlace(
+      absl::DeadlineExceededError(describeWait(call, waited, missing)),
+      {missing.empty() ? -1 : missing[0]});
+}
+
 /// Aborts the world because of members that did not come; false if they came
 /// just now. Somebody else may have been first, perhaps in another process.
 bool RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
-                      const std::string &why) {
+                      const absl::Status &why) {
   Gate &gate = group.memory.gate();
   {
     // Under the lock, so that whoever finds the gate closed finds the status
     // too.
     std::lock_guard<std::mutex> lock(mutex);
     if (gate.closeUnlessPassed(ticket))
-      abortLocked(absl::DeadlineExceededError(why), /*isOwn=*/true);
+      abortLocked(why, /*isOwn=*/true);
   }
   tellOfAbort();
   return !gate.hasPassed(ticket);
@@ -297,7 +308,7 @@ void RunState::lose(int rank, const absl::Status &why) {
     // Of others nothing is heard any more: they can't be waited for either.
     if (rank == 0)
       isLost.assign(isLost.size(), true);
-    abortLocked(why, /*isOwn=*/false);
+    abortLocked(withPlace(why, {rank}), /*isOwn=*/false);
   }
   tellOfAbort();
 }

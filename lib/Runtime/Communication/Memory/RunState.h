@@ -109,6 +109,10 @@ public:
   void note(int rank, const std::string &what);
   /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones
   /// say.
+  /// That `missing` did not come in time: DeadlineExceeded.
+  absl::Status lateStatus(const std::string &call,
+                          std::chrono::nanoseconds waited,
+                          const std::vector<int> &missing) const;
   std::string describeWait(const std::string &call,
                            std::chrono::nanoseconds waited,
                            const std::vector<int> &missing) const;
@@ -126,7 +130,7 @@ public:
 
 private:
   bool giveUp(const MemoryGroup &group, Gate::Ticket ticket,
-              const std::string &why);
+              const absl::Status &why);
   absl::Status missMember(const MemoryGroup &group, const std::string &call);
   absl::Status statusLocked() const;
   void abortLocked(const absl::Status &why, bool isOwn);

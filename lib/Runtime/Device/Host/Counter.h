@@ -19,7 +19,9 @@ namespace bagua::runtime {
 
 class alignas(64) Counter {
 public:
-  uint32_t value() const { return word.load(std::memory_order_acquire) >> 1; }
+  /// In one order with all that is sequentially consistent, so that who says
+  /// what he waits for and then looks here does not miss it.
+  uint32_t value() const { return word.load(std::memory_order_seq_cst) >> 1; }
   bool reached(uint32_t target) const { return isReached(value(), target); }
 
   /// What the caller wrote before is visible to who sees the new count.

@@ -49,6 +49,7 @@ def main(path, host=None, interface=None):
         sys.exit("means: expected an error")
     except Error as error:
         assert error.code == "FAILED_PRECONDITION" and "outside of a step" in str(error), error
+        assert (error.rank, error.instruction) == (None, None), error  # a mistake between runs ends none
     session.close()
     assert told == [None] * STEPS * len(gradients), told
     if world.rank == 0:
