@@ -8,7 +8,7 @@ import torch
 from torch.autograd import Variable
 
 from bagua import runtime
-from bagua.torch.deferred import DeferredUpdates, PendingGradient
+from bagua.torch.deferred import DeferredUpdates
 
 TYPES = {
     torch.float32: runtime.Type.FLOAT32,
@@ -25,8 +25,10 @@ class _Slot:
         self.name, self.param, self.number, self.is_optional = name, param, number, is_optional
         # What the runtime has of it; its memory stays until it is taken back.
         self.held = None
-        # Whether this step has given it.
-        self.is_given = False
+        # Stands for it as the param's gradient, where nobody has waited for it yet.
+        self.pending = None
+        # Whether this step has given it, and whether this rank has added to it since the step before.
+        self.is_given = self.is_used = False
         # Whether no rank's backward has made it, so that what was there stays.
         self.is_unused = False
 
@@ -73,7 +75,7 @@ class DataParallel(torch.nn.Module):
         self.module = module
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
-        self._syncs, self._is_in_step = True, False
+        self._syncs, self._is_in_step, self._is_queued = True, False, False
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots = self._match(plan)
         self._owns_world = world is None
@@ -84,9 +86,11 @@ class DataParallel(torch.nn.Module):
         self._group = self._world.communicator(name) if self._world.size > 1 else None
         self._agree()
         self._broadcast([*module.parameters(), *module.buffers()])
-        self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back) if optimizer else None
-        for slot in self._slots:
-            slot.param.register_post_accumulate_grad_hook(lambda _, slot=slot: self._ready(slot))
+        self._deferred = None
+        if optimizer:
+            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail)
+        self._handles = [slot.param.register_post_accumulate_grad_hook(lambda _, slot=slot: self._ready(slot))
+                         for slot in self._slots]
 
     # Before the first step.
 
@@ -170,23 +174,29 @@ class DataParallel(torch.nn.Module):
 
     def _ready(self, slot):
         """A gradient is there; on the thread that autograd runs on."""
-        if self._deferred and self._deferred.is_due(slot):
-            self._fail(f'{slot.name} was used before its update: with overlap="step", expected its module\'s forward to be '
-                       "called before")
+        if self._deferred:
+            self._deferred.check_used(slot)
+        slot.is_used = True
         if not self._syncs:
             return
         if not self._is_in_step:
             self._session.begin_step()
             self._is_in_step = True
+        if not self._is_queued:
+            self._is_queued = True
             Variable._execution_engine.queue_callback(self._end_of_backward)
+        self._give(slot, self._dense_gradient(slot))
+        if self._deferred:
+            self._deferred.given(slot)
+
+    def _dense_gradient(self, slot):
+        """The param's, as it can be reduced; elements lie in the same order on all ranks."""
         gradient = slot.param.grad
         if gradient.layout != torch.strided:
             self._fail(f"{slot.name}: expected a dense gradient, found one of {gradient.layout}")
         if not _is_dense(gradient):
             gradient = slot.param.grad = gradient.contiguous()
-        self._give(slot, gradient)
-        if self._deferred:
-            self._deferred.given(slot)
+        return gradient
 
     def _give(self, slot, gradient):
         slot.held, slot.is_given = gradient, True
@@ -198,22 +208,30 @@ class DataParallel(torch.nn.Module):
         raise RuntimeError(why)
 
     def _end_of_backward(self):
-        self._give_unused([slot for slot in self._slots if not slot.is_given])
+        self._is_queued = False
+        left_out = [slot for slot in self._slots if not slot.is_given]
+        # A backward within another one (reentrant checkpoints): what follows comes here again.
+        if left_out and torch._C._current_autograd_node() is not None:
+            return
+        self._give_unused(left_out)
         self._session.end_step()
         for slot in self._slots:
-            slot.is_given = False
+            slot.is_given = slot.is_used = False
         self._is_in_step = False
-        if not self._deferred:
-            for slot in self._slots:
+        for slot in self._slots:
+            if not self._deferred or slot.is_unused:
                 self._take_back(slot)
+            elif slot in left_out:
+                self._deferred.given(slot)
 
     def _take_back(self, slot):
         """Waits for a gradient; then it is the param's again."""
         if slot.held is not None:
             self._session.wait(slot.number)
-            if not slot.is_unused or isinstance(slot.param.grad, PendingGradient):
+            # What no rank has used stays as it was, and what the program has set since.
+            if slot.param.grad is slot.pending if self._deferred else not slot.is_unused:
                 slot.param.grad = slot.held
-            slot.held = None
+            slot.held = slot.pending = None
         return slot.param.grad
 
     def _give_unused(self, left_out):
@@ -225,18 +243,19 @@ class DataParallel(torch.nn.Module):
             if self._deferred:  # no forward has asked for what is left of the step before
                 self._deferred.carry_out([slot.param])
                 self._take_back(slot)
-            gradient = slot.param.grad
-            if gradient is None:
-                gradient = torch.zeros_like(slot.param)
+            if slot.param.grad is not None:
+                gradient = self._dense_gradient(slot)
+            else:
+                form = torch.preserve_format if _is_dense(slot.param) else torch.contiguous_format
+                gradient = torch.zeros_like(slot.param, memory_format=form)
                 if slot.is_optional:
-                    slot.held = gradient
+                    slot.held, slot.is_given = gradient, True
                     self._session.mark_absent(slot.number, gradient.data_ptr(), slot.bytes)
                     continue
             self._give(slot, gradient)
         if not self.find_unused_parameters:
             return
-        left_out = set(left_out)
-        used = torch.tensor([slot not in left_out for slot in self._slots], dtype=torch.int32)
+        used = torch.tensor([slot.is_used for slot in self._slots], dtype=torch.int32)
         if self._group:
             self._group.all_reduce(used.data_ptr(), used.data_ptr(), used.numel(), runtime.Type.INT32, runtime.Kind.MAX)
         for slot, is_used in zip(self._slots, used.tolist()):
@@ -271,6 +290,10 @@ class DataParallel(torch.nn.Module):
             return
         self.synchronize()
         self._session.finish()
+        for handle in self._handles:
+            handle.remove()
+        if self._deferred:
+            self._deferred.close()
         if self._group:
             self._group.barrier()
             self._group.close()

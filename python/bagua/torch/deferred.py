@@ -16,16 +16,19 @@ class PendingGradient(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, gradient, take_back):
+    def __new__(cls, gradient, before_use):
         self = torch.Tensor._make_wrapper_subclass(cls, gradient.shape, strides=gradient.stride(), dtype=gradient.dtype,
                                                    device=gradient.device)
-        self.take_back = take_back
+        self.gradient, self.before_use = gradient, before_use
         return self
 
     @classmethod
     def __torch_dispatch__(cls, function, _, arguments=(), named=None):
         def real(value):
-            return value.take_back() if isinstance(value, cls) else value
+            if not isinstance(value, cls):
+                return value
+            value.before_use(value.gradient)
+            return value.gradient
         return function(*pytree.tree_map(real, arguments), **pytree.tree_map(real, named or {}))
 
 
@@ -41,25 +44,34 @@ class _Update:
 class DeferredUpdates:
     """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward.
 
-    `take_back(slot)` waits for a gradient and returns it."""
+    `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one;
+    `fail(why)` ends the run."""
 
-    def __init__(self, model, slots, optimizer, take_back):
+    def __init__(self, model, slots, optimizer, take_back, fail):
         if type(optimizer) not in OPTIMIZERS:
             raise ValueError('overlap="step": expected an optimizer that updates each param by itself (' +
                              ", ".join(known.__name__ for known in OPTIMIZERS) + f"), found {type(optimizer).__name__}")
-        if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
-            raise ValueError('overlap="step": expected an optimizer without hooks around its step')
-        self._optimizer, self._take_back = optimizer, take_back
+        self._optimizer, self._take_back, self._fail = optimizer, take_back, fail
+        self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
         self._updates = {}
+        # Of the optimizer's kind, with its state; what it updates is said each time.
+        self._alone = copy.copy(optimizer)
         owned = {param for group in optimizer.param_groups for param in group["params"]}
         lacking = [slot.name for slot in slots if slot.param not in owned]
         if lacking:
             raise ValueError(f'overlap="step": expected an optimizer of all params, found none for {lacking[0]}')
+        self._handles = []
         for module in model.modules():
-            own = [param for param in module.parameters(recurse=False) if param in self._slots]
+            # This one computes with a module within it that it doesn't call.
+            takes_all = isinstance(module, torch.nn.MultiheadAttention)
+            own = [param for param in module.parameters(recurse=takes_all) if param in self._slots]
             if own:
-                module.register_forward_pre_hook(lambda _, inputs, own=own: self.carry_out(own))
+                self._handles.append(module.register_forward_pre_hook(lambda *_, own=own: self.carry_out(own), prepend=True))
+        for owner in (model, optimizer):
+            self._handles.append(owner.register_state_dict_pre_hook(lambda *_: self.carry_out_all()))
+            self._handles.append(owner.register_load_state_dict_pre_hook(lambda *_: self.carry_out_all()))
+        self._replaced = {name: optimizer.__dict__.get(name) for name in ("step", "zero_grad")}
 
         def step(_, closure=None):
             self._step(closure)
@@ -67,29 +79,64 @@ class DeferredUpdates:
         step._wrapped_by_lr_sched = True
         optimizer.step = types.MethodType(step, optimizer)
         optimizer.zero_grad = types.MethodType(lambda _, set_to_none=True: self.zero_grad(set_to_none), optimizer)
-        optimizer.register_state_dict_pre_hook(lambda _: self.carry_out_all())
+
+    def close(self):
+        """Leaves the model and the optimizer as they were."""
+        for handle in self._handles:
+            handle.remove()
+        for name, former in self._replaced.items():
+            delattr(self._optimizer, name)
+            if former is not None:
+                setattr(self._optimizer, name, former)
+
+    def _check_optimizer(self):
+        if self._optimizer._optimizer_step_pre_hooks or self._optimizer._optimizer_step_post_hooks:
+            raise ValueError('overlap="step": expected an optimizer without hooks around its step')
+        if any(group.get("fused") for group in self._optimizer.param_groups):
+            raise ValueError('overlap="step": expected an optimizer that is not fused, which scalers give their scale')
 
     def given(self, slot):
         """A gradient has been given, and is not to be touched."""
-        slot.param.grad = PendingGradient(slot.held, lambda: self._take_back(slot))
+        def before_use(gradient):
+            if slot.held is not gradient:
+                return  # of a step that is over
+            if torch._C._current_autograd_node() is not None:
+                self.check_used(slot)  # backward is about to add to it
+            if self.is_due(slot):
+                self.carry_out([slot.param])
+            else:
+                self._take_back(slot)
+        slot.pending = slot.param.grad = PendingGradient(slot.held, before_use)
 
     def is_due(self, slot):
         return slot.param in self._updates
 
+    def check_used(self, slot):
+        """Of a param that backward has come to: its update must have been carried out before."""
+        if self.is_due(slot):
+            self._fail(f'{slot.name} was used before its update: with overlap="step", expected its module\'s forward to be '
+                       "called before")
+
     def _step(self, closure):
         if closure is not None:
             raise ValueError('overlap="step": expected step() without a closure')
+        self._check_optimizer()
         self._optimizer._opt_called = True  # as schedulers want to know
         for group in self._optimizer.param_groups:
             hyper = {name: value.clone() if torch.is_tensor(value) else value for name, value in group.items()
                      if name != "params"}
             for param in group["params"]:
-                self._updates[param] = _Update(hyper)
+                self.carry_out([param])
                 slot = self._slots.get(param)
+                if slot is not None and slot.held is not None and param.grad is not slot.pending:
+                    self._take_back(slot)  # the program has set a gradient of its own
+                self._updates[param] = _Update(hyper)
                 # What somebody has waited for is there.
                 if slot is None or slot.held is None:
                     self.carry_out([param])
 
+    @torch.compiler.disable
+    @torch.inference_mode(False)
     def carry_out(self, params):
         """Updates those that are due, as the optimizer would."""
         for param in params:
@@ -97,12 +144,18 @@ class DeferredUpdates:
             if update is None:
                 continue
             slot = self._slots.get(param)
+            # What the program has set since is not what step() was called for, and stays.
+            later, is_set_since = param.grad, False
             if slot is not None and slot.held is not None:
+                is_set_since = param.grad is not slot.pending
+                param.grad = slot.pending
                 self._take_back(slot)
-            alone = copy.copy(self._optimizer)  # with the same state
-            alone.param_groups = [{**update.hyper, "params": [param]}]
-            alone.step()
-            if update.sets_to_none is not None:
+            self._alone.state = self._optimizer.state
+            self._alone.param_groups = [{**update.hyper, "params": [param]}]
+            self._alone.step()
+            if is_set_since:
+                param.grad = later
+            elif update.sets_to_none is not None:
                 self._clear(param, update.sets_to_none)
 
     def carry_out_all(self):
@@ -112,11 +165,11 @@ class DeferredUpdates:
         for group in self._optimizer.param_groups:
             for param in group["params"]:
                 update = self._updates.get(param)
-                if update is not None:
+                slot = self._slots.get(param)
+                if update is not None and param.grad is slot.pending:
                     update.sets_to_none = set_to_none
                     continue
-                slot = self._slots.get(param)
-                if slot is not None and slot.held is not None:
+                if slot is not None and slot.held is not None and update is None:
                     self._take_back(slot)
                 self._clear(param, set_to_none)
 
