@@ -401,7 +401,7 @@ class Session(_Object):
         return bool(_library().session_is_ready(self._handle, tensor))
 
     def on_done(self, tensor, callback):
-        """Has `callback` called once, with None or the Error that wait() would raise. It may call is_ready and abort."""
+        """Has `callback` called once, with None or the Error that wait() would raise. It may call abort, nothing else."""
         with self._lock:
             self._callback_count += 1
             number = self._callback_count

@@ -148,7 +148,7 @@ public:
   /// For futures of frameworks: has `done` called once, when wait() would
   /// return without waiting, with what it would return. On this thread or on
   /// one of the session's, which goes on when `done` returns; it may call
-  /// isReady and abort, nothing else. wait() still takes the tensor back.
+  /// abort, nothing else. wait() still takes the tensor back.
   virtual void onDone(TensorId tensor,
                       std::function<void(const absl::Status &)> done) = 0;
   /// FailedPrecondition, on every rank, when a tensor that the plan expects in
