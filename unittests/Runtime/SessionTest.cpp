@@ -479,7 +479,8 @@ TEST(SessionTest, TellsOfAnError) {
     std::atomic<int> told{0};
     std::atomic<bool> hasStarted{false};
     runRanks(makeDdpPlan(2).load(), [&](RankContext &rank) -> absl::Status {
-      hasStarted = hasStarted || rank.rank() == 0;
+      if (rank.rank() == 0)
+        hasStarted = true;
       while (!hasStarted)
         std::this_thread::yield();
       absl::Status status = rank.session->beginStep();
