@@ -60,10 +60,7 @@ std::shared_ptr<const Plan> makePlan(int64_t ranks, int64_t elements,
     plan.tensors[0]->users.push_back(i);
     plan.instructions.push_back(std::move(op));
   }
-  flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  auto loaded =
-      Plan::fromBytes(finishPlan(builder, fb::Plan::Pack(builder, &plan)));
+  auto loaded = Plan::fromBytes(writePlan(plan));
   check(loaded.status());
   return *loaded;
 }

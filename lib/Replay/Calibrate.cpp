@@ -251,10 +251,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
     addProgramOp("update", 0);
     plan.program.back()->waits = {messages[i]};
   }
-  flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  return Plan::fromBytes(
-      runtime::finishPlan(builder, fb::Plan::Pack(builder, &plan)));
+  return Plan::fromBytes(runtime::writePlan(plan));
 }
 
 int64_t medianOf(std::vector<int64_t> times) {

@@ -53,9 +53,7 @@ std::string planOf(fb::Opcode opcode, size_t inputs, size_t outputs,
     plan.arenas[0]->bytes += 64;
     (i < inputs ? op.inputs : op.outputs).push_back(static_cast<uint32_t>(i));
   }
-  flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  return runtime::finishPlan(builder, fb::Plan::Pack(builder, &plan));
+  return runtime::writePlan(plan);
 }
 
 /// The smallest instruction of the opcode that the loader accepts; null if

@@ -1,8 +1,8 @@
 //===- MakeTestPlan.cpp - Writes a plan for tests of tools ----------------===//
 //
 // bagua-make-test-plan RANKS [SCALE [NAME]] > plan.bagua, with a NUL byte for
-// each @ of the name; `--text` and `--json` print the plan on standard input
-// instead.
+// each @ of the name, or bagua-make-test-plan every > plan.bagua, with every
+// opcode; `--text` and `--json` print the plan on standard input instead.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanBuilder.h"
@@ -25,6 +25,10 @@ int main(int argc, char **argv) {
       return 1;
     }
     std::cout << (what == "--text" ? planToText(**plan) : planToJson(**plan));
+    return 0;
+  }
+  if (what == "every") {
+    std::cout << test::makeEveryOpcodePlan().bytes();
     return 0;
   }
   int64_t scale = argc > 2 ? std::atoll(argv[2]) : 1;

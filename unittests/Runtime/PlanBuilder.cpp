@@ -185,12 +185,7 @@ void PlanBuilder::addProgramOp(const std::string &name, fb::Phase phase,
   plan.program.push_back(std::move(op));
 }
 
-std::string PlanBuilder::bytes() {
-  flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  auto offset = fb::Plan::Pack(builder, &plan);
-  return finishPlan(builder, offset);
-}
+std::string PlanBuilder::bytes() { return writePlan(plan); }
 
 std::shared_ptr<const Plan> PlanBuilder::load() {
   auto loaded = Plan::fromBytes(bytes());
@@ -236,6 +231,120 @@ PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale, fb::DataType type) {
   plan.addProgramOp("l2", fb::Phase::Backward, 200000, {}, {1});
   plan.addProgramOp("l1", fb::Phase::Backward, 200000, {}, {2});
   plan.addProgramOp("update", fb::Phase::Update, 100000, {0, 1, 2}, {});
+  return plan;
+}
+
+namespace {
+
+/// Ways of communication that come back to where they began.
+uint32_t addThereAndBack(PlanBuilder &plan, uint32_t from) {
+  using fb::Opcode;
+  int64_t place = 0;
+  auto next = [&](fb::DataType type = fb::DataType::Float32) {
+    return plan.inArena(0, 512 * place++, 48, type);
+  };
+  for (int i = 0; i < 2; ++i) {
+    uint32_t to = next();
+    plan.op(plan.addOp(Opcode::Exchange, {from}, {to}, {1})).pattern =
+        fb::ExchangePattern::ShiftOne;
+    from = to;
+  }
+  for (int i = 0; i < 2; ++i) {
+    uint32_t to = next();
+    plan.op(plan.addOp(Opcode::Permute, {from}, {to}, {0})).pairs = {0, 1, 1,
+                                                                     0};
+    from = to;
+  }
+  for (int i = 0; i < 2; ++i) {
+    uint32_t to = next();
+    plan.op(plan.addOp(Opcode::AllToAll, {from}, {to}, {0, 1})).shape = {48};
+    from = to;
+  }
+  uint32_t wide = next(fb::DataType::Float64), narrow = next(), same = next();
+  plan.addOp(Opcode::Cast, {from}, {wide});
+  plan.addOp(Opcode::Cast, {wide}, {narrow});
+  plan.op(plan.addOp(Opcode::Linear, {narrow}, {same})).constants = {1};
+  return same;
+}
+
+void addUpdates(PlanBuilder &plan, uint32_t gradient) {
+  using fb::Opcode;
+  using fb::Role;
+  auto addState = [&](const char *name, Role role) {
+    uint32_t tensor = plan.addTensor(name, {48}, role);
+    plan.tensor(tensor).given_by_program = false;
+    return tensor;
+  };
+  uint32_t rate = plan.addTensor("rate", {}, Role::Input);
+  uint32_t w = addState("w", Role::Param);
+  uint32_t u = addState("u", Role::Param);
+  uint32_t m = addState("u.m", Role::Optimizer);
+  uint32_t v = addState("u.v", Role::Optimizer);
+  uint32_t a = addState("a", Role::Param);
+  uint32_t g = plan.whole(gradient), lr = plan.whole(rate);
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {plan.whole(w), g}, {plan.whole(w)},
+                            {}, /*stream=*/1);
+  plan.op(sgd).has_learning_rate = true;
+  plan.op(sgd).learning_rate = 0.25f;
+  PlanBuilder::Numbers states = {plan.whole(u), plan.whole(m), plan.whole(v)};
+  uint32_t adam =
+      plan.addOp(Opcode::Adam, {states[0], states[1], states[2], g, lr}, states,
+                 {}, /*stream=*/1);
+  plan.op(adam).constants = {0.9f, 0.99f, 1e-8f, 0.01f};
+  plan.op(adam).bias_correction = fb::BiasCorrection::Moments;
+  uint32_t apply =
+      plan.addOp(Opcode::AdamApply, {plan.whole(a), states[1], states[2], lr},
+                 {plan.whole(a)}, {}, /*stream=*/1);
+  plan.op(apply).constants = {1e-8f};
+  plan.op(sgd).after = {sgd - 1};
+  plan.promiseUpdate({w}, gradient, {0, 1}, sgd);
+  plan.promiseUpdate({u, m, v}, gradient, {0, 1}, adam);
+  plan.addProgramOp("backward", fb::Phase::Backward, 1000, {w, u, m, v, a},
+                    {gradient, 1, 2});
+  plan.addProgramOp("after backward", fb::Phase::Update, 1000, {gradient, 1, 2},
+                    {});
+}
+
+} // namespace
+
+PlanBuilder makeEveryOpcodePlan() {
+  using fb::Opcode;
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.plan.name = "every opcode";
+  plan.plan.cluster->has_colocated_servers = true;
+  plan.plan.cluster->server_axes = {0, 1};
+  plan.addStream("update");
+  plan.addArena("pool", 1 << 14);
+  uint32_t g = plan.addTensor("g", {48});
+  uint32_t pushed = plan.addTensor("pushed", {48});
+  uint32_t other = plan.addTensor("other", {20});
+  uint32_t from = addThereAndBack(plan, plan.whole(g));
+  uint32_t part =
+      plan.inArena(0, 8192, 48, fb::DataType::Float32, {shard({1})});
+  uint32_t onRoot =
+      plan.inArena(0, 8704, 48, fb::DataType::Float32, {shard({1}), root({0})});
+  for (uint32_t op : {plan.addOp(Opcode::ReduceScatter, {from}, {part}, {1}),
+                      plan.addOp(Opcode::Reduce, {part}, {onRoot}, {0})})
+    plan.op(op).kind = fb::ReduceKind::Mean;
+  plan.addOp(Opcode::Broadcast, {onRoot}, {part}, {0});
+  uint32_t whole = plan.inArena(0, 10240, 48);
+  plan.addOp(Opcode::AllGather, {part}, {whole}, {1});
+  plan.addOp(Opcode::Slice, {whole}, {part});
+  plan.addOp(Opcode::AllGather, {part}, {plan.whole(g)}, {1});
+  uint32_t served =
+      plan.inArena(0, 9216, 48, fb::DataType::Float32, {server()});
+  plan.addOp(Opcode::Push, {plan.whole(pushed)}, {served}, {0, 1});
+  plan.addOp(Opcode::Pull, {served}, {plan.whole(pushed)}, {0, 1});
+  uint32_t bucket = plan.inArena(0, 9728, 68);
+  plan.addOp(Opcode::Concat, {plan.whole(pushed), plan.whole(other)}, {bucket});
+  plan.addOp(Opcode::After, {bucket}, {bucket});
+  plan.addOp(Opcode::Split, {bucket}, {plan.whole(pushed), plan.whole(other)});
+  plan.addOp(Opcode::AllReduce, {plan.whole(other)}, {plan.whole(other)},
+             {0, 1});
+  plan.promise(g, {0, 1}, fb::ReduceKind::Mean);
+  for (uint32_t tensor : {pushed, other})
+    plan.promise(tensor, {0, 1}, fb::ReduceKind::Sum);
+  addUpdates(plan, g);
   return plan;
 }
 

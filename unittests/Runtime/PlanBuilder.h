@@ -86,6 +86,10 @@ void setLayout(std::vector<std::unique_ptr<fb::LayoutEntryT>> &to,
 PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale = 1,
                         fb::DataType type = fb::DataType::Float32);
 
+/// A plan for four ranks with each opcode at least once, whose contract says
+/// what comes of all but AdamApply.
+PlanBuilder makeEveryOpcodePlan();
+
 } // namespace bagua::runtime::test
 
 #endif // BAGUA_UNITTESTS_RUNTIME_PLANBUILDER_H

@@ -79,10 +79,72 @@ TEST(PlanTest, RefusesOtherFiles) {
 }
 
 TEST(PlanTest, RefusesAnotherVersion) {
+  for (uint32_t version : {0u, 2u, 7u}) {
+    PlanBuilder plan = makeDdpPlan(2);
+    plan.plan.version = version;
+    plan.plan.minor_version = 3;
+    EXPECT_THAT(loadError(plan.bytes()),
+                HasSubstr("plan of version " + std::to_string(version) +
+                          ".3, this runtime reads version 1"));
+  }
+}
+
+/// The bytes of a plan with features as they are, whatever it has.
+std::string bytesWithFeatures(PlanBuilder &builder,
+                              std::vector<std::string> features) {
+  builder.plan.features = std::move(features);
+  flatbuffers::FlatBufferBuilder file;
+  file.ForceDefaults(true);
+  fb::FinishPlanBuffer(file, fb::Plan::Pack(file, &builder.plan));
+  std::string bytes(reinterpret_cast<char *>(file.GetBufferPointer()),
+                    file.GetSize());
+  uint8_t *fingerprint =
+      flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data())
+          ->GetAddressOf(fb::Plan::VT_FINGERPRINT);
+  std::memset(fingerprint, 0, sizeof(uint64_t));
+  flatbuffers::WriteScalar(fingerprint,
+                           fingerprintBytes(bytes.data(), bytes.size()));
+  return bytes;
+}
+
+TEST(PlanTest, ListsWhatItNeeds) {
+  std::vector<std::string> features;
+  auto plan = makeDdpPlan(2).load();
+  for (const flatbuffers::String *feature : *plan->root().features())
+    features.push_back(feature->str());
+  EXPECT_THAT(features,
+              ::testing::ElementsAre("all_reduce", "concat", "split"));
+}
+
+TEST(PlanTest, LoadsANewerMinorVersionThatNeedsNothingNew) {
   PlanBuilder plan = makeDdpPlan(2);
-  plan.plan.version = 7;
-  EXPECT_THAT(loadError(plan.bytes()),
-              HasSubstr("plan of version 7, this runtime reads version 0"));
+  plan.plan.minor_version = 9;
+  EXPECT_NE(plan.load(), nullptr);
+}
+
+TEST(PlanTest, RefusesAnUnknownFeatureByItsName) {
+  PlanBuilder plan = makeDdpPlan(2);
+  plan.plan.minor_version = 9;
+  EXPECT_THAT(
+      loadError(bytesWithFeatures(
+          plan, {"all_reduce", "concat", "encode.onebit", "split"})),
+      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 1.0) "
+                "doesn't know; the plan is of version 1.9"));
+  // So its opcode's number, which says nothing to anybody, does not matter.
+  plan.op(0).opcode = static_cast<Opcode>(99);
+  EXPECT_THAT(loadError(bytesWithFeatures(
+                  plan, {"all_reduce", "concat", "encode.onebit", "split"})),
+              HasSubstr("needs 'encode.onebit'"));
+}
+
+TEST(PlanTest, RefusesWhatItsFeaturesDontName) {
+  PlanBuilder plan = makeDdpPlan(2);
+  EXPECT_THAT(loadError(bytesWithFeatures(plan, {"concat", "split"})),
+              HasSubstr("expected 'all_reduce' among its features"));
+  plan.op(0).opcode = static_cast<Opcode>(99);
+  EXPECT_THAT(
+      loadError(plan.bytes()),
+      HasSubstr("opcode 99 is unknown, and its features don't name it"));
 }
 
 TEST(PlanTest, RefusesAWrongFingerprint) {
@@ -320,7 +382,7 @@ const BrokenPlan kBrokenInstructions[] = {
     {"StreamOutOfRange", [](P &p) { p.op(0).stream = 2; },
      "expected a stream below 2, found 2"},
     {"UnknownOpcode", [](P &p) { p.op(0).opcode = static_cast<Opcode>(77); },
-     "unknown opcode 77"},
+     "opcode 77 is unknown"},
     {"InputOutOfRange", [](P &p) { p.op(0).inputs = {99}; },
      "expected inputs below"},
     {"ReadyOutOfRange", [](P &p) { p.op(0).ready = {5}; },

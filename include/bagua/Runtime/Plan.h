@@ -19,26 +19,24 @@
 #include <string>
 #include <utility>
 
-namespace flatbuffers {
-class FlatBufferBuilder;
-template <typename T> struct Offset;
-} // namespace flatbuffers
-
 namespace bagua::runtime {
 
 namespace fb {
 struct Plan;
-}
+struct PlanT;
+} // namespace fb
 
-/// The version that this code reads and writes.
-inline constexpr uint32_t kPlanVersion = 0;
+/// The version that this code writes. It reads those of the same first number
+/// that need nothing that it doesn't know.
+inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanMinorVersion = 0;
 
 /// An immutable plan.
 class Plan {
 public:
   /// InvalidArgument says what is wrong with the bytes: not a plan, another
-  /// version (both are named), a wrong fingerprint, or which field is out of
-  /// range.
+  /// version (both are named), a wrong fingerprint, a feature that this runtime
+  /// doesn't know, or which field is out of range.
   static absl::StatusOr<std::shared_ptr<const Plan>>
   fromBytes(std::string bytes);
   /// The same for a file; NotFound where it can't be read.
@@ -59,11 +57,8 @@ private:
   PlanCluster shape;
 };
 
-/// Finishes a plan that is being built: writes identifier and fingerprint and
-/// returns the file's bytes. The `version` and `fingerprint` fields must have
-/// been stored: builder.ForceDefaults(true) while the root table is built.
-std::string finishPlan(flatbuffers::FlatBufferBuilder &builder,
-                       flatbuffers::Offset<fb::Plan> root);
+/// The file's bytes, with features and fingerprint filled in.
+std::string writePlan(fb::PlanT &plan);
 
 /// For people: a line for each tensor, instruction and wait.
 std::string planToText(const Plan &plan);

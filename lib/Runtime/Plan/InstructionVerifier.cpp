@@ -95,11 +95,10 @@ absl::Status InstructionVerifier::readOperands() {
 }
 
 absl::Status InstructionVerifier::verifyAttributes() {
-  if (op.opcode() > fb::Opcode::MAX || op.kind() > fb::ReduceKind::MAX ||
+  if (op.kind() > fb::ReduceKind::MAX ||
       op.pattern() > fb::ExchangePattern::MAX ||
       op.bias_correction() > fb::BiasCorrection::MAX)
-    return invalid(StrCat("unknown opcode ", static_cast<int>(op.opcode()),
-                          ", kind, pattern or bias correction"));
+    return invalid("unknown kind, pattern or bias correction");
   if (absl::Status status = plan.verifyAxes(op.axes()); !status.ok())
     return status;
   if (op.axes())

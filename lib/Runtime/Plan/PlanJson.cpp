@@ -151,7 +151,9 @@ Json programOp(const fb::ProgramOp &op) {
 std::string planToJson(const Plan &plan) {
   const fb::Plan &root = plan.root();
   Json json = {{"version", root.version()},
+               {"minor_version", root.minor_version()},
                {"fingerprint", absl::StrFormat("%016x", root.fingerprint())},
+               {"features", strings(root.features())},
                {"name", text(root.name())},
                {"strategy", text(root.strategy())},
                {"size_scale", root.size_scale()},

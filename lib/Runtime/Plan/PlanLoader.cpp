@@ -5,6 +5,7 @@
 // them the fingerprint finds accidental damage.
 //
 //===----------------------------------------------------------------------===//
+#include "Features.h"
 #include "PlanVerifier.h"
 
 #include "bagua/Runtime/Plan.h"
@@ -15,7 +16,6 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -64,9 +64,9 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
     return status;
   const fb::Plan *root = fb::GetPlan(bytes.data());
   if (root->version() != kPlanVersion)
-    return absl::InvalidArgumentError(
-        absl::StrCat("plan of version ", root->version(),
-                     ", this runtime reads version ", kPlanVersion));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan of version ", root->version(), ".", root->minor_version(),
+        ", this runtime reads version ", kPlanVersion));
 
   uint8_t *field = fingerprintField(bytes);
   if (!field)
@@ -79,6 +79,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
         absl::StrFormat("damaged plan: expected fingerprint %016x, found %016x",
                         expected, found));
 
+  if (absl::Status status = verifyFeatures(*root); !status.ok())
+    return status;
   absl::StatusOr<PlanCluster> cluster = verifyPlan(*root, bytes.size());
   if (!cluster.ok())
     return absl::InvalidArgumentError(
@@ -109,13 +111,15 @@ Plan::fromFile(const std::string &path) {
 
 uint64_t Plan::fingerprint() const { return plan->fingerprint(); }
 
-std::string finishPlan(flatbuffers::FlatBufferBuilder &builder,
-                       flatbuffers::Offset<fb::Plan> root) {
-  fb::FinishPlanBuffer(builder, root);
+std::string writePlan(fb::PlanT &plan) {
+  plan.features = featuresOf(plan);
+  flatbuffers::FlatBufferBuilder builder;
+  // Version and fingerprint are stored even where they are zero.
+  builder.ForceDefaults(true);
+  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
   std::string bytes(reinterpret_cast<const char *>(builder.GetBufferPointer()),
                     builder.GetSize());
   uint8_t *field = fingerprintField(bytes);
-  assert(field && "the fingerprint must be stored: ForceDefaults");
   flatbuffers::WriteScalar(field, computeFingerprint(bytes, field));
   return bytes;
 }

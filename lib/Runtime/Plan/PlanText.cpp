@@ -4,6 +4,7 @@
 // For reading and for FileCheck; JSON is for programs.
 //
 //===----------------------------------------------------------------------===//
+#include "Features.h"
 #include "Opcodes.h"
 
 #include "bagua/Runtime/Plan.h"
@@ -57,17 +58,6 @@ absl::string_view view(std::string_view text) {
 absl::string_view nameOf(const flatbuffers::String *name) {
   return name ? absl::string_view(name->data(), name->size())
               : absl::string_view();
-}
-
-/// "all_reduce" of "AllReduce".
-std::string snakeCase(absl::string_view name) {
-  std::string result;
-  for (char c : name) {
-    if (absl::ascii_isupper(c) && !result.empty())
-      result += '_';
-    result += absl::ascii_tolower(c);
-  }
-  return result;
 }
 
 std::string typeName(fb::DataType type) {
@@ -159,8 +149,9 @@ void PlanPrinter::printHeader() {
   absl::StrAppendFormat(&out, "plan '%s'", nameOf(root.name()));
   if (root.strategy())
     absl::StrAppendFormat(&out, ", strategy %s", nameOf(root.strategy()));
-  absl::StrAppendFormat(&out, ", version %d, fingerprint %016x\n",
-                        root.version(), root.fingerprint());
+  absl::StrAppendFormat(&out, ", version %d.%d, fingerprint %016x\n",
+                        root.version(), root.minor_version(),
+                        root.fingerprint());
   if (root.size_scale() != 1)
     absl::StrAppendFormat(&out, "sizes    scaled by %g\n", root.size_scale());
   std::vector<std::string> axes;

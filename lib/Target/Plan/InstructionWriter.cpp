@@ -19,28 +19,18 @@ std::vector<uint32_t> bagua::axisNumbers(ClusterOp cluster, AxesAttr axes) {
   return numbers;
 }
 
-VectorOffset<flatbuffers::Offset<fb::LayoutEntry>>
-bagua::writeLayout(flatbuffers::FlatBufferBuilder &builder, ClusterOp cluster,
-                   LayoutAttr layout) {
+std::vector<std::unique_ptr<fb::LayoutEntryT>>
+bagua::writeLayout(ClusterOp cluster, LayoutAttr layout) {
+  std::vector<std::unique_ptr<fb::LayoutEntryT>> entries;
   if (!layout)
-    return 0;
-  std::vector<flatbuffers::Offset<fb::LayoutEntry>> entries;
+    return entries;
   for (const LayoutEntry &entry : layout.getEntries()) {
-    auto axes = builder.CreateVector(axisNumbers(cluster, entry.getAxes()));
-    entries.push_back(
-        fb::CreateLayoutEntry(builder, static_cast<fb::LayoutKind>(entry.kind),
-                              axes, static_cast<int32_t>(entry.server)));
+    auto &written = entries.emplace_back(std::make_unique<fb::LayoutEntryT>());
+    written->kind = static_cast<fb::LayoutKind>(entry.kind);
+    written->axes = axisNumbers(cluster, entry.getAxes());
+    written->server = static_cast<int32_t>(entry.server);
   }
-  return builder.CreateVector(entries);
-}
-
-VectorOffset<uint32_t>
-bagua::writePairs(flatbuffers::FlatBufferBuilder &builder,
-                  ArrayRef<int64_t> pairs) {
-  if (pairs.empty())
-    return 0;
-  return builder.CreateVector(
-      std::vector<uint32_t>(pairs.begin(), pairs.end()));
+  return entries;
 }
 
 static_assert(int(LayoutEntry::Kind::Shard) == int(fb::LayoutKind::Shard) &&
@@ -63,10 +53,9 @@ std::optional<fb::Opcode> bagua::opcodeOf(StringRef snakeCase) {
   return std::nullopt;
 }
 
-llvm::FailureOr<flatbuffers::Offset<fb::Instruction>>
-bagua::writeInstruction(flatbuffers::FlatBufferBuilder &builder,
-                        const PlanModel &model,
-                        const PlanInstruction &instruction) {
+llvm::LogicalResult bagua::writeInstruction(const PlanModel &model,
+                                            const PlanInstruction &instruction,
+                                            fb::InstructionT &written) {
   auto op = cast<StepOpInterface>(instruction.op);
   std::optional<InstructionFields> fields = op.getInstruction();
   std::optional<fb::Opcode> opcode = opcodeOf(op->getName().stripDialect());
@@ -76,31 +65,31 @@ bagua::writeInstruction(flatbuffers::FlatBufferBuilder &builder,
     std::vector<uint32_t> numbers;
     for (Value value : values)
       numbers.push_back(model.valueNumber(value));
-    return builder.CreateVector(numbers);
+    return numbers;
   };
-  ClusterOp cluster = model.cluster;
   ReduceKindAttr kind = op.getReduction();
-  auto name = builder.CreateString(instruction.name);
+  written.name = instruction.name;
+  written.opcode = *opcode;
+  written.stream = instruction.stream;
   // What an op only waits for is among the waits.
-  auto inputs = numbersOf(op->getOperands().take_front(op.getReadCount()));
-  auto outputs = numbersOf(op->getResults());
-  auto axes = builder.CreateVector(axisNumbers(cluster, op.getGroupAxes()));
-  auto shape = builder.CreateVector(fields->shape.data(), fields->shape.size());
-  auto striped = writeLayout(builder, cluster, fields->striped);
-  auto constants =
-      builder.CreateVector(fields->constants.data(), fields->constants.size());
-  auto ready = builder.CreateVector(instruction.ready);
-  auto after = builder.CreateVector(instruction.after);
-  auto afterPrevious = builder.CreateVector(instruction.afterPrevious);
-  auto pairs = writePairs(builder, fields->pairs);
-  return fb::CreateInstruction(
-      builder, name, *opcode, instruction.stream, inputs, outputs, axes,
-      static_cast<fb::ReduceKind>(kind ? kind.getValue() : ReduceKind::Sum),
-      static_cast<fb::ExchangePattern>(fields->pattern), shape,
-      static_cast<uint32_t>(fields->splitDim),
-      static_cast<uint32_t>(fields->concatDim), striped, constants,
-      static_cast<fb::BiasCorrection>(fields->biasCorrection),
-      fields->learningRate.has_value(), fields->learningRate.value_or(0), ready,
-      after, afterPrevious,
-      /*cost_ns=*/0, pairs);
+  written.inputs = numbersOf(op->getOperands().take_front(op.getReadCount()));
+  written.outputs = numbersOf(op->getResults());
+  written.axes = axisNumbers(model.cluster, op.getGroupAxes());
+  written.kind =
+      static_cast<fb::ReduceKind>(kind ? kind.getValue() : ReduceKind::Sum);
+  written.pattern = static_cast<fb::ExchangePattern>(fields->pattern);
+  written.shape.assign(fields->shape.begin(), fields->shape.end());
+  written.split_dim = static_cast<uint32_t>(fields->splitDim);
+  written.concat_dim = static_cast<uint32_t>(fields->concatDim);
+  written.striped = writeLayout(model.cluster, fields->striped);
+  written.constants.assign(fields->constants.begin(), fields->constants.end());
+  written.bias_correction =
+      static_cast<fb::BiasCorrection>(fields->biasCorrection);
+  written.has_learning_rate = fields->learningRate.has_value();
+  written.learning_rate = fields->learningRate.value_or(0);
+  written.ready = instruction.ready;
+  written.after = instruction.after;
+  written.after_previous = instruction.afterPrevious;
+  written.pairs.assign(fields->pairs.begin(), fields->pairs.end());
+  return success();
 }

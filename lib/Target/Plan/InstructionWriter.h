@@ -14,9 +14,6 @@ namespace bagua {
 
 namespace fb = runtime::fb;
 
-template <typename T>
-using VectorOffset = flatbuffers::Offset<flatbuffers::Vector<T>>;
-
 /// The opcode of an op's name: `reduce_scatter` is ReduceScatter. Nothing where
 /// there is none.
 std::optional<fb::Opcode> opcodeOf(llvm::StringRef snakeCase);
@@ -24,19 +21,14 @@ std::optional<fb::Opcode> opcodeOf(llvm::StringRef snakeCase);
 /// Indices of the axes in the cluster.
 std::vector<uint32_t> axisNumbers(ClusterOp cluster, AxesAttr axes);
 
-/// Of permute; null for none.
-VectorOffset<uint32_t> writePairs(flatbuffers::FlatBufferBuilder &builder,
-                                  llvm::ArrayRef<int64_t> pairs);
-
-/// Null for no layout.
-VectorOffset<flatbuffers::Offset<fb::LayoutEntry>>
-writeLayout(flatbuffers::FlatBufferBuilder &builder, ClusterOp cluster,
-            LayoutAttr layout);
+/// Empty for no layout.
+std::vector<std::unique_ptr<fb::LayoutEntryT>> writeLayout(ClusterOp cluster,
+                                                           LayoutAttr layout);
 
 /// Fails, with an error, for an op that the runtime can't run.
-llvm::FailureOr<flatbuffers::Offset<fb::Instruction>>
-writeInstruction(flatbuffers::FlatBufferBuilder &builder,
-                 const PlanModel &model, const PlanInstruction &instruction);
+llvm::LogicalResult writeInstruction(const PlanModel &model,
+                                     const PlanInstruction &instruction,
+                                     fb::InstructionT &written);
 
 } // namespace bagua
 

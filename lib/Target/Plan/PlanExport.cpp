@@ -1,7 +1,7 @@
 //===- PlanExport.cpp - A scheduled step as a plan file -------------------===//
 //
-// Puts a PlanModel into FlatBuffers. Deterministic: everything is written in
-// the order of the IR.
+// Puts a PlanModel into the form of the file. Deterministic: everything is
+// written in the order of the IR.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/PlanExport.h"
@@ -19,43 +19,42 @@ using namespace bagua;
 namespace {
 class PlanWriter {
 public:
-  explicit PlanWriter(PlanModel &model) : model(model) {
-    // Version and fingerprint must be stored even where they are zero.
-    builder.ForceDefaults(true);
-  }
+  explicit PlanWriter(PlanModel &model) : model(model) {}
 
   llvm::FailureOr<std::string> write();
 
 private:
-  flatbuffers::Offset<fb::Cluster> writeCluster();
-  flatbuffers::Offset<fb::Tensor> writeTensor(const PlanTensor &tensor);
-  flatbuffers::Offset<fb::Value> writeValue(Value value,
-                                            const Storage &storage);
+  void writeCluster();
+  void writeTensor(const PlanTensor &tensor);
+  void writeValue(Value value, const Storage &storage);
   llvm::FailureOr<uint32_t> findPromised(StringAttr name);
-  llvm::FailureOr<flatbuffers::Offset<fb::Relation>>
-  writeUpdate(UpdateAttr update);
-  llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
-  writeContract();
-  flatbuffers::Offset<fb::ProgramOp> writeProgramOp(const PlanProgramOp &entry);
+  llvm::LogicalResult writeUpdate(UpdateAttr update);
+  llvm::LogicalResult writeRelation(RelationAttr relation);
+  llvm::LogicalResult writeContract();
+  void writeProgramOp(const PlanProgramOp &entry);
 
   PlanModel &model;
-  flatbuffers::FlatBufferBuilder builder;
+  fb::PlanT plan;
 };
 } // namespace
 
-flatbuffers::Offset<fb::Cluster> PlanWriter::writeCluster() {
+/// A new last element of a list.
+template <typename T> static T &append(std::vector<std::unique_ptr<T>> &list) {
+  return *list.emplace_back(std::make_unique<T>());
+}
+
+void PlanWriter::writeCluster() {
   ClusterOp cluster = model.cluster;
-  std::vector<flatbuffers::Offset<fb::Axis>> axes;
+  plan.cluster = std::make_unique<fb::ClusterT>();
   for (auto axis : cluster.getAxes().getAsRange<AxisAttr>()) {
-    auto name = builder.CreateString(axis.getName().str());
-    axes.push_back(fb::CreateAxis(builder, name, axis.getSize()));
+    fb::AxisT &written = append(plan.cluster->axes);
+    written.name = axis.getName().str();
+    written.size = axis.getSize();
   }
-  auto axisVector = builder.CreateVector(axes);
   AxesAttr serversOn = cluster.getServersOnAttr();
-  auto serverAxes = builder.CreateVector(axisNumbers(cluster, serversOn));
-  return fb::CreateCluster(builder, axisVector,
-                           cluster.getServers().value_or(0),
-                           serversOn != nullptr, serverAxes);
+  plan.cluster->dedicated_servers = cluster.getServers().value_or(0);
+  plan.cluster->has_colocated_servers = serversOn != nullptr;
+  plan.cluster->server_axes = axisNumbers(cluster, serversOn);
 }
 
 static fb::DataType elementTypeOf(RankedTensorType type) {
@@ -70,25 +69,29 @@ static fb::Role roleOf(const PlanTensor &tensor) {
 static_assert(int(Role::Batch) == int(fb::Role::Batch) &&
               int(Role::Replica) == int(fb::Role::Replica));
 
-flatbuffers::Offset<fb::Tensor>
-PlanWriter::writeTensor(const PlanTensor &tensor) {
-  auto name = builder.CreateString(tensor.name);
-  auto shape = builder.CreateVector(tensor.type.getShape().data(),
-                                    tensor.type.getShape().size());
-  auto layout = writeLayout(builder, model.cluster, getLayout(tensor.type));
-  auto users = builder.CreateVector(tensor.users);
-  return fb::CreateTensor(builder, name, roleOf(tensor),
-                          elementTypeOf(tensor.type), shape, layout,
-                          tensor.storage.arena, tensor.storage.offset,
-                          tensor.givenByProgram, tensor.optional, users);
+void PlanWriter::writeTensor(const PlanTensor &tensor) {
+  fb::TensorT &written = append(plan.tensors);
+  written.name = tensor.name;
+  written.role = roleOf(tensor);
+  written.type = elementTypeOf(tensor.type);
+  written.shape = tensor.type.getShape().vec();
+  written.layout = writeLayout(model.cluster, getLayout(tensor.type));
+  written.arena = tensor.storage.arena;
+  written.offset = tensor.storage.offset;
+  written.given_by_program = tensor.givenByProgram;
+  written.optional = tensor.optional;
+  written.users = tensor.users;
 }
 
-flatbuffers::Offset<fb::Value> PlanWriter::writeValue(Value value,
-                                                      const Storage &storage) {
+void PlanWriter::writeValue(Value value, const Storage &storage) {
   auto type = cast<RankedTensorType>(value.getType());
-  auto layout = writeLayout(builder, model.cluster, getLayout(type));
-  return fb::CreateValue(builder, elementTypeOf(type), getElementCount(type),
-                         layout, storage.tensor, storage.arena, storage.offset);
+  fb::ValueT &written = append(plan.values);
+  written.type = elementTypeOf(type);
+  written.count = getElementCount(type);
+  written.layout = writeLayout(model.cluster, getLayout(type));
+  written.tensor = storage.tensor;
+  written.arena = storage.arena;
+  written.offset = storage.offset;
 }
 
 /// The number of a tensor that the contract names.
@@ -99,130 +102,112 @@ llvm::FailureOr<uint32_t> PlanWriter::findPromised(StringAttr name) {
                                 << "', which no op makes";
 }
 
-llvm::FailureOr<flatbuffers::Offset<fb::Relation>>
-PlanWriter::writeUpdate(UpdateAttr update) {
-  std::vector<uint32_t> states;
+llvm::LogicalResult PlanWriter::writeUpdate(UpdateAttr update) {
+  auto written = std::make_unique<fb::UpdateT>();
   for (auto state : update.getStates().getAsRange<StringAttr>()) {
     auto tensor = findPromised(state);
     if (failed(tensor))
       return failure();
-    states.push_back(*tensor);
+    written->states.push_back(*tensor);
   }
   auto of = findPromised(update.getOf());
   if (failed(of))
     return failure();
-  int32_t rateTensor = -1;
   if (auto name = dyn_cast<StringAttr>(update.getLr())) {
     auto tensor = findPromised(name);
     if (failed(tensor))
       return failure();
-    rateTensor = static_cast<int32_t>(*tensor);
+    written->learning_rate_tensor = static_cast<int32_t>(*tensor);
   }
-  auto rate = dyn_cast<FloatAttr>(update.getLr());
-  ArrayRef<float> constants = update.getConstants();
-  auto stateNumbers = builder.CreateVector(states);
-  auto written = fb::CreateUpdate(
-      builder, *opcodeOf(stringifyUpdateRule(update.getRule())), stateNumbers,
-      builder.CreateVector(constants.data(), constants.size()),
-      static_cast<fb::BiasCorrection>(update.getBiasCorrection()), rateTensor,
-      rate ? rate.getValue().convertToFloat() : 0);
-  auto axes =
-      builder.CreateVector(axisNumbers(model.cluster, update.getOver()));
-  return fb::CreateRelation(
-      builder, states.front(), *of, fb::RelationKind::Updated,
-      static_cast<fb::ReduceKind>(update.getKind()), axes, 0, 0, written);
+  if (auto rate = dyn_cast<FloatAttr>(update.getLr()))
+    written->learning_rate = rate.getValue().convertToFloat();
+  written->opcode = *opcodeOf(stringifyUpdateRule(update.getRule()));
+  written->constants = update.getConstants().asArrayRef().vec();
+  written->bias_correction =
+      static_cast<fb::BiasCorrection>(update.getBiasCorrection());
+  fb::RelationT &relation = append(plan.contract);
+  relation.tensor = written->states.front();
+  relation.of = *of;
+  relation.relation = fb::RelationKind::Updated;
+  relation.reduce = static_cast<fb::ReduceKind>(update.getKind());
+  relation.axes = axisNumbers(model.cluster, update.getOver());
+  relation.update = std::move(written);
+  return success();
 }
 
-llvm::FailureOr<std::vector<flatbuffers::Offset<fb::Relation>>>
-PlanWriter::writeContract() {
-  std::vector<flatbuffers::Offset<fb::Relation>> relations;
+llvm::LogicalResult PlanWriter::writeRelation(RelationAttr relation) {
+  auto tensor = findPromised(relation.getTensor());
+  auto of = findPromised(relation.getOf());
+  if (failed(tensor) || failed(of))
+    return failure();
+  fb::RelationT &written = append(plan.contract);
+  written.tensor = *tensor;
+  written.of = *of;
+  written.relation = static_cast<fb::RelationKind>(relation.getRelation());
+  written.reduce = static_cast<fb::ReduceKind>(relation.getKind());
+  written.axes = axisNumbers(model.cluster, relation.getOver());
+  written.split_dim = static_cast<uint32_t>(relation.getSplit());
+  written.concat_dim = static_cast<uint32_t>(relation.getConcat());
+  ArrayRef<int64_t> pairs = relation.getPairs().asArrayRef();
+  written.pairs.assign(pairs.begin(), pairs.end());
+  return success();
+}
+
+llvm::LogicalResult PlanWriter::writeContract() {
   auto contract = model.step->getAttrOfType<ArrayAttr>(kContractAttr);
   if (!contract)
     return model.step.emitError("has no contract: expected a step that "
                                 "bagua-relax has seen");
   for (Attribute entry : contract) {
-    if (auto update = dyn_cast<UpdateAttr>(entry)) {
-      if (!model.isExpected(update))
-        continue;
-      auto written = writeUpdate(update);
-      if (failed(written))
-        return failure();
-      relations.push_back(*written);
+    auto update = dyn_cast<UpdateAttr>(entry);
+    if (update && !model.isExpected(update))
       continue;
-    }
-    auto relation = cast<RelationAttr>(entry);
-    auto tensor = findPromised(relation.getTensor());
-    auto of = findPromised(relation.getOf());
-    if (failed(tensor) || failed(of))
+    if (failed(update ? writeUpdate(update)
+                      : writeRelation(cast<RelationAttr>(entry))))
       return failure();
-    auto axes =
-        builder.CreateVector(axisNumbers(model.cluster, relation.getOver()));
-    auto pairs = writePairs(builder, relation.getPairs().asArrayRef());
-    relations.push_back(fb::CreateRelation(
-        builder, *tensor, *of,
-        static_cast<fb::RelationKind>(relation.getRelation()),
-        static_cast<fb::ReduceKind>(relation.getKind()), axes,
-        static_cast<uint32_t>(relation.getSplit()),
-        static_cast<uint32_t>(relation.getConcat()), /*update=*/0, pairs));
   }
-  return relations;
+  return success();
 }
 
-flatbuffers::Offset<fb::ProgramOp>
-PlanWriter::writeProgramOp(const PlanProgramOp &entry) {
+void PlanWriter::writeProgramOp(const PlanProgramOp &entry) {
   ComputeOp op = entry.op;
-  auto name = builder.CreateString(op ? op.getName().str() : "next states");
-  auto waits = builder.CreateVector(entry.waits);
-  auto gives = builder.CreateVector(entry.gives);
-  return fb::CreateProgramOp(
-      builder, name,
-      op ? static_cast<fb::Phase>(op.getPhase()) : fb::Phase::Update,
-      op ? op.getCostNs().value_or(0) : 0, waits, gives, entry.late);
+  fb::ProgramOpT &written = append(plan.program);
+  written.name = op ? op.getName().str() : "next states";
+  written.phase =
+      op ? static_cast<fb::Phase>(op.getPhase()) : fb::Phase::Update;
+  written.cost_ns = op ? op.getCostNs().value_or(0) : 0;
+  written.waits = entry.waits;
+  written.gives = entry.gives;
+  written.late = entry.late;
 }
 
 llvm::FailureOr<std::string> PlanWriter::write() {
-  std::vector<flatbuffers::Offset<fb::Arena>> arenas;
   for (auto &[name, bytes] : model.arenas) {
-    auto arenaName = builder.CreateString(name.getValue().str());
-    arenas.push_back(fb::CreateArena(builder, arenaName, bytes));
+    fb::ArenaT &arena = append(plan.arenas);
+    arena.name = name.getValue().str();
+    arena.bytes = bytes;
   }
-  std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
-  tensors.reserve(model.tensors.size());
   for (const PlanTensor &tensor : model.tensors)
-    tensors.push_back(writeTensor(tensor));
-  std::vector<flatbuffers::Offset<fb::Value>> values;
+    writeTensor(tensor);
   for (auto &[value, storage] : model.values)
-    values.push_back(writeValue(value, storage));
-  std::vector<flatbuffers::Offset<fb::Instruction>> instructions;
-  for (const PlanInstruction &instruction : model.instructions) {
-    auto written = writeInstruction(builder, model, instruction);
-    if (failed(written))
+    writeValue(value, storage);
+  for (const PlanInstruction &instruction : model.instructions)
+    if (failed(writeInstruction(model, instruction, append(plan.instructions))))
       return failure();
-    instructions.push_back(*written);
-  }
-  auto contract = writeContract();
-  if (failed(contract))
+  if (failed(writeContract()))
     return failure();
-  std::vector<flatbuffers::Offset<fb::ProgramOp>> program;
-  program.reserve(model.program.size());
   for (const PlanProgramOp &entry : model.program)
-    program.push_back(writeProgramOp(entry));
+    writeProgramOp(entry);
 
   auto module = model.step->getParentOfType<ModuleOp>();
-  auto strategy = module->getAttrOfType<StringAttr>("bagua.strategy");
-  auto scale = model.step->getAttrOfType<FloatAttr>("bagua.size_scale");
-  auto name = builder.CreateString(model.step.getSymName().str());
-  auto strategyName =
-      builder.CreateString(strategy ? strategy.getValue().str() : "");
-  auto cluster = writeCluster();
-  auto streams = builder.CreateVectorOfStrings(model.streams);
-  auto root = fb::CreatePlan(
-      builder, runtime::kPlanVersion, /*fingerprint=*/0, name, strategyName,
-      scale ? scale.getValueAsDouble() : 1.0, cluster, streams,
-      builder.CreateVector(arenas), builder.CreateVector(tensors),
-      builder.CreateVector(values), builder.CreateVector(instructions),
-      builder.CreateVector(*contract), builder.CreateVector(program));
-  return runtime::finishPlan(builder, root);
+  if (auto strategy = module->getAttrOfType<StringAttr>("bagua.strategy"))
+    plan.strategy = strategy.getValue().str();
+  if (auto scale = model.step->getAttrOfType<FloatAttr>("bagua.size_scale"))
+    plan.size_scale = scale.getValueAsDouble();
+  plan.name = model.step.getSymName().str();
+  writeCluster();
+  plan.streams = model.streams;
+  return runtime::writePlan(plan);
 }
 
 llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {

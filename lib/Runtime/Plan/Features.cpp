@@ -1,0 +1,87 @@
+//===- Features.cpp - What a plan needs of its runtime --------------------===//
+//
+// So far: opcodes. A field or another enum's value that a later version adds
+// gets a name here, where a runtime that doesn't know it would go wrong.
+//
+//===----------------------------------------------------------------------===//
+#include "Features.h"
+
+#include "bagua/Runtime/Plan.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <set>
+
+namespace bagua::runtime {
+
+std::string snakeCase(absl::string_view name) {
+  std::string text;
+  for (char c : name) {
+    if (absl::ascii_isupper(c) && !text.empty())
+      text += '_';
+    text += absl::ascii_tolower(c);
+  }
+  return text;
+}
+
+static std::string featureOf(fb::Opcode opcode) {
+  return snakeCase(fb::EnumNameOpcode(opcode));
+}
+
+static absl::Status requireListed(const std::set<std::string> &listed,
+                                  fb::Opcode opcode) {
+  if (opcode > fb::Opcode::MAX)
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid plan: opcode ", static_cast<int>(opcode),
+                     " is unknown, and its features don't name it"));
+  if (listed.count(featureOf(opcode)) == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid plan: expected '", featureOf(opcode),
+                     "' among its features, for it has one"));
+  return absl::OkStatus();
+}
+
+std::vector<std::string> featuresOf(const fb::PlanT &plan) {
+  std::set<std::string> features;
+  auto add = [&](fb::Opcode opcode) {
+    if (opcode <= fb::Opcode::MAX)
+      features.insert(featureOf(opcode));
+  };
+  for (const auto &instruction : plan.instructions)
+    add(instruction->opcode);
+  for (const auto &relation : plan.contract)
+    if (relation->update)
+      add(relation->update->opcode);
+  return {features.begin(), features.end()};
+}
+
+absl::Status verifyFeatures(const fb::Plan &plan) {
+  std::set<std::string> known;
+  for (fb::Opcode opcode : fb::EnumValuesOpcode())
+    known.insert(featureOf(opcode));
+  std::set<std::string> listed;
+  for (const flatbuffers::String *feature : *plan.features()) {
+    if (known.count(feature->str()) == 0)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the plan needs '", feature->str(), "', which this runtime (plan ",
+          kPlanVersion, ".", kPlanMinorVersion,
+          ") doesn't know; the plan is of version ", plan.version(), ".",
+          plan.minor_version()));
+    listed.insert(feature->str());
+  }
+  for (const fb::Instruction *instruction : *plan.instructions())
+    if (absl::Status status = requireListed(listed, instruction->opcode());
+        !status.ok())
+      return status;
+  for (const fb::Relation *relation : *plan.contract())
+    if (relation->update())
+      if (absl::Status status =
+              requireListed(listed, relation->update()->opcode());
+          !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
+} // namespace bagua::runtime
