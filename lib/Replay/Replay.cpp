@@ -21,6 +21,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -78,7 +79,8 @@ public:
   Rank(std::shared_ptr<const Plan> loaded, const ReplayOptions &replayOptions,
        int rank)
       : plan(std::move(loaded)), options(replayOptions), number(rank),
-        checker(*plan, rank), isPending(plan->root().tensors()->size(), false),
+        checker(*plan, rank), random(rank),
+        isPending(plan->root().tensors()->size(), false),
         isUpdated(isPending.size(), false) {
     for (uint32_t state : checker.updatedStates())
       isUpdated[state] = true;
@@ -122,6 +124,7 @@ private:
   const ReplayOptions &options;
   const int number;
   RankChecker checker;
+  std::mt19937_64 random;
   /// All but the check's findings.
   RankReport measured;
   /// Outlive the session, whose threads write to them.
@@ -235,8 +238,11 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
 /// not added up; a wait that blocks moves the device's clock on, for it would
 /// have idled.
 void Rank::compute(const fb::ProgramOp &op) {
-  auto ns = static_cast<int64_t>(static_cast<double>(op.cost_ns()) *
-                                 options.timeScale);
+  double factor = options.timeScale;
+  if (options.jitter > 0)
+    factor *=
+        std::max(0.2, std::normal_distribution<>(1, options.jitter)(random));
+  auto ns = static_cast<int64_t>(static_cast<double>(op.cost_ns()) * factor);
   if (ns == 0)
     return;
   int64_t begin = TraceWriter::nowNs();

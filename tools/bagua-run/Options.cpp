@@ -18,6 +18,8 @@
 namespace bagua::run {
 namespace {
 
+using Setter = std::function<bool(Options &, const std::string &)>;
+
 struct Flag {
   const char *name;
   /// What it takes, for --help; null for a switch.
@@ -26,7 +28,7 @@ struct Flag {
   const char *expected;
   const char *help;
   /// False for a bad value. A switch gets the empty string.
-  std::function<bool(Options &, const std::string &)> set;
+  Setter set;
 };
 
 bool setCount(int64_t &to, const std::string &text, int64_t least) {
@@ -97,10 +99,12 @@ std::vector<Flag> processFlags() {
       {"mishap", "R:S:I:HOW", "RANK:STEP:INSTRUCTION:HOW",
        "kill, stop, exit or disconnect rank R's process in\n"
        "step S before instruction I (for tests)",
-       [](Options &o, auto &text) { return setMishap(o.mishap, text); }},
+       [](Options &o, auto &text) { return setMishap(o.replay.mishap, text); }},
       {"throw-on-rank", "R", "a number of at least 0",
        "throw on rank R in its second step (for tests)",
-       [](Options &o, auto &text) { return setCount(o.throwOnRank, text, 0); }},
+       [](Options &o, auto &text) {
+         return setCount(o.replay.throwOnRank, text, 0);
+       }},
   };
 }
 
@@ -118,14 +122,22 @@ const std::vector<Flag> &flags() {
         {"check", nullptr, nullptr,
          "first run 3 steps and compare every result, bit by\n"
          "bit, with what the plan's contract says",
-         [](Options &o, auto &) { return o.check = true; }},
+         [](Options &o, auto &) { return o.replay.check = true; }},
         {"steps", "K", "a number of at least 1", "steps to time (default 10)",
-         [](Options &o, auto &text) { return setCount(o.steps, text, 1); }},
+         [](Options &o, auto &text) {
+           return setCount(o.replay.steps, text, 1);
+         }},
         {"time-scale", "X", "a number of at least 0 and below 1e9",
          "factor on the predicted times of the program's\n"
          "compute (default 1; 0: none)",
          [](Options &o, auto &text) {
-           return setNumber(o.timeScale, text, true);
+           return setNumber(o.replay.timeScale, text, true);
+         }},
+        {"jitter", "X", "a number of at least 0 and below 1e9",
+         "standard deviation of these times, drawn anew for each\n"
+         "op, rank and step (default 0)",
+         [](Options &o, auto &text) {
+           return setNumber(o.replay.jitter, text, true);
          }},
         {"trace", "F.json", "a file", "write a Chrome trace of the run",
          [](Options &o, auto &text) {

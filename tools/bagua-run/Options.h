@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,18 +29,13 @@ struct Options {
   /// As many hosts do copies of this process count for, with gloo; 0: one each.
   int64_t hosts = 0;
   double timeoutSeconds = 600;
-  bool check = false;
-  int64_t steps = 10;
-  double timeScale = 1;
+  /// But for what main() fills in.
+  replay::ReplayOptions replay;
   /// Empty: none.
   std::string trace;
   bool json = false;
   /// Measure instead of running a plan.
   bool calibrate = false;
-  /// A rank that throws, for tests of how a run ends; -1: none.
-  int64_t throwOnRank = -1;
-  /// What a process comes to, for the same.
-  std::optional<replay::Mishap> mishap;
   /// How long a process may be silent.
   double patienceSeconds = 10;
   bool help = false;

@@ -74,16 +74,11 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 }
 
 ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
-  ReplayOptions result;
+  ReplayOptions result = options.replay;
   result.timeout = nanoseconds(options.timeoutSeconds);
-  result.check = options.check;
-  result.steps = options.steps;
-  result.timeScale = options.timeScale;
   result.onWarning = [](const std::string &text) {
     std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
   };
-  result.throwOnRank = options.throwOnRank;
-  result.mishap = options.mishap;
   result.trace = options.trace.empty() ? nullptr : &trace;
   return result;
 }

@@ -54,6 +54,9 @@ struct ReplayOptions {
   int64_t steps = 10;
   /// Of the durations that compute sleeps; 0: none.
   double timeScale = 1;
+  /// Standard deviation of the factor on each op's duration, which is drawn by
+  /// rank and step, at least 0.2, and the same in each run.
+  double jitter = 0;
   /// A rank that throws, for tests of how a run ends; -1: none.
   int64_t throwOnRank = -1;
   /// For tests of how a run ends.

@@ -36,6 +36,8 @@ std::optional<ErrorPlace> errorPlaceOf(const absl::Status &status) {
 }
 
 absl::Status withPlace(absl::Status status, const ErrorPlace &place) {
+  if (status.ok())
+    return status;
   ErrorPlace known = errorPlaceOf(status).value_or(ErrorPlace());
   auto fill = [](int64_t &field, int64_t value) {
     field = field < 0 ? value : field;

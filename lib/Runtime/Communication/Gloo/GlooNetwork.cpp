@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/Transport.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <gloo/transport/context.h>
@@ -105,16 +107,22 @@ public:
   absl::Status send(int peer, Channel channel, const void *data,
                     int64_t bytes) override {
     ++unsent;
-    return attempt("can't send", [&] {
-      sent->send(peer, static_cast<uint64_t>(channel), offsetOf(data), bytes);
-    });
+    return withPlace(attempt("can't send",
+                             [&] {
+                               sent->send(peer, static_cast<uint64_t>(channel),
+                                          offsetOf(data), bytes);
+                             }),
+                     {peer});
   }
   absl::Status receive(int peer, Channel channel, void *data,
                        int64_t bytes) override {
-    return attempt("can't receive", [&] {
-      bufferOf(peer, channel)
-          .recv(peer, static_cast<uint64_t>(channel), offsetOf(data), bytes);
-    });
+    return withPlace(attempt("can't receive",
+                             [&] {
+                               bufferOf(peer, channel)
+                                   .recv(peer, static_cast<uint64_t>(channel),
+                                         offsetOf(data), bytes);
+                             }),
+                     {peer});
   }
 
   absl::Status awaitReceived(int peer, Channel channel) override {

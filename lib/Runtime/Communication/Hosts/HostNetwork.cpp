@@ -8,6 +8,8 @@
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/StatusCopy.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -96,7 +98,12 @@ absl::Status HostNetwork::connect(HostGroup &group,
   state->onAbort(rank, group.transport.get(),
                  [&] { group.transport->interrupt(); });
   for (size_t i = 0; i < peers.size() && status.ok(); ++i) {
-    status = named(group.transport->connect(peers[i], *addresses[i]));
+    status = group.transport->connect(peers[i], *addresses[i]);
+    const int peer = group.members[peers[i]];
+    status =
+        withPlace(named(withMessage(status, absl::StrCat("rank ", peer, ": ",
+                                                         status.message()))),
+                  {peer});
     if (absl::Status aborted = state->status(); !aborted.ok())
       status = aborted;
   }

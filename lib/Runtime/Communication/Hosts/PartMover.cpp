@@ -20,13 +20,18 @@ using Channel = Transport::Channel;
 
 // Measured between four hosts at 1 Gbit/s (docs/Performance.md). Segments:
 // small ones, so that little is left when the last contribution has come, but
-// no smaller than what a message costs beside its bytes.
+// no smaller than what a message costs beside its bytes. What is in flight
+// queues before the receiver's card: with 512 KiB a segment (4.5 MiB) a
+// connection that had once lost a packet stayed behind the others for good, and
+// 64 MiB took 1.2 times as long.
 constexpr int64_t kLeastSegmentBytes = PartMover::kFirstBytes;
-constexpr int64_t kMostSegmentBytes = 512 * 1024;
-constexpr int64_t kMostSegments = 32;
+constexpr int64_t kMostSegmentBytes = 128 * 1024;
+constexpr int64_t kMostSegments = 64;
 /// Messages that are received at once: some come while the next ones' senders
-/// hear that they may, or are not as far.
+/// hear that they may, or are not as far. Fewer where they are small: what is
+/// under way when the last ones come delays them.
 constexpr int kInFlight = 9;
+constexpr int kSmallInFlight = 6;
 /// Segments from contributions to results.
 constexpr int64_t kLag = 1;
 
@@ -173,7 +178,8 @@ absl::Span<const std::byte> PartMover::firstFor(int peer) const {
 absl::Status PartMover::exchange(absl::Span<const std::byte *const> newFirsts) {
   firsts = newFirsts;
   absl::Status status;
-  for (int i = 0; i < kInFlight; ++i)
+  const bool isSmall = segmentSize * elementBytes <= kLeastSegmentBytes;
+  for (int i = 0; i < (isSmall ? kSmallInFlight : kInFlight); ++i)
     status.Update(postNext());
   status.Update(sendContributions());
   if (!status.ok())

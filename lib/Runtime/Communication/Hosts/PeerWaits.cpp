@@ -129,6 +129,8 @@ absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
 }
 
 absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
+  if (auto place = errorPlaceOf(failure); place && peer < 0)
+    peer = static_cast<int>(place->rank);
   if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
     return aborted;
   state->abort(withPlace(

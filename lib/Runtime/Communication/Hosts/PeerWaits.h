@@ -44,8 +44,8 @@ public:
                      absl::Span<const int> others = {});
   absl::Status awaitSent();
 
-  /// Why a connection failed, that to `peer` if it is said: mostly an abort,
-  /// which is on its way here.
+  /// Why a connection failed, that to `peer` if it or the failure says so:
+  /// mostly an abort, which is on its way here.
   absl::Status lose(const absl::Status &failure, int peer = -1);
   /// A member has left.
   absl::Status miss(int peer);

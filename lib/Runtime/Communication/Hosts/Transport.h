@@ -34,7 +34,8 @@ public:
   /// Blocks until the peer has connected, too.
   virtual absl::Status connect(int peer, const std::string &address) = 0;
 
-  // These don't block. Memory stays as it is until the message is done.
+  // These don't block. Memory stays as it is until the message is done. Errors
+  // have the peer in their place (ErrorPlace), as the member that it is.
 
   virtual absl::Status send(int peer, Channel channel, const void *data,
                             int64_t bytes) = 0;
