@@ -20,11 +20,15 @@ if os.environ.get("BAGUA_FULL_TESTS"):
     config.environment["BAGUA_FULL_TESTS"] = "1"
 # XLA can compare numbers, an older JAX exports texts, and so does PyTorch: scripts/setup installs them.
 cache = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "bagua")
+config.substitutions.append(("%torchrun", os.path.join(cache, "torch", "bin", "torchrun")))
 for name in ("jax-old", "jax", "torch"):
     python = os.path.join(cache, name, "bin", "python")
     if os.path.exists(python):
         config.available_features.add(name)
     config.substitutions.append(("%" + name, python))
+# Open MPI starts ranks.
+if shutil.which("mpirun"):
+    config.available_features.add("mpirun")
 # Pages can be played.
 if shutil.which("node"):
     config.available_features.add("node")

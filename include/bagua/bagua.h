@@ -27,9 +27,11 @@
  *   bagua_session_finish(session);
  *
  * Errors are codes; bagua_last_error() has the message. Handles that a call
- * makes are the caller's, to be freed by the function of their kind, which
- *takes null. A session keeps its plan and its world, whose handles may be freed
- * before it. Sizes are in bytes, counts in elements. Text is UTF-8.
+ * makes are the caller's, to be freed by the function of their kind, to which
+ * null is nothing. A session keeps its plan and its world, whose handles may be
+ * freed before it. A null handle is INVALID_ARGUMENT; where a number is
+ * returned and no code, it is -1, or 0 where that can't be negative. Sizes are
+ * in bytes, counts in elements. Text is UTF-8.
  *
  * The interface is stable: functions, codes and numbers stay what they are.
  * Structs that grow begin with their size, as the program was compiled.
@@ -108,8 +110,7 @@ enum {
   BAGUA_VALUE = 8
 };
 
-/*===--- Plans
- * --------------------------------------------------------------===*/
+/*===--- Plans ---===*/
 
 typedef struct bagua_plan bagua_plan;
 
@@ -141,8 +142,7 @@ size_t bagua_plan_tensor_count(const bagua_plan *plan);
 bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
                              bagua_tensor *tensor);
 
-/*===--- Worlds
- * -------------------------------------------------------------===*/
+/*===--- Worlds ---===*/
 
 typedef struct bagua_world bagua_world;
 
@@ -162,6 +162,16 @@ typedef struct bagua_world_options {
   double timeout_seconds;
   double patience_seconds;
   size_t shared_bytes;
+  /** In place of `rendezvous`: texts by name that all ranks reach, as a
+   * launcher has. Called by the thread that connects. `store_set` replaces what
+   * is there and returns 0, or anything else where it fails. `store_get`
+   * returns the length of what is there, and copies it to `text` if that is at
+   * most `capacity`; -1: nothing yet; less: it failed. Both are set, or none.
+   */
+  int (*store_set)(void *store_user, const char *name, const char *text);
+  int64_t (*store_get)(void *store_user, const char *name, char *text,
+                       size_t capacity);
+  void *store_user;
 } bagua_world_options;
 
 /** Ranks that are processes. */
@@ -184,8 +194,7 @@ int bagua_world_next_number(bagua_world *world);
 /** From any thread. */
 void bagua_world_abort(bagua_world *world, const char *why);
 
-/*===--- Collectives, beside those of plans
- * ---------------------------------===*/
+/*===--- Collectives, beside those of plans ---===*/
 
 typedef struct bagua_communicator bagua_communicator;
 
@@ -205,8 +214,7 @@ bagua_code bagua_broadcast(bagua_communicator *communicator, void *data,
                            int64_t count, bagua_type type, int root);
 bagua_code bagua_barrier(bagua_communicator *communicator);
 
-/*===--- Sessions
- * -----------------------------------------------------------===*/
+/*===--- Sessions ---===*/
 
 typedef struct bagua_session bagua_session;
 
@@ -249,7 +257,7 @@ bagua_code bagua_session_wait(bagua_session *session, uint32_t tensor);
 /** 1 or 0. */
 int bagua_session_is_ready(const bagua_session *session, uint32_t tensor);
 /** Has `done` called once, with what wait() would return; `message` is valid
- * during the call. */
+ * during the call, in which bagua_last_error_place() speaks of the same. */
 bagua_code bagua_session_on_done(bagua_session *session, uint32_t tensor,
                                  void (*done)(void *user, bagua_code code,
                                               const char *message),
@@ -267,6 +275,17 @@ bagua_code bagua_session_save_state(const bagua_session *session, void **bytes,
 bagua_code bagua_session_load_state(bagua_session *session, const void *bytes,
                                     size_t size);
 void bagua_bytes_free(void *bytes);
+
+/*===--- Checkpoints (bagua/Runtime/Checkpoint.h) ---===*/
+
+/** A crash leaves what the file held before, or these bytes. */
+bagua_code bagua_write_checkpoint(const char *path, const void *bytes,
+                                  size_t size);
+/** Stores the greatest of `steps` that all ranks have, and whether there is
+ * one. Collective over the world. */
+bagua_code bagua_find_newest_common(bagua_world *world, const int64_t *steps,
+                                    size_t count, int *is_found,
+                                    int64_t *newest);
 
 #ifdef __cplusplus
 }

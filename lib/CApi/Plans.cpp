@@ -17,6 +17,9 @@ using capi::requireAll;
 
 namespace {
 
+/// More than any plan has: nobody reads what is not there by a wrong size.
+constexpr size_t kMostPlanBytes = size_t{1} << 31;
+
 absl::Status keep(absl::StatusOr<std::shared_ptr<const runtime::Plan>> loaded,
                   bagua_plan **plan) {
   if (!loaded.ok())
@@ -41,6 +44,10 @@ bagua_code bagua_plan_from_bytes(const void *bytes, size_t size,
   return guard([&]() -> absl::Status {
     absl::Status status =
         requireAll("bagua_plan_from_bytes", {{"bytes", bytes}, {"plan", plan}});
+    if (status.ok() && size > kMostPlanBytes)
+      status = absl::InvalidArgumentError(
+          absl::StrCat("bagua_plan_from_bytes: expected at most ",
+                       kMostPlanBytes, " bytes, found ", size));
     return status.ok() ? keep(runtime::Plan::fromBytes(std::string(
                                   static_cast<const char *>(bytes), size)),
                               plan)
@@ -51,19 +58,19 @@ bagua_code bagua_plan_from_bytes(const void *bytes, size_t size,
 void bagua_plan_free(bagua_plan *plan) { delete plan; }
 
 uint64_t bagua_plan_fingerprint(const bagua_plan *plan) {
-  return plan->plan->fingerprint();
+  return plan ? plan->plan->fingerprint() : 0;
 }
 
 int bagua_plan_ranks(const bagua_plan *plan) {
-  return static_cast<int>(plan->plan->topology().ranks());
+  return plan ? static_cast<int>(plan->plan->topology().ranks()) : -1;
 }
 
 int bagua_plan_servers(const bagua_plan *plan) {
-  return static_cast<int>(plan->plan->topology().servers());
+  return plan ? static_cast<int>(plan->plan->topology().servers()) : -1;
 }
 
 size_t bagua_plan_tensor_count(const bagua_plan *plan) {
-  return plan->tensors.size();
+  return plan ? plan->tensors.size() : 0;
 }
 
 bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,

@@ -96,7 +96,7 @@ bagua_code bagua_session_find(const bagua_session *session, const char *name,
 
 int64_t bagua_session_local_bytes(const bagua_session *session,
                                   uint32_t tensor) {
-  return tensor < session->tensorCount
+  return session && tensor < session->tensorCount
              ? session->session->localBytes(TensorId(tensor))
              : -1;
 }
@@ -136,7 +136,7 @@ bagua_code bagua_session_bind_or_locate(bagua_session *session, uint32_t tensor,
 }
 
 int bagua_session_program_updates(bagua_session *session, const char *name) {
-  return session->session->programUpdates(name);
+  return session && name ? session->session->programUpdates(name) : -1;
 }
 
 bagua_code bagua_session_start(bagua_session *session) {
@@ -188,7 +188,7 @@ bagua_code bagua_session_wait(bagua_session *session, uint32_t tensor) {
 }
 
 int bagua_session_is_ready(const bagua_session *session, uint32_t tensor) {
-  return session->session->isReady(TensorId(tensor));
+  return session ? session->session->isReady(TensorId(tensor)) : -1;
 }
 
 bagua_code bagua_session_on_done(bagua_session *session, uint32_t tensor,
@@ -201,11 +201,11 @@ bagua_code bagua_session_on_done(bagua_session *session, uint32_t tensor,
         if (!done)
           return absl::InvalidArgumentError(
               "bagua_session_on_done: expected 'done', found null");
-        session.onDone(TensorId(tensor),
-                       [done, user](const absl::Status &status) {
-                         done(user, static_cast<bagua_code>(status.code()),
-                              std::string(status.message()).c_str());
-                       });
+        session.onDone(
+            TensorId(tensor), [done, user](const absl::Status &status) {
+              bagua_code code = capi::report(status);
+              done(user, code, code == BAGUA_OK ? "" : bagua_last_error());
+            });
         return absl::OkStatus();
       });
 }
@@ -228,15 +228,15 @@ void bagua_session_abort(bagua_session *session, const char *why) {
 }
 
 int64_t bagua_session_step(const bagua_session *session) {
-  return session->session->step();
+  return session ? session->session->step() : -1;
 }
 
 int64_t bagua_session_bytes_sent(const bagua_session *session) {
-  return session->session->bytesSent();
+  return session ? session->session->bytesSent() : -1;
 }
 
 int64_t bagua_session_arena_bytes(const bagua_session *session) {
-  return session->session->arenaBytes();
+  return session ? session->session->arenaBytes() : -1;
 }
 
 bagua_code bagua_session_save_state(const bagua_session *session, void **bytes,

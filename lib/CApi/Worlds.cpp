@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
 #include "Handles.h"
+#include "ProgramStore.h"
 
 #include "bagua/Runtime/Launch.h"
 #include "bagua/Runtime/Processes.h"
@@ -42,6 +43,14 @@ absl::Status readOptions(const bagua_world_options *given,
   options.host = text(known.host);
   options.interface = text(known.interface_name);
   options.sharedBytes = known.shared_bytes;
+  if (!known.store_set != !known.store_get)
+    return absl::InvalidArgumentError(
+        "bagua_world_options: expected store_set and store_get, found one");
+  if (known.store_set && !rendezvous.empty())
+    return absl::InvalidArgumentError(
+        "bagua_world_options: expected a rendezvous or a store, found both");
+  if (known.store_set)
+    options.store = std::make_shared<capi::ProgramStore>(known);
   absl::Status status = capi::readSeconds(
       "timeout_seconds", known.timeout_seconds, options.timeout);
   options.communicatorTimeout = options.timeout;
@@ -137,23 +146,28 @@ bagua_code bagua_worlds_in_process(int size, double timeout_seconds,
 
 void bagua_world_free(bagua_world *world) { delete world; }
 
-int bagua_world_rank(const bagua_world *world) { return world->world->rank(); }
+int bagua_world_rank(const bagua_world *world) {
+  return world ? world->world->rank() : -1;
+}
 
-int bagua_world_size(const bagua_world *world) { return world->world->size(); }
+int bagua_world_size(const bagua_world *world) {
+  return world ? world->world->size() : -1;
+}
 
 int bagua_world_hosts(const bagua_world *world) {
-  return world->world->hostCount();
+  return world ? world->world->hostCount() : -1;
 }
 
 int bagua_world_next_number(bagua_world *world) {
-  return world->world->nextNumber();
+  return world ? world->world->nextNumber() : -1;
 }
 
 void bagua_world_abort(bagua_world *world, const char *why) {
   guard([&] {
-    world->world->abort(absl::AbortedError(
-        absl::StrCat("rank ", world->world->rank(), ": aborted",
-                     text(why).empty() ? "" : ": ", text(why))));
+    if (world)
+      world->world->abort(absl::AbortedError(
+          absl::StrCat("rank ", world->world->rank(), ": aborted",
+                       text(why).empty() ? "" : ": ", text(why))));
     return absl::OkStatus();
   });
 }

@@ -24,6 +24,7 @@ import enum
 import functools
 import os
 import threading
+import traceback
 import typing
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
@@ -104,13 +105,18 @@ class _Tensor(ctypes.Structure):
                 ("dimensions", c_size_t), ("is_given", c_int), ("is_optional", c_int), ("is_in_arena", c_int)]
 
 
+_OnWarning = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+_StoreSet = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p)
+_StoreGet = ctypes.CFUNCTYPE(c_int64, c_void_p, c_char_p, c_void_p, c_size_t)
+
+
 class _WorldOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("rank", c_int), ("size", c_int), ("rendezvous", c_char_p),
                 ("address", c_char_p), ("host", c_char_p), ("interface_name", c_char_p), ("timeout_seconds", c_double),
-                ("patience_seconds", c_double), ("shared_bytes", c_size_t)]
+                ("patience_seconds", c_double), ("shared_bytes", c_size_t), ("store_set", _StoreSet),
+                ("store_get", _StoreGet), ("store_user", c_void_p)]
 
 
-_OnWarning = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 _OnDone = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
@@ -163,6 +169,8 @@ _FUNCTIONS = {
     "session_arena_bytes": (c_int64, c_void_p),
     "session_save_state": (None, c_void_p, _HANDLE, POINTER(c_size_t)),
     "session_load_state": (None, c_void_p, c_char_p, c_size_t),
+    "write_checkpoint": (None, c_char_p, c_char_p, c_size_t),
+    "find_newest_common": (None, c_void_p, POINTER(c_int64), c_size_t, POINTER(c_int), POINTER(c_int64)),
 }
 # These return nothing.
 _VOID_FUNCTIONS = {
@@ -205,10 +213,14 @@ class _Library:
     def _checked(self, function, *arguments):
         code = function(*arguments)
         if code:
-            place = [c_int64() for _ in range(4)]
-            self.last_error_place(*map(byref, place))
-            raise Error(Code(code).name, self._last_error().decode(errors="replace"),
-                        *(number.value if number.value >= 0 else None for number in place))
+            raise self.error(code)
+
+    def error(self, code):
+        """The last one of this thread."""
+        place = [c_int64() for _ in range(4)]
+        self.last_error_place(*map(byref, place))
+        return Error(Code(code).name, self._last_error().decode(errors="replace"),
+                     *(number.value if number.value >= 0 else None for number in place))
 
 
 @functools.cache
@@ -221,16 +233,24 @@ def _bytes(text):
 
 
 class _Object:
-    """What owns a handle."""
+    """What owns a handle. Processes that this one forks have none: they can't use it, and don't free it."""
 
     def _own(self, handle, free):
-        self._handle = handle
-        self._close = weakref.finalize(self, free, handle)
+        owner = self._owner = os.getpid()
+        self._open_handle = handle
+        self._close = weakref.finalize(self, lambda: free(handle) if os.getpid() == owner else None)
+
+    @property
+    def _handle(self):
+        if not self._close.alive:
+            raise ValueError(f"expected {type(self).__name__} to be open, found it closed")
+        if os.getpid() != self._owner:
+            raise ValueError(f"expected process {self._owner}, which made the {type(self).__name__}, found {os.getpid()}")
+        return self._open_handle
 
     def close(self):
-        """Frees it now, not when nobody refers to it any more. It is not used afterwards."""
+        """Frees it now, not when nobody refers to it any more. Using it afterwards is a ValueError."""
         self._close()
-        self._handle = None
 
     def __enter__(self):
         return self
@@ -271,29 +291,59 @@ class World(_Object):
         self.size = library.world_size(handle)
         self.hosts = library.world_hosts(handle)
 
+    @staticmethod
+    def _callbacks(store):
+        """What C calls; an exception is printed, and said to be a failure."""
+        def set_text(_, name, text):
+            try:
+                store.set(name.decode(), text.decode())
+                return 0
+            except Exception:
+                traceback.print_exc()
+                return 1
+
+        def get_text(_, name, text, capacity):
+            try:
+                found = store.get(name.decode())
+                if found is None:
+                    return -1
+                found = found.encode() if isinstance(found, str) else found
+                if len(found) <= capacity:
+                    ctypes.memmove(text, found, len(found))
+                return len(found)
+            except Exception:
+                traceback.print_exc()
+                return -2
+
+        return {"store_set": _StoreSet(set_text), "store_get": _StoreGet(get_text)}
+
     @classmethod
     def _made(cls, function, options):
+        store = options.pop("store")
         known = {"timeout": "timeout_seconds", "patience": "patience_seconds", "interface": "interface_name"}
         given = {known.get(name, name): _bytes(value) if isinstance(value, (str, os.PathLike)) else value
                  for name, value in options.items() if value is not None}
         handle = c_void_p()
+        given.update(cls._callbacks(store) if store is not None else {})
         function(byref(_WorldOptions(struct_size=ctypes.sizeof(_WorldOptions), **given)), byref(handle))
         return cls(handle)
 
     @classmethod
-    def launched(cls, *, rendezvous=None, address=None, host=None, interface=None, timeout=None, patience=None,
+    def launched(cls, *, rendezvous=None, address=None, store=None, host=None, interface=None, timeout=None, patience=None,
                  shared_bytes=None):
-        """A rank that torchrun, mpirun or srun has started. Times are in seconds."""
+        """A rank that torchrun, mpirun or srun has started. Times are in seconds.
+
+        A `store` of the program's has set(name, text), and get(name), which is None where there is nothing yet."""
         return cls._made(_library().world_launched,
-                         dict(rendezvous=rendezvous, address=address, host=host, interface=interface, timeout=timeout,
-                              patience=patience, shared_bytes=shared_bytes))
+                         dict(rendezvous=rendezvous, address=address, store=store, host=host, interface=interface,
+                              timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
     @classmethod
-    def connect(cls, rank, size, *, rendezvous=None, address=None, host=None, interface=None, timeout=None,
+    def connect(cls, rank, size, *, rendezvous=None, address=None, store=None, host=None, interface=None, timeout=None,
                 patience=None, shared_bytes=None):
         """A rank that its program numbers."""
         return cls._made(_library().world_connect,
-                         dict(rank=rank, size=size, rendezvous=rendezvous, address=address, host=host,
+                         dict(rank=rank, size=size, rendezvous=rendezvous, address=address, store=store, host=host,
                               interface=interface, timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
     @classmethod
@@ -306,6 +356,13 @@ class World(_Object):
     def next_number(self):
         """Counts what all ranks make in one order, for names of communicators."""
         return _library().world_next_number(self._handle)
+
+    def newest_common(self, steps):
+        """The greatest of `steps` that all ranks have, None where there is none. Collective."""
+        own = list(steps)
+        is_found, newest = c_int(), c_int64()
+        _library().find_newest_common(self._handle, (c_int64 * len(own))(*own), len(own), byref(is_found), byref(newest))
+        return newest.value if is_found.value else None
 
     def communicator(self, name, members=None):
         return Communicator(self, name, members)
@@ -407,9 +464,10 @@ class Session(_Object):
             number = self._callback_count
 
         def done(_, code, message):
+            error = _library().error(code) if code else None
             with self._lock:
                 del self._callbacks[number]
-            callback(Error(Code(code).name, message.decode(errors="replace")) if code else None)
+            callback(error)
 
         # Kept until it is called.
         self._callbacks[number] = _OnDone(done)
@@ -447,3 +505,8 @@ class Session(_Object):
 
     def load_state(self, state):
         _library().session_load_state(self._handle, state, len(state))
+
+
+def write_checkpoint(path, state):
+    """A crash at any time leaves what the file held before, or `state`."""
+    _library().write_checkpoint(_bytes(path), state, len(state))

@@ -83,9 +83,15 @@ TEST(CApiTest, SaysWhatAPlanHas) {
 struct Told {
   std::atomic<int> calls{0};
   std::atomic<int> code{-1};
+  /// The rank that the error speaks of.
+  std::atomic<int64_t> culprit{-1};
 };
 void tell(void *user, bagua_code code, const char *) {
   auto *told = static_cast<Told *>(user);
+  int64_t culprit = -1;
+  if (code != BAGUA_OK)
+    bagua_last_error_place(&culprit, nullptr, nullptr, nullptr);
+  told->culprit = culprit;
   told->code = code;
   ++told->calls;
 }
@@ -242,9 +248,34 @@ TEST(CApiTest, AbortsWithAReason) {
     bagua_session_free(session);
     EXPECT_EQ(told.calls, 1);
     EXPECT_EQ(told.code, BAGUA_ABORTED);
+    EXPECT_EQ(told.culprit, 1);
     bagua_world_free(worlds[rank]);
   });
   bagua_plan_free(plan);
+}
+
+TEST(CApiTest, TakesNullHandles) {
+  EXPECT_EQ(bagua_plan_fingerprint(nullptr), 0u);
+  EXPECT_EQ(bagua_plan_ranks(nullptr), -1);
+  EXPECT_EQ(bagua_plan_servers(nullptr), -1);
+  EXPECT_EQ(bagua_plan_tensor_count(nullptr), 0u);
+  EXPECT_EQ(bagua_world_rank(nullptr), -1);
+  EXPECT_EQ(bagua_world_size(nullptr), -1);
+  EXPECT_EQ(bagua_world_hosts(nullptr), -1);
+  EXPECT_EQ(bagua_world_next_number(nullptr), -1);
+  EXPECT_EQ(bagua_session_local_bytes(nullptr, 0), -1);
+  EXPECT_EQ(bagua_session_program_updates(nullptr, "w"), -1);
+  EXPECT_EQ(bagua_session_is_ready(nullptr, 0), -1);
+  EXPECT_EQ(bagua_session_step(nullptr), -1);
+  EXPECT_EQ(bagua_session_bytes_sent(nullptr), -1);
+  EXPECT_EQ(bagua_session_arena_bytes(nullptr), -1);
+  bagua_world_abort(nullptr, "no world");
+  bagua_session_abort(nullptr, "no session");
+  bagua_plan_free(nullptr);
+  bagua_world_free(nullptr);
+  bagua_communicator_free(nullptr);
+  bagua_session_free(nullptr);
+  bagua_bytes_free(nullptr);
 }
 
 TEST(CApiTest, NamesMistakes) {
@@ -256,6 +287,8 @@ TEST(CApiTest, NamesMistakes) {
                "/no/such/plan");
   EXPECT_ERROR(bagua_plan_from_bytes("no plan", 7, &plan),
                BAGUA_INVALID_ARGUMENT, "not a plan");
+  EXPECT_ERROR(bagua_plan_from_bytes("no plan", SIZE_MAX, &plan),
+               BAGUA_INVALID_ARGUMENT, "expected at most 2147483648 bytes");
   EXPECT_EQ(plan, nullptr);
   bagua_world *world = nullptr;
   EXPECT_ERROR(bagua_worlds_in_process(0, 1, &world), BAGUA_INVALID_ARGUMENT,
@@ -272,6 +305,21 @@ TEST(CApiTest, NamesMistakes) {
   options.size = 2;
   EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
                "expected a rank in [0, 2), found 3");
+  options.rank = 0;
+  options.store_get = [](void *, const char *, char *, size_t) -> int64_t {
+    return -1;
+  };
+  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
+               "expected store_set and store_get, found one");
+  options.store_set = [](void *, const char *, const char *) { return 1; };
+  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_UNAVAILABLE,
+               "store_set failed for 'bagua/rank0'");
+  options.rendezvous = "/tmp/there";
+  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
+               "expected a rendezvous or a store, found both");
+  options.rendezvous = nullptr;
+  options.store_set = nullptr;
+  options.store_get = nullptr;
   // Of a program that is newer than the library.
   struct {
     bagua_world_options known;

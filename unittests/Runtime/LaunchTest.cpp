@@ -5,11 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Launch.h"
 
+#include "CommunicatorBackends.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include <map>
 #include <string>
+#include <unistd.h>
 
 namespace bagua::runtime {
 namespace {
@@ -131,6 +134,29 @@ TEST(LaunchTest, somewhere_to_meet_must_be_said) {
       std::string(connectLaunched(launch, "here", {}).status().message()),
       HasSubstr("expected an address and a port, such as 10.0.0.1:29500 or "
                 "[::1]:29500, found 'here'"));
+}
+
+// Ranks meet by the program's store, at the address of rank 0's launcher, but
+// not at its port, which may be taken; each host's ranks come one after the
+// other.
+TEST(LaunchTest, a_store_of_the_programs_goes_before_the_launchers_address) {
+  const std::string path =
+      testing::TempDir() + "/bagua-launch-" + std::to_string(getpid());
+  onEachRank(4, [&](int rank) {
+    Launch launch;
+    launch.launcher = "torchrun";
+    launch.rank = rank;
+    launch.size = 4;
+    launch.address = "127.0.0.1:1";
+    ProcessOptions options;
+    options.store = createFileStore(path);
+    options.host = rank % 2 ? "b" : "a";
+    auto world = connectLaunched(launch, "", options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    EXPECT_EQ((*world)->rank(), rank % 2 * 2 + rank / 2);
+    EXPECT_EQ((*world)->hosts(), (std::vector<int>{0, 0, 1, 1}));
+  });
+  unlink(path.c_str());
 }
 
 } // namespace

@@ -237,5 +237,38 @@ TEST_F(RendezvousTest, hosts_are_told_apart) {
   });
 }
 
+// Ranks of one host get numbers one behind the other, whoever started them.
+TEST_F(RendezvousTest, ranks_are_ordered_by_host) {
+  const char *hosts[] = {"b", "a", "c", "a", "b"};
+  const int expected[] = {0, 2, 4, 3, 1};
+  onEachRank(5, [&](int rank) {
+    ProcessOptions options;
+    options.rank = rank;
+    options.size = 5;
+    options.store = createFileStore(path);
+    options.host = hosts[rank];
+    options.ordersByHost = true;
+    auto world = connectProcesses(options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    EXPECT_EQ((*world)->rank(), expected[rank]);
+    EXPECT_EQ((*world)->hosts(), (std::vector<int>{0, 0, 1, 1, 2}));
+    // The numbers are those that all speak of.
+    auto all = (*world)->createCommunicator(firstMembers(5), "all");
+    ASSERT_TRUE(all.ok()) << all.status();
+    const int own = (*world)->rank();
+    std::vector<int32_t> found(5);
+    int32_t mine = own * 10;
+    absl::Status status = (*all)->gatherFromOwners(
+        &mine, found.data(), 5, DataType::Int32, 5, firstMembers(5));
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(found, (std::vector<int32_t>{0, 10, 20, 30, 40}));
+    EXPECT_TRUE((*all)->barrier().ok());
+    if (rank == 1)
+      (*world)->abort(absl::AbortedError("of rank 2"));
+    else
+      EXPECT_EQ(awaitAbort(**world).message(), "of rank 2");
+  });
+}
+
 } // namespace
 } // namespace bagua::runtime

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -127,8 +128,13 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Hosts that its ranks are on.
-  virtual int hostCount() const = 0;
+  /// By rank: the number of its host. Hosts are numbered from 0 in the order of
+  /// their first ranks.
+  virtual std::vector<int> hosts() const = 0;
+  int hostCount() const {
+    const std::vector<int> of = hosts();
+    return *std::max_element(of.begin(), of.end()) + 1;
+  }
 
   /// The limit of communicators that are created without options.
   virtual std::chrono::nanoseconds timeout() const = 0;

@@ -46,7 +46,10 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
 /// 0, as in "10.0.0.1:29500", or a file that all can reach, with a slash in its
 /// name, which needs an interface where ranks are on several hosts; empty: the
 /// launcher's address, else a file of the run's where all are on one host, else
-/// FailedPrecondition. Of `options` rank, size, store and address are set.
+/// FailedPrecondition. Where `options` has a store, ranks meet by that alone.
+/// Of `options` rank, size and ordersByHost are set, and store and address
+/// where there are none: where processes are distributed to hosts by turns,
+/// World::rank() is not the launcher's.
 absl::StatusOr<std::unique_ptr<World>>
 connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options);

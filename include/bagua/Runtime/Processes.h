@@ -39,6 +39,10 @@ struct ProcessOptions {
   /// Ranks that say the same share memory. Empty: what tells hosts, and network
   /// namespaces of a host, from each other.
   std::string host;
+  /// Numbers ranks anew, host by host, so that inner axes of plans lie within
+  /// hosts however a launcher has distributed its processes; World::rank() then
+  /// says what this rank's number is. The same on all ranks.
+  bool ordersByHost = false;
   /// By which this rank reaches ranks of other hosts: the name of a network
   /// interface, or an address of this host's. Empty: the one by which it
   /// reaches rank 0. Looked for when the first group over several hosts is

@@ -72,8 +72,9 @@ public:
   /// Allocates the arenas and connects: collective over all ranks of the plan.
   /// Several sessions may share a world, or have one each; all ranks make them
   /// in one order.
-  /// Fails with FailedPrecondition where the world's size is not the plan's or
-  /// ranks hold plans of different fingerprints, naming both.
+  /// Fails with FailedPrecondition where the world's size is not the plan's,
+  /// some groups over an axis lie within hosts and others don't, or ranks hold
+  /// plans of different fingerprints, naming both.
   static absl::StatusOr<std::unique_ptr<Session>>
   create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
          SessionOptions options);

@@ -7,6 +7,7 @@
 
 #include "Communication/StatusCopy.h"
 #include "Plan/Roles.h"
+#include "Session/HostFit.h"
 #include "Session/Operation.h"
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
@@ -109,6 +110,8 @@ absl::Status HostSession::connect() {
             ? StrCat(" (", plan->topology().servers(), " of them servers)")
             : "",
         ", the world has ", world->size()));
+  if (absl::Status status = checkHostFit(*plan, world->hosts()); !status.ok())
+    return status;
   // Memory first: what one rank takes to get it, others wait for here, within
   // the limit, and not in the first step.
   absl::Status status = memory.allocate(*world, options.checksMemory);

@@ -11,6 +11,7 @@
 docs/RunOnYourCluster.md says where the plan comes from.
 """
 from bagua.torch.data_parallel import DataParallel
+from bagua.torch.store import Store
 from bagua.torch.table import step_table
 
-__all__ = ["DataParallel", "step_table"]
+__all__ = ["DataParallel", "Store", "step_table"]

@@ -1,5 +1,6 @@
 """Updates right before the forward that needs them, so that gradients travel while the layers before it compute."""
 import copy
+import itertools
 import types
 
 import torch
@@ -138,23 +139,27 @@ class DeferredUpdates:
     @torch.compiler.disable
     @torch.inference_mode(False)
     def carry_out(self, params):
-        """Updates those that are due, as the optimizer would."""
-        for param in params:
-            update = self._updates.pop(param, None)
-            if update is None:
-                continue
+        """Updates those that are due, as the optimizer would: those of one step() and one group in one call of it."""
+        due = [(param, self._updates.pop(param)) for param in params if param in self._updates]
+        for _, alike in itertools.groupby(due, key=lambda entry: id(entry[1].hyper)):
+            self._update(list(alike))
+
+    def _update(self, due):
+        # What the program has set since is not what step() was called for, and stays.
+        later = {}
+        for param, _ in due:
             slot = self._slots.get(param)
-            # What the program has set since is not what step() was called for, and stays.
-            later, is_set_since = param.grad, False
             if slot is not None and slot.held is not None:
-                is_set_since = param.grad is not slot.pending
+                if param.grad is not slot.pending:
+                    later[param] = param.grad
                 param.grad = slot.pending
                 self._take_back(slot)
-            self._alone.state = self._optimizer.state
-            self._alone.param_groups = [{**update.hyper, "params": [param]}]
-            self._alone.step()
-            if is_set_since:
-                param.grad = later
+        self._alone.state = self._optimizer.state
+        self._alone.param_groups = [{**due[0][1].hyper, "params": [param for param, _ in due]}]
+        self._alone.step()
+        for param, update in due:
+            if param in later:
+                param.grad = later[param]
             elif update.sets_to_none is not None:
                 self._clear(param, update.sets_to_none)
 

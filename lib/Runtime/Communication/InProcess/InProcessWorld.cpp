@@ -35,7 +35,9 @@ public:
 
   int rank() const override { return ownRank; }
   int size() const override { return state->size; }
-  int hostCount() const override { return 1; }
+  std::vector<int> hosts() const override {
+    return std::vector<int>(static_cast<size_t>(size()), 0);
+  }
 
   std::chrono::nanoseconds timeout() const override { return state->timeout; }
 

@@ -22,7 +22,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <set>
+#include <numeric>
 #include <sys/stat.h>
 #include <utility>
 
@@ -51,8 +51,8 @@ struct ProcessRun {
   int rank = 0;
   std::shared_ptr<RunState> state;
   std::shared_ptr<ControlPlane> control;
-  /// By rank.
-  std::vector<std::string> hosts;
+  /// By rank, as World::hosts.
+  std::vector<int> hosts;
   std::string secret;
   std::shared_ptr<SharedRegion> region;
   std::unique_ptr<HostNetwork> network;
@@ -128,10 +128,7 @@ public:
 
   int rank() const override { return run->rank; }
   int size() const override { return run->state->size; }
-  int hostCount() const override {
-    return static_cast<int>(
-        std::set<std::string>(run->hosts.begin(), run->hosts.end()).size());
-  }
+  std::vector<int> hosts() const override { return run->hosts; }
   std::chrono::nanoseconds timeout() const override {
     return run->state->timeout;
   }
@@ -260,7 +257,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
   group.members = members;
   group.self = placeIn(members, rank());
   group.secret = run->secret;
-  std::map<std::string, int> numbers;
+  // Counted from 0 among its members' hosts.
+  std::map<int, int> numbers;
   for (int member : members)
     group.hosts.push_back(
         numbers.emplace(run->hosts[member], numbers.size()).first->second);
@@ -299,8 +297,34 @@ ProcessWorld::allocate(size_t bytes) {
 // Connecting
 //===----------------------------------------------------------------------===//
 
+std::vector<int> numberHosts(const std::vector<std::string> &names) {
+  std::map<std::string, int> numbers;
+  std::vector<int> hosts;
+  for (const std::string &name : names)
+    hosts.push_back(numbers.emplace(name, numbers.size()).first->second);
+  return hosts;
+}
+
+/// Numbers all ranks anew, host by host; returns this one's number. Rank 0
+/// stays what it is, and so does the order within each host.
+int orderByHost(Joined &joined, std::vector<int> &hosts, int rank) {
+  std::vector<int> order(hosts.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return hosts[a] < hosts[b]; });
+  // Rank 0 has a channel to each of the others, these have one to it alone.
+  if (rank == 0) {
+    std::vector<ControlChannel> channels(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      channels[i] = std::move(joined.channels[order[i]]);
+    joined.channels = std::move(channels);
+  }
+  std::sort(hosts.begin(), hosts.end());
+  return placeIn(order, rank);
+}
+
 /// Ranks of a rank's host.
-std::vector<int> neighboursOf(const std::vector<std::string> &hosts, int rank) {
+std::vector<int> neighboursOf(const std::vector<int> &hosts, int rank) {
   std::vector<int> neighbours;
   for (size_t i = 0; i < hosts.size(); ++i)
     if (hosts[i] == hosts[rank])
@@ -336,14 +360,15 @@ shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
 }
 
 /// By which a rank reaches rank 0; of rank 0, by which other hosts reach it.
-std::string ownInterface(const Joined &joined, int rank) {
+std::string ownInterface(const Joined &joined, const std::vector<int> &hosts,
+                         int rank) {
   std::string result;
   for (size_t i = 0; i < joined.channels.size(); ++i) {
     auto address = addressOf(joined.channels[i].socket());
     if (!address.ok())
       continue;
     result = address->host;
-    if (rank != 0 || joined.hosts[i] != joined.hosts[0])
+    if (rank != 0 || hosts[i] != hosts[0])
       break;
   }
   return result;
@@ -410,17 +435,19 @@ connectProcesses(const ProcessOptions &options) {
     return joined.status();
 
   auto run = std::make_shared<ProcessRun>();
-  run->rank = options.rank;
-  run->hosts = joined->hosts;
+  run->hosts = numberHosts(joined->hosts);
+  run->rank = options.ordersByHost
+                  ? orderByHost(*joined, run->hosts, options.rank)
+                  : options.rank;
   run->secret = joined->secret;
   std::string interface = options.interface.empty()
-                              ? ownInterface(*joined, options.rank)
+                              ? ownInterface(*joined, run->hosts, run->rank)
                               : options.interface;
   run->control = std::make_shared<ControlPlane>(
-      options.rank, std::move(joined->channels), options.patience);
+      run->rank, std::move(joined->channels), options.patience);
   run->state = std::make_shared<RunState>(
       options.size,
-      static_cast<int>(neighboursOf(run->hosts, options.rank).size()),
+      static_cast<int>(neighboursOf(run->hosts, run->rank).size()),
       options.communicatorTimeout,
       [control = run->control](const absl::Status &why) {
         control->abort(why);
@@ -435,7 +462,7 @@ connectProcesses(const ProcessOptions &options) {
     // Unless another rank's end is the reason.
     run->state->abort(absl::Status(
         region.status().code(),
-        absl::StrCat("rank ", options.rank, ": ", region.status().message())));
+        absl::StrCat("rank ", run->rank, ": ", region.status().message())));
     return run->state->status();
   }
   run->region = *std::move(region);

@@ -173,7 +173,14 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options) {
   options.rank = launch.rank;
   options.size = launch.size;
-  options.store = nullptr;
+  options.ordersByHost = true;
+  if (options.store) {
+    // Where rank 0 is, at a port that is free.
+    if (options.address.empty() && !launch.address.empty())
+      options.address = absl::StrCat(
+          launch.address.substr(0, launch.address.rfind(':')), ":0");
+    return connectProcesses(options);
+  }
   std::string place = rendezvous.empty() ? launch.address : rendezvous;
   bool isOwnFile = place.empty() && launch.localSize == launch.size;
   if (isOwnFile) {

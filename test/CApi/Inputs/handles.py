@@ -1,0 +1,97 @@
+"""Handles that are closed, and handles that a child of this process has a copy of."""
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+
+from bagua.runtime import Error, Plan, Session, Type, World
+
+
+def refusal(call):
+    try:
+        call()
+    except ValueError as error:
+        return error
+    return "nothing"
+
+
+def main():
+    plan = Plan(subprocess.run(["bagua-make-test-plan", "2"], capture_output=True, check=True).stdout)
+    worlds = World.in_process(2, timeout=30)
+    sessions = [None, None]
+
+    def create(rank):
+        sessions[rank] = Session(plan, worlds[rank], timeout=30)
+
+    def on_both(body):
+        threads = [threading.Thread(target=body, args=(rank,)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    alone = World.in_process(1)[0]
+    other = Session(Plan(subprocess.run(["bagua-make-test-plan", "1"], capture_output=True, check=True).stdout), alone)
+    other.close()
+    print("closed:", refusal(lambda: other.step))
+    alone.close()
+    print("closed:", refusal(alone.next_number))
+    print("closed twice:", refusal(alone.close))
+
+    on_both(create)
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        print("forked:", refusal(lambda: sessions[0].step), flush=True)
+        # An exit that frees what is left, as that of a loader's worker does.
+        sys.exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit("the child failed")
+
+    sums = [0.0, 0.0]
+
+    def reduce(rank):
+        group = worlds[rank].communicator("sum")
+        value = ctypes.c_float(rank + 1)
+        group.all_reduce(ctypes.addressof(value), ctypes.addressof(value), 1, Type.FLOAT32)
+        sums[rank] = value.value
+
+    on_both(reduce)
+    print(f"afterwards: the sum of 2 ranks is {sums[0]}")
+
+    texts = {}
+
+    class Shelf:
+        set = staticmethod(texts.__setitem__)
+        get = staticmethod(texts.get)
+
+    class Broken:
+        def get(self, name):
+            raise OSError("the store is gone")
+        set = get
+
+    met = [None, None]
+
+    def meet(rank):
+        met[rank] = World.connect(rank, 2, store=Shelf)
+
+    on_both(meet)
+    print(f"met by a store: {[(world.rank, world.size) for world in met]}, which has {sorted(texts)}")
+    try:
+        World.connect(0, 2, store=Broken())
+    except Error as error:
+        print("broken:", error)
+
+    told, done = [], threading.Event()
+    on_both(lambda rank: sessions[rank].start())
+    sessions[0].begin_step()
+    sessions[0].mark_ready(0)
+    sessions[0].on_done(0, lambda error: (told.append(error), done.set()))
+    sessions[1].abort("no more data")
+    done.wait(30)
+    print(f"told of {told[0]}: rank {told[0].rank}, tensor {told[0].tensor}")
+
+
+if __name__ == "__main__":
+    main()

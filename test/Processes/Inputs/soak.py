@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""A long run whose ports get garbage all the while: soak.py PLAN STEPS CHECK_STEPS COMMUNICATOR...
+
+Four ranks run STEPS steps of the plan. Whatever listens among them is connected to and told random bytes, or nothing, or half a
+message. From a fifth of the run to its end no rank's memory grows by more than MOST_GROWTH, and no rank has more descriptors,
+threads or mappings at its end; nothing is left in /dev/shm. With a garbage that ends or changes the run, its check would fail: the
+same plan runs CHECK_STEPS steps with --check beside the garbage, too.
+"""
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+RANKS = 4
+# Times of steps are 16 bytes a step; ten bytes a step on top would be found.
+MOST_GROWTH_PER_STEP, LEAST_GROWTH = 24, 1 << 20
+
+
+def listening_ports(pids):
+    inodes = set()
+    for pid in pids:
+        try:
+            for number in os.listdir(f"/proc/{pid}/fd"):
+                inodes.add(os.readlink(f"/proc/{pid}/fd/{number}"))
+        except OSError:
+            pass
+    ports = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table, encoding="ascii") as file:
+            for line in list(file)[1:]:
+                words = line.split()
+                if words[3] == "0A" and f"socket:[{words[9]}]" in inodes:
+                    ports.add(int(words[1].rsplit(":", 1)[1], 16))
+    return ports
+
+
+class Garbage(threading.Thread):
+    """Tells what listens anything but what is expected; keeps some connections open."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.pids, self.kept, self.ports, self.told = [], [], set(), 0
+        self.is_over, self.random = False, random.Random(1)
+
+    def run(self):
+        while not self.is_over:
+            ports = listening_ports(self.pids)
+            self.ports |= ports
+            for port in sorted(ports):
+                self.tell(port)
+            time.sleep(0.002)
+
+    def tell(self, port):
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=0.2)
+            kind = self.random.randrange(4)
+            if kind > 0:
+                connection.sendall(self.random.randbytes(self.random.choice([1, 4, 7, 64, 5000])))
+            if kind > 1:
+                connection.sendall((64).to_bytes(4, "little") + self.random.randbytes(kind * 20))
+            self.told += 1
+            self.kept = [connection, *self.kept[:20]]
+        except OSError:
+            pass
+
+
+def usage(pid):
+    """Bytes of memory of its own, descriptors, threads, mappings."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        memory = sum(int(line.split()[1]) * 1024 for line in file if line.startswith(("Private_", "Shared_Dirty")))
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        mappings = len(list(file))
+    return memory, len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")), mappings
+
+
+def run(plan, job, options):
+    """Processes with what they say, and the garbage that they get from the start."""
+    processes, garbage = [], Garbage()
+    for rank in range(RANKS):
+        environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
+        # Files, for what a rank says may be more than a pipe takes.
+        said = tempfile.TemporaryFile("w+")
+        process = subprocess.Popen(["bagua-run", plan, "--time-scale=0", "--json", *options], env=environment, stdout=said,
+                                   stderr=said)
+        processes.append((process, said))
+        garbage.pids.append(process.pid)
+        if rank == 0:
+            garbage.start()
+        # Rank 0 listens until the last one has come.
+        time.sleep(0.3)
+    return processes, garbage
+
+
+def finish(processes, garbage):
+    statuses = [process.wait(timeout=3600) for process, _ in processes]
+    garbage.is_over = True
+    garbage.join()
+    said = []
+    for _, file in processes:
+        file.seek(0)
+        said.append(file.read())
+    if any(statuses):
+        sys.exit(f"expected all ranks to end well, found {statuses}\n{said}")
+    return json.loads(said[0])
+
+
+def main(plan, steps, check_steps, *communicator):
+    shared = set(os.listdir("/dev/shm"))
+    processes, garbage = run(plan, f"garbage-{os.getpid()}", [*communicator, f"--steps={check_steps}", "--check"])
+    if not finish(processes, garbage)["check"]["passed"]:
+        sys.exit("the check failed")
+    told, ports = garbage.told, len(garbage.ports)
+    if told == 0:
+        sys.exit("nobody listened: nothing was tried")
+
+    processes, garbage = run(plan, f"soak-{os.getpid()}", [*communicator, f"--steps={steps}"])
+    samples, begin = [], time.monotonic()
+    while all(process.poll() is None for process, _ in processes):
+        try:
+            samples.append((time.monotonic() - begin, [usage(process.pid) for process, _ in processes]))
+        except OSError:
+            break
+        time.sleep(0.2)
+    took = finish(processes, garbage)["step_ns"]["median"]
+    end = samples[-1][0]
+    early = [of for at, of in samples if 0.2 * end <= at <= 0.4 * end]
+    late = [of for at, of in samples if 0.8 * end <= at <= 0.95 * end]
+    if not early or not late:
+        sys.exit(f"too short to tell: {len(samples)} samples in {end:.1f} s")
+    most = max(LEAST_GROWTH, MOST_GROWTH_PER_STEP * int(steps))
+    growth = 0
+    for rank in range(RANKS):
+        def median(of, what):
+            return statistics.median(sample[rank][what] for sample in of)
+
+        growth = max(growth, median(late, 0) - median(early, 0))
+        for what, name in ((1, "descriptors"), (2, "threads"), (3, "mappings")):
+            if median(late, what) > median(early, what):
+                sys.exit(f"rank {rank}: {median(early, what)} {name} early, {median(late, what)} late")
+    if growth > most:
+        sys.exit(f"expected memory to grow by at most {most} bytes, found {growth}")
+    if set(os.listdir("/dev/shm")) - shared:
+        sys.exit(f"left in /dev/shm: {set(os.listdir('/dev/shm')) - shared}")
+    print(f"garbage told {told + garbage.told} times to {ports + len(garbage.ports)} ports", file=sys.stderr)
+    print(f"{steps} steps of {took / 1e3:.0f} us: memory grew by {growth / 1024:.0f} KiB at most, "
+          "descriptors, threads and mappings not at all", file=sys.stderr)
+    print(f"{steps} steps: nothing leaked, nothing came of garbage")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,368 @@
+"""A rank that runs many training loops by one way of training: loops.py FOLDER ddp|backward|step
+
+Each loop is what programs are found to do around DDP. Run by check_loops.py, with torchrun's variables; rank 0 writes the params
+of each loop to FOLDER/LOOP.WAY."""
+import contextlib
+import copy
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.utils import prune
+from torch.utils.checkpoint import checkpoint
+
+WIDTH, STEPS = 8, 6
+LOOPS = {}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+    def forward(self, x):
+        return self.c(torch.tanh(self.b(torch.tanh(self.a(x)))))
+
+
+class Optional(nn.Module):
+    """With a layer, and a param of transposed strides, that a batch may leave out."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.extra = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.turned = nn.Parameter(torch.randn(WIDTH, WIDTH).t())
+
+    def forward(self, x, uses_all=True):
+        x = self.a(x)
+        return self.extra(x) @ self.turned if uses_all else x
+
+
+class Checkpointed(Net):
+    def forward(self, x):
+        for layer in (self.a, self.b, self.c):
+            x = checkpoint(layer, x, use_reentrant=False)
+        return x
+
+
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c, self.norm, self.f = nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Linear(16, WIDTH)
+        self.to(memory_format=torch.channels_last)
+
+    def forward(self, x):
+        return self.f(self.norm(self.c(x.view(16, 2, 2, 2))).flatten(1))
+
+
+def sgd(params):
+    return torch.optim.SGD(params, lr=0.1, momentum=0.9)
+
+
+def pruned():
+    model = Net()
+    prune.random_unstructured(model.b, "weight", 0.5)
+    return model
+
+
+def normed():
+    model = Net()
+    nn.utils.parametrizations.weight_norm(model.b)
+    return model
+
+
+def compiled():
+    model = Net()
+    model.b = torch.compile(model.b, backend="eager")
+    return model
+
+
+class Loop:
+    """One loop: a model, an optimizer of its params, and what is done with both."""
+
+    def __init__(self, train, make=Net, optimizer=sgd, unused=False):
+        self.train, self.make_model, self.make_optimizer, self.unused = train, make, optimizer, unused
+
+    def make(self):
+        torch.manual_seed(0)
+        return self.make_model()
+
+
+def loop(**options):
+    def add(train):
+        LOOPS[train.__name__] = Loop(train, **options)
+        return train
+    return add
+
+
+class Run:
+    """What a loop has: the wrapped model, the model, its optimizer, this rank."""
+
+    def __init__(self, parallel, model, optimizer, rank):
+        self.parallel, self.model, self.optimizer, self.rank = parallel, model, optimizer, rank
+
+    def batch(self, step):
+        generator = torch.Generator().manual_seed(1000 * self.rank + step)
+        dtype = next(self.model.parameters()).dtype
+        return torch.randn(16, WIDTH, generator=generator).to(dtype), torch.randn(16, WIDTH, generator=generator).to(dtype)
+
+    def loss(self, step, *options):
+        x, y = self.batch(step)
+        return ((self.parallel(x, *options) - y) ** 2).mean()
+
+    def backward(self, step, *options):
+        self.loss(step, *options).backward()
+
+    def update(self, **options):
+        self.optimizer.step()
+        self.optimizer.zero_grad(**options)
+
+
+@loop()
+def plain(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+
+
+@loop()
+def grads_to_none_by_hand(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        for param in run.model.parameters():
+            param.grad = None
+
+
+@loop()
+def grads_zeroed_in_place_on_the_model(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        run.model.zero_grad(set_to_none=False)
+
+
+@loop()
+def grads_cancelled_before_the_step(run):
+    for step in range(STEPS):
+        run.backward(step)
+        if step < 3:
+            for param in run.model.c.parameters():
+                param.grad = None
+        run.update()
+
+
+@loop()
+def grads_replaced(run):
+    for step in range(STEPS):
+        run.backward(step)
+        for param in run.model.c.parameters():
+            param.grad = torch.ones_like(param)
+        run.update()
+
+
+@loop()
+def grads_scaled_in_place(run):
+    for step in range(STEPS):
+        run.backward(step)
+        for param in run.model.parameters():
+            param.grad.mul_(0.5)
+        run.update()
+
+
+@loop()
+def grads_read_after_the_step(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        sum(param.grad.norm() for param in run.model.parameters()).item()
+        run.optimizer.zero_grad()
+
+
+@loop()
+def two_steps_of_one_backward(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        run.update()
+
+
+@loop()
+def a_step_without_gradients(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        run.optimizer.step()
+
+
+@loop()
+def two_backwards_of_one_step(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.backward(step + 50)
+        run.update()
+
+
+@loop()
+def zeroed_between_forward_and_backward(run):
+    for step in range(STEPS):
+        loss = run.loss(step)
+        run.optimizer.zero_grad()
+        loss.backward()
+        run.optimizer.step()
+
+
+@loop()
+def clipped(run):
+    for step in range(STEPS):
+        run.backward(step)
+        nn.utils.clip_grad_norm_(run.parallel.parameters(), 0.05)
+        run.update()
+
+
+@loop()
+def scaled_loss_with_an_overflow(run):
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
+    for step in range(STEPS):
+        loss = run.loss(step) * (float("inf") if step == 3 else 1)
+        scaler.scale(loss).backward()
+        scaler.unscale_(run.optimizer)
+        scaler.step(run.optimizer)
+        scaler.update()
+        run.optimizer.zero_grad()
+
+
+@loop()
+def evaluated_in_between(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        run.parallel.eval()
+        with torch.inference_mode() if step % 2 else torch.no_grad():
+            run.parallel(run.batch(0)[0])
+        run.parallel.train()
+
+
+@loop()
+def optimizer_and_model_loaded(run):
+    holder = run.parallel if hasattr(run.parallel, "synchronize") else run.model
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        if step == 2:
+            saved = copy.deepcopy(run.optimizer.state_dict()), copy.deepcopy(holder.state_dict())
+        if step == 4:
+            run.optimizer.load_state_dict(copy.deepcopy(saved[0]))
+            holder.load_state_dict(saved[1])
+
+
+@loop(optimizer=lambda params: torch.optim.Adam(params, lr=0.01))
+def moments_looked_at(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        for param in run.model.parameters():
+            run.optimizer.state[param].get("exp_avg")
+
+
+@loop()
+def accumulated(run):
+    for step in range(STEPS):
+        with run.parallel.no_sync():
+            run.backward(step)
+            run.backward(step + 10)
+        run.backward(step + 20)
+        run.update(set_to_none=step % 2 == 0)
+
+
+@loop(make=Optional, unused=True)
+def left_out_by_a_rank(run):
+    for step in range(STEPS):
+        run.backward(step, run.rank == 0 or step % 2 == 0)
+        run.update()
+
+
+@loop(make=Optional, unused=True)
+def left_out_and_clipped(run):
+    for step in range(STEPS):
+        run.backward(step, (run.rank + step) % 2 == 0)
+        nn.utils.clip_grad_norm_(run.parallel.parameters(), 0.05)
+        run.update(set_to_none=False)
+
+
+@loop(make=Optional, unused=True, optimizer=lambda params: torch.optim.SGD(params, lr=0.1))
+def used_before_the_last_micro_batch_alone(run):
+    for step in range(STEPS):
+        with run.parallel.no_sync():
+            run.backward(step, True)
+        run.backward(step + 10, False)
+        run.update()
+
+
+@loop(unused=True)
+def frozen_for_a_while(run):
+    for step in range(STEPS):
+        run.model.a.requires_grad_(not 2 <= step < 4)
+        run.backward(step)
+        run.update()
+
+
+@loop(optimizer=lambda params: torch.optim.SGD(params, lr=torch.tensor(0.1)))
+def rate_that_is_a_tensor(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        run.optimizer.param_groups[0]["lr"].mul_(0.5)
+        run.optimizer.zero_grad()
+
+
+@loop(optimizer=lambda params: torch.optim.NAdam(params, lr=0.01))
+def rate_of_a_schedule(run):
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(run.optimizer, STEPS)
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        schedule.step()
+        run.optimizer.zero_grad()
+
+
+for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
+                   ("checkpointed", Checkpointed), ("channels_last", Convolution), ("double", lambda: Net().double())]:
+    LOOPS[name] = Loop(plain, make)
+
+
+def train(name, way, folder, rank):
+    case = LOOPS[name]
+    model = case.make()
+    optimizer = case.make_optimizer(model.parameters())
+    if way == "ddp":
+        parallel = nn.parallel.DistributedDataParallel(model, find_unused_parameters=case.unused)
+        parallel.close = lambda: None
+    else:
+        import bagua.torch
+        from bagua import runtime
+        deferred = {"overlap": "step", "optimizer": optimizer} if way == "step" else {}
+        store = dist.PrefixStore(f"bagua/{name}", dist.distributed_c10d._get_default_store())
+        world = runtime.World.launched(store=bagua.torch.Store(store))
+        parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{way}.bagua", world=world,
+                                            find_unused_parameters=case.unused, timeout=60, **deferred)
+    case.train(Run(parallel, model, optimizer, rank))
+    with contextlib.suppress(AttributeError):
+        parallel.synchronize()
+    if rank == 0:
+        torch.save({key: value.clone() for key, value in model.state_dict().items()}, f"{folder}/{name}.{way}")
+    parallel.close()
+
+
+def main(folder, way):
+    torch.set_num_threads(1)
+    torch.backends.mkldnn.enabled = False  # some kernels use instructions that some virtual machines lack
+    dist.init_process_group("gloo")
+    for name in LOOPS:
+        train(name, way, folder, dist.get_rank())
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,73 @@
+"""Training loops by DataParallel beside DistributedDataParallel: check_loops.py SOURCE BUILD WORK
+
+Two ranks, so that DDP's ring adds in our order, and every bit is to be the same."""
+import os
+import socket
+import subprocess
+import sys
+
+RANKS, WAYS = 2, {"ddp": None, "backward": "program", "step": "late"}
+
+
+def run(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def make_plans(loops, work):
+    import torch
+    from bagua.torch import step_table
+    torch.backends.mkldnn.enabled = False
+    for name, loop in loops.LOOPS.items():
+        model = loop.make()
+        x = torch.randn(16, loops.WIDTH, dtype=next(model.parameters()).dtype)
+        with open(f"{work}/{name}.csv", "w", encoding="utf-8") as file:
+            file.write(step_table(model, lambda model, x: model(x).sum(), (x,), steps=1))
+        run("bagua-translate", "--import-layers", f"{work}/{name}.csv", f"--cluster=rank={RANKS}", "-o", f"{work}/{name}.mlir")
+        for way, updates in WAYS.items():
+            if updates:
+                planned = run("bagua-opt", f"--bagua-strategy=ddp{{updates={updates}}}", f"{work}/{name}.mlir")
+                run("bagua-translate", "--export-plan", "-o", f"{work}/{name}.{way}.bagua", input=planned)
+
+
+def train(source, work, way):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = str(taken.getsockname()[1])
+    ranks = [subprocess.Popen([sys.executable, f"{source}/test/Torch/Inputs/loops.py", work, way],
+                              env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_RANK": str(rank),
+                                   "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                                   "TORCHELASTIC_RUN_ID": f"loops-{os.getpid()}-{way}"},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(RANKS)]
+    said = [rank.communicate(timeout=600)[0] for rank in ranks]
+    if any(rank.returncode for rank in ranks):
+        sys.exit(f"{way}: {said}")
+
+
+def main(source, build, work):
+    os.makedirs(work, exist_ok=True)
+    sys.path += [f"{source}/python", f"{source}/test/Torch/Inputs"]
+    os.environ.update(PYTHONPATH=f"{source}/python", BAGUA_LIBRARY=f"{os.path.abspath(build)}/lib/libbagua.so",
+                      PATH=f"{os.path.abspath(build)}/bin:{os.environ['PATH']}")
+    import loops
+    import torch
+    make_plans(loops, work)
+    for way in WAYS:
+        train(source, work, way)
+    different = 0
+    for name in loops.LOOPS:
+        expected = torch.load(f"{work}/{name}.ddp")
+        for way in ("backward", "step"):
+            found = torch.load(f"{work}/{name}.{way}")
+            differ = [key for key in expected if not torch.equal(found[key], expected[key])]
+            different += bool(differ)
+            if differ:
+                most = max((found[key].double() - expected[key].double()).abs().max().item() for key in differ)
+                print(f"{name}, {way}: differs in {', '.join(differ)} by {most:.1e}")
+    print(f"{len(loops.LOOPS)} loops by two ways: {different} differ from DDP in some bit")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
