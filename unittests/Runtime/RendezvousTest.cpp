@@ -262,7 +262,8 @@ TEST_F(RendezvousTest, ranks_are_ordered_by_host) {
         &mine, found.data(), 5, DataType::Int32, 5, firstMembers(5));
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(found, (std::vector<int32_t>{0, 10, 20, 30, 40}));
-    EXPECT_TRUE((*all)->barrier().ok());
+    // Who is the first to leave it may abort before others have left.
+    (*all)->barrier().IgnoreError();
     if (rank == 1)
       (*world)->abort(absl::AbortedError("of rank 2"));
     else

@@ -11,6 +11,7 @@
 
 #include "bagua/Runtime/ErrorPlace.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include <gloo/transport/context.h>
@@ -18,7 +19,9 @@
 #include <gloo/transport/unbound_buffer.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <exception>
 #include <limits>
@@ -101,7 +104,42 @@ public:
       peers[peer].pair->connect({address.begin(), address.end()});
     });
     setConnecting(nullptr);
+    // Gloo says by words alone what it was: the peer had somebody else, or had
+    // and lost him.
+    const std::string words[] = {std::strerror(ECONNREFUSED),
+                                 std::strerror(ECONNRESET),
+                                 std::strerror(EPIPE), "Connection closed"};
+    for (const std::string &what : words)
+      if (absl::StrContains(status.message(), what))
+        return absl::AbortedError(status.message());
     return status;
+  }
+  absl::Status renew(int peer) override {
+    Peer &of = peers[peer];
+    of.greeter.reset();
+    of.greeted.reset();
+    return attempt("can't listen",
+                   [&] { of.pair = context->createPair(peer).get(); });
+  }
+
+  absl::Status greet(int peer, const std::string &text) override {
+    return attempt("can't greet", [&] {
+      Peer &of = peers[peer];
+      text.copy(of.own.data(), of.own.size());
+      of.greeter = context->createUnboundBuffer(of.own.data(), of.own.size());
+      of.greeted =
+          context->createUnboundBuffer(of.theirs.data(), of.theirs.size());
+      of.greeter->send(peer, kGreetings);
+      of.greeted->recv(peer, kGreetings);
+    });
+  }
+  absl::StatusOr<std::string> awaitGreeting(int peer) override {
+    Peer &of = peers[peer];
+    absl::Status status = await(
+        *of.greeted, [&] { return of.greeted->waitRecv(nullptr, kNever); });
+    if (!status.ok())
+      return status;
+    return std::string(of.theirs.data(), of.theirs.size());
   }
 
   absl::Status send(int peer, Channel channel, const void *data,
@@ -159,9 +197,12 @@ public:
   }
 
   void close() override {
-    for (Peer &peer : peers)
+    for (Peer &peer : peers) {
+      peer.greeter.reset();
+      peer.greeted.reset();
       for (std::unique_ptr<UnboundBuffer> &buffer : peer.received)
         buffer.reset();
+    }
     sent.reset();
     for (Peer &peer : peers)
       if (peer.pair)
@@ -173,7 +214,14 @@ private:
     /// The context's.
     gloo::transport::Pair *pair = nullptr;
     std::array<std::unique_ptr<UnboundBuffer>, kChannels> received;
+    /// This member's greeting and the peer's.
+    std::array<char, kGreetingBytes> own = {};
+    std::array<char, kGreetingBytes> theirs = {};
+    std::unique_ptr<UnboundBuffer> greeter;
+    std::unique_ptr<UnboundBuffer> greeted;
   };
+  /// The slot behind those of channels.
+  static constexpr uint64_t kGreetings = kChannels;
 
   std::unique_ptr<UnboundBuffer> makeBuffer() {
     return context->createUnboundBuffer(nullptr,

@@ -5,13 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/HostNetwork.h"
 
+#include "Communication/Hosts/PeerMeeting.h"
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/StatusCopy.h"
 
-#include "bagua/Runtime/ErrorPlace.h"
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,11 +21,6 @@ namespace {
 
 /// In which peers mostly come to the end of a run.
 constexpr std::chrono::seconds kFarewell(1);
-
-std::string keyOf(const HostGroup &group, int from, int to) {
-  return absl::StrCat("address ", group.name, " ",
-                      absl::StrJoin(group.members, ","), " ", from, " ", to);
-}
 
 } // namespace
 
@@ -89,7 +82,7 @@ absl::Status HostNetwork::connect(HostGroup &group,
     return named(opened.status());
   group.transport = *std::move(opened);
   for (int peer : peers)
-    control->publish(keyOf(group, group.self, peer),
+    control->publish(addressKey(group, group.self, peer, /*attempt=*/0),
                      group.transport->address(peer));
   Addresses addresses;
   absl::Status status = find(group, peers, options, addresses);
@@ -97,16 +90,14 @@ absl::Status HostNetwork::connect(HostGroup &group,
     return status;
   state->onAbort(rank, group.transport.get(),
                  [&] { group.transport->interrupt(); });
-  for (size_t i = 0; i < peers.size() && status.ok(); ++i) {
-    status = group.transport->connect(peers[i], *addresses[i]);
-    const int peer = group.members[peers[i]];
-    status =
-        withPlace(named(withMessage(status, absl::StrCat("rank ", peer, ": ",
-                                                         status.message()))),
-                  {peer});
-    if (absl::Status aborted = state->status(); !aborted.ok())
-      status = aborted;
-  }
+  std::vector<std::string> places;
+  for (const std::optional<std::string> &address : addresses)
+    places.push_back(*address);
+  PeerMeeting meeting(group, *state, *control, *bells,
+                      std::chrono::steady_clock::now() + options.timeout);
+  status = meeting.run(peers, places);
+  if (state->status().ok())
+    status = named(status);
   state->onAbort(rank, group.transport.get(), nullptr);
   return status;
 }
@@ -146,7 +137,7 @@ absl::Status HostNetwork::find(const HostGroup &group,
 
   std::vector<std::string> keys;
   for (int peer : peers)
-    keys.push_back(keyOf(group, peer, group.self));
+    keys.push_back(addressKey(group, peer, group.self, /*attempt=*/0));
   const auto patience = options.timeout / 10;
   const std::string call =
       describeCall(group.name, rank, "create_communicator", options);

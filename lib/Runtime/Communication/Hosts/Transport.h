@@ -31,8 +31,19 @@ public:
 
   /// Where a peer finds this member; at most some hundred bytes, of any kind.
   virtual std::string address(int peer) const = 0;
-  /// Blocks until the peer has connected, too.
+  /// Blocks until somebody has connected, who may be a stranger in the peer's
+  /// place. Aborted where the peer turns this member away, for one it may have.
   virtual absl::Status connect(int peer, const std::string &address) = 0;
+  /// For another connection to the peer: its address is another one, too.
+  /// Before messages are sent to the peer, or received.
+  virtual absl::Status renew(int peer) = 0;
+
+  /// As many characters in all greetings.
+  static constexpr size_t kGreetingBytes = 32;
+  /// Shows the peer a text, and waits for that of whoever is there. The first
+  /// does not block; errors of the second are those of awaitReceived.
+  virtual absl::Status greet(int peer, const std::string &text) = 0;
+  virtual absl::StatusOr<std::string> awaitGreeting(int peer) = 0;
 
   // These don't block. Memory stays as it is until the message is done. Errors
   // have the peer in their place (ErrorPlace), as the member that it is.

@@ -1,0 +1,53 @@
+//===- PeerMeeting.h - Peers instead of strangers -------------------------===//
+//
+// While a pair of members connects, its port is open to anybody, and who comes
+// first takes the other one's place. So both show each other a greeting that
+// nobody else can have, and where one of them finds a stranger, or is turned
+// away for one, they connect anew, at another port.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERMEETING_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERMEETING_H
+
+#include "Communication/Control/ControlPlane.h"
+#include "Communication/Hosts/Alarm.h"
+#include "Communication/Hosts/HostCommunicator.h"
+#include "Communication/Memory/RunState.h"
+
+#include "absl/status/status.h"
+
+#include <string>
+#include <vector>
+
+namespace bagua::runtime {
+
+/// Under which member `from` says where `to` finds it, the `attempt`th time.
+std::string addressKey(const HostGroup &group, int from, int to, int attempt);
+
+class PeerMeeting {
+public:
+  /// Until `deadline`. All outlive it.
+  PeerMeeting(const HostGroup &group, RunState &state, ControlPlane &control,
+              Alarm &alarm, Alarm::Time deadline);
+
+  /// Connects to the peers, ascending members, at these addresses.
+  absl::Status run(const std::vector<int> &peers,
+                   const std::vector<std::string> &addresses);
+
+private:
+  absl::Status introduce(int peer, const std::string &address);
+  absl::Status meet(int peer, absl::Status introduced);
+  absl::Status awaitGreeting(int peer, int attempt);
+  absl::Status connectAnew(int peer, int attempt);
+  absl::Status named(const absl::Status &status, int peer) const;
+
+  const HostGroup &group;
+  RunState &state;
+  ControlPlane &control;
+  Alarm &alarm;
+  const Alarm::Time deadline;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERMEETING_H
