@@ -176,7 +176,7 @@ class DataParallel(torch.nn.Module):
         """A gradient is there; on the thread that autograd runs on."""
         if self._deferred:
             self._deferred.check_used(slot)
-        slot.is_used = True
+        slot.is_used, slot.is_unused = True, False
         if not self._syncs:
             return
         if not self._is_in_step:
@@ -229,7 +229,7 @@ class DataParallel(torch.nn.Module):
         if slot.held is not None:
             self._session.wait(slot.number)
             # What no rank has used stays as it was, and what the program has set since.
-            if slot.param.grad is slot.pending if self._deferred else not slot.is_unused:
+            if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
                 slot.param.grad = slot.held
             slot.held = slot.pending = None
         return slot.param.grad
@@ -244,7 +244,7 @@ class DataParallel(torch.nn.Module):
                 self._deferred.carry_out([slot.param])
                 self._take_back(slot)
             if slot.param.grad is not None:
-                gradient = self._dense_gradient(slot)
+                gradient = self._dense_gradient(slot).clone()  # where no rank has used it, it stays as it is
             else:
                 form = torch.preserve_format if _is_dense(slot.param) else torch.contiguous_format
                 gradient = torch.zeros_like(slot.param, memory_format=form)

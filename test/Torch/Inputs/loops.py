@@ -283,6 +283,20 @@ def left_out_by_a_rank(run):
 
 
 @loop(make=Optional, unused=True)
+def left_out_by_all(run):
+    for step in range(STEPS):
+        run.backward(step, step % 3 == 0)
+        run.update()
+
+
+@loop(make=Optional, unused=True)
+def left_out_by_all_where_gradients_stay(run):
+    for step in range(STEPS):
+        run.backward(step, step % 3 == 0)
+        run.optimizer.step()
+
+
+@loop(make=Optional, unused=True)
 def left_out_and_clipped(run):
     for step in range(STEPS):
         run.backward(step, (run.rank + step) % 2 == 0)
