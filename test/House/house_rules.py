@@ -38,7 +38,7 @@ MAY_INCLUDE = {
     "RuntimeApi": ["Support"],
     "Plan": ["RuntimeApi", "Support"],
     "Kernels": ["RuntimeApi", "Support"],
-    "Device": ["Support"],
+    "Device": ["Kernels", "RuntimeApi", "Support"],
     "Communication": ["Kernels", "Device", "RuntimeApi", "Support"],
     "Session": ["Plan", "Kernels", "Device", "Communication", "RuntimeApi", "Support"],
     "CApi": ["RuntimeApi", "Support"],

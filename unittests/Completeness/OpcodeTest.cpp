@@ -93,7 +93,7 @@ bool hasKernel(const runtime::Plan &plan) {
   memory.reserve(16);
   addresses.reserve(16);
   auto inputs = bind(*op.inputs()), outputs = bind(*op.outputs());
-  runtime::BoundKernel kernel = runtime::bindArithmetic(op, inputs, outputs);
+  runtime::BoundKernel kernel = runtime::bindKernel(op, inputs, outputs);
   if (!kernel)
     return false;
   kernel(/*step=*/0);

@@ -20,6 +20,12 @@
 namespace bagua::runtime::test {
 namespace {
 
+std::shared_ptr<std::byte> allocate(size_t bytes, bool isFar) {
+  if (isFar)
+    return allocateFar(bytes);
+  return {new std::byte[bytes](), std::default_delete<std::byte[]>()};
+}
+
 absl::Status runRank(const std::shared_ptr<const Plan> &plan,
                      std::unique_ptr<World> world, const RankBody &body,
                      const HarnessOptions &options, std::atomic<int> &created) {
@@ -33,22 +39,25 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
     std::this_thread::yield();
   if (!session.ok())
     return session.status();
-  std::vector<std::vector<std::byte>> &buffers = context.buffers;
   context.session = *std::move(session);
+  if (options.isFar)
+    context.queue = makeFarQueue();
   context.isMoving = findMovable(*plan);
   if (!movesTensors())
     context.isMoving.assign(context.isMoving.size(), false);
   context.moved.resize(context.isMoving.size());
   const auto &tensors = *plan->root().tensors();
   for (uint32_t i = 0; i < tensors.size(); ++i) {
-    buffers.emplace_back(context.session->localBytes(TensorId(i)));
+    const auto bytes =
+        static_cast<size_t>(context.session->localBytes(TensorId(i)));
+    context.buffers.push_back(allocate(bytes, options.isFar));
     context.isInArena.push_back(tensors.Get(i)->arena() >= 0);
     if (tensors.Get(i)->arena() < 0)
       BAGUA_RETURN_IF_ERROR(context.session->bind(
-          TensorId(i), buffers.back().data(), buffers.back().size()));
+          TensorId(i), context.buffers.back().get(), bytes));
     context.session->programUpdates(tensors.Get(i)->name()->str());
     BAGUA_RETURN_IF_ERROR(
-        context.session->address(TensorId(i), buffers.back().size()).status());
+        context.session->address(TensorId(i), bytes).status());
   }
   if (options.beforeStart)
     BAGUA_RETURN_IF_ERROR(options.beforeStart(context));
@@ -59,6 +68,8 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
   } catch (const std::exception &exception) {
     status = absl::UnknownError(exception.what());
   }
+  if (context.queue)
+    context.queue->drain().IgnoreError(); // it signals the session's timelines
   context.session.reset();
   return status;
 }
@@ -66,21 +77,44 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
 } // namespace
 
 absl::Status RankContext::give(uint32_t tensor) {
-  if (!isMoving[tensor] || !moved[tensor].empty())
+  if (tensor >= isMoving.size()) // there is none
     return session->markReady(TensorId(tensor));
-  std::byte *home = data<std::byte>(tensor);
-  moved[tensor].assign(home, home + session->localBytes(TensorId(tensor)));
-  std::fill_n(home, moved[tensor].size(), std::byte{0xee});
-  return session->markReady(TensorId(tensor), moved[tensor].data(),
-                            moved[tensor].size());
+  const auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
+  const bool moves = isMoving[tensor] && !moved[tensor].place;
+  if (!moves && !queue)
+    return session->markReady(TensorId(tensor));
+  // Until it is there, what lies at its place is something else.
+  auto *home = data<std::byte>(tensor);
+  std::vector<std::byte> staged(home, home + bytes);
+  std::fill_n(home, bytes, std::byte{0xee});
+  if (!moves) {
+    moved[tensor].staged = std::move(staged);
+    BAGUA_RETURN_IF_ERROR(
+        queue->copy(address(tensor), moved[tensor].staged.data(), bytes));
+    return session->markReady(TensorId(tensor), *queue);
+  }
+  moved[tensor].place = allocate(bytes, queue != nullptr);
+  std::byte *place = moved[tensor].place.get();
+  if (!queue) {
+    std::copy(staged.begin(), staged.end(), place);
+    return session->markReady(TensorId(tensor), place, bytes);
+  }
+  moved[tensor].staged = std::move(staged);
+  BAGUA_RETURN_IF_ERROR(queue->copy(place, moved[tensor].staged.data(), bytes));
+  return session->markReady(TensorId(tensor), place, bytes, *queue);
 }
 
 absl::Status RankContext::wait(uint32_t tensor) {
-  absl::Status status = session->wait(TensorId(tensor));
-  if (status.ok() && !moved[tensor].empty()) {
-    std::memcpy(data<std::byte>(tensor), moved[tensor].data(),
-                moved[tensor].size());
-    std::vector<std::byte>().swap(moved[tensor]);
+  const auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
+  absl::Status status = queue ? session->wait(TensorId(tensor), *queue)
+                              : session->wait(TensorId(tensor));
+  // Why it has failed says the session.
+  if (status.ok() && queue && !queue->drain().ok())
+    status = session->wait(TensorId(tensor));
+  if (status.ok() && moved[tensor].place) {
+    std::memcpy(data<std::byte>(tensor), near(moved[tensor].place.get()),
+                bytes);
+    moved[tensor].place.reset();
   }
   return status;
 }
@@ -123,6 +157,7 @@ const Backend &backend() {
 }
 
 bool movesTensors() { return std::getenv("BAGUA_TEST_MOVES"); }
+bool isFar() { return std::getenv("BAGUA_TEST_DEVICE"); }
 
 std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
                                    const RankBody &body,
@@ -134,8 +169,10 @@ std::vector<absl::Status> runRanks(const std::shared_ptr<const Plan> &plan,
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
-      statuses[rank] =
-          runRank(plan, std::move(worlds[rank]), body, options, created);
+      statuses[rank] = runRank(plan,
+                               options.isFar ? makeFar(std::move(worlds[rank]))
+                                             : std::move(worlds[rank]),
+                               body, options, created);
     });
   for (std::thread &thread : threads)
     thread.join();

@@ -3,13 +3,15 @@
 // Runs one function a rank, each on its own thread with a session of its own,
 // and memory for every tensor that the program binds. With BAGUA_TEST_MOVES
 // set, every tensor that may is given at an address of its own each time, which
-// is freed when it is taken back.
+// is freed when it is taken back. With BAGUA_TEST_DEVICE set, tensors are on a
+// device that is far (FarDevice.h): the program hands them over in a queue.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
 #define BAGUA_UNITTESTS_RUNTIME_SESSIONHARNESS_H
 
 #include "CommunicatorBackends.h"
+#include "FarDevice.h"
 #include "PlanBuilder.h"
 
 #include "bagua/Runtime/Session.h"
@@ -26,23 +28,34 @@
 
 namespace bagua::runtime::test {
 
-/// A rank's session, started, with all tensors bound.
+/// A rank's session, started, with all tensors bound. What it uses outlives it.
 struct RankContext {
-  /// Where tensors were given; outlives the session.
-  std::vector<std::vector<std::byte>> moved;
-  std::unique_ptr<Session> session;
+  struct Moved {
+    std::shared_ptr<std::byte> place;
+    /// Of a tensor on a far device: what is on its way there.
+    std::vector<std::byte> staged;
+  };
   /// By tensor: what is bound, where it doesn't live in an arena.
-  std::vector<std::vector<std::byte>> buffers;
+  std::vector<std::shared_ptr<std::byte>> buffers;
+  /// Where tensors were given.
+  std::vector<Moved> moved;
+  /// The program's. Null: it works on the host.
+  std::unique_ptr<FarQueue> queue;
+  std::unique_ptr<Session> session;
   std::vector<bool> isInArena;
   std::vector<bool> isMoving;
 
   int rank() const { return session->rank(); }
 
   template <typename T> T *data(uint32_t tensor) {
+    return reinterpret_cast<T *>(near(address(tensor)));
+  }
+  /// By which the session knows it.
+  std::byte *address(uint32_t tensor) {
     if (!isInArena[tensor])
-      return reinterpret_cast<T *>(buffers[tensor].data());
+      return buffers[tensor].get();
     auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
-    return static_cast<T *>(*session->address(TensorId(tensor), bytes));
+    return static_cast<std::byte *>(*session->address(TensorId(tensor), bytes));
   }
   template <typename T> int64_t count(uint32_t tensor) {
     return session->localBytes(TensorId(tensor)) /
@@ -57,18 +70,22 @@ struct RankContext {
 
 using RankBody = std::function<absl::Status(RankContext &)>;
 
+/// Whether BAGUA_TEST_MOVES, or BAGUA_TEST_DEVICE, is set.
+bool movesTensors();
+bool isFar();
+
 struct HarnessOptions {
   /// Of the sessions and of their worlds.
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);
   SessionOptions session;
   /// Called before start().
   RankBody beforeStart;
+  /// Whether tensors are on a far device.
+  bool isFar = test::isFar();
 };
 
 /// What ranks of these tests are: of BAGUA_TEST_BACKEND, else threads.
 const Backend &backend();
-/// Whether BAGUA_TEST_MOVES is set.
-bool movesTensors();
 
 /// What each rank's body (or what came before it) returned. A body that throws
 /// counts as Unknown.

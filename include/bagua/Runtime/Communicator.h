@@ -14,6 +14,7 @@
 #ifndef BAGUA_RUNTIME_COMMUNICATOR_H
 #define BAGUA_RUNTIME_COMMUNICATOR_H
 
+#include "bagua/Runtime/Queue.h"
 #include "bagua/Support/DataType.h"
 #include "bagua/Support/ReduceKind.h"
 
@@ -36,8 +37,10 @@ namespace bagua::runtime {
 /// Collectives over a group. Members are numbered 0..size-1 in the order given
 /// at creation. All members make the same calls in the same order with the same
 /// counts, types and kinds; a difference is an error on every member, never a
-/// wrong number. A call blocks until this rank's result is complete and its
-/// buffers are its own again. `count` is in elements of the whole logical
+/// wrong number. A call is enqueued on `queue`, of the world's device; when it
+/// is done, this rank's result is complete and its buffers are its own again.
+/// On the host's queue, and wherever communicators work by the host's threads,
+/// that is when it returns. `count` is in elements of the whole logical
 /// tensor unless said otherwise; any count from 0 is right. Parts are those of
 /// Support/Parts.h over the members (or over the owners, where given).
 ///
@@ -64,7 +67,8 @@ public:
 
   /// output = combination of all members' inputs. In place when equal.
   virtual absl::Status allReduce(const void *input, void *output, int64_t count,
-                                 DataType type, ReduceKind kind) = 0;
+                                 DataType type, ReduceKind kind,
+                                 Queue &queue = hostQueue()) = 0;
 
   /// Part i of the combination goes to member owners[i], which gets that part
   /// alone in `output`; other members pass null. Only members
@@ -76,7 +80,8 @@ public:
   virtual absl::Status reduceToOwners(const void *input, void *output,
                                       int64_t count, DataType type,
                                       ReduceKind kind, int contributors,
-                                      absl::Span<const int> owners) = 0;
+                                      absl::Span<const int> owners,
+                                      Queue &queue = hostQueue()) = 0;
 
   /// The inverse: owners[i] has part i alone in `input` (others pass null);
   /// members [0, receivers) get the whole in `output`. In place for an owner:
@@ -85,12 +90,14 @@ public:
   virtual absl::Status gatherFromOwners(const void *input, void *output,
                                         int64_t count, DataType type,
                                         int receivers,
-                                        absl::Span<const int> owners) = 0;
+                                        absl::Span<const int> owners,
+                                        Queue &queue = hostQueue()) = 0;
 
   /// Block j of `input` goes to member j, which stores it as block `rank()`.
   /// Both buffers hold size() blocks of `blockBytes`; they must not overlap.
   virtual absl::Status allToAll(const void *input, void *output,
-                                int64_t blockBytes) = 0;
+                                int64_t blockBytes,
+                                Queue &queue = hostQueue()) = 0;
 
   /// Sends `input` to each of `destinations` and stores what sources[i] sends
   /// in outputs[i]; either may be empty. If a lists b as a destination, b lists
@@ -100,11 +107,14 @@ public:
   virtual absl::Status exchange(const void *input, int64_t bytes,
                                 absl::Span<const int> destinations,
                                 absl::Span<const int> sources,
-                                absl::Span<void *const> outputs) = 0;
+                                absl::Span<void *const> outputs,
+                                Queue &queue = hostQueue()) = 0;
 
   /// Returns when all members have called it.
-  virtual absl::Status barrier() = 0;
+  virtual absl::Status barrier(Queue &queue = hostQueue()) = 0;
 };
+
+class Device;
 
 /// How one rank uses a communicator; members may differ.
 struct CommunicatorOptions {
@@ -156,10 +166,13 @@ public:
     return createCommunicator(members, name, {timeout(), {}, {}});
   }
 
-  /// Memory that the other members of this rank's groups reach without copies
-  /// in between; zeros. Collectives take any memory, and are fastest on this.
-  /// Freed with the last copy of the pointer. ResourceExhausted where there is
-  /// none.
+  /// Whose memory its communicators move. By default the host's.
+  virtual Device &device() const;
+
+  /// Memory of the device that the other members of this rank's groups reach
+  /// without copies in between; zeros. Collectives take any memory, and are
+  /// fastest on this. Freed with the last copy of the pointer.
+  /// ResourceExhausted where there is none.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
 
   /// Says what this rank is busy with, for messages of ranks that wait for it.

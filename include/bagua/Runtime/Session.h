@@ -40,6 +40,7 @@
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/Queue.h"
 #include "bagua/Runtime/SessionOptions.h"
 
 #include "absl/status/status.h"
@@ -127,8 +128,12 @@ public:
   virtual absl::Status beginStep() = 0;
   /// Gives a tensor where it is bound or lives in an arena. FailedPrecondition
   /// where it was not taken back since it was given last, or the plan doesn't
-  /// have the program give it, or it is neither bound nor in an arena.
-  virtual absl::Status markReady(TensorId tensor) = 0;
+  /// have the program give it, or it is neither bound nor in an arena. A
+  /// program that has work under way in a queue of its own (Queue.h) hands it
+  /// over: the tensor is ready when what it has so far is done. Such a queue
+  /// is drained before the session is destroyed.
+  virtual absl::Status markReady(TensorId tensor,
+                                 Queue &after = hostQueue()) = 0;
   /// Gives it at an address of this step's, for frameworks that free gradients
   /// and make them anew; such a tensor need not be bound. The memory is the
   /// runtime's until wait() has taken the tensor back, and then has what the
@@ -136,14 +141,18 @@ public:
   /// that lives in an arena is copied there and back; to spare that, have the
   /// gradient at address(). InvalidArgument for an address or a size that
   /// bind() refuses; FailedPrecondition for state, which is bound once.
-  virtual absl::Status markReady(TensorId tensor, void *data, size_t bytes) = 0;
+  virtual absl::Status markReady(TensorId tensor, void *data, size_t bytes,
+                                 Queue &after = hostQueue()) = 0;
   /// Gives an optional tensor that was not computed: zeros are added for it.
-  virtual absl::Status markAbsent(TensorId tensor) = 0;
-  virtual absl::Status markAbsent(TensorId tensor, void *data,
-                                  size_t bytes) = 0;
+  virtual absl::Status markAbsent(TensorId tensor,
+                                  Queue &after = hostQueue()) = 0;
+  virtual absl::Status markAbsent(TensorId tensor, void *data, size_t bytes,
+                                  Queue &after = hostQueue()) = 0;
   /// At once where the program owns the tensor. FailedPrecondition where it can
-  /// never end: something before it needs a tensor that was not given.
-  virtual absl::Status wait(TensorId tensor) = 0;
+  /// never end: something before it needs a tensor that was not given. With a
+  /// queue of the program's it may return before the end: then what the program
+  /// enqueues there later finds the tensor done.
+  virtual absl::Status wait(TensorId tensor, Queue &before = hostQueue()) = 0;
   /// Whether wait() would return without waiting, with an error or without.
   virtual bool isReady(TensorId tensor) const = 0;
   /// For futures of frameworks: has `done` called once, when wait() would

@@ -13,58 +13,69 @@ namespace bagua::runtime {
 
 absl::Status CallingCommunicator::allReduce(const void *input, void *output,
                                             int64_t count, DataType type,
-                                            ReduceKind kind) {
+                                            ReduceKind kind, Queue &queue) {
   CollectiveCall &call = nextCall(CollectiveOp::AllReduce);
   call.count = count;
   call.type = type;
   call.kind = kind;
-  return run(call, {input, output, {}});
+  return runAfter(queue, call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::reduceToOwners(const void *input,
                                                  void *output, int64_t count,
                                                  DataType type, ReduceKind kind,
                                                  int contributors,
-                                                 absl::Span<const int> owners) {
+                                                 absl::Span<const int> owners,
+                                                 Queue &queue) {
   CollectiveCall &call = nextCall(CollectiveOp::ReduceToOwners);
   call.count = count;
   call.type = type;
   call.kind = kind;
   call.endpoints = contributors;
   call.setLists(owners, {}, size());
-  return run(call, {input, output, {}});
+  return runAfter(queue, call, {input, output, {}});
 }
 
-absl::Status CallingCommunicator::gatherFromOwners(
-    const void *input, void *output, int64_t count, DataType type,
-    int receivers, absl::Span<const int> owners) {
+absl::Status CallingCommunicator::gatherFromOwners(const void *input,
+                                                   void *output, int64_t count,
+                                                   DataType type, int receivers,
+                                                   absl::Span<const int> owners,
+                                                   Queue &queue) {
   CollectiveCall &call = nextCall(CollectiveOp::GatherFromOwners);
   call.count = count;
   call.type = type;
   call.endpoints = receivers;
   call.setLists(owners, {}, size());
-  return run(call, {input, output, {}});
+  return runAfter(queue, call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::allToAll(const void *input, void *output,
-                                           int64_t blockBytes) {
+                                           int64_t blockBytes, Queue &queue) {
   CollectiveCall &call = nextCall(CollectiveOp::AllToAll);
   call.count = blockBytes;
-  return run(call, {input, output, {}});
+  return runAfter(queue, call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::exchange(const void *input, int64_t bytes,
                                            absl::Span<const int> destinations,
                                            absl::Span<const int> sources,
-                                           absl::Span<void *const> outputs) {
+                                           absl::Span<void *const> outputs,
+                                           Queue &queue) {
   CollectiveCall &call = nextCall(CollectiveOp::Exchange);
   call.count = bytes;
   call.setLists(sources, destinations, size());
-  return run(call, {input, nullptr, outputs});
+  return runAfter(queue, call, {input, nullptr, outputs});
 }
 
-absl::Status CallingCommunicator::barrier() {
-  return run(nextCall(CollectiveOp::Barrier), {});
+absl::Status CallingCommunicator::barrier(Queue &queue) {
+  return runAfter(queue, nextCall(CollectiveOp::Barrier), {});
+}
+
+/// What the threads of hosts do comes when all before it is done.
+absl::Status CallingCommunicator::runAfter(Queue &queue, CollectiveCall &call,
+                                           const CallBuffers &buffers) {
+  absl::Status status = queue.drain();
+  return status.ok() ? run(call, buffers) : status;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,9 @@
 //===- CallingCommunicator.h - Collectives as calls -----------------------===//
 //
 // What communicators of this library have in common: each function of the
-// interface writes its arguments down in a CollectiveCall, which is then run.
-// And how small calls are run wherever all members' inputs have been brought to
-// one place.
+// interface writes its arguments down in a CollectiveCall, which is then run,
+// on the thread that enqueues it. And how small calls are run wherever all
+// members' inputs have been brought to one place.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_CALLINGCOMMUNICATOR_H
@@ -23,20 +23,21 @@ namespace bagua::runtime {
 class CallingCommunicator : public Communicator {
 public:
   absl::Status allReduce(const void *input, void *output, int64_t count,
-                         DataType type, ReduceKind kind) final;
+                         DataType type, ReduceKind kind, Queue &queue) final;
   absl::Status reduceToOwners(const void *input, void *output, int64_t count,
                               DataType type, ReduceKind kind, int contributors,
-                              absl::Span<const int> owners) final;
+                              absl::Span<const int> owners, Queue &queue) final;
   absl::Status gatherFromOwners(const void *input, void *output, int64_t count,
                                 DataType type, int receivers,
-                                absl::Span<const int> owners) final;
-  absl::Status allToAll(const void *input, void *output,
-                        int64_t blockBytes) final;
+                                absl::Span<const int> owners,
+                                Queue &queue) final;
+  absl::Status allToAll(const void *input, void *output, int64_t blockBytes,
+                        Queue &queue) final;
   absl::Status exchange(const void *input, int64_t bytes,
                         absl::Span<const int> destinations,
                         absl::Span<const int> sources,
-                        absl::Span<void *const> outputs) final;
-  absl::Status barrier() final;
+                        absl::Span<void *const> outputs, Queue &queue) final;
+  absl::Status barrier(Queue &queue) final;
 
 protected:
   /// This member's next call, reset for `op`.
@@ -44,6 +45,10 @@ protected:
   /// Runs it, filled in.
   virtual absl::Status run(CollectiveCall &call,
                            const CallBuffers &buffers) = 0;
+
+private:
+  absl::Status runAfter(Queue &queue, CollectiveCall &call,
+                        const CallBuffers &buffers);
 };
 
 /// Makes the results of member `self` out of copies of all members' inputs,

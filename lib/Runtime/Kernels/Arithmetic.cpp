@@ -115,11 +115,18 @@ BoundKernel bindAdamApply(const Binding &b) {
   return bindAdam(b, a);
 }
 
+BoundKernel bindCast(const Binding &b) {
+  return [from = b.inputs[0], to = b.outputs[0]](int64_t) {
+    castKernel(from.type, from.place.address(), to.type, to.place.address(),
+               to.count);
+  };
+}
+
 } // namespace
 
-BoundKernel bindArithmetic(const fb::Instruction &instruction,
-                           const std::vector<LocalValue> &inputs,
-                           const std::vector<LocalValue> &outputs) {
+BoundKernel bindKernel(const fb::Instruction &instruction,
+                       const std::vector<LocalValue> &inputs,
+                       const std::vector<LocalValue> &outputs) {
   Binding binding{instruction, inputs, outputs};
   switch (instruction.opcode()) {
   case fb::Opcode::Linear:
@@ -130,6 +137,8 @@ BoundKernel bindArithmetic(const fb::Instruction &instruction,
     return bindAdam(binding);
   case fb::Opcode::AdamApply:
     return bindAdamApply(binding);
+  case fb::Opcode::Cast:
+    return bindCast(binding);
   case fb::Opcode::AllReduce:
   case fb::Opcode::ReduceScatter:
   case fb::Opcode::AllGather:
@@ -142,7 +151,6 @@ BoundKernel bindArithmetic(const fb::Instruction &instruction,
   case fb::Opcode::Concat:
   case fb::Opcode::Split:
   case fb::Opcode::Slice:
-  case fb::Opcode::Cast:
   case fb::Opcode::After:
   case fb::Opcode::Permute:
     return nullptr; // no arithmetic

@@ -1,6 +1,6 @@
 //===- Arithmetic.h - The kernel of an instruction ------------------------===//
 //
-// Which kernel an opcode of arithmetic calls, its arguments bound once.
+// Which of the host's kernels an opcode calls, its arguments bound once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_KERNELS_ARITHMETIC_H
@@ -18,11 +18,10 @@ namespace bagua::runtime {
 /// Runs an instruction in a step. Allocates nothing.
 using BoundKernel = std::function<void(int64_t step)>;
 
-/// Of an instruction of arithmetic or an update (Opcodes.h) that the loader has
-/// verified, with elements on this rank. Null for other opcodes.
-BoundKernel bindArithmetic(const fb::Instruction &instruction,
-                           const std::vector<LocalValue> &inputs,
-                           const std::vector<LocalValue> &outputs);
+/// As Device::bind.
+BoundKernel bindKernel(const fb::Instruction &instruction,
+                       const std::vector<LocalValue> &inputs,
+                       const std::vector<LocalValue> &outputs);
 
 } // namespace bagua::runtime
 

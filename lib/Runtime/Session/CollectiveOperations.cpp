@@ -10,8 +10,9 @@
 
 #include "bagua/Support/Peers.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -32,9 +33,9 @@ public:
     bytesSent = 2 * (size - 1) * input.bytes() / size;
   }
 
-  absl::Status run(int64_t) override {
+  absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
     return communicator.allReduce(input.address(), output.address(), count,
-                                  type, kind);
+                                  type, kind, queue);
   }
 
 private:
@@ -58,23 +59,22 @@ struct OwnerCall {
   std::vector<int> owners;
 };
 
-void copyAlone(const OwnerCall &call, DataType type) {
-  if (call.input != call.output)
-    std::memcpy(call.output.address(), call.input.address(),
-                call.count * dataTypeBytes(type));
+absl::Status copyAlone(const OwnerCall &call, DataType type, Queue &queue) {
+  if (call.input == call.output)
+    return absl::OkStatus();
+  return queue.copy(call.output.address(), call.input.address(),
+                    call.count * dataTypeBytes(type));
 }
 
 /// Runs each group's call by `communicate`. Several calls only on servers: one
 /// for each group, in the same order on all.
 template <typename Communicate>
 absl::Status runCalls(const std::vector<OwnerCall> &calls, DataType type,
-                      Communicate communicate) {
+                      Queue &queue, Communicate communicate) {
   for (const OwnerCall &call : calls) {
-    if (!call.communicator) {
-      copyAlone(call, type);
-      continue;
-    }
-    if (absl::Status status = communicate(call); !status.ok())
+    absl::Status status =
+        call.communicator ? communicate(call) : copyAlone(call, type, queue);
+    if (!status.ok())
       return status;
   }
   return absl::OkStatus();
@@ -86,11 +86,11 @@ public:
                           ReduceKind kind)
       : calls(std::move(calls)), type(type), kind(kind) {}
 
-  absl::Status run(int64_t) override {
-    return runCalls(calls, type, [this](const OwnerCall &call) {
+  absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
+    return runCalls(calls, type, queue, [&](const OwnerCall &call) {
       return call.communicator->reduceToOwners(
           call.input.address(), call.output.address(), call.count, type, kind,
-          call.endpoints, call.owners);
+          call.endpoints, call.owners, queue);
     });
   }
 
@@ -105,11 +105,11 @@ public:
   GatherFromOwnersOperation(std::vector<OwnerCall> calls, DataType type)
       : calls(std::move(calls)), type(type) {}
 
-  absl::Status run(int64_t) override {
-    return runCalls(calls, type, [this](const OwnerCall &call) {
+  absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
+    return runCalls(calls, type, queue, [&](const OwnerCall &call) {
       return call.communicator->gatherFromOwners(
           call.input.address(), call.output.address(), call.count, type,
-          call.endpoints, call.owners);
+          call.endpoints, call.owners, queue);
     });
   }
 
@@ -135,15 +135,22 @@ struct BlockView {
 };
 
 /// Between a tensor and its blocks one after the other.
-void copyBlocks(const BlockView &view, const std::byte *from, std::byte *to,
-                bool toBlocks) {
-  for (int64_t block = 0; block < view.blocks; ++block)
-    for (int64_t outer = 0; outer < view.outer; ++outer) {
-      int64_t inTensor = (outer * view.blocks + block) * view.innerBytes;
-      int64_t inBlocks = (block * view.outer + outer) * view.innerBytes;
-      std::memcpy(to + (toBlocks ? inBlocks : inTensor),
-                  from + (toBlocks ? inTensor : inBlocks), view.innerBytes);
-    }
+absl::Status copyBlocks(const BlockView &view, const std::byte *from,
+                        std::byte *to, bool toBlocks, Queue &queue) {
+  const auto row = static_cast<size_t>(view.innerBytes);
+  const size_t inTensor = row * view.blocks;
+  for (int64_t block = 0; block < view.blocks; ++block) {
+    const size_t ofTensor = block * row;
+    const size_t ofBlocks = block * view.blockBytes();
+    absl::Status status =
+        toBlocks ? queue.copyRows(to + ofBlocks, row, from + ofTensor, inTensor,
+                                  row, view.outer)
+                 : queue.copyRows(to + ofTensor, inTensor, from + ofBlocks, row,
+                                  row, view.outer);
+    if (!status.ok())
+      return status;
+  }
+  return absl::OkStatus();
 }
 
 /// Of blocks that lie one after the other.
@@ -156,8 +163,9 @@ public:
     bytesSent = (communicator.size() - 1) * blockBytes;
   }
 
-  absl::Status run(int64_t) override {
-    return communicator.allToAll(input.address(), output.address(), blockBytes);
+  absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
+    return communicator.allToAll(input.address(), output.address(), blockBytes,
+                                 queue);
   }
 
 private:
@@ -167,19 +175,19 @@ private:
   int64_t blockBytes;
 };
 
-/// Memory of an operation's own; none where it is empty.
+/// Memory of an operation's own.
 class Scratch {
 public:
-  explicit Scratch(int64_t size) : bytes(size), data(bytes.data()) {}
+  Scratch(std::shared_ptr<std::byte> memory, int64_t bytes)
+      : size(bytes), owned(std::move(memory)), data(owned.get()) {}
   Scratch(const Scratch &) = delete;
 
-  bool isEmpty() const { return bytes.empty(); }
-  int64_t size() const { return static_cast<int64_t>(bytes.size()); }
+  const int64_t size;
   /// Valid as long as this.
   Place place() const { return Place(&data); }
 
 private:
-  std::vector<std::byte> bytes;
+  std::shared_ptr<std::byte> owned;
   std::byte *data;
 };
 
@@ -194,17 +202,20 @@ public:
       : view(view), tensor(tensor), isPacked(isPacked),
         blocks(std::move(blocks)), inner(std::move(inner)) {
     bytesSent = this->inner->bytesSent;
-    scratchBytes = this->inner->scratchBytes + this->blocks->size();
+    scratchBytes = this->inner->scratchBytes + this->blocks->size;
   }
 
-  absl::Status run(int64_t step) override {
+  absl::Status enqueue(Queue &queue, int64_t step) override {
+    std::byte *inBlocks = blocks->place().address();
+    absl::Status status;
     if (isPacked)
-      copyBlocks(view, tensor.address(), blocks->place().address(),
-                 /*toBlocks=*/true);
-    absl::Status status = inner->run(step);
+      status = copyBlocks(view, tensor.address(), inBlocks, /*toBlocks=*/true,
+                          queue);
+    if (status.ok())
+      status = inner->enqueue(queue, step);
     if (status.ok() && !isPacked)
-      copyBlocks(view, blocks->place().address(), tensor.address(),
-                 /*toBlocks=*/false);
+      status = copyBlocks(view, inBlocks, tensor.address(), /*toBlocks=*/false,
+                          queue);
     return status;
   }
 
@@ -230,7 +241,7 @@ public:
     bytesSent = bytes * static_cast<int64_t>(peers.size());
   }
 
-  absl::Status run(int64_t step) override {
+  absl::Status enqueue(Queue &queue, int64_t step) override {
     int64_t rank = communicator.rank();
     int64_t size = communicator.size();
     if (pattern == fb::ExchangePattern::Ring) {
@@ -241,7 +252,8 @@ public:
     }
     for (size_t i = 0; i < places.size(); ++i)
       outputs[i] = places[i].address();
-    return communicator.exchange(input.address(), bytes, peers, peers, outputs);
+    return communicator.exchange(input.address(), bytes, peers, peers, outputs,
+                                 queue);
   }
 
 private:
@@ -275,12 +287,14 @@ public:
     bytesSent = destinations.empty() ? 0 : bytes;
   }
 
-  absl::Status run(int64_t) override {
+  absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
     if (sources.empty())
-      std::memset(output.address(), 0, bytes);
+      if (absl::Status status = queue.zero(output.address(), bytes);
+          !status.ok())
+        return status;
     std::fill(outputs.begin(), outputs.end(), output.address());
     return communicator.exchange(input.address(), bytes, destinations, sources,
-                                 outputs);
+                                 outputs, queue);
   }
 
 private:
@@ -306,14 +320,15 @@ public:
         kind(static_cast<ReduceKind>(op.kind())),
         collective(*collectiveOf(op)) {}
 
-  std::unique_ptr<Operation> build();
+  absl::StatusOr<std::unique_ptr<Operation>> build();
 
 private:
+  absl::StatusOr<std::unique_ptr<Scratch>> makeScratch(int64_t bytes);
   std::unique_ptr<Operation> copyInput();
   std::unique_ptr<Operation> withOwners(bool isReduction);
-  std::unique_ptr<Operation> inPieces(bool isReduction);
+  absl::StatusOr<std::unique_ptr<Operation>> inPieces(bool isReduction);
   std::unique_ptr<Operation> withServers(bool isPush);
-  std::unique_ptr<Operation> allToAll();
+  absl::StatusOr<std::unique_ptr<Operation>> allToAll();
   std::unique_ptr<Operation> exchange();
   std::unique_ptr<Operation> permute();
 
@@ -325,6 +340,18 @@ private:
   ReduceKind kind;
   Collective collective;
 };
+
+/// In memory of the world's, as arenas are.
+absl::StatusOr<std::unique_ptr<Scratch>>
+CollectiveBuilder::makeScratch(int64_t bytes) {
+  auto memory = source.world.allocate(bytes);
+  if (!memory.ok())
+    return absl::ResourceExhaustedError(
+        absl::StrCat("rank ", source.rank, ": no memory for the blocks of '",
+                     op.name()->str(), "' of ", bytes,
+                     " bytes: ", memory.status().message()));
+  return std::make_unique<Scratch>(*std::move(memory), bytes);
+}
 
 /// A group of one: every result is the operand, or nothing is sent.
 std::unique_ptr<Operation> CollectiveBuilder::copyInput() {
@@ -372,7 +399,8 @@ std::unique_ptr<Operation> CollectiveBuilder::withOwners(bool isReduction) {
 }
 
 /// Pieces along a dimension are parts of a whole whose blocks are in order.
-std::unique_ptr<Operation> CollectiveBuilder::inPieces(bool isReduction) {
+absl::StatusOr<std::unique_ptr<Operation>>
+CollectiveBuilder::inPieces(bool isReduction) {
   LocalValue &whole = isReduction ? input : output;
   uint32_t dimension = isReduction ? op.split_dim() : op.concat_dim();
   BlockView view;
@@ -383,11 +411,13 @@ std::unique_ptr<Operation> CollectiveBuilder::inPieces(bool isReduction) {
         op.shape()->Get(i) / (i == dimension ? view.blocks : 1);
   if (view.isContiguous())
     return withOwners(isReduction);
-  auto blocks = std::make_unique<Scratch>(whole.bytes());
-  Place tensor = std::exchange(whole.place, blocks->place());
+  auto blocks = makeScratch(whole.bytes());
+  if (!blocks.ok())
+    return blocks.status();
+  Place tensor = std::exchange(whole.place, (*blocks)->place());
   std::unique_ptr<Operation> inner = withOwners(isReduction);
   return std::make_unique<InBlocksOperation>(
-      view, tensor, isReduction, std::move(blocks), std::move(inner));
+      view, tensor, isReduction, *std::move(blocks), std::move(inner));
 }
 
 std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
@@ -440,7 +470,7 @@ std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
   return result;
 }
 
-std::unique_ptr<Operation> CollectiveBuilder::allToAll() {
+absl::StatusOr<std::unique_ptr<Operation>> CollectiveBuilder::allToAll() {
   int64_t size = groups[0].workers;
   BlockView split, concat;
   split.blocks = concat.blocks = size;
@@ -453,20 +483,24 @@ std::unique_ptr<Operation> CollectiveBuilder::allToAll() {
     (i < op.split_dim() ? split.outer : split.innerBytes) *= dimension;
     (i < op.concat_dim() ? concat.outer : concat.innerBytes) *= dimension;
   }
-  auto packed =
-      std::make_unique<Scratch>(split.isContiguous() ? 0 : input.bytes());
-  auto received =
-      std::make_unique<Scratch>(concat.isContiguous() ? 0 : output.bytes());
+  std::unique_ptr<Scratch> packed, received;
+  for (auto [view, blocks] :
+       {std::pair(&split, &packed), std::pair(&concat, &received)}) {
+    if (view->isContiguous())
+      continue;
+    auto made = makeScratch(size * view->blockBytes());
+    if (!made.ok())
+      return made.status();
+    *blocks = *std::move(made);
+  }
   std::unique_ptr<Operation> operation = std::make_unique<AllToAllOperation>(
-      *groups[0].communicator,
-      packed->isEmpty() ? input.place : packed->place(),
-      received->isEmpty() ? output.place : received->place(),
-      split.blockBytes());
-  if (!packed->isEmpty())
+      *groups[0].communicator, packed ? packed->place() : input.place,
+      received ? received->place() : output.place, split.blockBytes());
+  if (packed)
     operation = std::make_unique<InBlocksOperation>(
         split, input.place, /*isPacked=*/true, std::move(packed),
         std::move(operation));
-  if (!received->isEmpty())
+  if (received)
     operation = std::make_unique<InBlocksOperation>(
         concat, output.place, /*isPacked=*/false, std::move(received),
         std::move(operation));
@@ -486,7 +520,7 @@ std::unique_ptr<Operation> CollectiveBuilder::permute() {
                                             output, op.pairs());
 }
 
-std::unique_ptr<Operation> CollectiveBuilder::build() {
+absl::StatusOr<std::unique_ptr<Operation>> CollectiveBuilder::build() {
   if (groups.empty())
     return nullptr;
   // All members of a group store equally much of the larger value.
@@ -524,8 +558,9 @@ std::unique_ptr<Operation> CollectiveBuilder::build() {
 
 } // namespace
 
-std::unique_ptr<Operation> makeCollective(const OperationSource &source,
-                                          const fb::Instruction &instruction) {
+absl::StatusOr<std::unique_ptr<Operation>>
+makeCollective(const OperationSource &source,
+               const fb::Instruction &instruction) {
   return CollectiveBuilder(source, instruction).build();
 }
 

@@ -28,8 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kNoLimit = std::chrono::nanoseconds::max();
-/// About 20 us.
-constexpr int kSpins = 1000;
 
 /// Threads of all sessions of this process, the programs' included.
 std::atomic<int> &liveThreads() {
@@ -44,15 +42,8 @@ bool haveCoresForAll() {
 }
 
 /// Looks at a count for some microseconds; whether it was reached.
-bool watch(const Counter &counter, uint32_t target) {
-  if (!haveCoresForAll())
-    return false;
-  for (int i = 0; i < kSpins; ++i) {
-    if (counter.reached(target))
-      return true;
-    spinPause();
-  }
-  return false;
+bool watch(const Timeline &timeline, uint64_t target) {
+  return haveCoresForAll() && timeline.watch(target);
 }
 
 int64_t stepOf(uint64_t sequence, size_t length) {
@@ -78,7 +69,8 @@ std::string durationToString(std::chrono::nanoseconds duration) {
 Executor::Executor(const Plan &loaded, World &ownWorld,
                    const SessionOptions &sessionOptions)
     : plan(loaded), world(ownWorld), options(sessionOptions),
-      rank(ownWorld.rank()), given(loaded.root().tensors()->size()) {}
+      rank(ownWorld.rank()), given(loaded.root().tensors()->size()),
+      promised(given.size()) {}
 
 Executor::~Executor() { stop(); }
 
@@ -104,48 +96,70 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
   liveThreads() += threadCount;
   world.onAbort(this, [this] {
     failed.store(true, std::memory_order_release);
-    closeAll();
+    failAll();
   });
   for (auto &stream : streams)
     if (stream)
-      try {
-        stream->thread = std::thread([this, &stream] {
-          runStream(*stream);
-          stream->listeners.tellUpTo(StreamListeners::kEverybody);
-        });
-      } catch (const std::system_error &error) {
-        std::string name = plan.root().streams()->Get(stream->number)->str();
+      if (absl::Status status = startThread(*stream); !status.ok()) {
         stop();
-        return absl::ResourceExhaustedError(
-            absl::StrCat("rank ", rank, ": no thread for stream '", name,
-                         "': ", error.what()));
+        return status;
       }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::startThread(Stream &stream) {
+  auto refuse = [&](absl::string_view what, absl::string_view why) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "rank ", rank, ": no ", what, " for stream '",
+        plan.root().streams()->Get(stream.number)->str(), "': ", why));
+  };
+  auto queue =
+      world.device().createQueue([this, &stream](const absl::Status &why) {
+        failCall(stream, why).IgnoreError();
+      });
+  if (!queue.ok())
+    return refuse("queue", queue.status().message());
+  stream.queue = *std::move(queue);
+  try {
+    stream.thread = std::thread([this, &stream] {
+      runStream(stream);
+      // Where others have failed, but not said so here yet.
+      stream.completed.fail();
+      stream.completed.tellAll();
+    });
+  } catch (const std::system_error &error) {
+    return refuse("thread", error.what());
+  }
   return absl::OkStatus();
 }
 
 void Executor::stop() {
   isStopping.store(true, std::memory_order_release);
   world.onAbort(this, nullptr);
-  closeAll();
+  failAll();
   for (auto &stream : streams)
     if (stream && stream->thread.joinable())
       stream->thread.join();
+  // What is under way ends; why it has failed is known.
+  for (auto &stream : streams)
+    if (stream && stream->queue)
+      stream->queue->drain().IgnoreError();
   streams.clear();
   liveThreads() -= std::exchange(threadCount, 0);
-  opened.open();
-  for (Counter &counter : given)
-    counter.open();
+  opened.reopen();
+  for (Timeline &timeline : given)
+    timeline.reopen();
   isStopping.store(false, std::memory_order_release);
 }
 
 /// Ends all waits, now and later. Who waits looks why.
-void Executor::closeAll() {
-  opened.close();
-  for (Counter &counter : given)
-    counter.close();
+void Executor::failAll() {
+  opened.fail();
+  for (Timeline &timeline : given)
+    timeline.fail();
   for (auto &stream : streams)
     if (stream)
-      stream->completed.close();
+      stream->completed.fail();
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,7 +177,7 @@ absl::Status Executor::fail(const absl::Status &why) {
       failureStatus = duplicate(why);
   }
   failed.store(true, std::memory_order_release);
-  closeAll();
+  failAll();
   return failure();
 }
 
@@ -229,7 +243,7 @@ std::string Executor::describeCall(uint32_t number) const {
   if (number >= streams.size() || !streams[number])
     return {};
   const Stream &stream = *streams[number];
-  uint64_t sequence = stream.next();
+  uint64_t sequence = stream.completed.value();
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   return absl::StrCat(describe(slot.scheduled->instruction), " in step ",
                       firstStep + stepOf(sequence, stream.slots.size()));
@@ -280,18 +294,30 @@ std::string Executor::describeBlocker(const Slot &slot,
   return text;
 }
 
-absl::Status Executor::impossible(const Slot &slot, const Blocker &blocker,
-                                  int64_t tensor, int64_t step) {
-  ErrorPlace place = {rank, blocker.tensor, slot.scheduled->instruction,
-                      firstStep + step};
+/// A queue of the program's has failed before the tensor was ready.
+absl::Status Executor::giftFailed(const Slot &slot, const Blocker &blocker) {
+  const auto tensor = static_cast<uint32_t>(blocker.tensor);
+  const int64_t step = firstStep + static_cast<int64_t>(blocker.target) - 1;
+  return fail(
+      withPlace(absl::InternalError(absl::StrCat(
+                    "rank ", rank, ": ", describe(slot.scheduled->instruction),
+                    ": the program's work before tensor ", tensorName(tensor),
+                    " has failed, in step ", step)),
+                {rank, blocker.tensor, slot.scheduled->instruction, step}));
+}
+
+absl::Status Executor::impossible(const Stream &stream, uint64_t sequence,
+                                  const Blocker &blocker, int64_t tensor) {
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const int64_t step = firstStep + stepOf(sequence, stream.slots.size());
+  ErrorPlace place = {rank, blocker.tensor, slot.scheduled->instruction, step};
   return fail(withPlace(
       absl::FailedPreconditionError(absl::StrCat(
           "rank ", rank, ": ",
           tensor >= 0 ? absl::StrCat("wait for tensor ",
                                      tensorName(static_cast<uint32_t>(tensor)))
                       : "wait for the end of a step",
-          " can't end: ", describeBlocker(slot, blocker), " in step ",
-          firstStep + step)),
+          " can't end: ", describeBlocker(slot, blocker), " in step ", step)),
       place));
 }
 
@@ -300,13 +326,13 @@ absl::Status Executor::impossible(const Slot &slot, const Blocker &blocker,
 //===----------------------------------------------------------------------===//
 
 /// Waits for as long as it takes; false if the run ends before.
-bool Executor::await(Counter &counter, uint32_t target) {
-  if (counter.reached(target) || watch(counter, target))
+bool Executor::await(Timeline &timeline, uint64_t target) {
+  if (timeline.reached(target) || watch(timeline, target))
     return true;
-  while (!counter.reached(target)) {
+  while (!timeline.reached(target)) {
     if (isOver())
       return false;
-    counter.sleep(target, kNoLimit);
+    timeline.sleep(target, kNoLimit);
   }
   return true;
 }
@@ -316,14 +342,18 @@ bool Executor::await(Counter &counter, uint32_t target) {
 /// wait for this one in turn.
 bool Executor::awaitGift(Stream &stream, const Slot &slot,
                          const Blocker &blocker) {
-  if (watch(*blocker.counter, blocker.target))
+  if (watch(*blocker.timeline, blocker.target))
     return true;
   const std::chrono::nanoseconds patience = options.timeout / 10;
   bool hasWarned = false;
   Clock::time_point begin = Clock::now();
-  while (!blocker.counter->reached(blocker.target)) {
+  while (!blocker.timeline->reached(blocker.target)) {
     if (isOver())
       return false;
+    if (blocker.timeline->hasFailed()) {
+      giftFailed(slot, blocker).IgnoreError();
+      return false;
+    }
     std::chrono::nanoseconds waited = Clock::now() - begin;
     if (!hasWarned && waited >= patience) {
       hasWarned = true;
@@ -331,39 +361,41 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
       note(stream, what);
       warn(absl::StrCat("for ", durationToString(waited), ", ", what));
     }
-    blocker.counter->sleep(blocker.target,
-                           hasWarned ? kNoLimit : patience - waited);
+    blocker.timeline->sleep(blocker.target,
+                            hasWarned ? kNoLimit : patience - waited);
   }
   if (hasWarned)
     note(stream, "");
   return true;
 }
 
-Executor::Blocker Executor::findBlocker(const Slot &slot, int64_t step) {
+/// What keeps an instruction of a stream from being enqueued.
+Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const int64_t step = stepOf(sequence, stream.slots.size());
   const Conditions &waits = slot.scheduled->waits;
-  auto now = static_cast<uint32_t>(step);
   // The last one to be given first.
   for (size_t i = waits.ready.size(); i-- > 0;)
-    if (Counter &counter = given[waits.ready[i]]; !counter.reached(now + 1))
-      return {&counter, now + 1, waits.ready[i], -1};
-  auto blockedBy = [&](StreamPoint point, uint32_t since) -> Blocker {
+    if (Timeline &timeline = given[waits.ready[i]];
+        !timeline.reached(countOf(step)))
+      return {&timeline, countOf(step), waits.ready[i], -1};
+  auto blockedBy = [&](StreamPoint point, int64_t since) -> Blocker {
     Stream &other = *streams[point.stream];
-    uint32_t target =
-        since * static_cast<uint32_t>(other.slots.size()) + point.count;
-    if (other.completed.reached(target))
+    uint64_t target = targetOf(other, point, since);
+    if (isPassed(other, target, *stream.queue))
       return {};
     return {&other.completed, target, -1, point.stream};
   };
   for (StreamPoint point : waits.after)
-    if (Blocker blocker = blockedBy(point, now))
+    if (Blocker blocker = blockedBy(point, step))
       return blocker;
   if (step == 0)
     return {};
   for (uint32_t tensor : waits.readyPrevious)
-    if (!given[tensor].reached(now))
-      return {&given[tensor], now, tensor, -1};
+    if (!given[tensor].reached(countOf(step - 1)))
+      return {&given[tensor], countOf(step - 1), tensor, -1};
   for (StreamPoint point : waits.afterPrevious)
-    if (Blocker blocker = blockedBy(point, now - 1))
+    if (Blocker blocker = blockedBy(point, step - 1))
       return blocker;
   return {};
 }
@@ -385,10 +417,10 @@ absl::Status Executor::failCall(const Stream &stream,
                 placeOf(stream)));
 }
 
-/// Of the instruction that a stream is at, with the first tensor that it
-/// touches.
+/// Of the first instruction of a stream that is not complete, with the first
+/// tensor that it touches.
 ErrorPlace Executor::placeOf(const Stream &stream) const {
-  uint64_t sequence = stream.next();
+  uint64_t sequence = stream.completed.value();
   uint32_t instruction =
       stream.slots[sequence % stream.slots.size()].scheduled->instruction;
   ErrorPlace place;
@@ -403,7 +435,7 @@ ErrorPlace Executor::placeOf(const Stream &stream) const {
   return place;
 }
 
-/// Runs instruction `sequence` of a stream, which the caller has taken.
+/// Enqueues instruction `sequence` of a stream, which the caller has taken.
 absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   int64_t step = firstStep + stepOf(sequence, stream.slots.size());
@@ -411,7 +443,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   if (slot.operation) {
     if (options.onInstruction)
       options.onInstruction(step, slot.scheduled->instruction);
-    absl::Status status = slot.operation->run(step);
+    absl::Status status = slot.operation->enqueue(*stream.queue, step);
     if (std::exchange(stream.hasNote, false))
       note(stream, "");
     // Not passed on: nobody may try again what has failed.
@@ -432,9 +464,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
            {{"step", step}, {"bytes_sent", slot.operation->bytesSent}}});
   }
   stream.pass(sequence);
-  stream.completed.advance();
-  if (stream.listeners.isDue(sequence + 1))
-    stream.listeners.tellUpTo(sequence + 1);
+  stream.queue->signal(stream.completed, sequence + 1);
   return absl::OkStatus();
 }
 
@@ -442,10 +472,10 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
 /// ends before.
 bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  int64_t step = stepOf(sequence, stream.slots.size());
-  while (Blocker blocker = findBlocker(slot, step)) {
-    bool isFree = blocker.tensor >= 0 ? awaitGift(stream, slot, blocker)
-                                      : await(*blocker.counter, blocker.target);
+  while (Blocker blocker = findBlocker(stream, sequence)) {
+    bool isFree = blocker.tensor >= 0
+                      ? awaitGift(stream, slot, blocker)
+                      : await(*blocker.timeline, blocker.target);
     if (!isFree)
       return false;
   }
@@ -456,13 +486,13 @@ void Executor::runStream(Stream &stream) {
   while (true) {
     uint64_t sequence = stream.next();
     int64_t step = stepOf(sequence, stream.slots.size());
-    if (!await(opened, static_cast<uint32_t>(step + 1)) ||
-        !awaitBlockers(stream, sequence) || isOver())
+    if (!await(opened, countOf(step)) || !awaitBlockers(stream, sequence) ||
+        isOver())
       return;
     if (stream.take(sequence)) {
       if (!execute(stream, sequence).ok())
         return;
-    } else if (!await(stream.completed, static_cast<uint32_t>(sequence + 1))) {
+    } else if (!await(stream.completed, sequence + 1)) {
       return; // the program's thread is at it
     }
   }
@@ -472,9 +502,20 @@ void Executor::runStream(Stream &stream) {
 // The program's side
 //===----------------------------------------------------------------------===//
 
-void Executor::give(uint32_t tensor, int64_t step) {
-  Counter &counter = given[tensor];
-  counter.advance(static_cast<uint32_t>(step + 1) - counter.value());
+void Executor::give(uint32_t tensor, int64_t step, Queue &queue) {
+  promised[tensor] = countOf(step);
+  queue.signal(given[tensor], countOf(step));
+}
+
+uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,
+                            int64_t step) {
+  return static_cast<uint64_t>(step) * stream.slots.size() + point.count;
+}
+
+/// Whether a stream has come to `target`, or `queue` will wait until it has.
+bool Executor::isPassed(const Stream &stream, uint64_t target, Queue &queue) {
+  return stream.completed.reached(target) ||
+         (stream.next() >= target && queue.follow(stream.completed, target));
 }
 
 /// Sleeps until a stream is where it should be, or for some time. What a stream
@@ -485,19 +526,16 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
   for (Blocker next = blocker; next.stream >= 0;) {
     Stream &stream = *streams[next.stream];
     uint64_t sequence = stream.next();
-    // Counts wrap; then it is there, or about to say so.
-    if (static_cast<int32_t>(next.target - static_cast<uint32_t>(sequence)) <=
-        0)
+    // It is enqueued, and about to be done.
+    if (next.target <= sequence)
       break;
-    const Slot &slot = stream.slots[sequence % stream.slots.size()];
-    int64_t step = stepOf(sequence, stream.slots.size());
-    next = findBlocker(slot, step);
-    if (next.tensor >= 0)
-      return impossible(slot, next, tensor, step);
+    next = findBlocker(stream, sequence);
+    if (next.tensor >= 0 && !mayBeGiven(next))
+      return impossible(stream, sequence, next, tensor);
   }
   if (!std::exchange(mayWatch, false) ||
-      !watch(*blocker.counter, blocker.target))
-    blocker.counter->sleep(blocker.target, options.timeout / 10);
+      !watch(*blocker.timeline, blocker.target))
+    blocker.timeline->sleep(blocker.target, options.timeout / 10);
   return absl::OkStatus();
 }
 
@@ -505,15 +543,12 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
 absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
                             bool &mayWatch) {
   uint64_t next = stream.next();
-  Blocker blocker = {&stream.completed, static_cast<uint32_t>(target), -1,
-                     stream.number};
-  // Else it is done; whoever did it is about to say so.
+  Blocker blocker = {&stream.completed, target, -1, stream.number};
+  // Else it is enqueued, and about to be done.
   if (next < target) {
-    const Slot &slot = stream.slots[next % stream.slots.size()];
-    int64_t step = stepOf(next, stream.slots.size());
-    if (Blocker found = findBlocker(slot, step)) {
-      if (found.tensor >= 0)
-        return impossible(slot, found, tensor, step);
+    if (Blocker found = findBlocker(stream, next)) {
+      if (found.tensor >= 0 && !mayBeGiven(found))
+        return impossible(stream, next, found, tensor);
       blocker = found;
     } else if (stream.take(next)) {
       return execute(stream, next);
@@ -524,20 +559,15 @@ absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
 
 bool Executor::isReached(StreamPoint point, int64_t step) const {
   const Stream &stream = *streams[point.stream];
-  return stream.completed.reached(static_cast<uint32_t>(
-      static_cast<uint64_t>(step) * stream.slots.size() + point.count));
+  return stream.completed.reached(targetOf(stream, point, step));
 }
 
-absl::Status Executor::waitFor(StreamPoint point, int64_t step,
-                               int64_t tensor) {
+absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
+                               Queue &queue) {
   Stream &stream = *streams[point.stream];
-  uint64_t target =
-      static_cast<uint64_t>(step) * stream.slots.size() + point.count;
-  auto reached = [&] { return isReached(point, step); };
-  if (reached())
-    return absl::OkStatus();
+  const uint64_t target = targetOf(stream, point, step);
   bool mayWatch = true;
-  while (!reached()) {
+  while (!isPassed(stream, target, queue)) {
     if (hasFailed())
       return failure();
     if (absl::Status status = help(stream, target, tensor, mayWatch);
@@ -570,13 +600,8 @@ void Executor::follow(const std::shared_ptr<Notification> &notification) {
     if (isReached(point, step))
       continue;
     Stream &stream = *streams[point.stream];
-    uint64_t target =
-        static_cast<uint64_t>(step) * stream.slots.size() + point.count;
-    stream.listeners.add(target,
-                         [this, notification] { follow(notification); });
-    // It may have come there, or have ended, before it could see this one.
-    if (hasFailed() || isReached(point, step))
-      stream.listeners.tellUpTo(target);
+    stream.completed.onReached(targetOf(stream, point, step),
+                               [this, notification] { follow(notification); });
     return;
   }
   notification->done(hasFailed() ? failure() : absl::OkStatus());
@@ -587,7 +612,8 @@ absl::Status Executor::waitForStep(int64_t step) {
     if (stream) {
       StreamPoint all = {stream->number,
                          static_cast<uint32_t>(stream->slots.size())};
-      if (absl::Status status = waitFor(all, step, -1); !status.ok())
+      if (absl::Status status = waitFor(all, step, -1, hostQueue());
+          !status.ok())
         return status;
     }
   return absl::OkStatus();

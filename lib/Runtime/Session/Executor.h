@@ -1,13 +1,14 @@
 //===- Executor.h - Runs the instructions of a plan on a rank's streams ---===//
 //
-// One thread for each stream that has work. An instruction runs when its
-// stream's earlier ones are done, the tensors it needs were given in its step,
-// and what it waits for on other streams is complete; each of these is a
-// Counter.
+// Each stream that has work has a queue of the device's, and a thread that
+// enqueues instructions there: once the tensors they need were given in their
+// step, and what they wait for on other streams is complete, or can be followed
+// by the queue itself. Each of these is a Timeline. On the host's queue, to
+// enqueue an instruction is to run it.
 //
-// A program thread that has to wait for a stream runs the stream's next
+// A program thread that has to wait for a stream enqueues the stream's next
 // instructions itself where the stream's thread is not at it, which saves two
-// wake-ups. Whoever takes an instruction runs it.
+// wake-ups. Whoever takes an instruction enqueues it.
 //
 // Nothing here has a time limit of its own: collectives have one, and whatever
 // else is waited for follows from them or from the program.
@@ -16,15 +17,16 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
 #define BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
 
-#include "Device/Host/Counter.h"
+#include "Device/Device.h"
 #include "Session/Operation.h"
-#include "Session/StreamListeners.h"
 #include "Session/StreamPrograms.h"
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/Queue.h"
 #include "bagua/Runtime/SessionOptions.h"
+#include "bagua/Runtime/Timeline.h"
 
 #include "absl/status/status.h"
 
@@ -57,15 +59,16 @@ public:
   // For the program's thread. Steps count from 0 at start().
 
   /// Opens the next step to the streams.
-  void openStep() { opened.advance(); }
-  /// `tensor` is given, for the next time. Each step gives a tensor once at
-  /// most.
-  void give(uint32_t tensor, int64_t step);
+  void openStep(int64_t step) { opened.signal(countOf(step)); }
+  /// `tensor` is given, when what `queue` has so far is done. Each step gives a
+  /// tensor once at most.
+  void give(uint32_t tensor, int64_t step, Queue &queue);
   /// Whether the point is reached in `step`. Never blocks.
   bool isReached(StreamPoint point, int64_t step) const;
-  /// Waits until the point is reached in `step`; `tensor` is for messages, -1
-  /// if none is waited for.
-  absl::Status waitFor(StreamPoint point, int64_t step, int64_t tensor);
+  /// Has `queue` wait until the point is reached in `step`; `tensor` is for
+  /// messages, -1 if none is waited for.
+  absl::Status waitFor(StreamPoint point, int64_t step, int64_t tensor,
+                       Queue &queue);
   /// Waits for all of `step`.
   absl::Status waitForStep(int64_t step);
   /// Whether all of `step` is done. Never blocks.
@@ -105,13 +108,13 @@ private:
     std::vector<Slot> slots;
     uint32_t number = 0;
     std::thread thread;
+    std::unique_ptr<Queue> queue;
     /// Completed instructions since start().
-    Counter completed;
-    StreamListeners listeners;
+    Timeline completed;
     /// Whether others are told what it waits for; of who is at it.
     bool hasNote = false;
 
-    /// The next instruction, counted since start().
+    /// The next instruction to be enqueued, counted since start().
     uint64_t next() const { return turn.load(std::memory_order_acquire) >> 1; }
     /// Whether the caller is at instruction `sequence` now, which nobody was:
     /// it is the caller's to run.
@@ -135,13 +138,13 @@ private:
 
   /// What an instruction waits for.
   struct Blocker {
-    Counter *counter = nullptr;
-    uint32_t target = 0;
+    Timeline *timeline = nullptr;
+    uint64_t target = 0;
     /// A tensor to be given, else -1.
     int64_t tensor = -1;
     /// A stream, else -1.
     int64_t stream = -1;
-    explicit operator bool() const { return counter != nullptr; }
+    explicit operator bool() const { return timeline != nullptr; }
   };
 
   /// Who is told when several streams have come so far.
@@ -155,10 +158,12 @@ private:
 
   void follow(const std::shared_ptr<Notification> &notification);
   void runStream(Stream &stream);
-  bool await(Counter &counter, uint32_t target);
+  bool await(Timeline &timeline, uint64_t target);
+  absl::Status startThread(Stream &stream);
+  absl::Status giftFailed(const Slot &slot, const Blocker &blocker);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
   bool awaitBlockers(Stream &stream, uint64_t sequence);
-  Blocker findBlocker(const Slot &slot, int64_t step);
+  Blocker findBlocker(Stream &stream, uint64_t sequence);
   absl::Status execute(Stream &stream, uint64_t sequence);
   const Stream *streamInProgress() const;
   ErrorPlace placeOf(const Stream &stream) const;
@@ -166,13 +171,25 @@ private:
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);
   absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
-  absl::Status impossible(const Slot &slot, const Blocker &blocker,
-                          int64_t tensor, int64_t step);
+  absl::Status impossible(const Stream &stream, uint64_t sequence,
+                          const Blocker &blocker, int64_t tensor);
+  static uint64_t targetOf(const Stream &stream, StreamPoint point,
+                           int64_t step);
+  static bool isPassed(const Stream &stream, uint64_t target, Queue &queue);
+  /// Whether the program's queue is still to give it.
+  bool mayBeGiven(const Blocker &blocker) const {
+    return promised[blocker.tensor] >= blocker.target;
+  }
   std::string describeBlocker(const Slot &slot, const Blocker &blocker) const;
   void warn(const std::string &text);
   void note(Stream &stream, const std::string &what);
   bool isOver() const { return hasFailed() || isStopping; }
-  void closeAll();
+  void failAll();
+
+  /// What a timeline of steps shows once `step` has come.
+  static uint64_t countOf(int64_t step) {
+    return static_cast<uint64_t>(step) + 1;
+  }
 
   const Plan &plan;
   World &world;
@@ -184,10 +201,12 @@ private:
   /// By the stream's number in the plan; null where it has no work.
   std::vector<std::unique_ptr<Stream>> streams;
   /// By tensor: in how many steps it was given, the last one being the newest.
-  std::vector<Counter> given;
-  Counter opened;
+  std::vector<Timeline> given;
+  /// What these will come to by what the program has said; its thread's.
+  std::vector<uint64_t> promised;
+  /// How many steps.
+  Timeline opened;
   int64_t firstStep = 0;
-  bool isSpinning = false;
   int threadCount = 0;
   std::atomic<bool> isStopping{false};
   std::atomic<int64_t> sent{0};

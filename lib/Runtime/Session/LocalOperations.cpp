@@ -1,15 +1,13 @@
 //===- LocalOperations.cpp - Instructions that stay on a rank -------------===//
 //
 // concat, split and slice become lists of copies, from which those drop out
-// whose ends are one place; cast and arithmetic become calls of kernels.
+// whose ends are one place; cast and arithmetic become kernels of the device.
 //
 //===----------------------------------------------------------------------===//
-#include "Kernels/Arithmetic.h"
-#include "Kernels/UpdateKernels.h"
+#include "Device/Device.h"
 #include "Plan/Opcodes.h"
 #include "Session/Operation.h"
 
-#include <cstring>
 #include <utility>
 
 namespace bagua::runtime {
@@ -20,12 +18,15 @@ public:
   explicit CopyOperation(std::vector<CopyStep> copies)
       : copies(std::move(copies)) {}
 
-  absl::Status run(int64_t) override {
-    for (const CopyStep &copy : copies)
-      if (copy.from)
-        std::memmove(copy.to.address(), copy.from.address(), copy.bytes);
-      else
-        std::memset(copy.to.address(), 0, copy.bytes);
+  absl::Status enqueue(Queue &queue, int64_t /*step*/) override {
+    for (const CopyStep &copy : copies) {
+      absl::Status status =
+          copy.from
+              ? queue.copy(copy.to.address(), copy.from.address(), copy.bytes)
+              : queue.zero(copy.to.address(), copy.bytes);
+      if (!status.ok())
+        return status;
+    }
     return absl::OkStatus();
   }
 
@@ -33,20 +34,18 @@ private:
   std::vector<CopyStep> copies;
 };
 
-/// Runs a kernel whose arguments were bound when it was made.
 class KernelOperation final : public Operation {
 public:
-  explicit KernelOperation(BoundKernel bound) : kernel(std::move(bound)) {}
+  explicit KernelOperation(std::unique_ptr<Kernel> bound)
+      : kernel(std::move(bound)) {}
 
-  absl::Status run(int64_t step) override {
-    if (!kernel)
-      return absl::InternalError("the opcode has no kernel");
-    kernel(step);
-    return absl::OkStatus();
+  absl::Status enqueue(Queue &queue, int64_t step) override {
+    return kernel ? kernel->launch(queue, step)
+                  : absl::InternalError("the opcode has no kernel");
   }
 
 private:
-  BoundKernel kernel;
+  std::unique_ptr<Kernel> kernel;
 };
 
 class LocalBuilder {
@@ -69,8 +68,7 @@ private:
                    int64_t offset, int64_t stride, const Layout &stripes,
                    bool isConcat, std::vector<CopyStep> &copies);
   std::unique_ptr<Operation> slice();
-  std::unique_ptr<Operation> cast();
-  std::unique_ptr<Operation> arithmetic();
+  std::unique_ptr<Operation> kernel();
 
   const OperationSource &source;
   const fb::Instruction &op;
@@ -162,16 +160,9 @@ std::unique_ptr<Operation> LocalBuilder::slice() {
                       outputs[0].bytes()}});
 }
 
-std::unique_ptr<Operation> LocalBuilder::cast() {
+std::unique_ptr<Operation> LocalBuilder::kernel() {
   return std::make_unique<KernelOperation>(
-      [from = inputs[0], to = outputs[0]](int64_t) {
-        castKernel(from.type, from.place.address(), to.type, to.place.address(),
-                   to.count);
-      });
-}
-
-std::unique_ptr<Operation> LocalBuilder::arithmetic() {
-  return std::make_unique<KernelOperation>(bindArithmetic(op, inputs, outputs));
+      source.world.device().bind(op, inputs, outputs));
 }
 
 std::unique_ptr<Operation> LocalBuilder::build() {
@@ -184,10 +175,9 @@ std::unique_ptr<Operation> LocalBuilder::build() {
   case InstructionKind::Slice:
     return slice();
   case InstructionKind::Cast:
-    return cast();
   case InstructionKind::Arithmetic:
   case InstructionKind::Update:
-    return arithmetic();
+    return kernel();
   case InstructionKind::Collective:
   case InstructionKind::Concat:
   case InstructionKind::Split:
@@ -215,15 +205,13 @@ makeLocalOperation(const OperationSource &source,
   return LocalBuilder(source, instruction).build();
 }
 
-std::unique_ptr<Operation> makeOperation(const OperationSource &source,
-                                         uint32_t number) {
+absl::StatusOr<std::unique_ptr<Operation>>
+makeOperation(const OperationSource &source, uint32_t number) {
   const fb::Instruction &instruction =
       *source.plan.root().instructions()->Get(number);
-  return kindOf(instruction.opcode()) == InstructionKind::Collective
-             ? makeCollective(source, instruction)
-             : makeLocalOperation(source, instruction);
-  // The analyser loses the pointer in the conversion of unique_ptr.
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks)
+  if (kindOf(instruction.opcode()) == InstructionKind::Collective)
+    return makeCollective(source, instruction);
+  return makeLocalOperation(source, instruction);
 }
 
 } // namespace bagua::runtime

@@ -11,9 +11,12 @@
 #include "Session/PlanCommunicators.h"
 #include "Session/SessionMemory.h"
 
+#include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Runtime/Queue.h"
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include <cstdint>
 #include <memory>
@@ -24,8 +27,8 @@ class Operation {
 public:
   virtual ~Operation() = default;
 
-  /// `step` is the session's step number. Blocks.
-  virtual absl::Status run(int64_t step) = 0;
+  /// `step` is the session's. On the host's queue, returns when it is done.
+  virtual absl::Status enqueue(Queue &queue, int64_t step) = 0;
 
   /// Bytes that this rank sends each time.
   int64_t bytesSent = 0;
@@ -40,16 +43,19 @@ struct OperationSource {
   int64_t rank;
   const SessionMemory &memory;
   PlanCommunicators &communicators;
+  World &world;
 };
 
 /// The operation of an instruction; null where this rank has nothing to do: it
 /// takes no part, or operands and results share their places.
-std::unique_ptr<Operation> makeOperation(const OperationSource &source,
-                                         uint32_t instruction);
+/// ResourceExhausted where there is no memory for what it needs besides arenas.
+absl::StatusOr<std::unique_ptr<Operation>>
+makeOperation(const OperationSource &source, uint32_t instruction);
 
 /// The two halves of makeOperation.
-std::unique_ptr<Operation> makeCollective(const OperationSource &source,
-                                          const fb::Instruction &instruction);
+absl::StatusOr<std::unique_ptr<Operation>>
+makeCollective(const OperationSource &source,
+               const fb::Instruction &instruction);
 std::unique_ptr<Operation>
 makeLocalOperation(const OperationSource &source,
                    const fb::Instruction &instruction);

@@ -3,9 +3,10 @@
 // Connecting, names and bindings: what comes before the first step.
 //
 //===----------------------------------------------------------------------===//
-#include "Session/HostSession.h"
+#include "Session/PlanSession.h"
 
 #include "Communication/StatusCopy.h"
+#include "Device/Device.h"
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
 #include "Session/Operation.h"
@@ -19,7 +20,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -27,7 +27,7 @@ namespace bagua::runtime {
 
 using absl::StrCat;
 
-HostSession::~HostSession() {
+PlanSession::~PlanSession() {
   if (!isFinished && !executor.hasFailed())
     executor
         .fail(withPlace(
@@ -44,7 +44,7 @@ HostSession::~HostSession() {
 // Connecting
 //===----------------------------------------------------------------------===//
 
-CommunicatorOptions HostSession::optionsOf(uint32_t stream) {
+CommunicatorOptions PlanSession::optionsOf(uint32_t stream) {
   return {options.timeout,
           [this, stream](const std::string &text) {
             executor.warnOfStream(stream, text);
@@ -52,7 +52,7 @@ CommunicatorOptions HostSession::optionsOf(uint32_t stream) {
           [this, stream] { return executor.describeCall(stream); }};
 }
 
-absl::Status HostSession::meetEverybody(const std::string &prefix) {
+absl::Status PlanSession::meetEverybody(const std::string &prefix) {
   if (world->size() < 2)
     return absl::OkStatus();
   std::vector<int> all(world->size());
@@ -74,7 +74,7 @@ absl::Status HostSession::meetEverybody(const std::string &prefix) {
 
 /// `own` of all ranks, by rank.
 absl::StatusOr<std::vector<int64_t>>
-HostSession::gatherFromAll(const std::vector<int64_t> &own) {
+PlanSession::gatherFromAll(const std::vector<int64_t> &own) {
   if (!everybody)
     return own;
   std::vector<int> all(world->size());
@@ -89,7 +89,7 @@ HostSession::gatherFromAll(const std::vector<int64_t> &own) {
 }
 
 /// Every rank sees all fingerprints, so that all fail alike.
-absl::Status HostSession::compareFingerprints() {
+absl::Status PlanSession::compareFingerprints() {
   auto found = gatherFromAll({static_cast<int64_t>(plan->fingerprint())});
   if (!found.ok())
     return found.status();
@@ -102,7 +102,7 @@ absl::Status HostSession::compareFingerprints() {
   return absl::OkStatus();
 }
 
-absl::Status HostSession::connect() {
+absl::Status PlanSession::connect() {
   if (world->size() != plan->topology().ranks())
     return absl::FailedPreconditionError(StrCat(
         "the plan is for ", plan->topology().ranks(), " ranks",
@@ -114,7 +114,9 @@ absl::Status HostSession::connect() {
     return status;
   // Memory first: what one rank takes to get it, others wait for here, within
   // the limit, and not in the first step.
-  absl::Status status = memory.allocate(*world, options.checksMemory);
+  absl::Status status = makeQueue();
+  if (status.ok())
+    status = memory.allocate(*world, *queue, options.checksMemory);
   // Names tell the sessions of a world apart.
   int number = world->nextNumber();
   std::string prefix = number > 0 ? StrCat(number, ": ") : "";
@@ -150,7 +152,7 @@ absl::Status HostSession::connect() {
 }
 
 /// Tensors that some instruction waits for, and that this rank has.
-std::vector<bool> HostSession::findGivenTensors() const {
+std::vector<bool> PlanSession::findGivenTensors() const {
   std::vector<bool> isGiven(tensors.size(), false);
   for (const fb::Instruction *op : *plan->root().instructions())
     if (op->ready())
@@ -159,7 +161,7 @@ std::vector<bool> HostSession::findGivenTensors() const {
   return isGiven;
 }
 
-absl::StatusOr<TensorId> HostSession::find(absl::string_view name) const {
+absl::StatusOr<TensorId> PlanSession::find(absl::string_view name) const {
   auto found = byName.find(name);
   if (found != byName.end())
     return found->second;
@@ -167,7 +169,7 @@ absl::StatusOr<TensorId> HostSession::find(absl::string_view name) const {
       StrCat("the plan has no tensor named '", name, "'"));
 }
 
-absl::Status HostSession::checkIndex(TensorId tensor) const {
+absl::Status PlanSession::checkIndex(TensorId tensor) const {
   if (indexOf(tensor) < tensors.size())
     return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat("tensor number ", indexOf(tensor),
@@ -175,7 +177,7 @@ absl::Status HostSession::checkIndex(TensorId tensor) const {
 }
 
 /// Of a tensor that the program has: InvalidArgument, without its name.
-absl::Status HostSession::checkMemory(uint32_t tensor, const void *data,
+absl::Status PlanSession::checkMemory(uint32_t tensor, const void *data,
                                       size_t bytes) const {
   int64_t expected = memory.tensorBytes(tensor);
   if (static_cast<int64_t>(bytes) != expected)
@@ -188,10 +190,26 @@ absl::Status HostSession::checkMemory(uint32_t tensor, const void *data,
         StrCat("expected an address divisible by ", alignment));
   if (!data && expected > 0)
     return absl::InvalidArgumentError("the address is null");
+  return world->device().checkAddress(data, bytes);
+}
+
+/// Of the session's own. Its errors are those of drain().
+absl::Status PlanSession::makeQueue() {
+  auto made = world->device().createQueue(nullptr);
+  if (!made.ok())
+    return withMessage(made.status(), StrCat("rank ", rank(), ": no queue: ",
+                                             made.status().message()));
+  queue = *std::move(made);
   return absl::OkStatus();
 }
 
-absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
+absl::Status PlanSession::copyNow(void *to, const void *from,
+                                  size_t bytes) const {
+  absl::Status status = queue->copy(to, from, bytes);
+  return status.ok() ? queue->drain() : status;
+}
+
+absl::Status PlanSession::bind(TensorId tensor, void *data, size_t bytes) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return status;
   uint32_t index = indexOf(tensor);
@@ -215,13 +233,14 @@ absl::Status HostSession::bind(TensorId tensor, void *data, size_t bytes) {
   tensors[index].isLocated = true;
   if (auto saved = loaded.find(tensorAt(index).name()->str());
       saved != loaded.end()) {
-    std::memcpy(data, saved->second.bytes.data(), saved->second.bytes.size());
+    const std::string bytesOf = std::move(saved->second.bytes);
     loaded.erase(saved);
+    return copyNow(data, bytesOf.data(), bytesOf.size());
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<void *> HostSession::address(TensorId tensor, size_t bytes) {
+absl::StatusOr<void *> PlanSession::address(TensorId tensor, size_t bytes) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return status;
   uint32_t index = indexOf(tensor);
@@ -236,7 +255,7 @@ absl::StatusOr<void *> HostSession::address(TensorId tensor, size_t bytes) {
   return static_cast<void *>(memory.tensorAddress(index));
 }
 
-absl::StatusOr<void *> HostSession::bindOrLocate(TensorId tensor, void *data,
+absl::StatusOr<void *> PlanSession::bindOrLocate(TensorId tensor, void *data,
                                                  size_t bytes) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return status;
@@ -246,11 +265,12 @@ absl::StatusOr<void *> HostSession::bindOrLocate(TensorId tensor, void *data,
   }
   absl::StatusOr<void *> place = address(tensor, bytes);
   if (place.ok() && data && bytes > 0 && !tensors[indexOf(tensor)].isLoaded)
-    std::memcpy(*place, data, bytes);
+    if (absl::Status status = copyNow(*place, data, bytes); !status.ok())
+      return status;
   return place;
 }
 
-bool HostSession::programUpdates(absl::string_view name) {
+bool PlanSession::programUpdates(absl::string_view name) {
   auto found = byName.find(name);
   if (found == byName.end())
     return true;
@@ -259,7 +279,7 @@ bool HostSession::programUpdates(absl::string_view name) {
 }
 
 /// FailedPrecondition with the first few names, if there are any.
-absl::Status HostSession::listTensors(const char *what,
+absl::Status PlanSession::listTensors(const char *what,
                                       const std::vector<uint32_t> &list,
                                       const char *why) const {
   constexpr size_t kMostNames = 16;
@@ -276,7 +296,7 @@ absl::Status HostSession::listTensors(const char *what,
              why));
 }
 
-absl::Status HostSession::checkBindings() const {
+absl::Status PlanSession::checkBindings() const {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
@@ -290,7 +310,7 @@ absl::Status HostSession::checkBindings() const {
 
 /// That the program knows of the params that instructions update: it must not
 /// update them, too, and their first values are its to write.
-absl::Status HostSession::checkParams() const {
+absl::Status PlanSession::checkParams() const {
   std::vector<uint32_t> notAsked, notLocated;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     if (tensorAt(i).role() != fb::Role::Param || !isUpdated[i] ||
@@ -314,7 +334,7 @@ absl::Status HostSession::checkParams() const {
 }
 
 /// All ranks go on from the same step, or all begin.
-absl::Status HostSession::compareStates() {
+absl::Status PlanSession::compareStates() {
   auto found = gatherFromAll({hasLoadedState, firstStep});
   if (!found.ok())
     return executor.fail(found.status());
@@ -338,7 +358,7 @@ absl::Status HostSession::compareStates() {
                  })));
 }
 
-absl::Status HostSession::start() {
+absl::Status PlanSession::start() {
   if (executor.hasFailed())
     return executor.failure();
   if (phase != Phase::Binding)
@@ -349,12 +369,15 @@ absl::Status HostSession::start() {
   if (absl::Status status = checkBindings(); !status.ok())
     return status;
   const auto &instructions = *plan->root().instructions();
-  OperationSource source = {*plan, rank(), memory, communicators};
+  OperationSource source = {*plan, rank(), memory, communicators, *world};
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
   int64_t scratch = 0;
   for (uint32_t i = 0; i < instructions.size(); ++i) {
-    operations.push_back(makeOperation(source, i));
+    auto made = makeOperation(source, i);
+    if (!made.ok())
+      return made.status();
+    operations.push_back(*std::move(made));
     hasWork.push_back(operations.back() != nullptr);
     scratch += hasWork.back() ? operations.back()->scratchBytes : 0;
   }
@@ -385,7 +408,7 @@ absl::Status HostSession::start() {
 absl::StatusOr<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
                 SessionOptions options) {
-  auto session = std::make_unique<HostSession>(
+  auto session = std::make_unique<PlanSession>(
       std::move(plan), std::move(world), std::move(options));
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);

@@ -3,13 +3,12 @@
 // Between a session and the bytes of SessionState.
 //
 //===----------------------------------------------------------------------===//
-#include "Session/HostSession.h"
+#include "Session/PlanSession.h"
 
 #include "Communication/StatusCopy.h"
 
 #include "absl/strings/str_cat.h"
 
-#include <cstring>
 #include <utility>
 
 namespace bagua::runtime {
@@ -18,12 +17,12 @@ using absl::StrCat;
 
 /// Whether the state is that of a step's end: after finish(), or after an error
 /// that came when this rank's part of its last step was done.
-bool HostSession::isAtRest() const {
+bool PlanSession::isAtRest() const {
   return isFinished || (executor.hasFailed() && phase == Phase::BetweenSteps &&
                         now >= 0 && executor.isStepReached(now));
 }
 
-absl::StatusOr<std::string> HostSession::saveState() const {
+absl::StatusOr<std::string> PlanSession::saveState() const {
   if (!isAtRest())
     return executor.hasFailed()
                ? executor.failure()
@@ -36,14 +35,17 @@ absl::StatusOr<std::string> HostSession::saveState() const {
     if (!isSaved[i] || !data)
       continue;
     SavedTensor saved = describeTensor(tensorAt(i));
-    saved.bytes.assign(reinterpret_cast<const char *>(data),
-                       memory.tensorBytes(i));
+    saved.bytes.resize(memory.tensorBytes(i));
+    if (absl::Status status =
+            copyNow(saved.bytes.data(), data, saved.bytes.size());
+        !status.ok())
+      return status;
     state.tensors[tensorAt(i).name()->str()] = std::move(saved);
   }
   return writeState(state);
 }
 
-absl::Status HostSession::loadState(absl::string_view bytes) {
+absl::Status PlanSession::loadState(absl::string_view bytes) {
   if (phase != Phase::Binding)
     return absl::FailedPreconditionError(
         StrCat("rank ", rank(), ": loadState after start"));
@@ -57,10 +59,12 @@ absl::Status HostSession::loadState(absl::string_view bytes) {
   for (auto &[name, saved] : state->tensors) {
     uint32_t tensor = indexOf(*find(name));
     tensors[tensor].isLocated = tensors[tensor].isLoaded = true;
-    if (std::byte *data = memory.tensorAddress(tensor))
-      std::memcpy(data, saved.bytes.data(), saved.bytes.size());
-    else
+    std::byte *data = memory.tensorAddress(tensor);
+    if (!data)
       loaded[name] = std::move(saved);
+    else if (status = copyNow(data, saved.bytes.data(), saved.bytes.size());
+             !status.ok())
+      return status;
   }
   firstStep = state->steps;
   hasLoadedState = true;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bagua::runtime {
 namespace {
@@ -20,7 +19,7 @@ constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kGuardBytes = kPageBytes;
 constexpr std::byte kGuard{0xa5};
 /// NaN in every floating-point type.
-constexpr int kPoison = 0xff;
+constexpr std::byte kPoison{0xff};
 
 int64_t roundUp(int64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -34,7 +33,7 @@ SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
   arenaAddresses.reserve(loaded.root().arenas()->size());
 }
 
-absl::Status SessionMemory::allocate(World &world, bool guarded) {
+absl::Status SessionMemory::allocate(World &world, Queue &queue, bool guarded) {
   isGuarded = guarded;
   for (const fb::Arena *arena : *plan.root().arenas()) {
     int64_t guards = guarded ? 2 * kGuardBytes : 0;
@@ -44,10 +43,14 @@ absl::Status SessionMemory::allocate(World &world, bool guarded) {
           "rank ", rank, ": no memory for arena '", arena->name()->str(),
           "' of ", arena->bytes(), " bytes: ", memory.status().message()));
     if (guarded) {
-      std::byte *guard = memory->get();
-      std::fill_n(guard, kGuardBytes, kGuard);
-      std::memset(guard + kGuardBytes, kPoison, arena->bytes());
-      std::fill_n(guard + kGuardBytes + arena->bytes(), kGuardBytes, kGuard);
+      std::vector<std::byte> bytes(guards + arena->bytes(), kGuard);
+      std::fill_n(bytes.begin() + kGuardBytes, arena->bytes(), kPoison);
+      absl::Status status =
+          queue.copy(memory->get(), bytes.data(), bytes.size());
+      if (status.ok())
+        status = queue.drain();
+      if (!status.ok())
+        return status;
     }
     arenaAddresses.push_back(memory->get() + (guarded ? kGuardBytes : 0));
     arenas.push_back(*std::move(memory));
@@ -56,21 +59,26 @@ absl::Status SessionMemory::allocate(World &world, bool guarded) {
   return absl::OkStatus();
 }
 
-absl::Status SessionMemory::checkGuards() const {
+absl::Status SessionMemory::checkGuards(Queue &queue) const {
   if (!isGuarded)
     return absl::OkStatus();
   for (size_t i = 0; i < arenas.size(); ++i) {
     const fb::Arena &arena = *plan.root().arenas()->Get(i);
-    const std::byte *before = arenas[i].get();
-    const std::byte *after = before + kGuardBytes + arena.bytes();
-    auto isIntact = [](const std::byte *zone) {
-      return std::all_of(zone, zone + kGuardBytes,
-                         [](std::byte byte) { return byte == kGuard; });
-    };
-    if (!isIntact(before) || !isIntact(after))
-      return absl::InternalError(absl::StrCat(
-          "rank ", rank, ": bytes ", isIntact(before) ? "after" : "before",
-          " arena '", arena.name()->str(), "' were overwritten"));
+    const std::byte *begin = arenas[i].get();
+    for (bool isBefore : {true, false}) {
+      std::vector<std::byte> zone(kGuardBytes);
+      absl::Status status = queue.copy(
+          zone.data(), isBefore ? begin : begin + kGuardBytes + arena.bytes(),
+          zone.size());
+      if (status.ok())
+        status = queue.drain();
+      if (!status.ok())
+        return status;
+      if (std::count(zone.begin(), zone.end(), kGuard) != kGuardBytes)
+        return absl::InternalError(absl::StrCat(
+            "rank ", rank, ": bytes ", isBefore ? "before" : "after",
+            " arena '", arena.name()->str(), "' were overwritten"));
+    }
   }
   return absl::OkStatus();
 }

@@ -29,9 +29,9 @@ public:
   /// In memory of the world. With `guarded`, zones round each arena are filled
   /// with a pattern and the arenas with bytes that read as NaN.
   /// ResourceExhausted where memory is out.
-  absl::Status allocate(World &world, bool guarded);
+  absl::Status allocate(World &world, Queue &queue, bool guarded);
   /// Internal, naming the arena, if a byte of a zone has changed.
-  absl::Status checkGuards() const;
+  absl::Status checkGuards(Queue &queue) const;
 
   /// Of what is allocated, without guards.
   int64_t arenaBytes() const { return allocatedBytes; }

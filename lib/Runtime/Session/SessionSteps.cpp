@@ -3,7 +3,7 @@
 // Who has which tensor when, and what a step must not leave out.
 //
 //===----------------------------------------------------------------------===//
-#include "Session/HostSession.h"
+#include "Session/PlanSession.h"
 
 #include "Communication/StatusCopy.h"
 
@@ -22,18 +22,18 @@ namespace bagua::runtime {
 using absl::StrCat;
 
 /// A caller's bug. In a run, other ranks must not wait for this one.
-absl::Status HostSession::refuse(const absl::Status &why, int64_t tensor) {
+absl::Status PlanSession::refuse(const absl::Status &why, int64_t tensor) {
   return isRunning ? executor.fail(withPlace(why, {rank(), tensor, -1, step()}))
                    : why;
 }
 
-absl::Status HostSession::misuse(const std::string &what, int64_t tensor) {
+absl::Status PlanSession::misuse(const std::string &what, int64_t tensor) {
   return refuse(
       absl::FailedPreconditionError(StrCat("rank ", rank(), ": ", what)),
       tensor);
 }
 
-void HostSession::record(const char *what, TensorId tensor, int64_t startNs) {
+void PlanSession::record(const char *what, TensorId tensor, int64_t startNs) {
   options.trace->add({StrCat(what, " ", nameOf(tensor)),
                       rank(),
                       0,
@@ -42,7 +42,7 @@ void HostSession::record(const char *what, TensorId tensor, int64_t startNs) {
                       {{"step", step()}}});
 }
 
-absl::Status HostSession::beginStep() {
+absl::Status PlanSession::beginStep() {
   if (executor.hasFailed())
     return executor.failure();
   if (phase != Phase::BetweenSteps)
@@ -57,11 +57,11 @@ absl::Status HostSession::beginStep() {
   phase = Phase::InStep;
   isFinished = false;
   isRunning = true;
-  executor.openStep();
+  executor.openStep(now);
   return absl::OkStatus();
 }
 
-absl::Status HostSession::checkGift(TensorId tensor, const char *call) const {
+absl::Status PlanSession::checkGift(TensorId tensor, const char *call) const {
   const TensorState &state = tensors[indexOf(tensor)];
   std::string why;
   if (phase != Phase::InStep)
@@ -81,7 +81,7 @@ absl::Status HostSession::checkGift(TensorId tensor, const char *call) const {
 }
 
 /// Whether the program may give the tensor now.
-absl::Status HostSession::admitGift(TensorId tensor, const char *call) {
+absl::Status PlanSession::admitGift(TensorId tensor, const char *call) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
@@ -94,20 +94,27 @@ absl::Status HostSession::admitGift(TensorId tensor, const char *call) {
   return absl::OkStatus();
 }
 
-absl::Status HostSession::give(TensorId tensor) {
+/// Where the session copies for a program: behind the program's own work, and
+/// in a queue of the device's.
+Queue &PlanSession::deviceQueue(Queue &given) {
+  return &given == &hostQueue() ? *queue : given;
+}
+
+absl::Status PlanSession::give(TensorId tensor, Queue &after) {
   TensorState &state = tensors[indexOf(tensor)];
   state.isOwnedByRuntime = true;
   state.givenStep = now;
   requiredGiven += state.isRequired;
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  executor.give(indexOf(tensor), now);
+  executor.give(indexOf(tensor), now, deviceQueue(after));
   if (options.trace)
     record("give", tensor, startNs);
   return absl::OkStatus();
 }
 
 /// Where it is bound, or in its arena.
-absl::Status HostSession::giveAtHome(TensorId tensor, const char *call) {
+absl::Status PlanSession::giveAtHome(TensorId tensor, const char *call,
+                                     Queue &after) {
   uint32_t index = indexOf(tensor);
   if (tensors[index].isMovable && tensorAt(index).arena() < 0) {
     memory.moveBack(index);
@@ -118,11 +125,11 @@ absl::Status HostSession::giveAtHome(TensorId tensor, const char *call) {
                            step()),
                     index);
   }
-  return give(tensor);
+  return give(tensor, after);
 }
 
-absl::Status HostSession::giveAt(TensorId tensor, const char *call, void *data,
-                                 size_t bytes, bool isAbsent) {
+absl::Status PlanSession::giveAt(TensorId tensor, const char *call, void *data,
+                                 size_t bytes, bool isAbsent, Queue &after) {
   uint32_t index = indexOf(tensor);
   auto refuseGift = [&](absl::StatusCode code, absl::string_view why) {
     return refuse(
@@ -140,32 +147,37 @@ absl::Status HostSession::giveAt(TensorId tensor, const char *call, void *data,
                       : "instructions touch it before it is given: expected "
                         "it to be bound, once");
   if (isAbsent && bytes > 0)
-    std::memset(data, 0, bytes);
+    if (absl::Status status = deviceQueue(after).zero(data, bytes);
+        !status.ok())
+      return refuse(status, index);
   if (tensorAt(index).arena() < 0) {
     memory.move(index, static_cast<std::byte *>(data));
-    return give(tensor);
+    return give(tensor, after);
   }
   std::byte *home = memory.tensorAddress(index);
   if (bytes > 0 && data != home) {
-    std::memcpy(home, data, bytes);
+    if (absl::Status status = deviceQueue(after).copy(home, data, bytes);
+        !status.ok())
+      return refuse(status, index);
     state.copyBackTo = static_cast<std::byte *>(data);
   }
-  return give(tensor);
+  return give(tensor, after);
 }
 
-absl::Status HostSession::markReady(TensorId tensor) {
+absl::Status PlanSession::markReady(TensorId tensor, Queue &after) {
   absl::Status status = admitGift(tensor, "markReady");
-  return status.ok() ? giveAtHome(tensor, "markReady") : status;
+  return status.ok() ? giveAtHome(tensor, "markReady", after) : status;
 }
 
-absl::Status HostSession::markReady(TensorId tensor, void *data, size_t bytes) {
+absl::Status PlanSession::markReady(TensorId tensor, void *data, size_t bytes,
+                                    Queue &after) {
   absl::Status status = admitGift(tensor, "markReady");
-  return status.ok()
-             ? giveAt(tensor, "markReady", data, bytes, /*isAbsent=*/false)
-             : status;
+  return status.ok() ? giveAt(tensor, "markReady", data, bytes,
+                              /*isAbsent=*/false, after)
+                     : status;
 }
 
-absl::Status HostSession::checkAbsence(TensorId tensor) {
+absl::Status PlanSession::checkAbsence(TensorId tensor) {
   absl::Status status = admitGift(tensor, "markAbsent");
   if (status.ok() && !tensorAt(indexOf(tensor)).optional())
     return misuse(StrCat("markAbsent of tensor ", nameOf(tensor),
@@ -174,34 +186,44 @@ absl::Status HostSession::checkAbsence(TensorId tensor) {
   return status;
 }
 
-absl::Status HostSession::markAbsent(TensorId tensor) {
+absl::Status PlanSession::markAbsent(TensorId tensor, Queue &after) {
   if (absl::Status status = checkAbsence(tensor); !status.ok())
     return status;
   memory.moveBack(indexOf(tensor));
   if (std::byte *data = memory.tensorAddress(indexOf(tensor)))
-    std::memset(data, 0, localBytes(tensor));
-  return giveAtHome(tensor, "markAbsent");
+    if (absl::Status status = deviceQueue(after).zero(data, localBytes(tensor));
+        !status.ok())
+      return refuse(status, indexOf(tensor));
+  return giveAtHome(tensor, "markAbsent", after);
 }
 
-absl::Status HostSession::markAbsent(TensorId tensor, void *data,
-                                     size_t bytes) {
+absl::Status PlanSession::markAbsent(TensorId tensor, void *data, size_t bytes,
+                                     Queue &after) {
   absl::Status status = checkAbsence(tensor);
-  return status.ok()
-             ? giveAt(tensor, "markAbsent", data, bytes, /*isAbsent=*/true)
-             : status;
+  return status.ok() ? giveAt(tensor, "markAbsent", data, bytes,
+                              /*isAbsent=*/true, after)
+                     : status;
 }
 
 /// What the runtime is done with.
-void HostSession::takeBack(uint32_t tensor) {
+absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   TensorState &state = tensors[tensor];
   state.isOwnedByRuntime = false;
-  if (std::byte *to = std::exchange(state.copyBackTo, nullptr))
-    std::memcpy(to, memory.tensorAddress(tensor), memory.tensorBytes(tensor));
+  std::byte *to = std::exchange(state.copyBackTo, nullptr);
+  if (!to)
+    return absl::OkStatus();
+  absl::Status status = deviceQueue(before).copy(
+      to, memory.tensorAddress(tensor), memory.tensorBytes(tensor));
+  if (status.ok() && &before == &hostQueue())
+    status = queue->drain();
+  return status;
 }
 
-absl::Status HostSession::waitForUsers(TensorId tensor, int64_t step) {
+absl::Status PlanSession::waitForUsers(TensorId tensor, int64_t step,
+                                       Queue &before) {
   for (StreamPoint point : executor.schedule().users[indexOf(tensor)])
-    if (absl::Status status = executor.waitFor(point, step, indexOf(tensor));
+    if (absl::Status status =
+            executor.waitFor(point, step, indexOf(tensor), before);
         !status.ok())
       return status;
   return absl::OkStatus();
@@ -209,13 +231,13 @@ absl::Status HostSession::waitForUsers(TensorId tensor, int64_t step) {
 
 /// In which step what wait() waits for was given or made; -1: there is nothing
 /// to wait for.
-int64_t HostSession::stepToAwait(const TensorState &state) const {
+int64_t PlanSession::stepToAwait(const TensorState &state) const {
   if (!state.isGivenByProgram)
     return state.isState && phase == Phase::InStep ? now - 1 : now;
   return state.isOwnedByRuntime ? state.givenStep : -1;
 }
 
-bool HostSession::isReady(TensorId tensor) const {
+bool PlanSession::isReady(TensorId tensor) const {
   if (executor.hasFailed() || !checkIndex(tensor).ok())
     return true;
   int64_t step = stepToAwait(tensors[indexOf(tensor)]);
@@ -227,7 +249,7 @@ bool HostSession::isReady(TensorId tensor) const {
   });
 }
 
-void HostSession::onDone(TensorId tensor,
+void PlanSession::onDone(TensorId tensor,
                          std::function<void(const absl::Status &)> done) {
   static const std::vector<StreamPoint> kNothing;
   absl::Status status = checkIndex(tensor);
@@ -239,7 +261,7 @@ void HostSession::onDone(TensorId tensor,
                   step, std::move(done));
 }
 
-void HostSession::abort(const absl::Status &why) {
+void PlanSession::abort(const absl::Status &why) {
   absl::Status named =
       withMessage(why.ok() ? absl::AbortedError("") : why,
                   StrCat("rank ", rank(), ": aborted",
@@ -247,7 +269,7 @@ void HostSession::abort(const absl::Status &why) {
   executor.fail(withPlace(named, {rank()})).IgnoreError();
 }
 
-absl::Status HostSession::wait(TensorId tensor) {
+absl::Status PlanSession::wait(TensorId tensor, Queue &before) {
   if (executor.hasFailed())
     return executor.failure();
   if (absl::Status status = checkIndex(tensor); !status.ok())
@@ -259,15 +281,15 @@ absl::Status HostSession::wait(TensorId tensor) {
   if (step < 0)
     return absl::OkStatus();
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  if (absl::Status status = waitForUsers(tensor, step); !status.ok())
+  if (absl::Status status = waitForUsers(tensor, step, before); !status.ok())
     return status;
   if (options.trace)
     record("wait", tensor, startNs);
-  takeBack(indexOf(tensor));
-  return absl::OkStatus();
+  absl::Status status = takeBack(indexOf(tensor), before);
+  return status.ok() ? status : refuse(status, indexOf(tensor));
 }
 
-absl::Status HostSession::missingGift() {
+absl::Status PlanSession::missingGift() {
   constexpr int kShown = 4;
   std::vector<std::string> missing;
   int64_t first = -1;
@@ -290,7 +312,7 @@ absl::Status HostSession::missingGift() {
 }
 
 /// A program that has not waited may have read what a step was still changing.
-absl::Status HostSession::missingWait() {
+absl::Status PlanSession::missingWait() {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].mustBeRead && tensors[i].waitedStep != now)
@@ -303,7 +325,7 @@ absl::Status HostSession::missingWait() {
       missing[0]);
 }
 
-absl::Status HostSession::endStep() {
+absl::Status PlanSession::endStep() {
   if (phase != Phase::InStep)
     return executor.hasFailed() ? executor.failure()
                                 : misuse("endStep before beginStep");
@@ -321,7 +343,7 @@ absl::Status HostSession::endStep() {
   return absl::OkStatus();
 }
 
-absl::Status HostSession::finish() {
+absl::Status PlanSession::finish() {
   if (executor.hasFailed())
     return executor.failure();
   if (phase == Phase::InStep)
@@ -329,13 +351,14 @@ absl::Status HostSession::finish() {
   if (now >= 0)
     if (absl::Status status = executor.waitForStep(now); !status.ok())
       return status;
-  if (absl::Status status = memory.checkGuards(); !status.ok())
+  absl::Status status = memory.checkGuards(*queue);
+  for (uint32_t i = 0; i < tensors.size() && status.ok(); ++i)
+    status = takeBack(i, hostQueue());
+  if (!status.ok())
     return executor.fail(status);
   isFinished = true;
   isRunning = false;
-  for (uint32_t i = 0; i < tensors.size(); ++i)
-    takeBack(i);
-  return absl::OkStatus();
+  return status;
 }
 
 } // namespace bagua::runtime

@@ -83,6 +83,10 @@ class GlooTransport final : public Transport {
 public:
   explicit GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext)
       : context(std::move(ownContext)), peers(context->size) {}
+  /// Connections first: who is at one may still write to a greeting.
+  ~GlooTransport() override {
+    attempt("can't close", [this] { close(); }).IgnoreError();
+  }
 
   /// May throw.
   void prepare(absl::Span<const int> others) {

@@ -1,12 +1,12 @@
-//===- HostSession.h - A session on the host ------------------------------===//
+//===- PlanSession.h - A session of a plan --------------------------------===//
 //
 // Everything the program's thread does: names and bindings (Session.cpp),
 // ownership and steps (SessionSteps.cpp), checkpoints (SessionCheckpoint.cpp).
 // What runs beside it is the Executor's.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_SESSION_HOSTSESSION_H
-#define BAGUA_LIB_RUNTIME_SESSION_HOSTSESSION_H
+#ifndef BAGUA_LIB_RUNTIME_SESSION_PLANSESSION_H
+#define BAGUA_LIB_RUNTIME_SESSION_PLANSESSION_H
 
 #include "Session/Executor.h"
 #include "Session/PlanCommunicators.h"
@@ -26,15 +26,15 @@
 
 namespace bagua::runtime {
 
-class HostSession final : public Session {
+class PlanSession final : public Session {
 public:
-  HostSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
+  PlanSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
               SessionOptions sessionOptions)
       : plan(std::move(loaded)), world(std::move(ranks)),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
         executor(*plan, *world, options),
         tensors(plan->root().tensors()->size()) {}
-  ~HostSession() override;
+  ~PlanSession() override;
 
   /// The collective part of create().
   absl::Status connect();
@@ -53,11 +53,13 @@ public:
   bool programUpdates(absl::string_view name) override;
   absl::Status start() override;
   absl::Status beginStep() override;
-  absl::Status markReady(TensorId tensor) override;
-  absl::Status markReady(TensorId tensor, void *data, size_t bytes) override;
-  absl::Status markAbsent(TensorId tensor) override;
-  absl::Status markAbsent(TensorId tensor, void *data, size_t bytes) override;
-  absl::Status wait(TensorId tensor) override;
+  absl::Status markReady(TensorId tensor, Queue &after) override;
+  absl::Status markReady(TensorId tensor, void *data, size_t bytes,
+                         Queue &after) override;
+  absl::Status markAbsent(TensorId tensor, Queue &after) override;
+  absl::Status markAbsent(TensorId tensor, void *data, size_t bytes,
+                          Queue &after) override;
+  absl::Status wait(TensorId tensor, Queue &before) override;
   bool isReady(TensorId tensor) const override;
   void onDone(TensorId tensor,
               std::function<void(const absl::Status &)> done) override;
@@ -110,6 +112,8 @@ private:
     return executor.tensorName(indexOf(tensor));
   }
   CommunicatorOptions optionsOf(uint32_t stream);
+  absl::Status makeQueue();
+  absl::Status copyNow(void *to, const void *from, size_t bytes) const;
   absl::Status meetEverybody(const std::string &prefix);
   absl::Status compareFingerprints();
   absl::StatusOr<std::vector<int64_t>>
@@ -126,18 +130,19 @@ private:
   absl::Status checkMemory(uint32_t tensor, const void *data,
                            size_t bytes) const;
   absl::Status admitGift(TensorId tensor, const char *call);
-  absl::Status give(TensorId tensor);
-  absl::Status giveAtHome(TensorId tensor, const char *call);
+  Queue &deviceQueue(Queue &given);
+  absl::Status give(TensorId tensor, Queue &after);
+  absl::Status giveAtHome(TensorId tensor, const char *call, Queue &after);
   absl::Status giveAt(TensorId tensor, const char *call, void *data,
-                      size_t bytes, bool isAbsent);
+                      size_t bytes, bool isAbsent, Queue &after);
   absl::Status checkAbsence(TensorId tensor);
   absl::Status checkGift(TensorId tensor, const char *call) const;
-  void takeBack(uint32_t tensor);
+  absl::Status takeBack(uint32_t tensor, Queue &before);
   absl::Status missingGift();
   absl::Status missingWait();
   bool isAtRest() const;
   int64_t stepToAwait(const TensorState &state) const;
-  absl::Status waitForUsers(TensorId tensor, int64_t step);
+  absl::Status waitForUsers(TensorId tensor, int64_t step, Queue &before);
   absl::Status refuse(const absl::Status &why, int64_t tensor = -1);
   absl::Status misuse(const std::string &what, int64_t tensor = -1);
   absl::Status checkIndex(TensorId tensor) const;
@@ -146,6 +151,8 @@ private:
   const std::shared_ptr<const Plan> plan;
   const std::shared_ptr<World> world;
   const SessionOptions options;
+  /// Of the device's, for what the session itself copies there and back.
+  std::unique_ptr<Queue> queue;
   SessionMemory memory;
   /// All ranks; null where this is the only one.
   std::unique_ptr<Communicator> everybody;
@@ -179,4 +186,4 @@ private:
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_SESSION_HOSTSESSION_H
+#endif // BAGUA_LIB_RUNTIME_SESSION_PLANSESSION_H

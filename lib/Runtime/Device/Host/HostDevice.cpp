@@ -1,0 +1,91 @@
+//===- HostDevice.cpp - This process's memory and its threads -------------===//
+//
+// The queue does everything where it is asked to, so nothing is ever under way
+// in it.
+//
+//===----------------------------------------------------------------------===//
+#include "Device/Device.h"
+#include "Kernels/Arithmetic.h"
+
+#include "bagua/Runtime/Communicator.h"
+
+#include <cstring>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+class HostQueue final : public Queue {
+public:
+  bool follow(const Timeline &timeline, uint64_t value) override {
+    return timeline.reached(value);
+  }
+  void signal(Timeline &timeline, uint64_t value) override {
+    timeline.signal(value);
+  }
+  absl::Status copyRows(void *to, size_t toStride, const void *from,
+                        size_t fromStride, size_t rowBytes,
+                        size_t rows) override {
+    auto *target = static_cast<std::byte *>(to);
+    auto *source = static_cast<const std::byte *>(from);
+    for (size_t row = 0; row < rows; ++row)
+      std::memmove(target + row * toStride, source + row * fromStride,
+                   rowBytes);
+    return absl::OkStatus();
+  }
+  absl::Status zero(void *to, size_t bytes) override {
+    std::memset(to, 0, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status drain() override { return absl::OkStatus(); }
+};
+
+class HostKernel final : public Kernel {
+public:
+  explicit HostKernel(BoundKernel bound) : kernel(std::move(bound)) {}
+
+  absl::Status launch(Queue &queue, int64_t step) override {
+    absl::Status status = queue.drain();
+    if (status.ok())
+      kernel(step);
+    return status;
+  }
+
+private:
+  BoundKernel kernel;
+};
+
+class HostDevice final : public Device {
+public:
+  absl::Status checkAddress(const void * /*data*/,
+                            size_t /*bytes*/) const override {
+    return absl::OkStatus(); // nothing is known of it before it is used
+  }
+  absl::StatusOr<std::unique_ptr<Queue>>
+  createQueue(std::function<void(const absl::Status &)> /*onError*/) override {
+    return std::make_unique<HostQueue>();
+  }
+  std::unique_ptr<Kernel>
+  bind(const fb::Instruction &instruction,
+       const std::vector<LocalValue> &inputs,
+       const std::vector<LocalValue> &outputs) override {
+    BoundKernel kernel = bindKernel(instruction, inputs, outputs);
+    return kernel ? std::make_unique<HostKernel>(std::move(kernel)) : nullptr;
+  }
+};
+
+} // namespace
+
+Queue &hostQueue() {
+  static HostQueue queue;
+  return queue;
+}
+
+Device &hostDevice() {
+  static HostDevice device;
+  return device;
+}
+
+Device &World::device() const { return hostDevice(); }
+
+} // namespace bagua::runtime

@@ -1,0 +1,373 @@
+//===- FarDevice.cpp - A device that is not the host ----------------------===//
+//
+// Each piece of memory is at two addresses: its own, where nothing is mapped,
+// and one that the device's threads go by.
+//
+//===----------------------------------------------------------------------===//
+#include "FarDevice.h"
+
+#include "Device/Device.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <random>
+#include <sys/mman.h>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime::test {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+class FarMemory {
+public:
+  /// `near` is freed with it.
+  std::shared_ptr<std::byte> add(std::shared_ptr<std::byte> near,
+                                 size_t bytes) {
+    // Behind the last byte, too, nothing is to be found.
+    const size_t mapped = bytes + 1;
+    void *far = mmap(nullptr, mapped, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert(far != MAP_FAILED);
+    auto *begin = static_cast<std::byte *>(far);
+    std::lock_guard<std::mutex> lock(mutex);
+    pieces[begin] = {near.get(), bytes};
+    return {begin, [this, mapped, near](std::byte *address) {
+              std::lock_guard<std::mutex> free(mutex);
+              pieces.erase(address);
+              munmap(address, mapped);
+            }};
+  }
+
+  /// Null where the address, and so many bytes behind it, are none of these.
+  std::byte *find(const std::byte *address, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto piece = pieces.upper_bound(address);
+    if (piece == pieces.begin())
+      return nullptr;
+    --piece;
+    const auto offset = static_cast<size_t>(address - piece->first);
+    return offset + bytes <= piece->second.bytes ? piece->second.near + offset
+                                                 : nullptr;
+  }
+
+private:
+  struct Piece {
+    std::byte *near;
+    size_t bytes;
+  };
+  std::mutex mutex;
+  std::map<const std::byte *, Piece> pieces;
+};
+
+FarMemory &farMemory() {
+  static FarMemory memory;
+  return memory;
+}
+
+template <typename T> T *nearOf(T *address) {
+  auto *found =
+      farMemory().find(reinterpret_cast<const std::byte *>(address), 0);
+  return found ? reinterpret_cast<T *>(found) : address;
+}
+const void *nearOf(const void *address) {
+  return nearOf(static_cast<const std::byte *>(address));
+}
+void *nearOf(void *address) {
+  return nearOf(static_cast<std::byte *>(address));
+}
+
+//===----------------------------------------------------------------------===//
+// Queues
+//===----------------------------------------------------------------------===//
+
+/// Work comes a little late, in order; after an error only what is always done.
+class LateQueue final : public FarQueue {
+public:
+  explicit LateQueue(std::function<void(const absl::Status &)> onError)
+      : tell(std::move(onError)), thread([this] { work(); }) {}
+  ~LateQueue() override {
+    push([this] { isOver = true; });
+    thread.join();
+  }
+
+  void pushWork(std::function<absl::Status()> run) {
+    push([this, run = std::move(run)] {
+      if (!error.ok())
+        return;
+      error = run();
+      if (!error.ok() && tell)
+        tell(error);
+    });
+  }
+
+  bool follow(const Timeline &timeline, uint64_t value) override {
+    pushWork([&timeline, value]() -> absl::Status {
+      while (!timeline.reached(value)) {
+        if (timeline.hasFailed())
+          return absl::AbortedError("what the queue waits for has failed");
+        std::this_thread::yield();
+      }
+      return absl::OkStatus();
+    });
+    return true;
+  }
+  void signal(Timeline &timeline, uint64_t value) override {
+    push([this, &timeline, value] {
+      if (error.ok())
+        timeline.signal(value);
+      else
+        timeline.fail();
+    });
+  }
+  absl::Status copyRows(void *to, size_t toStride, const void *from,
+                        size_t fromStride, size_t rowBytes,
+                        size_t rows) override {
+    pushWork([=] {
+      return hostQueue().copyRows(nearOf(to), toStride, nearOf(from),
+                                  fromStride, rowBytes, rows);
+    });
+    return absl::OkStatus();
+  }
+  absl::Status zero(void *to, size_t bytes) override {
+    pushWork([=] { return hostQueue().zero(nearOf(to), bytes); });
+    return absl::OkStatus();
+  }
+  absl::Status drain() override {
+    std::promise<absl::Status> done;
+    push([&] { done.set_value(error); });
+    return done.get_future().get();
+  }
+  void fail(const absl::Status &why) override {
+    pushWork([why] { return why; });
+  }
+
+private:
+  void push(std::function<void()> next) {
+    std::lock_guard<std::mutex> lock(mutex);
+    todo.push_back(std::move(next));
+    changed.notify_all();
+  }
+
+  void work() {
+    std::minstd_rand random(std::random_device{}());
+    while (!isOver) {
+      std::function<void()> next;
+      {
+        std::unique_lock<std::mutex> lock(mutex);
+        changed.wait(lock, [&] { return !todo.empty(); });
+        next = std::move(todo.front());
+        todo.pop_front();
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
+      next();
+    }
+  }
+
+  const std::function<void(const absl::Status &)> tell;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> todo;
+  // The thread's.
+  bool isOver = false;
+  absl::Status error;
+  std::thread thread;
+};
+
+/// At once, where the queue is the host's.
+absl::Status runOn(Queue &queue, std::function<absl::Status()> work) {
+  auto *late = dynamic_cast<LateQueue *>(&queue);
+  if (!late)
+    return work();
+  late->pushWork(std::move(work));
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// One of the host's, on memory that is near: where the values are is looked up
+/// when it is enqueued, as the arguments of a launch are.
+class FarKernel final : public Kernel {
+public:
+  FarKernel(const fb::Instruction &instruction, std::vector<LocalValue> inputs,
+            std::vector<LocalValue> outputs) {
+    const size_t count = inputs.size() + outputs.size();
+    addresses.resize(count);
+    for (std::vector<LocalValue> *values : {&inputs, &outputs})
+      for (LocalValue &value : *values) {
+        places.push_back(value.place);
+        value.place = Place(&addresses[places.size() - 1]);
+      }
+    kernel = hostDevice().bind(instruction, inputs, outputs);
+  }
+  bool isBound() const { return kernel != nullptr; }
+
+  absl::Status launch(Queue &queue, int64_t step) override {
+    std::vector<std::byte *> now;
+    for (Place place : places)
+      now.push_back(nearOf(place.address()));
+    return runOn(queue, [this, now, step] {
+      std::copy(now.begin(), now.end(), addresses.begin());
+      return kernel->launch(hostQueue(), step);
+    });
+  }
+
+private:
+  std::vector<Place> places;
+  std::vector<std::byte *> addresses;
+  std::unique_ptr<Kernel> kernel;
+};
+
+class FarDevice final : public Device {
+public:
+  absl::Status checkAddress(const void *data, size_t bytes) const override {
+    if (bytes == 0 ||
+        farMemory().find(static_cast<const std::byte *>(data), bytes))
+      return absl::OkStatus();
+    return absl::InvalidArgumentError("expected memory of the far device");
+  }
+  absl::StatusOr<std::unique_ptr<Queue>>
+  createQueue(std::function<void(const absl::Status &)> onError) override {
+    return std::make_unique<LateQueue>(std::move(onError));
+  }
+  std::unique_ptr<Kernel>
+  bind(const fb::Instruction &instruction,
+       const std::vector<LocalValue> &inputs,
+       const std::vector<LocalValue> &outputs) override {
+    auto kernel = std::make_unique<FarKernel>(instruction, inputs, outputs);
+    return kernel->isBound() ? std::move(kernel) : nullptr;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+class FarCommunicator final : public Communicator {
+public:
+  explicit FarCommunicator(std::unique_ptr<Communicator> communicator)
+      : inner(std::move(communicator)) {}
+
+  int rank() const override { return inner->rank(); }
+  int size() const override { return inner->size(); }
+
+  absl::Status allReduce(const void *input, void *output, int64_t count,
+                         DataType type, ReduceKind kind,
+                         Queue &queue) override {
+    return runOn(queue, [=] {
+      return inner->allReduce(nearOf(input), nearOf(output), count, type, kind);
+    });
+  }
+  absl::Status reduceToOwners(const void *input, void *output, int64_t count,
+                              DataType type, ReduceKind kind, int contributors,
+                              absl::Span<const int> owners,
+                              Queue &queue) override {
+    return runOn(queue, [=, list = copyOf(owners)] {
+      return inner->reduceToOwners(nearOf(input), nearOf(output), count, type,
+                                   kind, contributors, list);
+    });
+  }
+  absl::Status gatherFromOwners(const void *input, void *output, int64_t count,
+                                DataType type, int receivers,
+                                absl::Span<const int> owners,
+                                Queue &queue) override {
+    return runOn(queue, [=, list = copyOf(owners)] {
+      return inner->gatherFromOwners(nearOf(input), nearOf(output), count, type,
+                                     receivers, list);
+    });
+  }
+  absl::Status allToAll(const void *input, void *output, int64_t blockBytes,
+                        Queue &queue) override {
+    return runOn(queue, [=] {
+      return inner->allToAll(nearOf(input), nearOf(output), blockBytes);
+    });
+  }
+  absl::Status exchange(const void *input, int64_t bytes,
+                        absl::Span<const int> destinations,
+                        absl::Span<const int> sources,
+                        absl::Span<void *const> outputs,
+                        Queue &queue) override {
+    std::vector<void *> places;
+    for (void *output : outputs)
+      places.push_back(nearOf(output));
+    return runOn(queue, [=, to = copyOf(destinations), from = copyOf(sources)] {
+      return inner->exchange(nearOf(input), bytes, to, from, places);
+    });
+  }
+  absl::Status barrier(Queue &queue) override {
+    return runOn(queue, [this] { return inner->barrier(); });
+  }
+
+private:
+  static std::vector<int> copyOf(absl::Span<const int> list) {
+    return {list.begin(), list.end()};
+  }
+
+  std::unique_ptr<Communicator> inner;
+};
+
+class FarWorld final : public World {
+public:
+  explicit FarWorld(std::unique_ptr<World> world) : inner(std::move(world)) {}
+
+  int rank() const override { return inner->rank(); }
+  int size() const override { return inner->size(); }
+  std::vector<int> hosts() const override { return inner->hosts(); }
+  std::chrono::nanoseconds timeout() const override { return inner->timeout(); }
+  absl::StatusOr<std::unique_ptr<Communicator>>
+  createCommunicator(const std::vector<int> &members, const std::string &name,
+                     const CommunicatorOptions &options) override {
+    auto made = inner->createCommunicator(members, name, options);
+    if (!made.ok())
+      return made.status();
+    return std::make_unique<FarCommunicator>(*std::move(made));
+  }
+  Device &device() const override {
+    static FarDevice device;
+    return device;
+  }
+  absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override {
+    auto near = inner->allocate(bytes);
+    return near.ok() ? farMemory().add(*std::move(near), bytes) : near;
+  }
+  void note(const std::string &what) override { inner->note(what); }
+  void abort(const absl::Status &why) override { inner->abort(why); }
+  absl::Status status() const override { return inner->status(); }
+  void onAbort(const void *owner, std::function<void()> handler) override {
+    inner->onAbort(owner, std::move(handler));
+  }
+
+private:
+  std::unique_ptr<World> inner;
+};
+
+} // namespace
+
+std::unique_ptr<World> makeFar(std::unique_ptr<World> world) {
+  return std::make_unique<FarWorld>(std::move(world));
+}
+
+std::shared_ptr<std::byte> allocateFar(size_t bytes) {
+  return farMemory().add(
+      {new std::byte[bytes + 1](), std::default_delete<std::byte[]>()}, bytes);
+}
+
+std::byte *near(std::byte *address) { return nearOf(address); }
+
+std::unique_ptr<FarQueue> makeFarQueue() {
+  return std::make_unique<LateQueue>(nullptr);
+}
+
+} // namespace bagua::runtime::test

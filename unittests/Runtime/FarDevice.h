@@ -1,0 +1,45 @@
+//===- FarDevice.h - A device that is not the host ------------------------===//
+//
+// What an accelerator is to a session, without one: memory whose addresses the
+// host can't read (who does crashes), and queues on which work is done some
+// time after it was enqueued, by a thread of the queue's. Wraps a world, whose
+// ranks communicate on queues of the device's, too.
+//
+// Faults that it makes visible: a look at a tensor by the host, work that is
+// taken for done when it is enqueued, an address of the host's handed to a
+// kernel.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_UNITTESTS_RUNTIME_FARDEVICE_H
+#define BAGUA_UNITTESTS_RUNTIME_FARDEVICE_H
+
+#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Queue.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace bagua::runtime::test {
+
+/// A world whose device is far.
+std::unique_ptr<World> makeFar(std::unique_ptr<World> world);
+
+/// Memory of that device, zeros.
+std::shared_ptr<std::byte> allocateFar(size_t bytes);
+
+/// Where the host finds what is at an address of the device's; others are the
+/// host's own.
+std::byte *near(std::byte *address);
+
+/// A queue of the device's, as a program has one. `fail` enqueues work that
+/// fails.
+class FarQueue : public Queue {
+public:
+  virtual void fail(const absl::Status &why) = 0;
+};
+std::unique_ptr<FarQueue> makeFarQueue();
+
+} // namespace bagua::runtime::test
+
+#endif // BAGUA_UNITTESTS_RUNTIME_FARDEVICE_H
