@@ -80,6 +80,9 @@ absl::Status RankContext::give(uint32_t tensor) {
   if (tensor >= isMoving.size()) // there is none
     return session->markReady(TensorId(tensor));
   const auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
+  // Given for the second time: a mistake.
+  if (!moved[tensor].staged.empty())
+    return session->markReady(TensorId(tensor), *queue);
   const bool moves = isMoving[tensor] && !moved[tensor].place;
   if (!moves && !queue)
     return session->markReady(TensorId(tensor));
@@ -111,6 +114,8 @@ absl::Status RankContext::wait(uint32_t tensor) {
   // Why it has failed says the session.
   if (status.ok() && queue && !queue->drain().ok())
     status = session->wait(TensorId(tensor));
+  if (status.ok())
+    moved[tensor].staged.clear();
   if (status.ok() && moved[tensor].place) {
     std::memcpy(data<std::byte>(tensor), near(moved[tensor].place.get()),
                 bytes);

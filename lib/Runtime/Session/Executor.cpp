@@ -444,7 +444,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
     if (options.onInstruction)
       options.onInstruction(step, slot.scheduled->instruction);
     absl::Status status = slot.operation->enqueue(*stream.queue, step);
-    if (std::exchange(stream.hasNote, false))
+    if (stream.hasNote.load(std::memory_order_relaxed) &&
+        stream.hasNote.exchange(false))
       note(stream, "");
     // Not passed on: nobody may try again what has failed.
     if (!status.ok())

@@ -111,8 +111,8 @@ private:
     std::unique_ptr<Queue> queue;
     /// Completed instructions since start().
     Timeline completed;
-    /// Whether others are told what it waits for; of who is at it.
-    bool hasNote = false;
+    /// Whether others are told what it waits for.
+    std::atomic<bool> hasNote{false};
 
     /// The next instruction to be enqueued, counted since start().
     uint64_t next() const { return turn.load(std::memory_order_acquire) >> 1; }

@@ -38,6 +38,8 @@ PlanSession::~PlanSession() {
             {rank()}))
         .IgnoreError();
   executor.stop();
+  if (queue)
+    queue->drain().IgnoreError(); // it signals the executor's timelines
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace bagua::runtime {
@@ -21,6 +22,9 @@ namespace {
 
 /// In which peers mostly come to the end of a run.
 constexpr std::chrono::seconds kFarewell(1);
+/// In which a peer accepts a connection. Gloo ends its process where that is
+/// taken back before.
+constexpr std::chrono::milliseconds kAccept(100);
 
 } // namespace
 
@@ -35,6 +39,8 @@ HostNetwork::~HostNetwork() {
   for (std::unique_ptr<Farewell> &farewell : farewells)
     if (state->status().ok())
       farewell->await(*bells, end);
+  if (!failed.empty())
+    std::this_thread::sleep_for(kAccept);
 }
 
 void HostNetwork::keep(std::unique_ptr<Farewell> farewell) {
@@ -99,6 +105,10 @@ absl::Status HostNetwork::connect(HostGroup &group,
   if (state->status().ok())
     status = named(status);
   state->onAbort(rank, group.transport.get(), nullptr);
+  if (!status.ok()) {
+    std::lock_guard<std::mutex> lock(mutex);
+    failed.push_back(group.transport);
+  }
   return status;
 }
 

@@ -58,6 +58,8 @@ private:
   std::unique_ptr<Network> network;
   std::unique_ptr<Alarm> bells;
   std::vector<std::unique_ptr<Farewell>> farewells;
+  /// Of groups that have not met.
+  std::vector<std::shared_ptr<Transport>> failed;
 };
 
 } // namespace bagua::runtime
