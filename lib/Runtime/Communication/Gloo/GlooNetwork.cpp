@@ -103,11 +103,12 @@ public:
     return {bytes.begin(), bytes.end()};
   }
   absl::Status connect(int peer, const std::string &address) override {
-    setConnecting(peers[peer].pair);
+    if (!beginConnecting(peers[peer].pair))
+      return {absl::StatusCode::kCancelled, ""};
     absl::Status status = attempt("can't connect", [&] {
       peers[peer].pair->connect({address.begin(), address.end()});
     });
-    setConnecting(nullptr);
+    endConnecting();
     // Gloo says by words alone what it was: the peer had somebody else, or had
     // and lost him.
     const std::string words[] = {std::strerror(ECONNREFUSED),
@@ -238,9 +239,17 @@ private:
     return reinterpret_cast<size_t>(data);
   }
 
-  void setConnecting(gloo::transport::Pair *pair) {
+  /// False where there was an interrupt since the last time.
+  bool beginConnecting(gloo::transport::Pair *pair) {
     std::lock_guard<std::mutex> lock(mutex);
+    if (std::exchange(isInterrupted, false))
+      return false;
     connecting = pair;
+    return true;
+  }
+  void endConnecting() {
+    std::lock_guard<std::mutex> lock(mutex);
+    connecting = nullptr;
   }
 
   /// `wait` returns false where it was ended.
@@ -263,8 +272,9 @@ private:
   /// False where there was an interrupt since the last time.
   bool beginWait(UnboundBuffer *buffer) {
     std::lock_guard<std::mutex> lock(mutex);
-    waiting = buffer;
-    return !std::exchange(isInterrupted, false);
+    const bool wasInterrupted = std::exchange(isInterrupted, false);
+    waiting = wasInterrupted ? nullptr : buffer;
+    return !wasInterrupted;
   }
 
   const std::shared_ptr<gloo::transport::Context> context;

@@ -83,9 +83,12 @@ absl::Status PeerMeeting::named(const absl::Status &status, int peer) const {
 
 /// Aborted where the peer's place is taken.
 absl::Status PeerMeeting::introduce(int peer, const std::string &address) {
-  if (absl::Status aborted = state.status(); !aborted.ok())
-    return aborted;
-  absl::Status status = group.transport->connect(peer, address);
+  absl::Status status;
+  do {
+    if (absl::Status aborted = state.status(); !aborted.ok())
+      return aborted;
+    status = group.transport->connect(peer, address);
+  } while (absl::IsCancelled(status));
   if (!status.ok())
     return status;
   status = group.transport->greet(peer, greetingOf(group, group.self, peer));

@@ -32,7 +32,8 @@ public:
   /// Where a peer finds this member; at most some hundred bytes, of any kind.
   virtual std::string address(int peer) const = 0;
   /// Blocks until somebody has connected, who may be a stranger in the peer's
-  /// place. Aborted where the peer turns this member away, for one it may have.
+  /// place. Aborted where the peer turns this member away, for one it may have;
+  /// Cancelled where it was interrupted before.
   virtual absl::Status connect(int peer, const std::string &address) = 0;
   /// For another connection to the peer: its address is another one, too.
   /// Before messages are sent to the peer, or received.
