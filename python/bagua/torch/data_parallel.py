@@ -72,6 +72,9 @@ class DataParallel(torch.nn.Module):
         super().__init__()
         if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
             raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
+        if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
+            warnings.warn("the model is compiled as one: its gradients come at the end of backward, all at once, and nothing "
+                          "overlaps with it; expected one that is compiled block by block", stacklevel=2)
         self.module = module
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers

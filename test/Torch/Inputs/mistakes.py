@@ -1,5 +1,6 @@
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
 import sys
+import warnings
 
 import torch
 from torch import nn
@@ -42,6 +43,18 @@ def main(folder):
         model = parallel(train.Net(unused=True), f"{folder}/unused1.bagua")
         model(torch.ones(4, 32)).sum().backward()
     say("unused", leave_out)
+
+    def compiled(model):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            parallel(model, plan)
+        print("compiled as one:", *(warning.message for warning in said))
+    whole, blocks = train.Net(), train.Net()
+    whole.compile(backend="eager")
+    compiled(whole)
+    for block in blocks.layers:
+        block.compile(backend="eager")
+    compiled(blocks)
 
     def sparse():
         model = parallel(Sparse(), f"{folder}/sparse.bagua")
