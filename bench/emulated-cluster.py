@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Steps of published profiles on four emulated hosts, by PyTorch's DDP and by a plan of auto's that updates late, in turns:
+"""Steps of published profiles on four emulated hosts, by PyTorch's DDP, by Horovod and by a plan of auto's that updates late, in turns:
 
     emulated-cluster.py BUILD [ROUNDS [STEPS [PROFILE...]]]
 
 Compute sleeps as long as the profile says, communication is real (Gloo's connections, 1 Gbit/s a host). Sizes are scaled
 and times dilated, so that a cell stands for a network of 1 Gbit/s * dilation / scale; times below are divided by the
-dilation. Runs with the Python that has torch (scripts/setup --full; ~/.cache/bagua/torch/bin/python).
+dilation. Runs with the Python that has torch (scripts/setup --full; ~/.cache/bagua/torch/bin/python), and without Horovod
+where there is none (scripts/setup --peers).
 
 The bound is what no exact synchronous step over flat all_reduces can beat at the rate that one all_reduce of all gradients
 had in the same cell: a gradient has to be sent, and with it those of all layers before its own, which come later, between
@@ -29,6 +30,9 @@ HOSTS, RATE, GBIT_PER_S = 4, "1gbit", 1
 CELLS = [("vgg16", 1, 0.1, 0), ("vgg16", 1, 0.1, 0.2), ("vgg16", 1, 0.04, 0), ("alexnet", 2, 0.2, 0), ("gnmt", 1, 0.1, 0),
          ("gnmt", 2.5, 0.1, 0), ("gnmt", 8, 0.08, 0), ("resnet50", 1.5, 0.15, 0), ("resnet50", 2, 0.02, 0)]
 REAL_TIME = ["chrt", "-r", "1"]
+HOROVOD = os.path.expanduser("~/.cache/bagua/horovod/bin/python")
+# What it takes by default.
+FUSION_BYTES, CYCLE_MS = 64 << 20, 1
 STRATEGY = "auto{updates=late}"
 ALL_REDUCE_BYTES = (4096, 64 << 20)
 
@@ -107,7 +111,9 @@ class Cell:
                                             "--json"))["step_ns"] / 1e9
         self.ours = [f"{tools}/bagua-run", f"{path}.bagua", "--communicator=gloo", "--json", f"--jitter={self.jitter}"]
         self.ddp = [sys.executable, f"{ROOT}/bench/peers/ddp.py", f"{path}.json"]
-        self.steps, self.flat, self.whole, self.cores = {"DDP": [], "plan": []}, [], [], []
+        self.horovod = [HOROVOD, f"{ROOT}/bench/peers/hvd.py", f"{path}.json"] if os.path.exists(HOROVOD) else None
+        self.folder = folder
+        self.steps, self.flat, self.whole, self.cores = {"DDP": [], "Horovod": [], "plan": []}, [], [], []
 
     def check(self, hosts):
         result = json.loads(hosts.run([*self.ours, "--check", "--time-scale=0", "--steps=1"], HOSTS))
@@ -119,6 +125,11 @@ class Cell:
                                    GLOO_SOCKET_IFNAME=hosts.INTERFACE))
         self.steps["DDP"].append(ddp["step_s"])
         self.flat += ddp["flat_s"]
+        if self.horovod:
+            text = hosts.run([*REAL_TIME, *self.horovod, str(steps), str(self.jitter), self.folder], HOSTS,
+                             HOROVOD_GLOO_IFACE=hosts.INTERFACE, HOROVOD_CYCLE_TIME=str(CYCLE_MS * self.dilation),
+                             HOROVOD_FUSION_THRESHOLD=str(int(FUSION_BYTES * self.scale)))
+            self.steps["Horovod"].append(json.loads(text.splitlines()[-1])["step_s"])
         begin, busy = time.monotonic(), busy_seconds()
         ours = json.loads(hosts.run([*REAL_TIME, *self.ours, f"--steps={steps}"], HOSTS))["step_ns"]["of_each"]
         self.cores.append((busy_seconds() - busy) / (time.monotonic() - begin))
@@ -130,14 +141,17 @@ class Cell:
         ms = 1e3 / self.dilation
         elements = sum(elements for *_, elements in self.layers)
         least = bound(self.layers, statistics.median(self.flat) / elements)
-        median = {name: statistics.median(sum(runs, [])) for name, runs in self.steps.items()}
-        to_ddp = statistics.median(statistics.median(plan) / statistics.median(ddp)
-                                   for plan, ddp in zip(self.steps["plan"], self.steps["DDP"]))
-        spread = {name: " / ".join(f"{of(sum(runs, [])) * ms:.1f}" for of in (min, statistics.median, max))
+        median = {name: statistics.median(sum(runs, [])) for name, runs in self.steps.items() if runs}
+
+        def ratio(peer):
+            ratios = [statistics.median(plan) / statistics.median(of)
+                      for plan, of in zip(self.steps["plan"], self.steps[peer])]
+            return f"{statistics.median(ratios):.3f}" if ratios else "-"
+        spread = {name: " / ".join(f"{of(sum(runs, [])) * ms:.1f}" for of in (min, statistics.median, max)) if runs else "-"
                   for name, runs in self.steps.items()}
         return (f"| {self.profile}{f', jitter {self.jitter}' if self.jitter else ''} | "
-                f"{GBIT_PER_S * self.dilation / self.scale:.0f} | {spread['DDP']} | {spread['plan']} | "
-                f"{statistics.median(self.whole) * ms:.1f} | {to_ddp:.3f} | {least * ms:.1f} | {median['plan'] / least:.3f} | "
+                f"{GBIT_PER_S * self.dilation / self.scale:.0f} | {spread['DDP']} | {spread['Horovod']} | {spread['plan']} | "
+                f"{statistics.median(self.whole) * ms:.1f} | {ratio('DDP')} | {ratio('Horovod')} | {least * ms:.1f} | {median['plan'] / least:.3f} | "
                 f"{self.predicted * ms:.1f} | {median['plan'] / self.predicted:.3f} | {statistics.median(self.cores):.2f} |")
 
 
@@ -161,8 +175,8 @@ def main(build, rounds="3", steps="12", *profiles):
                 cell.measure(hosts, int(steps))
             print(f"round {turn + 1} of {rounds}", file=sys.stderr)
     print(f"{HOSTS} hosts, {rounds} rounds of {steps} steps, emulated milliseconds (min / median / max)")
-    print("| profile | Gbit/s | DDP | plan | whole | to DDP | bound | to bound | predicted | to predicted | cores at work |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    print("| profile | Gbit/s | DDP | Horovod | plan | whole | to DDP | to Horovod | bound | to bound | predicted | to predicted | cores at work |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for cell in cells:
         print(cell.row())
 

@@ -7,6 +7,8 @@ Who comes second waits until the first one's hosts are gone. Nothing delays pack
 """
 import fcntl
 import os
+import shutil
+import socket
 import subprocess
 import sys
 
@@ -42,6 +44,10 @@ class Hosts:
         for host in range(self.count):
             name, outside = self.name(host), f"{self.name(host)}-veth"
             command("ip", "netns", "add", name)
+            # The machine's name is the host's own address, as peers expect who listen where their name leads to.
+            os.makedirs(f"/etc/netns/{name}", exist_ok=True)
+            with open(f"/etc/netns/{name}/hosts", "w", encoding="ascii") as file:
+                file.write(f"127.0.0.1 localhost\n{self.address(host)} {socket.gethostname()}\n")
             command("ip", "link", "add", outside, "type", "veth", "peer", "name", self.INTERFACE, "netns", name)
             command("ip", "link", "set", outside, "master", bridge, "up")
             command("ip", "-n", name, "addr", "add", f"{self.address(host)}/24", "dev", self.INTERFACE)
@@ -63,6 +69,7 @@ class Hosts:
         for host in range(64):
             if self.name(host) in command("ip", "netns", "list").split():
                 command("ip", "netns", "del", self.name(host))
+            shutil.rmtree(f"/etc/netns/{self.name(host)}", ignore_errors=True)
             command("ip", "link", "del", f"{self.name(host)}-veth", check=False)
             if not os.path.exists(f"/run/netns/{self.name(host + 1)}"):
                 break

@@ -5,9 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/CallingCommunicator.h"
 
+#include "Communication/CopyBytes.h"
 #include "Kernels/ReduceKernels.h"
-
-#include <cstring>
 
 namespace bagua::runtime {
 
@@ -86,11 +85,6 @@ namespace {
 
 std::byte *bytesAt(void *buffer, int64_t offset) {
   return static_cast<std::byte *>(buffer) + offset;
-}
-
-void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
-  if (bytes > 0 && to != from)
-    std::memcpy(to, from, bytes);
 }
 
 void reduceInputs(const CollectiveCall &call,

@@ -10,6 +10,7 @@
 #include "Communication/Hosts/HostCommunicator.h"
 
 #include "Communication/CallingCommunicator.h"
+#include "Communication/CopyBytes.h"
 #include "Communication/Hosts/CallExchange.h"
 #include "Communication/Hosts/HostLayout.h"
 #include "Communication/Hosts/PartMover.h"
@@ -25,11 +26,6 @@ namespace bagua::runtime {
 namespace {
 
 using Channel = Transport::Channel;
-
-void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
-  if (bytes > 0 && to != from)
-    std::memcpy(to, from, bytes);
-}
 
 /// Whether the tensor has parts with owners.
 bool hasParts(const CollectiveCall &call) {

@@ -8,10 +8,10 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PartMover.h"
 
+#include "Communication/CopyBytes.h"
 #include "Kernels/ReduceKernels.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bagua::runtime {
 namespace {
@@ -34,11 +34,6 @@ constexpr int kInFlight = 9;
 constexpr int kSmallInFlight = 6;
 /// Segments from contributions to results.
 constexpr int64_t kLag = 1;
-
-void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
-  if (bytes > 0 && to != from)
-    std::memcpy(to, from, bytes);
-}
 
 } // namespace
 

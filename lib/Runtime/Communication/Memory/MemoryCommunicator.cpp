@@ -18,11 +18,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/CallingCommunicator.h"
+#include "Communication/CopyBytes.h"
 #include "Communication/Memory/RunState.h"
 #include "Kernels/ReduceKernels.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bagua::runtime {
 namespace {
@@ -39,11 +39,6 @@ ElementRange intersect(ElementRange a, ElementRange b) {
   ElementRange result = {std::max(a.begin, b.begin), std::min(a.end, b.end)};
   result.end = std::max(result.begin, result.end);
   return result;
-}
-
-void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
-  if (bytes > 0 && to != from)
-    std::memcpy(to, from, bytes);
 }
 
 const std::byte *bytesOf(const void *buffer) {

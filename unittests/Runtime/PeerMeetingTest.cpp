@@ -1,0 +1,301 @@
+//===- PeerMeetingTest.cpp - Peers instead of strangers -------------------===//
+//
+// Members of a group meet over connections that strangers have taken, as a
+// script says for each port. The faults that it makes: a stranger who says
+// nothing, who says anything, who says what he was told, who goes; a peer that
+// is turned away, or hears nothing, for a stranger at the other end.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/PeerMeeting.h"
+
+#include "Communication/Memory/RunState.h"
+
+#include "bagua/Runtime/ErrorPlace.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <sys/socket.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+namespace bagua::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// What is at a member's port for a peer.
+enum class Port { Peer, Silent, Noise, Echo, Goes, TurnsAway };
+
+/// By member, peer and attempt.
+using Script = std::function<Port(int, int, int)>;
+
+/// All connections of a group.
+class Switchboard {
+public:
+  explicit Switchboard(Script atPorts) : script(std::move(atPorts)) {}
+
+  static std::string address(int member, int peer, int attempt) {
+    return absl::StrCat(member, " to ", peer, ", ", attempt);
+  }
+  /// Where a stranger is at the other end, the peer is turned away, or finds a
+  /// connection that nobody reads.
+  Port at(int member, int peer, int attempt) const {
+    Port own = script(member, peer, attempt);
+    if (own != Port::Peer || script(peer, member, attempt) == Port::Peer)
+      return own;
+    return (member + peer + attempt) % 2 ? Port::Silent : Port::TurnsAway;
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  /// What was said, by member, peer and attempt.
+  std::map<std::tuple<int, int, int>, std::string> said;
+
+private:
+  const Script script;
+};
+
+class ScriptedTransport final : public Transport {
+public:
+  ScriptedTransport(Switchboard &allConnections, int member, int size)
+      : board(allConnections), self(member), attempts(size) {}
+
+  std::string address(int peer) const override {
+    return Switchboard::address(self, peer, attempts[peer]);
+  }
+  absl::Status connect(int peer, const std::string &address) override {
+    EXPECT_EQ(address, Switchboard::address(peer, self, attempts[peer]));
+    return here(peer) == Port::TurnsAway
+               ? absl::AbortedError("Connection refused")
+               : absl::OkStatus();
+  }
+  absl::Status renew(int peer) override {
+    ++attempts[peer];
+    return absl::OkStatus();
+  }
+  absl::Status greet(int peer, const std::string &text) override {
+    EXPECT_EQ(text.size(), kGreetingBytes);
+    if (here(peer) == Port::Goes)
+      return absl::UnavailableError("Connection closed");
+    std::lock_guard<std::mutex> lock(board.mutex);
+    board.said[{self, peer, attempts[peer]}] = text;
+    board.changed.notify_all();
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> awaitGreeting(int peer) override {
+    const Port port = here(peer);
+    if (port == Port::Noise)
+      return std::string(kGreetingBytes, 'x');
+    std::unique_lock<std::mutex> lock(board.mutex);
+    const std::tuple<int, int, int> own = {self, peer, attempts[peer]};
+    const std::tuple<int, int, int> theirs = {peer, self, attempts[peer]};
+    if (port == Port::Echo)
+      return board.said[own];
+    board.changed.wait(lock, [&] {
+      return isInterrupted || (port == Port::Peer && board.said.count(theirs));
+    });
+    if (std::exchange(isInterrupted, false))
+      return absl::CancelledError();
+    return board.said[theirs];
+  }
+  void interrupt() override {
+    std::lock_guard<std::mutex> lock(board.mutex);
+    isInterrupted = true;
+    board.changed.notify_all();
+  }
+
+  int attemptsWith(int peer) const { return attempts[peer]; }
+  bool isWithPeer(int peer) const { return here(peer) == Port::Peer; }
+
+  // Nobody gets as far as messages.
+  absl::Status send(int, Channel, const void *, int64_t) override {
+    return absl::InternalError("a message");
+  }
+  absl::Status receive(int, Channel, void *, int64_t) override {
+    return absl::InternalError("a message");
+  }
+  absl::Status awaitReceived(int, Channel) override {
+    return absl::InternalError("a message");
+  }
+  bool hasReceived(int, Channel) override { return false; }
+  absl::Status awaitSent() override { return absl::OkStatus(); }
+  void close() override {}
+
+private:
+  Port here(int peer) const { return board.at(self, peer, attempts[peer]); }
+
+  Switchboard &board;
+  const int self;
+  /// By peer.
+  std::vector<int> attempts;
+  bool isInterrupted = false;
+};
+
+/// Members that are a host each, and what their processes have.
+class Members {
+public:
+  Members(int size, const Script &script) : board(script) {
+    std::vector<ControlChannel> hub(size);
+    std::vector<ControlChannel> others(size);
+    for (int rank = 1; rank < size; ++rank) {
+      int ends[2];
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+      hub[rank] = ControlChannel(Descriptor(ends[0]));
+      others[rank] = ControlChannel(Descriptor(ends[1]));
+    }
+    for (int rank = 0; rank < size; ++rank) {
+      std::vector<ControlChannel> channels;
+      if (rank == 0)
+        channels = std::move(hub);
+      else
+        channels.push_back(std::move(others[rank]));
+      planes.push_back(
+          std::make_shared<ControlPlane>(rank, std::move(channels), 30s));
+      EXPECT_TRUE(planes.back()
+                      ->start({[](const absl::Status &) {},
+                               [](int, const std::string &) {}, [](int) {},
+                               [](int, const absl::Status &) {}})
+                      .ok());
+      states.push_back(std::make_unique<RunState>(size, 1, 30s));
+      transports.push_back(
+          std::make_shared<ScriptedTransport>(board, rank, size));
+    }
+  }
+  ~Members() {
+    for (auto &plane : planes)
+      plane->leave();
+    for (auto &plane : planes)
+      plane->retire();
+  }
+
+  /// What each member's meeting ends in.
+  std::vector<absl::Status> meet(std::chrono::nanoseconds limit) {
+    const int size = static_cast<int>(planes.size());
+    std::vector<absl::Status> results(size);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size; ++rank)
+      threads.emplace_back([&, rank] { results[rank] = meetAs(rank, limit); });
+    for (std::thread &thread : threads)
+      thread.join();
+    return results;
+  }
+
+  Switchboard board;
+  std::vector<std::shared_ptr<ScriptedTransport>> transports;
+  std::vector<std::unique_ptr<RunState>> states;
+
+private:
+  absl::Status meetAs(int rank, std::chrono::nanoseconds limit) {
+    const int size = static_cast<int>(planes.size());
+    HostGroup group;
+    group.name = "all";
+    group.secret = "0123456789abcdef0123456789abcdef";
+    group.self = rank;
+    group.transport = transports[rank];
+    std::vector<int> peers;
+    std::vector<std::string> addresses;
+    for (int member = 0; member < size; ++member) {
+      group.members.push_back(member);
+      group.hosts.push_back(member);
+      if (member == rank)
+        continue;
+      peers.push_back(member);
+      addresses.push_back(Switchboard::address(member, rank, 0));
+    }
+    Alarm alarm;
+    PeerMeeting meeting(group, *states[rank], *planes[rank], alarm,
+                        std::chrono::steady_clock::now() + limit);
+    return meeting.run(peers, addresses);
+  }
+
+  std::vector<std::shared_ptr<ControlPlane>> planes;
+};
+
+TEST(PeerMeetingTest, without_strangers_the_first_connections_hold) {
+  Members members(4, [](int, int, int) { return Port::Peer; });
+  for (const absl::Status &status : members.meet(60s))
+    EXPECT_TRUE(status.ok()) << status;
+  for (int rank = 0; rank < 4; ++rank)
+    for (int peer = 0; peer < 4; ++peer)
+      EXPECT_EQ(members.transports[rank]->attemptsWith(peer), 0);
+}
+
+/// Each kind of stranger at either end, once, and twice running.
+TEST(PeerMeetingTest, any_stranger_is_found_out) {
+  for (Port port :
+       {Port::Silent, Port::Noise, Port::Echo, Port::Goes, Port::TurnsAway})
+    for (int times : {1, 2})
+      for (int taken : {0, 1}) {
+        Members members(2, [=](int member, int, int attempt) {
+          return member == taken && attempt < times ? port : Port::Peer;
+        });
+        for (const absl::Status &status : members.meet(60s))
+          EXPECT_TRUE(status.ok()) << status;
+        for (int rank : {0, 1})
+          EXPECT_TRUE(members.transports[rank]->isWithPeer(1 - rank));
+      }
+}
+
+/// At ports by chance, of groups whose members go from peer to peer.
+TEST(PeerMeetingTest, strangers_anywhere) {
+  for (int seed = 0; seed < 12; ++seed) {
+    auto script = [seed](int member, int peer, int attempt) {
+      std::seed_seq place = {seed, member, peer, attempt};
+      std::mt19937 random(place);
+      return attempt < 2 && random() % 3 == 0 ? static_cast<Port>(random() % 6)
+                                              : Port::Peer;
+    };
+    Members members(2 + seed % 3, script);
+    for (const absl::Status &status : members.meet(60s))
+      EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status;
+    const int size = static_cast<int>(members.transports.size());
+    for (int rank = 0; rank < size; ++rank)
+      for (int peer = 0; peer < size; ++peer)
+        if (peer != rank) {
+          EXPECT_TRUE(members.transports[rank]->isWithPeer(peer)) << seed;
+          EXPECT_EQ(members.transports[rank]->attemptsWith(peer),
+                    members.transports[peer]->attemptsWith(rank));
+        }
+  }
+}
+
+/// Who has taken every port keeps the group from meeting, for as long as the
+/// limit is.
+TEST(PeerMeetingTest, a_stranger_who_stays) {
+  Members members(2, [](int member, int, int) {
+    return member == 1 ? Port::Silent : Port::Peer;
+  });
+  std::vector<absl::Status> results = members.meet(1500ms);
+  for (int rank : {0, 1}) {
+    EXPECT_FALSE(results[rank].ok());
+    EXPECT_THAT(std::string(results[rank].message()),
+                HasSubstr(absl::StrCat("rank ", 1 - rank, ": ")));
+    EXPECT_EQ(errorPlaceOf(results[rank])->rank, 1 - rank);
+  }
+}
+
+TEST(PeerMeetingTest, an_abort_ends_it) {
+  Members members(3, [](int, int, int) { return Port::Silent; });
+  std::thread aborter([&] {
+    std::this_thread::sleep_for(100ms);
+    for (auto &state : members.states)
+      state->abortFromAfar(absl::AbortedError("enough"));
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (const absl::Status &status : members.meet(60s))
+    EXPECT_EQ(status, absl::AbortedError("enough"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+  aborter.join();
+}
+
+} // namespace
+} // namespace bagua::runtime
