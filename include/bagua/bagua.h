@@ -155,7 +155,8 @@ typedef struct bagua_world_options {
   int size;
   /** A file that all ranks reach, by which they meet. */
   const char *rendezvous;
-  /** Or where rank 0 listens: "10.0.0.1:29500". */
+  /** Or where rank 0 listens: "10.0.0.1:29500", or at the first free one of
+   * "10.0.0.1:29500-29509". */
   const char *address;
   const char *host;
   const char *interface_name;

@@ -83,7 +83,8 @@ std::vector<Flag> processFlags() {
        }},
       {"rendezvous", "R", "an address and a port, or a file",
        "where processes meet: rank 0's address, as in\n"
-       "10.0.0.1:29500, or a file that all can reach, with\n"
+       "10.0.0.1:29500 (or 29500-29509, several ports), or\n"
+       "a file that all can reach, with\n"
        "a slash in its name (default: as the launcher says)",
        [](Options &o, auto &text) {
          o.rendezvous = text;

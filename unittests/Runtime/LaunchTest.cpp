@@ -60,7 +60,7 @@ TEST(LaunchTest, torchrun) {
   EXPECT_EQ(launch.rank, 5);
   EXPECT_EQ(launch.size, 8);
   EXPECT_EQ(launch.localSize, 4);
-  EXPECT_EQ(launch.address, "node17:29501");
+  EXPECT_EQ(launch.address, "node17:29501-29516");
   EXPECT_EQ(launch.job, "none-29500");
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
   variables["MASTER_ADDR"] = "fe80::1";
@@ -132,8 +132,8 @@ TEST(LaunchTest, somewhere_to_meet_must_be_said) {
                         "processes could meet"));
   EXPECT_THAT(
       std::string(connectLaunched(launch, "here", {}).status().message()),
-      HasSubstr("expected an address and a port, such as 10.0.0.1:29500 or "
-                "[::1]:29500, found 'here'"));
+      HasSubstr("expected an address and a port, such as 10.0.0.1:29500, "
+                "10.0.0.1:29500-29509 or [::1]:29500, found 'here'"));
 }
 
 // Ranks meet by the program's store, at the address of rank 0's launcher, but

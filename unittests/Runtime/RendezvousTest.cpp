@@ -85,6 +85,41 @@ TEST_F(RendezvousTest, what_is_no_store_is_refused) {
             absl::StatusCode::kUnavailable);
 }
 
+// Two runs at the same ports, the first of which somebody else has, who says
+// nothing: ranks find their own run.
+TEST_F(RendezvousTest, runs_share_a_range_of_ports) {
+  auto taken = listenOn({"127.0.0.1", 0});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const int port = addressOf(taken->number())->port;
+  const std::string range = toString({"127.0.0.1", port, 24});
+  EXPECT_EQ(parseTcpAddress(range)->ports, 24);
+  onEachRank(6, [&](int thread) {
+    ProcessOptions options;
+    options.rank = thread / 2;
+    options.size = 3;
+    options.address = range;
+    options.run = thread % 2 ? "one" : "other";
+    options.timeout = kLongTime;
+    auto world = connectProcesses(options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    auto all = joinAll(**world);
+    const int64_t own = thread % 2;
+    std::vector<int64_t> found(3);
+    ASSERT_TRUE(all->gatherFromOwners(&own, found.data(), 3, DataType::Int64, 3,
+                                      firstMembers(3))
+                    .ok());
+    EXPECT_EQ(found, std::vector<int64_t>(3, own));
+  });
+}
+
+TEST_F(RendezvousTest, ranges_of_ports_are_checked) {
+  for (const char *text :
+       {"a:5-4", "a:1-2-3", "a:1-65536", "a:-1", "a:1-", ":5"})
+    EXPECT_FALSE(parseTcpAddress(text).ok()) << text;
+  EXPECT_EQ(toString(*parseTcpAddress("[::1]:7-9")), "[::1]:7-9");
+  EXPECT_EQ(toString(*parseTcpAddress("a:7-7")), "a:7");
+}
+
 TEST_F(RendezvousTest, ranks_that_do_not_come_are_named) {
   absl::Status status = connect(0, 3, 100ms).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);

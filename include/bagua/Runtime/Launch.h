@@ -28,7 +28,7 @@ struct Launch {
   int size = 1;
   /// Ranks on this host; 0 where the launcher doesn't say.
   int localSize = 0;
-  /// Where all may meet: the address that the launcher has chosen for rank 0.
+  /// Where all may meet: an address of rank 0, with one port or several.
   /// Empty: none.
   std::string address;
   /// What tells this run from others of this user on this host.
@@ -43,13 +43,13 @@ using Environment = std::function<const char *(const char *)>;
 absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
 
 /// Connects as launched. `rendezvous` is where ranks meet: the address of rank
-/// 0, as in "10.0.0.1:29500", or a file that all can reach, with a slash in its
-/// name, which needs an interface where ranks are on several hosts; empty: the
-/// launcher's address, else a file of the run's where all are on one host, else
-/// FailedPrecondition. Where `options` has a store, ranks meet by that alone.
-/// Of `options` rank, size and ordersByHost are set, and store and address
-/// where there are none: where processes are distributed to hosts by turns,
-/// World::rank() is not the launcher's.
+/// 0, as in "10.0.0.1:29500" or "10.0.0.1:29500-29509", or a file that all can
+/// reach, with a slash in its name, which needs an interface where ranks are on
+/// several hosts; empty: the launcher's address, else a file of the run's where
+/// all are on one host, else FailedPrecondition. Where `options` has a store,
+/// ranks meet by that alone. Of `options` rank, size and ordersByHost are set,
+/// and store and address where there are none: where processes are distributed
+/// to hosts by turns, World::rank() is not the launcher's.
 absl::StatusOr<std::unique_ptr<World>>
 connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options);

@@ -32,10 +32,14 @@ struct ProcessOptions {
   int size = 1;
   /// How ranks find rank 0. Null: it listens at `address`, which all know.
   std::shared_ptr<Store> store;
-  /// Where rank 0 listens, on that interface alone: "10.0.0.1:29500". With a
+  /// Where rank 0 listens, on that interface alone: "10.0.0.1:29500", or at the
+  /// first free one of several ports: "10.0.0.1:29500-29509". With a
   /// store it is said on rank 0 alone, and port 0 is one that is free; empty:
   /// such a port of `interface`, or of loopback, which other hosts can't reach.
   std::string address;
+  /// Without a store: what the run is called, where others may be at the next
+  /// ports. Ranks that say another are not let in.
+  std::string run;
   /// Ranks that say the same share memory. Empty: what tells hosts, and network
   /// namespaces of a host, from each other.
   std::string host;

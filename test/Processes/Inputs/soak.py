@@ -18,6 +18,8 @@ import threading
 import time
 
 RANKS = 4
+# The allocator may cut a mapping now and then.
+CUT_MAPPINGS = 2
 # Times of steps are 16 bytes a step; ten bytes a step on top would be found.
 MOST_GROWTH_PER_STEP, LEAST_GROWTH = 24, 1 << 20
 
@@ -142,8 +144,8 @@ def main(plan, steps, check_steps, *communicator):
             return statistics.median(sample[rank][what] for sample in of)
 
         growth = max(growth, median(late, 0) - median(early, 0))
-        for what, name in ((1, "descriptors"), (2, "threads"), (3, "mappings")):
-            if median(late, what) > median(early, what):
+        for what, name, most_more in ((1, "descriptors", 0), (2, "threads", 0), (3, "mappings", CUT_MAPPINGS)):
+            if median(late, what) > median(early, what) + most_more:
                 sys.exit(f"rank {rank}: {median(early, what)} {name} early, {median(late, what)} late")
     if growth > most:
         sys.exit(f"expected memory to grow by at most {most} bytes, found {growth}")
@@ -151,7 +153,7 @@ def main(plan, steps, check_steps, *communicator):
         sys.exit(f"left in /dev/shm: {set(os.listdir('/dev/shm')) - shared}")
     print(f"garbage told {told + garbage.told} times to {ports + sum(garbage.ports.values())} ports", file=sys.stderr)
     print(f"{steps} steps of {took / 1e3:.0f} us: memory grew by {growth / 1024:.0f} KiB at most, "
-          "descriptors, threads and mappings not at all", file=sys.stderr)
+          "descriptors and threads not at all", file=sys.stderr)
     print(f"{steps} steps: nothing leaked, nothing came of garbage")
 
 

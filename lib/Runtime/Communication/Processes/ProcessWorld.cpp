@@ -425,6 +425,7 @@ connectProcesses(const ProcessOptions &options) {
   join.size = options.size;
   join.host = options.host.empty() ? ownHost() : options.host;
   join.store = options.store.get();
+  join.run = options.run;
   join.timeout = options.timeout;
   auto address = meetingPlace(options);
   if (!address.ok())

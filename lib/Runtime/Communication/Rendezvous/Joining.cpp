@@ -1,8 +1,8 @@
 //===- Joining.cpp - How the processes of a run find each other -----------===//
 //
 // With a store the secret in it tells ranks from strangers, and this run from
-// one before it that left its record there. Without one, whoever speaks the
-// protocol and is missing is let in.
+// one before it that left its record there. Without one, whoever names the run
+// and is missing is let in; of several ports guests try one after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Joining.h"
@@ -185,7 +185,7 @@ bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
     return Clock::now() < stranger.deadline;
   const ControlMessage &hello = **message;
   bool isOurs = hello.kind == ControlKind::Hello &&
-                (!options.store || hello.secret == joined.secret);
+                hello.secret == (options.store ? joined.secret : options.run);
   if (isOurs)
     status.Update(admit(stranger.channel, hello));
   return false;
@@ -267,13 +267,17 @@ private:
   const Deadline deadline;
   TcpAddress address;
   std::string secret;
+  /// Of the address's ports: the one to try.
+  int next = 0;
 };
 
 /// Where rank 0 is. With a store: as its last record says.
 absl::Status Guest::findHost() {
-  address = options.address;
-  if (!options.store)
+  if (!options.store) {
+    address = {options.address.host, options.address.port + next};
+    secret = options.run;
     return absl::OkStatus();
+  }
   auto record = options.store->get(kRecord);
   if (!record.ok())
     return record.status();
@@ -353,7 +357,9 @@ absl::StatusOr<Joined> Guest::run() {
       return absl::DeadlineExceededError(absl::StrCat(
           "rank ", options.rank, " waited ", durationToString(options.timeout),
           " for rank 0: ", joined.status().message()));
-    std::this_thread::sleep_for(kRetry);
+    next = (next + 1) % options.address.ports;
+    if (next == 0)
+      std::this_thread::sleep_for(kRetry);
   }
 }
 

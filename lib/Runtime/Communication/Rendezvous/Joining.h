@@ -30,6 +30,8 @@ struct JoinOptions {
   TcpAddress address;
   /// Null: all know the address.
   Store *store = nullptr;
+  /// Without a store: ranks that say another are strangers.
+  std::string run;
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
 };
 

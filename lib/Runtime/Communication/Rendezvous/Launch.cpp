@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -73,8 +74,11 @@ absl::StatusOr<int> readNumber(const Launcher &launcher, const Environment &get,
       ", expected a number from ", least, " to ", end - 1));
 }
 
-/// torchrun's agents keep the port for a store of their own; then the next one
-/// is free.
+/// How many ports behind its own torchrun leaves to us. The first is mostly
+/// free.
+constexpr int kNextPorts = 16;
+
+/// torchrun's agents keep the port for a store of their own.
 absl::StatusOr<std::string> findAddress(const Launcher &launcher,
                                         const Environment &get) {
   const char *host = get("MASTER_ADDR");
@@ -85,7 +89,10 @@ absl::StatusOr<std::string> findAddress(const Launcher &launcher,
     return port.status();
   const char *isTaken = get("TORCHELASTIC_USE_AGENT_STORE");
   bool useNext = isTaken && std::strcmp(isTaken, "True") == 0;
-  return toString(TcpAddress{host, *port + (useNext ? 1 : 0)});
+  if (!useNext)
+    return toString(TcpAddress{host, *port});
+  return toString(
+      TcpAddress{host, *port + 1, std::min(kNextPorts, 65535 - *port)});
 }
 
 /// When a process began, in ticks since the host did; empty where it has ended.
@@ -194,10 +201,13 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
         launch.launcher, " says of no address at which the run's ", launch.size,
         " processes could meet: expected a rendezvous, such as 10.0.0.1:29500 "
         "or a file that all can reach"));
-  if (place.find('/') != std::string::npos)
+  if (place.find('/') != std::string::npos) {
     options.store = createFileStore(place);
-  else
+  } else {
     options.address = place;
+    if (place == launch.address)
+      options.run = launch.job;
+  }
   absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
   // All have come, or nobody needs it any more.
   if (isOwnFile && launch.rank == 0)

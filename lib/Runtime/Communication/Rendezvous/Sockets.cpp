@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
+#include <vector>
 
 namespace bagua::runtime {
 namespace {
@@ -122,18 +124,29 @@ absl::StatusOr<TcpAddress> print(const sockaddr *address, socklen_t size) {
 std::string toString(const TcpAddress &address) {
   bool isBracketed = address.host.find(':') != std::string::npos;
   return absl::StrCat(isBracketed ? "[" : "", address.host,
-                      isBracketed ? "]:" : ":", address.port);
+                      isBracketed ? "]:" : ":", address.port,
+                      address.ports > 1
+                          ? absl::StrCat("-", address.port + address.ports - 1)
+                          : "");
 }
 
 absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text) {
   TcpAddress result;
-  size_t colon = text.rfind(':');
-  if (colon == std::string::npos ||
-      !absl::SimpleAtoi(text.substr(colon + 1), &result.port) ||
-      result.port < 0 || result.port > 65535 || colon == 0)
+  const size_t colon = text.rfind(':');
+  bool isGood = colon != std::string::npos && colon > 0;
+  if (isGood) {
+    const std::vector<std::string> ends =
+        absl::StrSplit(text.substr(colon + 1), '-');
+    int last = 0;
+    isGood = ends.size() <= 2 && absl::SimpleAtoi(ends[0], &result.port) &&
+             absl::SimpleAtoi(ends.back(), &last) && result.port >= 0 &&
+             last >= result.port && last <= 65535;
+    result.ports = last - result.port + 1;
+  }
+  if (!isGood)
     return absl::InvalidArgumentError(
-        absl::StrCat("expected an address and a port, such as 10.0.0.1:29500 "
-                     "or [::1]:29500, found '",
+        absl::StrCat("expected an address and a port, such as 10.0.0.1:29500, "
+                     "10.0.0.1:29500-29509 or [::1]:29500, found '",
                      text, "'"));
   result.host = text.substr(0, colon);
   if (result.host.size() > 1 && result.host.front() == '[' &&
@@ -143,18 +156,25 @@ absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text) {
 }
 
 absl::StatusOr<Descriptor> listenOn(const TcpAddress &address) {
-  auto list = resolve(address, AI_PASSIVE);
-  if (!list.ok())
-    return list.status();
-  Descriptor listener = socketFor(**list);
-  int yes = 1;
-  if (!listener ||
-      setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes,
-                 sizeof yes) != 0 ||
-      bind(listener.number(), (*list)->ai_addr, (*list)->ai_addrlen) != 0 ||
-      listen(listener.number(), SOMAXCONN) != 0)
-    return failure(absl::StrCat("can't listen on ", toString(address)));
-  return listener;
+  absl::Status status;
+  TcpAddress at = {address.host, address.port};
+  for (; at.port < address.port + address.ports; ++at.port) {
+    auto list = resolve(at, AI_PASSIVE);
+    if (!list.ok())
+      return list.status();
+    Descriptor listener = socketFor(**list);
+    int yes = 1;
+    if (listener &&
+        setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes,
+                   sizeof yes) == 0 &&
+        bind(listener.number(), (*list)->ai_addr, (*list)->ai_addrlen) == 0 &&
+        listen(listener.number(), SOMAXCONN) == 0)
+      return listener;
+    status = failure(absl::StrCat("can't listen on ", toString(address)));
+    if (errno != EADDRINUSE)
+      break;
+  }
+  return status;
 }
 
 absl::StatusOr<TcpAddress> addressOf(int socket) {

@@ -20,24 +20,28 @@ namespace bagua::runtime {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// A numeric address or a host's name, and a port.
+/// A numeric address or a host's name, and a port, or several in a row of which
+/// one is meant.
 struct TcpAddress {
   std::string host;
   int port = 0;
+  int ports = 1;
 };
 
-/// "10.0.0.1:29500", "[::1]:29500".
+/// "10.0.0.1:29500", "[::1]:29500", "10.0.0.1:29500-29509".
 std::string toString(const TcpAddress &address);
 /// The inverse. InvalidArgument names what was found.
 absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text);
 
-/// Listens on that interface alone; port 0: one that is free.
+/// Listens on that interface alone, at the first port that is free; port 0: at
+/// any.
 absl::StatusOr<Descriptor> listenOn(const TcpAddress &address);
 /// A numeric address of the network interface of this name, or of this host's
 /// address. InvalidArgument where there is none.
 absl::StatusOr<std::string> addressOfInterface(const std::string &interface);
 /// This side's address of a socket.
 absl::StatusOr<TcpAddress> addressOf(int socket);
+/// At its first port.
 absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
                                      Deadline deadline);
 /// Null where nobody has come.
