@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -59,6 +60,25 @@ TEST(TimelineTest, NobodyMissesASignal) {
     await(other, turn);
   }
   thread.join();
+}
+
+/// Whoever is late changes nothing, and nobody sees it go back.
+TEST(TimelineTest, SignalsThatCrossEachOther) {
+  for (int round = 0; round < 200; ++round) {
+    Timeline timeline;
+    std::vector<std::thread> threads;
+    for (uint64_t first : {1, 2, 3})
+      threads.emplace_back([&timeline, first] {
+        for (uint64_t value = first; value <= 300; value += 3) {
+          const uint64_t before = timeline.value();
+          timeline.signal(value);
+          ASSERT_GE(timeline.value(), std::max(before, value));
+        }
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    ASSERT_EQ(timeline.value(), 300u);
+  }
 }
 
 TEST(TimelineTest, AFailureEndsWaitsAndKeepsTheCount) {

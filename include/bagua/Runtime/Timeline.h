@@ -36,8 +36,8 @@ public:
     return word.load(std::memory_order_seq_cst) & kFailed;
   }
 
-  /// `target` is reached; more than the value before. What the caller wrote
-  /// before is visible to who sees it. One at a time.
+  /// `target` is reached; nothing where it was before. What the caller wrote
+  /// before is visible to who sees it. From any thread.
   void signal(uint64_t target);
   /// Ends all waits, now and later; beside any other call.
   void fail();

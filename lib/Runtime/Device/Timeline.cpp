@@ -37,10 +37,13 @@ uint32_t *lowHalfOf(std::atomic<uint64_t> &word) {
 } // namespace
 
 void Timeline::signal(uint64_t target) {
-  const uint64_t before = word.load(std::memory_order_relaxed);
+  uint64_t seen = word.load(std::memory_order_relaxed);
   // A failure may come in between, and stays.
-  word.fetch_add((target << 1) - (before & ~kFailed),
-                 std::memory_order_seq_cst);
+  do {
+    if (seen >> 1 >= target)
+      return;
+  } while (!word.compare_exchange_weak(seen, (target << 1) | (seen & kFailed),
+                                       std::memory_order_seq_cst));
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     wakeAll();
   if (earliest.load(std::memory_order_seq_cst) <= target)

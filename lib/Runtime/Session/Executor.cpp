@@ -464,8 +464,9 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
            TraceWriter::nowNs() - startNs,
            {{"step", step}, {"bytes_sent", slot.operation->bytesSent}}});
   }
-  stream.pass(sequence);
+  // First, so that who may enqueue what comes next signals behind it.
   stream.queue->signal(stream.completed, sequence + 1);
+  stream.pass(sequence);
   return absl::OkStatus();
 }
 
