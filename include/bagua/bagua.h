@@ -189,6 +189,7 @@ bagua_code bagua_worlds_in_process(int size, double timeout_seconds,
 void bagua_world_free(bagua_world *world);
 int bagua_world_rank(const bagua_world *world);
 int bagua_world_size(const bagua_world *world);
+/** How many hosts the ranks are on. */
 int bagua_world_hosts(const bagua_world *world);
 /** Counts what all ranks make in one order, for names of communicators. */
 int bagua_world_next_number(bagua_world *world);

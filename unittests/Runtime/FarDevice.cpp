@@ -124,10 +124,10 @@ public:
   }
   void signal(Timeline &timeline, uint64_t value) override {
     push([this, &timeline, value] {
-      if (error.ok())
-        timeline.signal(value);
-      else
-        timeline.fail();
+      if (!error.ok())
+        return timeline.fail();
+      timeline.signal(value);
+      timeline.tell();
     });
   }
   absl::Status copyRows(void *to, size_t toStride, const void *from,

@@ -103,8 +103,11 @@ TEST(TimelineTest, ListenersAreToldOnce) {
   for (int target : {4, 2, 1, 9})
     timeline.onReached(target, [&, target] { told.push_back(target); });
   timeline.signal(1);
+  EXPECT_TRUE(told.empty());
+  timeline.tell();
   EXPECT_THAT(told, ElementsAre(1));
   timeline.signal(5);
+  timeline.tell();
   EXPECT_THAT(told, ElementsAre(1, 2, 4));
   timeline.onReached(5, [&] { told.push_back(5); }); // has come already
   EXPECT_THAT(told, ElementsAre(1, 2, 4, 5));
@@ -121,7 +124,10 @@ TEST(TimelineTest, ListenersRaceWithSignals) {
   for (int round = 0; round < 2000; ++round) {
     Timeline timeline;
     std::atomic<int> told{0};
-    std::thread signaller([&] { timeline.signal(1); });
+    std::thread signaller([&] {
+      timeline.signal(1);
+      timeline.tell();
+    });
     timeline.onReached(1, [&] { ++told; });
     signaller.join();
     ASSERT_EQ(told, 1);
@@ -138,11 +144,12 @@ HarnessOptions farAway() {
 /// enqueued behind it finds the sum.
 TEST(ProgramQueueTest, WorkFollowsATensor) {
   auto body = [](RankContext &rank) -> absl::Status {
+    std::vector<float> own(100, static_cast<float>(rank.rank()));
     std::vector<float> found(100);
     for (int step = 0; step < 5; ++step) {
-      std::fill_n(rank.data<float>(0), 100, static_cast<float>(rank.rank()));
       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
-      BAGUA_RETURN_IF_ERROR(rank.give(0));
+      BAGUA_RETURN_IF_ERROR(rank.queue->copy(rank.address(0), own.data(), 400));
+      BAGUA_RETURN_IF_ERROR(rank.session->markReady(TensorId(0), *rank.queue));
       BAGUA_RETURN_IF_ERROR(rank.session->wait(TensorId(0), *rank.queue));
       BAGUA_RETURN_IF_ERROR(
           rank.queue->copy(found.data(), rank.address(0), 400));

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -436,6 +437,30 @@ TEST(SessionFailureTest, MistakesAfterFinishChangeNothing) {
     return absl::OkStatus();
   };
   runAll(makeOneGradient(2).load(), body);
+}
+
+/// From another thread, while streams come to be or go again.
+TEST(SessionFailureTest, AbortBesideStart) {
+  PlanBuilder plan({{"gpu", 1}});
+  uint32_t value = plan.whole(plan.addTensor("g", {4}));
+  for (const char *name : {"h0", "h1", "h2", "h3"}) {
+    uint32_t result = plan.whole(plan.addTensor(name, {4}));
+    plan.addOp(Opcode::Cast, {value}, {result}, {}, plan.addStream(name));
+  }
+  std::shared_ptr<const Plan> loaded = plan.load();
+  ASSERT_NE(loaded, nullptr);
+  for (int round = 0; round < 200; ++round) {
+    auto worlds = createInProcessWorlds(1);
+    std::vector<std::array<float, 4>> memory(5);
+    auto session = *Session::create(loaded, std::move(worlds[0]), {});
+    for (uint32_t i = 0; i < 5; ++i)
+      ASSERT_TRUE(session->bind(TensorId(i), memory[i].data(), 16).ok());
+    std::thread aborter(
+        [&] { session->abort(absl::CancelledError("enough")); });
+    session->start().IgnoreError();
+    aborter.join();
+    EXPECT_THAT(message(session->beginStep()), HasSubstr("enough"));
+  }
 }
 
 /// No thread can have a stack of 64 TiB: start() says so, and works once there

@@ -108,7 +108,6 @@ absl::Status RankContext::give(uint32_t tensor) {
 }
 
 absl::Status RankContext::wait(uint32_t tensor) {
-  const auto bytes = static_cast<size_t>(session->localBytes(TensorId(tensor)));
   absl::Status status = queue ? session->wait(TensorId(tensor), *queue)
                               : session->wait(TensorId(tensor));
   // Why it has failed says the session.
@@ -118,7 +117,7 @@ absl::Status RankContext::wait(uint32_t tensor) {
     moved[tensor].staged.clear();
   if (status.ok() && moved[tensor].place) {
     std::memcpy(data<std::byte>(tensor), near(moved[tensor].place.get()),
-                bytes);
+                static_cast<size_t>(session->localBytes(TensorId(tensor))));
     moved[tensor].place.reset();
   }
   return status;

@@ -350,7 +350,11 @@ const Misuse kMisuses[] = {
        return rank.session->finish();
      },
      "rank 1: finish before endStep"},
-    {"NoSuchTensor", [](RankContext &rank) { return rank.wait(17); },
+    {"NoSuchTensor",
+     [](RankContext &rank) {
+       EXPECT_EQ(rank.session->localBytes(TensorId(17)), 0);
+       return rank.wait(17);
+     },
      "tensor number 17 is not below 3"},
 };
 

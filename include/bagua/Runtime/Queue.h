@@ -4,9 +4,9 @@
 // when those before it are done. The host's queue does it at once, on the
 // thread that enqueues it.
 //
-// A session has queues of its own. A program that has some, too, says to
-// markReady behind which work of its own a tensor is ready, and to wait which
-// work of its own is to start when the runtime is done with one.
+// A session has queues of its own. A program that has some of the same device,
+// too, says to markReady behind which work of its own a tensor is ready, and to
+// wait which work of its own is to start when the runtime is done with one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_QUEUE_H
@@ -34,7 +34,8 @@ public:
   /// enqueued, where the device can't: then the caller waits himself. True
   /// where it has come there.
   virtual bool follow(const Timeline &timeline, uint64_t value) = 0;
-  /// Signals it when all that was enqueued before is done.
+  /// Signals it when all that was enqueued before is done. Who is to be told is
+  /// told by a queue that works late; the host's leaves that to the caller.
   virtual void signal(Timeline &timeline, uint64_t value) = 0;
 
   /// `rows` of `rowBytes`, their beginnings so many bytes apart. Source and

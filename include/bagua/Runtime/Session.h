@@ -86,7 +86,7 @@ public:
   /// NotFound for a name that the plan doesn't have.
   virtual absl::StatusOr<TensorId> find(absl::string_view name) const = 0;
 
-  /// Bytes that this rank stores of a tensor.
+  /// Bytes that this rank stores of a tensor; 0 of one that the plan hasn't.
   virtual int64_t localBytes(TensorId tensor) const = 0;
 
   /// Binds memory of the program's: `bytes` must be localBytes. InvalidArgument
@@ -151,14 +151,17 @@ public:
   /// At once where the program owns the tensor. FailedPrecondition where it can
   /// never end: something before it needs a tensor that was not given. With a
   /// queue of the program's it may return before the end: then what the program
-  /// enqueues there later finds the tensor done.
+  /// enqueues there later finds the tensor done, and whatever else it does with
+  /// the tensor, giving it again among it, comes behind that queue's work.
   virtual absl::Status wait(TensorId tensor, Queue &before = hostQueue()) = 0;
-  /// Whether wait() would return without waiting, with an error or without.
+  /// Whether the runtime is done with the tensor, or has failed: wait() returns
+  /// without waiting for it.
   virtual bool isReady(TensorId tensor) const = 0;
   /// For futures of frameworks: has `done` called once, when wait() would
   /// return without waiting, with what it would return. On this thread or on
-  /// one of the session's, which goes on when `done` returns; it may call
-  /// abort, nothing else. wait() still takes the tensor back.
+  /// one of the session's or of its device's, which goes on when `done`
+  /// returns; it may call abort, nothing else. wait() still takes the tensor
+  /// back.
   virtual void onDone(TensorId tensor,
                       std::function<void(const absl::Status &)> done) = 0;
   /// FailedPrecondition, on every rank, when a tensor that the plan expects in

@@ -37,8 +37,14 @@ public:
   }
 
   /// `target` is reached; nothing where it was before. What the caller wrote
-  /// before is visible to who sees it. From any thread.
+  /// before is visible to who sees it. From any thread, which calls tell() when
+  /// it holds nothing that others wait for.
   void signal(uint64_t target);
+  /// Calls who is to be told of what has been reached.
+  void tell() {
+    if (earliest.load(std::memory_order_seq_cst) <= value())
+      tellUpTo(value());
+  }
   /// Ends all waits, now and later; beside any other call.
   void fail();
   /// Undoes it, where nobody waits.
@@ -50,9 +56,9 @@ public:
   /// over; may return for no reason. nanoseconds::max(): no limit.
   void sleep(uint64_t target, std::chrono::nanoseconds limit);
 
-  /// Has `tell` called once, when `target` is reached: on this thread, or on
+  /// Has `done` called once, when `target` is reached: on this thread, or on
   /// the one that signals. Where the timeline fails, by tellAll().
-  void onReached(uint64_t target, std::function<void()> tell);
+  void onReached(uint64_t target, std::function<void()> done);
   /// Calls all that are still to be told. Of one that has failed.
   void tellAll();
 

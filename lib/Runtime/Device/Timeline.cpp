@@ -46,8 +46,6 @@ void Timeline::signal(uint64_t target) {
                                        std::memory_order_seq_cst));
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     wakeAll();
-  if (earliest.load(std::memory_order_seq_cst) <= target)
-    tellUpTo(target);
 }
 
 void Timeline::fail() {
@@ -89,10 +87,10 @@ void Timeline::sleep(uint64_t target, std::chrono::nanoseconds limit) {
 // Who is told
 //===----------------------------------------------------------------------===//
 
-void Timeline::onReached(uint64_t target, std::function<void()> tell) {
+void Timeline::onReached(uint64_t target, std::function<void()> done) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    listeners.emplace(target, std::move(tell));
+    listeners.emplace(target, std::move(done));
     earliest.store(listeners.begin()->first, std::memory_order_seq_cst);
   }
   // It may have come there, or failed, before it could see this one.
@@ -113,8 +111,8 @@ void Timeline::tellUpTo(uint64_t target) {
     earliest.store(listeners.empty() ? kNobody : listeners.begin()->first,
                    std::memory_order_seq_cst);
   }
-  for (auto &tell : due)
-    tell();
+  for (auto &done : due)
+    done();
 }
 
 } // namespace bagua::runtime

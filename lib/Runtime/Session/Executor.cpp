@@ -82,16 +82,21 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
   firstStep = first;
   notes.resize(steps.streams.size());
   threadCount = 1;
+  std::vector<std::unique_ptr<Stream>> made;
   for (size_t i = 0; i < steps.streams.size(); ++i) {
-    streams.push_back(nullptr);
+    made.push_back(nullptr);
     if (steps.streams[i].empty())
       continue;
-    streams[i] = std::make_unique<Stream>();
-    streams[i]->number = static_cast<uint32_t>(i);
+    made[i] = std::make_unique<Stream>();
+    made[i]->number = static_cast<uint32_t>(i);
     for (const ScheduledInstruction &scheduled : steps.streams[i])
-      streams[i]->slots.push_back(
+      made[i]->slots.push_back(
           {operations[scheduled.instruction].get(), &scheduled});
     ++threadCount;
+  }
+  {
+    std::lock_guard<std::mutex> lock(streamsMutex);
+    streams = std::move(made);
   }
   liveThreads() += threadCount;
   world.onAbort(this, [this] {
@@ -115,7 +120,7 @@ absl::Status Executor::startThread(Stream &stream) {
   };
   auto queue =
       world.device().createQueue([this, &stream](const absl::Status &why) {
-        failCall(stream, why).IgnoreError();
+        failCall(stream, stream.completed.value(), why).IgnoreError();
       });
   if (!queue.ok())
     return refuse("queue", queue.status().message());
@@ -144,7 +149,10 @@ void Executor::stop() {
   for (auto &stream : streams)
     if (stream && stream->queue)
       stream->queue->drain().IgnoreError();
-  streams.clear();
+  {
+    std::lock_guard<std::mutex> lock(streamsMutex);
+    streams.clear();
+  }
   liveThreads() -= std::exchange(threadCount, 0);
   opened.reopen();
   for (Timeline &timeline : given)
@@ -157,6 +165,7 @@ void Executor::failAll() {
   opened.fail();
   for (Timeline &timeline : given)
     timeline.fail();
+  std::lock_guard<std::mutex> lock(streamsMutex);
   for (auto &stream : streams)
     if (stream)
       stream->completed.fail();
@@ -187,24 +196,27 @@ absl::Status Executor::failure() const {
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failureStatus.ok()) {
     absl::Status held = world.status();
+    std::lock_guard<std::mutex> alive(streamsMutex);
     const Stream *stream = streamInProgress();
     if (!beginsWithRank(held.message())) {
       std::string call;
       if (stream)
         call = absl::StrCat(stream->isTaken() ? "" : "before ",
-                            describeCall(stream->number), ": ");
+                            describeCall(*stream, stream->completed.value()),
+                            ": ");
       held = withMessage(
           held, absl::StrCat("rank ", rank, ": ", call, held.message()));
     }
     held = withPlace(std::move(held),
-                     stream ? placeOf(*stream) : ErrorPlace{rank});
+                     stream ? placeOf(*stream, stream->completed.value())
+                            : ErrorPlace{rank});
     failureStatus = std::move(held);
   }
   return duplicate(failureStatus);
 }
 
 /// The first that is at an instruction, or else the first with work. Null where
-/// nothing runs.
+/// nothing runs. Under `streamsMutex`.
 const Executor::Stream *Executor::streamInProgress() const {
   const Stream *next = nullptr;
   for (auto &stream : streams) {
@@ -242,8 +254,11 @@ void Executor::warnOfStream(uint32_t number, const std::string &text) {
 std::string Executor::describeCall(uint32_t number) const {
   if (number >= streams.size() || !streams[number])
     return {};
-  const Stream &stream = *streams[number];
-  uint64_t sequence = stream.completed.value();
+  return describeCall(*streams[number], streams[number]->completed.value());
+}
+
+std::string Executor::describeCall(const Stream &stream,
+                                   uint64_t sequence) const {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   return absl::StrCat(describe(slot.scheduled->instruction), " in step ",
                       firstStep + stepOf(sequence, stream.slots.size()));
@@ -406,21 +421,19 @@ Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
 
 /// An error of the instruction that a stream is at. One that comes from another
 /// rank may say what it is already.
-absl::Status Executor::failCall(const Stream &stream,
+absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
                                 const absl::Status &status) {
-  std::string call = describeCall(stream.number);
+  std::string call = describeCall(stream, sequence);
   std::string text = absl::StrCat("rank ", rank, ": ");
   if (!absl::StrContains(status.message(), call))
     absl::StrAppend(&text, call, ": ");
   return fail(
       withPlace(withMessage(status, absl::StrCat(text, status.message())),
-                placeOf(stream)));
+                placeOf(stream, sequence)));
 }
 
-/// Of the first instruction of a stream that is not complete, with the first
-/// tensor that it touches.
-ErrorPlace Executor::placeOf(const Stream &stream) const {
-  uint64_t sequence = stream.completed.value();
+/// Of an instruction of a stream, with the first tensor that it touches.
+ErrorPlace Executor::placeOf(const Stream &stream, uint64_t sequence) const {
   uint32_t instruction =
       stream.slots[sequence % stream.slots.size()].scheduled->instruction;
   ErrorPlace place;
@@ -449,7 +462,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
       note(stream, "");
     // Not passed on: nobody may try again what has failed.
     if (!status.ok())
-      return failCall(stream, status);
+      return failCall(stream, sequence, status);
     sent.fetch_add(slot.operation->bytesSent, std::memory_order_relaxed);
     if (options.trace)
       options.trace->add(
@@ -467,6 +480,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   // First, so that who may enqueue what comes next signals behind it.
   stream.queue->signal(stream.completed, sequence + 1);
   stream.pass(sequence);
+  stream.completed.tell();
   return absl::OkStatus();
 }
 

@@ -166,8 +166,10 @@ private:
   Blocker findBlocker(Stream &stream, uint64_t sequence);
   absl::Status execute(Stream &stream, uint64_t sequence);
   const Stream *streamInProgress() const;
-  ErrorPlace placeOf(const Stream &stream) const;
-  absl::Status failCall(const Stream &stream, const absl::Status &status);
+  ErrorPlace placeOf(const Stream &stream, uint64_t sequence) const;
+  std::string describeCall(const Stream &stream, uint64_t sequence) const;
+  absl::Status failCall(const Stream &stream, uint64_t sequence,
+                        const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);
   absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
@@ -200,6 +202,9 @@ private:
   StreamPrograms steps;
   /// By the stream's number in the plan; null where it has no work.
   std::vector<std::unique_ptr<Stream>> streams;
+  /// Held where these come and go, and by who may be at another thread then:
+  /// after `failureMutex`.
+  mutable std::mutex streamsMutex;
   /// By tensor: in how many steps it was given, the last one being the newest.
   std::vector<Timeline> given;
   /// What these will come to by what the program has said; its thread's.

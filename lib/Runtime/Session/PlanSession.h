@@ -44,7 +44,8 @@ public:
   int rank() const override { return world->rank(); }
   absl::StatusOr<TensorId> find(absl::string_view name) const override;
   int64_t localBytes(TensorId tensor) const override {
-    return memory.tensorBytes(indexOf(tensor));
+    const uint32_t index = indexOf(tensor);
+    return index < tensors.size() ? memory.tensorBytes(index) : 0;
   }
   absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
   absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override;

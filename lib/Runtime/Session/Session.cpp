@@ -195,9 +195,12 @@ absl::Status PlanSession::checkMemory(uint32_t tensor, const void *data,
   return world->device().checkAddress(data, bytes);
 }
 
-/// Of the session's own. Its errors are those of drain().
 absl::Status PlanSession::makeQueue() {
-  auto made = world->device().createQueue(nullptr);
+  auto made = world->device().createQueue([this](const absl::Status &why) {
+    executor
+        .fail(withMessage(why, StrCat("rank ", rank(), ": ", why.message())))
+        .IgnoreError();
+  });
   if (!made.ok())
     return withMessage(made.status(), StrCat("rank ", rank(), ": no queue: ",
                                              made.status().message()));

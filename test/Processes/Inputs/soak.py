@@ -130,7 +130,7 @@ def main(plan, steps, check_steps, *communicator):
             samples.append((time.monotonic() - begin, [usage(process.pid) for process, _ in processes]))
         except OSError:
             break
-        time.sleep(0.2)
+        time.sleep(0.05)
     took = finish(processes, garbage)["step_ns"]["median"]
     end = samples[-1][0]
     early = [of for at, of in samples if 0.5 * end <= at <= 0.65 * end]

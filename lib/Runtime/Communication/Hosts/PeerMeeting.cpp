@@ -27,11 +27,12 @@ using Clock = std::chrono::steady_clock;
 
 /// How often who waits for a greeting looks whether the peer connects anew.
 constexpr std::chrono::milliseconds kLook(20);
-/// How long he waits the first time, then twice as long each: a stranger may
-/// say nothing, and Gloo that a connection has been taken back. A peer that
-/// merely is late finds the next one.
+/// How long he waits the first time, then twice as long, up to 2 s: a stranger
+/// may say nothing, and Gloo that a connection has been taken back. Long waits
+/// would use up the limit where strangers are many; a peer that merely is late
+/// finds the next connection.
 constexpr std::chrono::milliseconds kFirstPatience(500);
-constexpr int kMostDoublings = 6;
+constexpr int kMostDoublings = 2;
 
 /// What `from` shows `to`: the run's secret is not read from it. It tells peers
 /// from who came by chance (a scanner, another job's rank); nobody is kept from
