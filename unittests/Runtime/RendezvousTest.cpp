@@ -13,10 +13,12 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "gmock/gmock.h"
 
+#include <sys/file.h>
 #include <sys/socket.h>
 
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -73,7 +75,7 @@ TEST_F(RendezvousTest, the_last_text_of_a_name_holds) {
 
 TEST_F(RendezvousTest, what_is_no_store_is_refused) {
   for (const char *text :
-       {"garbage", "1 1\n", "1 x\nab\n", "99999999999999999999 1\nab\n",
+       {"garbage", "1 1\nabc", "1 x\nab\n", "99999999999999999999 1\nab\n",
         "1 18446744073709551615\nab\n", "-1 1\nab\n"}) {
     std::ofstream(path) << text;
     absl::Status status = createFileStore(path)->get("a").status();
@@ -83,6 +85,40 @@ TEST_F(RendezvousTest, what_is_no_store_is_refused) {
   }
   EXPECT_EQ(createFileStore("/nonexistent/a")->set("a", "b").code(),
             absl::StatusCode::kUnavailable);
+}
+
+// Cut after every byte, as by a rank that is killed while it writes.
+TEST_F(RendezvousTest, a_record_that_is_cut_is_none) {
+  const std::string first = "1 3\na1\n2\n", second = "1 2\nbxy\n";
+  for (size_t bytes = 0; bytes <= first.size() + second.size(); ++bytes) {
+    SCOPED_TRACE(bytes);
+    std::ofstream(path) << (first + second).substr(0, bytes);
+    auto store = createFileStore(path);
+    std::optional<std::string> a, b;
+    if (bytes >= first.size())
+      a = "1\n2";
+    if (bytes == first.size() + second.size())
+      b = "xy";
+    EXPECT_EQ(*store->get("a"), a);
+    EXPECT_EQ(*store->get("b"), b);
+    EXPECT_TRUE(store->set("c", "later").ok());
+    EXPECT_EQ(*store->get("a"), a);
+    EXPECT_EQ(*store->get("b"), b);
+    EXPECT_EQ(*store->get("c"), "later");
+  }
+}
+
+TEST_F(RendezvousTest, who_keeps_a_store_locked_is_not_waited_for_without_end) {
+  auto store = createFileStore(path, 20ms);
+  ASSERT_TRUE(store->set("a", "one").ok());
+  std::FILE *other = std::fopen(path.c_str(), "r");
+  ASSERT_EQ(flock(fileno(other), LOCK_EX), 0);
+  for (const absl::Status &status :
+       {store->set("a", "two"), store->get("a").status()})
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("another process has kept it locked for 20ms"));
+  std::fclose(other);
+  EXPECT_EQ(*store->get("a"), "one");
 }
 
 // Two runs at the same ports, the first of which somebody else has, who says
@@ -229,6 +265,14 @@ TEST_F(RendezvousTest, wrong_options_are_named) {
       HasSubstr(
           "patience: expected at least 100 ms and at most a day, found 1ms"));
   options.patience = 1s;
+  for (std::chrono::nanoseconds timeout :
+       {-1ns, 0ns, std::chrono::nanoseconds::max()}) {
+    options.timeout = timeout;
+    EXPECT_THAT(
+        std::string(connectProcesses(options).status().message()),
+        HasSubstr("timeout: expected more than 0 and at most ten years"));
+  }
+  options.timeout = 10s;
   for (const char *address : {"", "a", "a:", ":1", "a:x", "a:65536", "a:-1"}) {
     options.address = address;
     EXPECT_THAT(std::string(connectProcesses(options).status().message()),

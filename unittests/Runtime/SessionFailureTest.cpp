@@ -463,6 +463,19 @@ TEST(SessionFailureTest, AbortBesideStart) {
   }
 }
 
+TEST(SessionFailureTest, WhatIsNoLimit) {
+  for (std::chrono::nanoseconds timeout :
+       {std::chrono::nanoseconds(0), std::chrono::nanoseconds::max()}) {
+    SessionOptions options;
+    options.timeout = timeout;
+    EXPECT_THAT(
+        message(Session::create(makeOneGradient(1).load(),
+                                std::move(createInProcessWorlds(1)[0]), options)
+                    .status()),
+        HasSubstr("timeout: expected more than 0 and at most ten years"));
+  }
+}
+
 /// No thread can have a stack of 64 TiB: start() says so, and works once there
 /// is room.
 TEST(SessionFailureTest, NoThreadsToBeHad) {

@@ -24,7 +24,7 @@ struct SessionOptions {
   /// are missing and what they say they wait for. Holds in place of the
   /// world's. A rank waits for its own program without limit, which may compile
   /// or load data for as long as it likes; so a step may take any time that all
-  /// ranks take alike, and a rank may be late by the limit.
+  /// ranks take alike, and a rank may be late by the limit. At most ten years.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   /// Told on some thread of the session, once for each wait that has taken a
   /// tenth of the limit, who waits for whom or which tensor the program has not

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +32,10 @@ public:
 };
 
 /// In a file on a file system that all ranks share; made by the first to write.
-std::unique_ptr<Store> createFileStore(const std::string &path);
+/// DeadlineExceeded where another process keeps the file locked for `patience`.
+std::unique_ptr<Store>
+createFileStore(const std::string &path,
+                std::chrono::nanoseconds patience = std::chrono::seconds(10));
 
 } // namespace bagua::runtime
 

@@ -6,6 +6,7 @@
 #include "Session/PlanSession.h"
 
 #include "Communication/StatusCopy.h"
+#include "Communication/Timeout.h"
 #include "Device/Device.h"
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
@@ -105,6 +106,8 @@ absl::Status PlanSession::compareFingerprints() {
 }
 
 absl::Status PlanSession::connect() {
+  if (absl::Status status = checkTimeout(options.timeout); !status.ok())
+    return status;
   if (world->size() != plan->topology().ranks())
     return absl::FailedPreconditionError(StrCat(
         "the plan is for ", plan->topology().ranks(), " ranks",

@@ -12,6 +12,7 @@
 #include "Communication/Memory/RunState.h"
 #include "Communication/Rendezvous/Joining.h"
 #include "Communication/SharedMemory/SharedRegion.h"
+#include "Communication/Timeout.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -410,6 +411,10 @@ absl::Status checkOptions(const ProcessOptions &options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "patience: expected at least 100 ms and at most a day, found ",
         absl::FormatDuration(absl::FromChrono(options.patience))));
+  for (std::chrono::nanoseconds limit :
+       {options.timeout, options.communicatorTimeout})
+    if (absl::Status status = checkTimeout(limit); !status.ok())
+      return status;
   return absl::OkStatus();
 }
 

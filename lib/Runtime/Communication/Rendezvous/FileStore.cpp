@@ -1,70 +1,115 @@
 //===- FileStore.cpp - Texts in a file that ranks share -------------------===//
 //
 // Records, appended one by one under a lock: sizes of name and text in decimal,
-// then both. The last record of a name holds.
+// then both. The last record of a name holds. Who is killed while he writes
+// leaves a record that is cut: it is none, and the next writer's takes its
+// place.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Store.h"
 
 #include "Device/Host/Descriptor.h"
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
 namespace bagua::runtime {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// More than any run writes.
 constexpr size_t kMaxBytes = size_t{64} << 20;
+/// How often who wants the lock tries.
+constexpr std::chrono::milliseconds kLook(1);
+
+struct Record {
+  absl::string_view name, text;
+};
+
+/// The one at the beginning of `rest`, and what is behind it. Nothing where it
+/// is cut, InvalidArgument where no record begins so.
+absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
+  const absl::Status none =
+      absl::InvalidArgumentError("found bytes that are no record");
+  uint64_t sizes[2] = {0, 0};
+  size_t at = 0;
+  for (int i = 0; i < 2; ++i) {
+    const size_t begin = at;
+    while (at < rest.size() && absl::ascii_isdigit(rest[at]) &&
+           sizes[i] <= kMaxBytes)
+      sizes[i] = sizes[i] * 10 + static_cast<uint64_t>(rest[at++] - '0');
+    if (sizes[i] > kMaxBytes)
+      return none;
+    if (at == rest.size())
+      return std::nullopt;
+    if (at == begin || rest[at++] != (i == 0 ? ' ' : '\n'))
+      return none;
+  }
+  const size_t bytes = sizes[0] + sizes[1];
+  if (rest.size() - at <= bytes)
+    return std::nullopt;
+  if (rest[at + bytes] != '\n')
+    return none;
+  Record record{rest.substr(at, sizes[0]),
+                rest.substr(at + sizes[0], sizes[1])};
+  rest.remove_prefix(at + bytes + 1);
+  return record;
+}
 
 class FileStore final : public Store {
 public:
-  explicit FileStore(std::string path) : path(std::move(path)) {}
+  FileStore(std::string ownPath, std::chrono::nanoseconds ownPatience)
+      : path(std::move(ownPath)), patience(ownPatience) {}
 
   absl::Status set(const std::string &name, const std::string &text) override;
   absl::StatusOr<std::optional<std::string>>
   get(const std::string &name) override;
 
 private:
-  absl::Status failure(const char *what) const {
-    return absl::UnavailableError(
-        absl::StrCat("store '", path, "': ", what, ": ", std::strerror(errno)));
+  absl::Status named(const absl::Status &status) const {
+    return {status.code(),
+            absl::StrCat("store '", path, "': ", status.message())};
   }
-  absl::StatusOr<std::string> readAll() const;
+  absl::Status failure(const char *what) const {
+    return named(
+        absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno))));
+  }
+  /// With `how` of flock().
+  absl::Status lock(const Descriptor &file, int how) const;
+  absl::StatusOr<std::string> readAll(const Descriptor &file) const;
 
   const std::string path;
+  const std::chrono::nanoseconds patience;
 };
 
-absl::Status FileStore::set(const std::string &name, const std::string &text) {
-  Descriptor file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!file)
-    return failure("open");
-  if (flock(file.number(), LOCK_EX) != 0)
-    return failure("flock");
-  std::string record =
-      absl::StrCat(name.size(), " ", text.size(), "\n", name, text, "\n");
-  ssize_t written = write(file.number(), record.data(), record.size());
-  if (written != static_cast<ssize_t>(record.size()))
-    return failure("write");
+absl::Status FileStore::lock(const Descriptor &file, int how) const {
+  const auto begin = Clock::now();
+  while (flock(file.number(), how | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return failure("flock");
+    if (Clock::now() - begin >= patience)
+      return named(absl::DeadlineExceededError(
+          absl::StrCat("another process has kept it locked for ",
+                       absl::FormatDuration(absl::FromChrono(patience)))));
+    std::this_thread::sleep_for(kLook);
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> FileStore::readAll() const {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file)
-    return errno == ENOENT ? absl::StatusOr<std::string>(std::string())
-                           : failure("open");
-  if (flock(file.number(), LOCK_SH) != 0)
-    return failure("flock");
+absl::StatusOr<std::string> FileStore::readAll(const Descriptor &file) const {
   std::string all;
   char piece[4096];
   while (ssize_t got = read(file.number(), piece, sizeof piece)) {
@@ -72,43 +117,73 @@ absl::StatusOr<std::string> FileStore::readAll() const {
       return failure("read");
     all.append(piece, static_cast<size_t>(got));
     if (all.size() > kMaxBytes)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "store '", path, "': expected at most ", kMaxBytes, " bytes"));
+      return named(absl::InvalidArgumentError(
+          absl::StrCat("expected at most ", kMaxBytes, " bytes")));
   }
   return all;
 }
 
-absl::StatusOr<std::optional<std::string>>
-FileStore::get(const std::string &name) {
-  absl::StatusOr<std::string> all = readAll();
+absl::Status FileStore::set(const std::string &name, const std::string &text) {
+  Descriptor file(
+      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file)
+    return failure("open");
+  if (absl::Status status = lock(file, LOCK_EX); !status.ok())
+    return status;
+  absl::StatusOr<std::string> all = readAll(file);
   if (!all.ok())
     return all.status();
-  std::optional<std::string> found;
   absl::string_view rest = *all;
-  while (!rest.empty()) {
-    size_t nameBytes = 0, textBytes = 0;
-    size_t space = rest.find(' ');
-    size_t line = rest.find('\n');
-    if (line == rest.npos || space > line ||
-        !absl::SimpleAtoi(rest.substr(0, space), &nameBytes) ||
-        !absl::SimpleAtoi(rest.substr(space + 1, line - space - 1),
-                          &textBytes) ||
-        nameBytes > rest.size() || textBytes > rest.size() ||
-        line + 1 + nameBytes + textBytes >= rest.size())
-      return absl::InvalidArgumentError(
-          absl::StrCat("store '", path, "': found bytes that are no record"));
-    absl::string_view recordName = rest.substr(line + 1, nameBytes);
-    if (recordName == name)
-      found = std::string(rest.substr(line + 1 + nameBytes, textBytes));
-    rest.remove_prefix(line + 2 + nameBytes + textBytes);
+  while (true) {
+    auto found = takeRecord(rest);
+    if (!found.ok())
+      return named(found.status());
+    if (!*found)
+      break;
   }
-  return found;
+  if (!rest.empty() &&
+      ftruncate(file.number(), static_cast<off_t>(all->size() - rest.size())))
+    return failure("ftruncate");
+  std::string record =
+      absl::StrCat(name.size(), " ", text.size(), "\n", name, text, "\n");
+  ssize_t written = write(file.number(), record.data(), record.size());
+  if (written < 0)
+    return failure("write");
+  if (static_cast<size_t>(written) != record.size())
+    return named(absl::UnavailableError("no room for a record"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<std::string>>
+FileStore::get(const std::string &name) {
+  std::optional<std::string> text;
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT)
+    return text;
+  if (!file)
+    return failure("open");
+  if (absl::Status status = lock(file, LOCK_SH); !status.ok())
+    return status;
+  absl::StatusOr<std::string> all = readAll(file);
+  if (!all.ok())
+    return all.status();
+  absl::string_view rest = *all;
+  while (true) {
+    auto found = takeRecord(rest);
+    if (!found.ok())
+      return named(found.status());
+    if (!*found)
+      return text;
+    if ((*found)->name == name)
+      text = std::string((*found)->text);
+  }
 }
 
 } // namespace
 
-std::unique_ptr<Store> createFileStore(const std::string &path) {
-  return std::make_unique<FileStore>(path);
+std::unique_ptr<Store> createFileStore(const std::string &path,
+                                       std::chrono::nanoseconds patience) {
+  return std::make_unique<FileStore>(path, patience);
 }
 
 } // namespace bagua::runtime

@@ -1,0 +1,30 @@
+//===- Timeout.h - How long a program may have waits take -----------------===//
+//
+// Limits are added to the clock, and to each other, all over the runtime: one
+// that is near the clock's end would come out in the past.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_TIMEOUT_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_TIMEOUT_H
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include <chrono>
+
+namespace bagua::runtime {
+
+/// InvalidArgument where it is none.
+inline absl::Status checkTimeout(std::chrono::nanoseconds timeout) {
+  constexpr std::chrono::hours kTenYears(10 * 365 * 24);
+  if (timeout > std::chrono::nanoseconds(0) && timeout <= kTenYears)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "timeout: expected more than 0 and at most ten years, found ",
+      absl::FormatDuration(absl::FromChrono(timeout))));
+}
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_TIMEOUT_H
