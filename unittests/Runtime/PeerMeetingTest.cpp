@@ -3,7 +3,8 @@
 // Members of a group meet over connections that strangers have taken, as a
 // script says for each port. The faults that it makes: a stranger who says
 // nothing, who says anything, who says what he was told, who goes; a peer that
-// is turned away, or hears nothing, for a stranger at the other end.
+// is turned away, hears nothing or waits for a connection that does not come,
+// for a stranger at the other end.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerMeeting.h"
@@ -33,7 +34,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// What is at a member's port for a peer.
-enum class Port { Peer, Silent, Noise, Echo, Goes, TurnsAway };
+enum class Port { Peer, Silent, Noise, Echo, Goes, TurnsAway, NobodyComes };
+
+/// What a peer may find for a stranger at the other end.
+constexpr Port kFound[] = {Port::Silent, Port::TurnsAway, Port::NobodyComes};
 
 /// By member, peer and attempt.
 using Script = std::function<Port(int, int, int)>;
@@ -41,18 +45,20 @@ using Script = std::function<Port(int, int, int)>;
 /// All connections of a group.
 class Switchboard {
 public:
-  explicit Switchboard(Script atPorts) : script(std::move(atPorts)) {}
+  Switchboard(Script atPorts, int ownFirst)
+      : script(std::move(atPorts)), first(ownFirst) {}
 
   static std::string address(int member, int peer, int attempt) {
     return absl::StrCat(member, " to ", peer, ", ", attempt);
   }
-  /// Where a stranger is at the other end, the peer is turned away, or finds a
-  /// connection that nobody reads.
   Port at(int member, int peer, int attempt) const {
-    Port own = script(member, peer, attempt);
-    if (own != Port::Peer || script(peer, member, attempt) == Port::Peer)
+    const Port own = script(member, peer, attempt);
+    const Port other = script(peer, member, attempt);
+    if (own != Port::Peer || other == Port::Peer)
       return own;
-    return (member + peer + attempt) % 2 ? Port::Silent : Port::TurnsAway;
+    // Who has a connection, if only to a stranger, has found this port, too.
+    const bool mayStayAway = other == Port::TurnsAway || other == Port::Goes;
+    return kFound[(member + peer + attempt + first) % (mayStayAway ? 3 : 2)];
   }
 
   std::mutex mutex;
@@ -62,6 +68,7 @@ public:
 
 private:
   const Script script;
+  const int first;
 };
 
 class ScriptedTransport final : public Transport {
@@ -74,6 +81,12 @@ public:
   }
   absl::Status connect(int peer, const std::string &address) override {
     EXPECT_EQ(address, Switchboard::address(peer, self, attempts[peer]));
+    if (here(peer) == Port::NobodyComes) {
+      std::unique_lock<std::mutex> lock(board.mutex);
+      board.changed.wait(lock, [&] { return isInterrupted; });
+      isInterrupted = false;
+      return absl::UnavailableError("closed");
+    }
     return here(peer) == Port::TurnsAway
                ? absl::AbortedError("Connection refused")
                : absl::OkStatus();
@@ -143,7 +156,8 @@ private:
 /// Members that are a host each, and what their processes have.
 class Members {
 public:
-  Members(int size, const Script &script) : board(script) {
+  Members(int size, const Script &script, int first = 0)
+      : board(script, first) {
     std::vector<ControlChannel> hub(size);
     std::vector<ControlChannel> others(size);
     for (int rank = 1; rank < size; ++rank) {
@@ -229,15 +243,20 @@ TEST(PeerMeetingTest, without_strangers_the_first_connections_hold) {
       EXPECT_EQ(members.transports[rank]->attemptsWith(peer), 0);
 }
 
-/// Each kind of stranger at either end, once, and twice running.
+/// Each kind of stranger at either end, once, and twice running, with whatever
+/// the peer may find.
 TEST(PeerMeetingTest, any_stranger_is_found_out) {
   for (Port port :
        {Port::Silent, Port::Noise, Port::Echo, Port::Goes, Port::TurnsAway})
     for (int times : {1, 2})
-      for (int taken : {0, 1}) {
-        Members members(2, [=](int member, int, int attempt) {
-          return member == taken && attempt < times ? port : Port::Peer;
-        });
+      for (int found = 0; found < 6; ++found) {
+        const int taken = found % 2;
+        Members members(
+            2,
+            [=](int member, int, int attempt) {
+              return member == taken && attempt < times ? port : Port::Peer;
+            },
+            found / 2);
         for (const absl::Status &status : members.meet(60s))
           EXPECT_TRUE(status.ok()) << status;
         for (int rank : {0, 1})
@@ -247,14 +266,14 @@ TEST(PeerMeetingTest, any_stranger_is_found_out) {
 
 /// At ports by chance, of groups whose members go from peer to peer.
 TEST(PeerMeetingTest, strangers_anywhere) {
-  for (int seed = 0; seed < 12; ++seed) {
+  for (int seed = 0; seed < 24; ++seed) {
     auto script = [seed](int member, int peer, int attempt) {
       std::seed_seq place = {seed, member, peer, attempt};
       std::mt19937 random(place);
       return attempt < 2 && random() % 3 == 0 ? static_cast<Port>(random() % 6)
                                               : Port::Peer;
     };
-    Members members(2 + seed % 3, script);
+    Members members(2 + seed % 3, script, seed / 3);
     for (const absl::Status &status : members.meet(60s))
       EXPECT_TRUE(status.ok()) << "seed " << seed << ": " << status;
     const int size = static_cast<int>(members.transports.size());

@@ -2,7 +2,7 @@
 """A long run whose ports get garbage all the while: soak.py PLAN STEPS CHECK_STEPS COMMUNICATOR...
 
 Four ranks run STEPS steps of the plan. What listens among them, the rendezvous and every second of other ports, is connected to and
-told random bytes, or nothing, or half a message. From the middle of the run to its end no rank's memory grows by more than MOST_GROWTH, and no rank has more descriptors,
+told random bytes, or nothing, or half a message, or reset. From the middle of the run to its end no rank's memory grows by more than MOST_GROWTH, and no rank has more descriptors,
 threads or mappings at its end; nothing is left in /dev/shm. With a garbage that ends or changes the run, its check would fail: the
 same plan runs CHECK_STEPS steps with --check beside the garbage, too.
 """
@@ -11,6 +11,7 @@ import os
 import random
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,12 @@ class Garbage(threading.Thread):
     def tell(self, port):
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=0.2)
-            kind = self.random.randrange(4)
+            kind = self.random.randrange(5)
+            if kind == 4:  # taken back at once, as a probe of a load balancer is
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+                self.told += 1
+                return
             if kind > 0:
                 connection.sendall(self.random.randbytes(self.random.choice([1, 4, 7, 64, 5000])))
             if kind > 1:
@@ -133,8 +139,13 @@ def main(plan, steps, check_steps, *communicator):
         time.sleep(0.05)
     took = finish(processes, garbage)["step_ns"]["median"]
     end = samples[-1][0]
-    early = [of for at, of in samples if 0.5 * end <= at <= 0.65 * end]
-    late = [of for at, of in samples if 0.8 * end <= at <= 0.95 * end]
+    # Before the first step strangers may have kept the ranks from meeting.
+    steps_begin = max(0, end - took * int(steps) / 1e9)
+
+    def within(first, last):
+        return [of for at, of in samples if first <= (at - steps_begin) / (end - steps_begin) <= last]
+
+    early, late = within(0.5, 0.65), within(0.8, 0.95)
     if not early or not late:
         sys.exit(f"too short to tell: {len(samples)} samples in {end:.1f} s")
     most = max(LEAST_GROWTH, MOST_GROWTH_PER_STEP * int(steps) // 2)

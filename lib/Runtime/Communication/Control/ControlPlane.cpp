@@ -169,14 +169,40 @@ ControlPlane::find(const std::vector<std::string> &keys,
                    std::chrono::nanoseconds limit,
                    const std::function<bool()> &isOver,
                    std::vector<std::optional<std::string>> &found) {
-  for (const std::string &key : keys) {
-    if (isHub())
-      break;
-    ControlMessage question = message(ControlKind::Ask);
-    question.key = key;
-    say(std::move(question));
-  }
+  for (const std::string &key : keys)
+    ask(key);
   return await(keys, limit, isOver, found);
+}
+
+/// Has what is kept under a key, or will be, sent here.
+void ControlPlane::ask(const std::string &key) {
+  if (isHub())
+    return;
+  ControlMessage question = message(ControlKind::Ask);
+  question.key = key;
+  say(std::move(question));
+}
+
+ControlPlane::Watch::Watch(ControlPlane &ownControl, std::string ownKey,
+                           std::function<void()> tell)
+    : control(ownControl), key(std::move(ownKey)) {
+  {
+    std::lock_guard<std::mutex> lock(control.mutex);
+    place = control.watchers.emplace(key, std::move(tell));
+    if (control.texts.count(key) > 0)
+      place->second();
+  }
+  control.ask(key);
+}
+
+ControlPlane::Watch::~Watch() {
+  std::lock_guard<std::mutex> lock(control.mutex);
+  control.watchers.erase(place);
+}
+
+bool ControlPlane::Watch::isKept() const {
+  std::lock_guard<std::mutex> lock(control.mutex);
+  return control.texts.count(key) > 0;
 }
 
 absl::Status
@@ -216,9 +242,18 @@ ControlPlane::await(const std::vector<std::string> &keys,
 /// On rank 0.
 void ControlPlane::keep(const std::string &key, const std::string &text) {
   std::lock_guard<std::mutex> lock(mutex);
-  texts.emplace(key, text);
+  const bool isNew = texts.emplace(key, text).second;
   newKeys.push_back(key);
   changed.notify_all();
+  if (isNew)
+    tellWatchers(key);
+}
+
+/// Under `mutex`.
+void ControlPlane::tellWatchers(const std::string &key) {
+  auto [begin, end] = watchers.equal_range(key);
+  for (auto watcher = begin; watcher != end; ++watcher)
+    watcher->second();
 }
 
 /// What is kept under a key, or a note that this one asked.
@@ -415,7 +450,8 @@ void ControlPlane::handle(Peer &peer, ControlMessage &message) {
     return answer(peer, message.key);
   case ControlKind::Kept: {
     std::lock_guard<std::mutex> lock(mutex);
-    texts[message.key] = message.text;
+    if (texts.insert_or_assign(message.key, message.text).second)
+      tellWatchers(message.key);
     changed.notify_all();
     return;
   }

@@ -77,6 +77,24 @@ public:
                     const std::function<bool()> &isOver,
                     std::vector<std::optional<std::string>> &found);
 
+  /// Has `tell` called once, on some thread, as soon as something is kept under
+  /// `key`, for as long as the watch exists. `tell` must be quick and not use
+  /// the control plane.
+  class Watch {
+  public:
+    Watch(ControlPlane &control, std::string key, std::function<void()> tell);
+    ~Watch();
+    Watch(const Watch &) = delete;
+    Watch &operator=(const Watch &) = delete;
+
+    bool isKept() const;
+
+  private:
+    ControlPlane &control;
+    const std::string key;
+    std::multimap<std::string, std::function<void()>>::iterator place;
+  };
+
   /// The end of start(): returns when what was said is sent, or after a second
   /// at most. On rank 0 the thread goes on until all others have said goodbye,
   /// for they hear of each other through it, and the process does not exit
@@ -108,7 +126,9 @@ private:
   void awaitSockets();
   void listen(Peer &peer);
   void handle(Peer &peer, ControlMessage &message);
+  void ask(const std::string &key);
   void keep(const std::string &key, const std::string &text);
+  void tellWatchers(const std::string &key);
   void answer(Peer &peer, const std::string &key);
   void answerNew();
   void lose(Peer &peer, const std::string &why);
@@ -128,6 +148,8 @@ private:
   std::vector<ControlMessage> outbox;
   /// What is kept, as far as this rank knows.
   std::map<std::string, std::string> texts;
+  /// Who watches a key.
+  std::multimap<std::string, std::function<void()>> watchers;
   /// On rank 0: keys whose askers are still to be told; who asked for one that
   /// there was nothing under.
   std::vector<std::string> newKeys;

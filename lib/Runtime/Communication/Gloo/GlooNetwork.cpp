@@ -7,6 +7,7 @@
 // wrong.
 //
 //===----------------------------------------------------------------------===//
+#include "Communication/Gloo/CatchingContext.h"
 #include "Communication/Hosts/Transport.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -15,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 
 #include <gloo/transport/context.h>
-#include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
 #include <array>
@@ -111,9 +111,9 @@ public:
     endConnecting();
     // Gloo says by words alone what it was: the peer had somebody else, or had
     // and lost him.
-    const std::string words[] = {std::strerror(ECONNREFUSED),
-                                 std::strerror(ECONNRESET),
-                                 std::strerror(EPIPE), "Connection closed"};
+    const std::string words[] = {
+        std::strerror(ECONNREFUSED), std::strerror(ECONNRESET),
+        std::strerror(ENOTCONN), std::strerror(EPIPE), "Connection closed"};
     for (const std::string &what : words)
       if (absl::StrContains(status.message(), what))
         return absl::AbortedError(status.message());
@@ -291,7 +291,7 @@ private:
 
 class GlooNetwork final : public Network {
 public:
-  explicit GlooNetwork(std::shared_ptr<gloo::transport::Device> ownDevice)
+  explicit GlooNetwork(std::shared_ptr<gloo::transport::tcp::Device> ownDevice)
       : device(std::move(ownDevice)) {}
 
   absl::StatusOr<std::unique_ptr<Transport>>
@@ -299,7 +299,7 @@ public:
        std::chrono::nanoseconds limit) override {
     std::unique_ptr<GlooTransport> transport;
     absl::Status status = attempt("can't listen", [&] {
-      auto context = device->createContext(self, size);
+      auto context = std::make_shared<CatchingContext>(device, self, size);
       // Gloo waits five times as long for a connection.
       context->setTimeout(
           std::chrono::duration_cast<std::chrono::milliseconds>(limit) / 5 +
@@ -313,7 +313,7 @@ public:
   }
 
 private:
-  const std::shared_ptr<gloo::transport::Device> device;
+  const std::shared_ptr<gloo::transport::tcp::Device> device;
 };
 
 } // namespace
@@ -325,7 +325,8 @@ createGlooNetwork(const std::string &address) {
   std::unique_ptr<Network> network;
   absl::Status status = attempt(absl::StrCat("can't use ", address), [&] {
     network = std::make_unique<GlooNetwork>(
-        gloo::transport::tcp::CreateDevice(attributes));
+        std::make_shared<gloo::transport::tcp::Device>(
+            gloo::transport::tcp::CreateDeviceAttr(attributes)));
   });
   if (!status.ok())
     return status;

@@ -1,8 +1,10 @@
 //===- PeerMeeting.cpp - Peers instead of strangers -----------------------===//
 //
 // All are connected and greeted first, then their greetings are awaited one
-// after the other. Every member goes through its peers in ascending order: a
-// pair waits for pairs before it alone, so nobody waits in a circle.
+// after the other. Every member goes through its peers in ascending order, and
+// one for whom a connection has failed says so at once, which ends the peer's
+// wait for it: a pair waits for pairs before it alone, so nobody waits in a
+// circle.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerMeeting.h"
@@ -25,12 +27,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often who waits for a greeting looks whether the peer connects anew.
-constexpr std::chrono::milliseconds kLook(20);
-/// How long he waits the first time, then twice as long, up to 2 s: a stranger
-/// may say nothing, and Gloo that a connection has been taken back. Long waits
-/// would use up the limit where strangers are many; a peer that merely is late
-/// finds the next connection.
+/// How long who waits for a greeting does so the first time, then twice as
+/// long, up to 2 s: a stranger may say nothing, and Gloo that a connection has
+/// been taken back. Long waits would use up the limit where strangers are many;
+/// a peer that merely is late finds the next connection.
 constexpr std::chrono::milliseconds kFirstPatience(500);
 constexpr int kMostDoublings = 2;
 
@@ -64,7 +64,7 @@ absl::Status PeerMeeting::run(const std::vector<int> &peers,
                               const std::vector<std::string> &addresses) {
   std::vector<absl::Status> introduced;
   for (size_t i = 0; i < peers.size(); ++i)
-    introduced.push_back(introduce(peers[i], addresses[i]));
+    introduced.push_back(introduce(peers[i], addresses[i], /*next=*/1));
   for (size_t i = 0; i < peers.size(); ++i) {
     absl::Status status = meet(peers[i], std::move(introduced[i]));
     if (absl::Status aborted = state.status(); !aborted.ok())
@@ -82,18 +82,36 @@ absl::Status PeerMeeting::named(const absl::Status &status, int peer) const {
       {rank});
 }
 
-/// Aborted where the peer's place is taken.
-absl::Status PeerMeeting::introduce(int peer, const std::string &address) {
+/// Aborted, and a new connection offered as the `next`th, where the peer's
+/// place is taken or it has offered that one itself.
+absl::Status PeerMeeting::introduce(int peer, const std::string &address,
+                                    int next) {
+  const auto interrupt = [this] { group.transport->interrupt(); };
+  Alarm::Entry bell(alarm, interrupt);
+  ControlPlane::Watch watch(control, addressKey(group, peer, group.self, next),
+                            interrupt);
+  bell.set(deadline);
   absl::Status status;
   do {
     if (absl::Status aborted = state.status(); !aborted.ok())
       return aborted;
+    if (watch.isKept())
+      return offer(peer, next, absl::AbortedError("it connects anew"));
+    if (Clock::now() >= deadline)
+      return absl::DeadlineExceededError("has not connected in time");
     status = group.transport->connect(peer, address);
   } while (absl::IsCancelled(status));
-  if (!status.ok())
-    return status;
-  status = group.transport->greet(peer, greetingOf(group, group.self, peer));
-  return status.ok() ? status : absl::AbortedError(status.message());
+  if (!status.ok() && !absl::IsAborted(status)) {
+    if (Clock::now() >= deadline)
+      return absl::DeadlineExceededError("has not connected in time");
+    return watch.isKept()
+               ? offer(peer, next, absl::AbortedError("it connects anew"))
+               : status;
+  }
+  if (status.ok())
+    status = group.transport->greet(peer, greetingOf(group, group.self, peer));
+  return status.ok() ? status
+                     : offer(peer, next, absl::AbortedError(status.message()));
 }
 
 absl::Status PeerMeeting::meet(int peer, absl::Status introduced) {
@@ -102,47 +120,54 @@ absl::Status PeerMeeting::meet(int peer, absl::Status introduced) {
       introduced = awaitGreeting(peer, attempt);
     if (!absl::IsAborted(introduced) || !state.status().ok())
       return introduced;
-    introduced = connectAnew(peer, attempt);
+    introduced = takeUp(peer, attempt);
   }
 }
 
-/// Aborted where it is another's, or the peer makes the `attempt`th connection
-/// in place of this one.
-absl::Status PeerMeeting::awaitGreeting(int peer, int attempt) {
-  Alarm::Entry bell(alarm, [this] { group.transport->interrupt(); });
+/// Aborted, and a new connection offered as the `next`th, where it is
+/// another's, or the peer has offered that one.
+absl::Status PeerMeeting::awaitGreeting(int peer, int next) {
+  const auto interrupt = [this] { group.transport->interrupt(); };
+  Alarm::Entry bell(alarm, interrupt);
+  ControlPlane::Watch watch(control, addressKey(group, peer, group.self, next),
+                            interrupt);
   const auto end =
-      Clock::now() +
-      kFirstPatience * (1 << std::min(attempt - 1, kMostDoublings));
+      Clock::now() + kFirstPatience * (1 << std::min(next - 1, kMostDoublings));
   while (true) {
-    bell.set(std::min(deadline, Clock::now() + kLook));
+    bell.set(std::min(deadline, end));
     auto said = group.transport->awaitGreeting(peer);
-    if (said.ok())
-      return *said == greetingOf(group, peer, group.self)
-                 ? absl::OkStatus()
-                 : absl::AbortedError("a stranger has come in its place");
-    if (!absl::IsCancelled(said.status()))
-      return absl::AbortedError(said.status().message());
+    if (said.ok() && *said == greetingOf(group, peer, group.self))
+      return absl::OkStatus();
     if (absl::Status aborted = state.status(); !aborted.ok())
       return aborted;
-    std::vector<std::optional<std::string>> found;
-    auto isOver = [this] { return !state.status().ok(); };
-    if (control
-            .find({addressKey(group, peer, group.self, attempt)},
-                  std::chrono::milliseconds(1), isOver, found)
-            .ok())
-      return absl::AbortedError("it connects anew");
-    if (Clock::now() >= deadline)
+    const char *why = nullptr;
+    if (said.ok())
+      why = "a stranger has come in its place";
+    else if (!absl::IsCancelled(said.status()))
+      return offer(peer, next, absl::AbortedError(said.status().message()));
+    else if (watch.isKept())
+      why = "it connects anew";
+    else if (Clock::now() >= deadline)
       return absl::DeadlineExceededError("has not greeted in time");
-    if (Clock::now() >= end)
-      return absl::AbortedError("says nothing");
+    else if (Clock::now() >= end)
+      why = "says nothing";
+    if (why)
+      return offer(peer, next, absl::AbortedError(why));
   }
 }
 
-absl::Status PeerMeeting::connectAnew(int peer, int attempt) {
+/// Says where this member can be found for the `attempt`th connection; `why`,
+/// unless that fails.
+absl::Status PeerMeeting::offer(int peer, int attempt, absl::Status why) {
   if (absl::Status status = group.transport->renew(peer); !status.ok())
     return status;
   control.publish(addressKey(group, group.self, peer, attempt),
                   group.transport->address(peer));
+  return why;
+}
+
+/// Goes to where the peer offers the `attempt`th connection.
+absl::Status PeerMeeting::takeUp(int peer, int attempt) {
   std::vector<std::optional<std::string>> found;
   auto isOver = [&] {
     return !state.status().ok() ||
@@ -153,7 +178,7 @@ absl::Status PeerMeeting::connectAnew(int peer, int attempt) {
                    deadline - Clock::now(), isOver, found);
   if (!status.ok())
     return absl::UnavailableError("did not connect anew");
-  return introduce(peer, *found[0]);
+  return introduce(peer, *found[0], attempt + 1);
 }
 
 } // namespace bagua::runtime

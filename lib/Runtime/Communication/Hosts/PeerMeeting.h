@@ -35,10 +35,11 @@ public:
                    const std::vector<std::string> &addresses);
 
 private:
-  absl::Status introduce(int peer, const std::string &address);
+  absl::Status introduce(int peer, const std::string &address, int next);
   absl::Status meet(int peer, absl::Status introduced);
-  absl::Status awaitGreeting(int peer, int attempt);
-  absl::Status connectAnew(int peer, int attempt);
+  absl::Status awaitGreeting(int peer, int next);
+  absl::Status offer(int peer, int attempt, absl::Status why);
+  absl::Status takeUp(int peer, int attempt);
   absl::Status named(const absl::Status &status, int peer) const;
 
   const HostGroup &group;

@@ -26,6 +26,8 @@ public:
   absl::Status copyRows(void *to, size_t toStride, const void *from,
                         size_t fromStride, size_t rowBytes,
                         size_t rows) override {
+    if (rowBytes == 0) // then either may be null, which memmove forbids
+      return absl::OkStatus();
     auto *target = static_cast<std::byte *>(to);
     auto *source = static_cast<const std::byte *>(from);
     for (size_t row = 0; row < rows; ++row)
@@ -34,7 +36,8 @@ public:
     return absl::OkStatus();
   }
   absl::Status zero(void *to, size_t bytes) override {
-    std::memset(to, 0, bytes);
+    if (bytes > 0)
+      std::memset(to, 0, bytes);
     return absl::OkStatus();
   }
   absl::Status drain() override { return absl::OkStatus(); }

@@ -1,0 +1,41 @@
+//===- CatchingContext.h - Gloo's connections, whatever comes to them -----===//
+//
+// Gloo throws where a connection is reset just when it comes to be, or says
+// what no connection of Gloo's says: on a thread of its own, which ends the
+// process. Anybody can do that to a port that listens. Here it ends the
+// connection.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
+
+#include <gloo/transport/tcp/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
+
+#include <memory>
+
+namespace bagua::runtime {
+
+class CatchingPair final : public gloo::transport::tcp::Pair {
+public:
+  using Pair::Pair;
+  ~CatchingPair() override;
+
+  void handleEvents(int events) override;
+
+private:
+  void accept();
+};
+
+/// Makes such pairs.
+class CatchingContext final : public gloo::transport::tcp::Context {
+public:
+  using Context::Context;
+
+  std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
