@@ -81,8 +81,10 @@ public:
   }
   absl::Status connect(int peer, const std::string &address) override {
     EXPECT_EQ(address, Switchboard::address(peer, self, attempts[peer]));
+    std::unique_lock<std::mutex> lock(board.mutex);
+    if (std::exchange(isInterrupted, false))
+      return absl::CancelledError();
     if (here(peer) == Port::NobodyComes) {
-      std::unique_lock<std::mutex> lock(board.mutex);
       board.changed.wait(lock, [&] { return isInterrupted; });
       isInterrupted = false;
       return absl::UnavailableError("closed");

@@ -33,6 +33,8 @@ using Clock = std::chrono::steady_clock;
 /// a peer that merely is late finds the next connection.
 constexpr std::chrono::milliseconds kFirstPatience(500);
 constexpr int kMostDoublings = 2;
+/// Behind the key of an address: its owner goes to the peer's.
+constexpr char kTakenUp[] = " taken up";
 
 /// What `from` shows `to`: the run's secret is not read from it. It tells peers
 /// from who came by chance (a scanner, another job's rank); nobody is kept from
@@ -91,27 +93,23 @@ absl::Status PeerMeeting::introduce(int peer, const std::string &address,
   ControlPlane::Watch watch(control, addressKey(group, peer, group.self, next),
                             interrupt);
   bell.set(deadline);
-  absl::Status status;
-  do {
+  absl::Status status = absl::CancelledError();
+  while (true) {
     if (absl::Status aborted = state.status(); !aborted.ok())
       return aborted;
     if (watch.isKept())
-      return offer(peer, next, absl::AbortedError("it connects anew"));
+      return offer(peer, next, "it connects anew");
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError("has not connected in time");
+    if (!absl::IsCancelled(status))
+      break;
     status = group.transport->connect(peer, address);
-  } while (absl::IsCancelled(status));
-  if (!status.ok() && !absl::IsAborted(status)) {
-    if (Clock::now() >= deadline)
-      return absl::DeadlineExceededError("has not connected in time");
-    return watch.isKept()
-               ? offer(peer, next, absl::AbortedError("it connects anew"))
-               : status;
   }
-  if (status.ok())
-    status = group.transport->greet(peer, greetingOf(group, group.self, peer));
-  return status.ok() ? status
-                     : offer(peer, next, absl::AbortedError(status.message()));
+  if (!status.ok())
+    return absl::IsAborted(status) ? offer(peer, next, status.message())
+                                   : status;
+  status = group.transport->greet(peer, greetingOf(group, group.self, peer));
+  return status.ok() ? status : offer(peer, next, status.message());
 }
 
 absl::Status PeerMeeting::meet(int peer, absl::Status introduced) {
@@ -133,49 +131,49 @@ absl::Status PeerMeeting::awaitGreeting(int peer, int next) {
                             interrupt);
   const auto end =
       Clock::now() + kFirstPatience * (1 << std::min(next - 1, kMostDoublings));
+  bell.set(std::min(deadline, end));
   while (true) {
-    bell.set(std::min(deadline, end));
     auto said = group.transport->awaitGreeting(peer);
-    if (said.ok() && *said == greetingOf(group, peer, group.self))
-      return absl::OkStatus();
     if (absl::Status aborted = state.status(); !aborted.ok())
       return aborted;
-    const char *why = nullptr;
+    if (watch.isKept())
+      return offer(peer, next, "it connects anew");
+    if (said.ok() && *said == greetingOf(group, peer, group.self))
+      return absl::OkStatus();
     if (said.ok())
-      why = "a stranger has come in its place";
-    else if (!absl::IsCancelled(said.status()))
-      return offer(peer, next, absl::AbortedError(said.status().message()));
-    else if (watch.isKept())
-      why = "it connects anew";
-    else if (Clock::now() >= deadline)
+      return offer(peer, next, "a stranger has come in its place");
+    if (!absl::IsCancelled(said.status()))
+      return offer(peer, next, said.status().message());
+    if (Clock::now() >= deadline)
       return absl::DeadlineExceededError("has not greeted in time");
-    else if (Clock::now() >= end)
-      why = "says nothing";
-    if (why)
-      return offer(peer, next, absl::AbortedError(why));
+    if (Clock::now() >= end)
+      return offer(peer, next, "says nothing");
   }
 }
 
-/// Says where this member can be found for the `attempt`th connection; `why`,
-/// unless that fails.
-absl::Status PeerMeeting::offer(int peer, int attempt, absl::Status why) {
+/// Says where this member can be found for the `attempt`th connection. Aborted
+/// for that reason, or why it can't.
+absl::Status PeerMeeting::offer(int peer, int attempt, absl::string_view why) {
   if (absl::Status status = group.transport->renew(peer); !status.ok())
     return status;
   control.publish(addressKey(group, group.self, peer, attempt),
                   group.transport->address(peer));
-  return why;
+  return absl::AbortedError(why);
 }
 
-/// Goes to where the peer offers the `attempt`th connection.
+/// Goes to where the peer offers the `attempt`th connection, once it is there,
+/// too: who offers one may have others to meet first.
 absl::Status PeerMeeting::takeUp(int peer, int attempt) {
+  const std::string own = addressKey(group, group.self, peer, attempt);
+  const std::string theirs = addressKey(group, peer, group.self, attempt);
+  control.publish(own + kTakenUp, "");
   std::vector<std::optional<std::string>> found;
   auto isOver = [&] {
     return !state.status().ok() ||
            state.hasLeft(group.members[static_cast<size_t>(peer)]);
   };
-  absl::Status status =
-      control.find({addressKey(group, peer, group.self, attempt)},
-                   deadline - Clock::now(), isOver, found);
+  absl::Status status = control.find({theirs, theirs + kTakenUp},
+                                     deadline - Clock::now(), isOver, found);
   if (!status.ok())
     return absl::UnavailableError("did not connect anew");
   return introduce(peer, *found[0], attempt + 1);

@@ -15,6 +15,7 @@
 #include "Communication/Memory/RunState.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 #include <string>
 #include <vector>
@@ -38,7 +39,7 @@ private:
   absl::Status introduce(int peer, const std::string &address, int next);
   absl::Status meet(int peer, absl::Status introduced);
   absl::Status awaitGreeting(int peer, int next);
-  absl::Status offer(int peer, int attempt, absl::Status why);
+  absl::Status offer(int peer, int attempt, absl::string_view why);
   absl::Status takeUp(int peer, int attempt);
   absl::Status named(const absl::Status &status, int peer) const;
 
