@@ -4,7 +4,8 @@
 // script says for each port. The faults that it makes: a stranger who says
 // nothing, who says anything, who says what he was told, who goes; a peer that
 // is turned away, hears nothing or waits for a connection that does not come,
-// for a stranger at the other end.
+// for a stranger at the other end; a peer that is heard when who waits for it
+// might have given up.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerMeeting.h"
@@ -34,7 +35,23 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// What is at a member's port for a peer.
-enum class Port { Peer, Silent, Noise, Echo, Goes, TurnsAway, NobodyComes };
+enum class Port {
+  Peer,
+  HeardLate,
+  Silent,
+  Noise,
+  Echo,
+  Goes,
+  TurnsAway,
+  NobodyComes
+};
+
+constexpr bool isPeer(Port port) {
+  return port == Port::Peer || port == Port::HeardLate;
+}
+
+/// Longer than anybody waits for a greeting the first time.
+constexpr std::chrono::milliseconds kLateness(700);
 
 /// What a peer may find for a stranger at the other end.
 constexpr Port kFound[] = {Port::Silent, Port::TurnsAway, Port::NobodyComes};
@@ -54,7 +71,7 @@ public:
   Port at(int member, int peer, int attempt) const {
     const Port own = script(member, peer, attempt);
     const Port other = script(peer, member, attempt);
-    if (own != Port::Peer || other == Port::Peer)
+    if (!isPeer(own) || isPeer(other))
       return own;
     // Who has a connection, if only to a stranger, has found this port, too.
     const bool mayStayAway = other == Port::TurnsAway || other == Port::Goes;
@@ -63,8 +80,12 @@ public:
 
   std::mutex mutex;
   std::condition_variable changed;
-  /// What was said, by member, peer and attempt.
-  std::map<std::tuple<int, int, int>, std::string> said;
+  /// What was said, by member, peer and attempt, and from when on it is heard.
+  struct Said {
+    std::string text;
+    std::chrono::steady_clock::time_point from;
+  };
+  std::map<std::tuple<int, int, int>, Said> said;
 
 private:
   const Script script;
@@ -102,7 +123,9 @@ public:
     if (here(peer) == Port::Goes)
       return absl::UnavailableError("Connection closed");
     std::lock_guard<std::mutex> lock(board.mutex);
-    board.said[{self, peer, attempts[peer]}] = text;
+    const bool isLate = here(peer) == Port::HeardLate;
+    board.said[{self, peer, attempts[peer]}] = {
+        text, std::chrono::steady_clock::now() + (isLate ? kLateness : 0ms)};
     board.changed.notify_all();
     return absl::OkStatus();
   }
@@ -113,14 +136,19 @@ public:
     std::unique_lock<std::mutex> lock(board.mutex);
     const std::tuple<int, int, int> own = {self, peer, attempts[peer]};
     const std::tuple<int, int, int> theirs = {peer, self, attempts[peer]};
-    if (port == Port::Echo)
-      return board.said[own];
-    board.changed.wait(lock, [&] {
-      return isInterrupted || (port == Port::Peer && board.said.count(theirs));
-    });
-    if (std::exchange(isInterrupted, false))
-      return absl::CancelledError();
-    return board.said[theirs];
+    if (port == Port::Echo && board.said.count(own))
+      return board.said[own].text;
+    while (!isInterrupted) {
+      const auto found = board.said.find(theirs);
+      if (!isPeer(port) || found == board.said.end())
+        board.changed.wait(lock);
+      else if (std::chrono::steady_clock::now() < found->second.from)
+        board.changed.wait_until(lock, found->second.from);
+      else
+        return found->second.text;
+    }
+    isInterrupted = false;
+    return absl::CancelledError();
   }
   void interrupt() override {
     std::lock_guard<std::mutex> lock(board.mutex);
@@ -129,7 +157,7 @@ public:
   }
 
   int attemptsWith(int peer) const { return attempts[peer]; }
-  bool isWithPeer(int peer) const { return here(peer) == Port::Peer; }
+  bool isWithPeer(int peer) const { return isPeer(here(peer)); }
 
   // Nobody gets as far as messages.
   absl::Status send(int, Channel, const void *, int64_t) override {
@@ -230,7 +258,12 @@ private:
     Alarm alarm;
     PeerMeeting meeting(group, *states[rank], *planes[rank], alarm,
                         std::chrono::steady_clock::now() + limit);
-    return meeting.run(peers, addresses);
+    // As who opens connections has it: nothing else ends a wait.
+    states[rank]->onAbort(rank, group.transport.get(),
+                          [&] { group.transport->interrupt(); });
+    absl::Status status = meeting.run(peers, addresses);
+    states[rank]->onAbort(rank, group.transport.get(), nullptr);
+    return status;
   }
 
   std::vector<std::shared_ptr<ControlPlane>> planes;
@@ -248,8 +281,8 @@ TEST(PeerMeetingTest, without_strangers_the_first_connections_hold) {
 /// Each kind of stranger at either end, once, and twice running, with whatever
 /// the peer may find.
 TEST(PeerMeetingTest, any_stranger_is_found_out) {
-  for (Port port :
-       {Port::Silent, Port::Noise, Port::Echo, Port::Goes, Port::TurnsAway})
+  for (Port port : {Port::HeardLate, Port::Silent, Port::Noise, Port::Echo,
+                    Port::Goes, Port::TurnsAway})
     for (int times : {1, 2})
       for (int found = 0; found < 6; ++found) {
         const int taken = found % 2;
@@ -272,7 +305,7 @@ TEST(PeerMeetingTest, strangers_anywhere) {
     auto script = [seed](int member, int peer, int attempt) {
       std::seed_seq place = {seed, member, peer, attempt};
       std::mt19937 random(place);
-      return attempt < 2 && random() % 3 == 0 ? static_cast<Port>(random() % 6)
+      return attempt < 2 && random() % 3 == 0 ? static_cast<Port>(random() % 7)
                                               : Port::Peer;
     };
     Members members(2 + seed % 3, script, seed / 3);

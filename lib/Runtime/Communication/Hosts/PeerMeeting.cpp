@@ -1,10 +1,10 @@
 //===- PeerMeeting.cpp - Peers instead of strangers -----------------------===//
 //
-// All are connected and greeted first, then their greetings are awaited one
-// after the other. Every member goes through its peers in ascending order, and
-// one for whom a connection has failed says so at once, which ends the peer's
-// wait for it: a pair waits for pairs before it alone, so nobody waits in a
-// circle.
+// All are connected first, and greeted by the later one of each pair, then
+// greetings are awaited one after the other. Every member goes through its
+// peers in ascending order, and one for whom a connection has failed says so at
+// once, which ends the peer's wait for it: a pair waits for pairs before it
+// alone, so nobody waits in a circle.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerMeeting.h"
@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long who waits for a greeting does so the first time, then twice as
+/// How long who waits for the first greeting does so at first, then twice as
 /// long, up to 2 s: a stranger may say nothing, and Gloo that a connection has
 /// been taken back. Long waits would use up the limit where strangers are many;
 /// a peer that merely is late finds the next connection.
@@ -108,7 +108,12 @@ absl::Status PeerMeeting::introduce(int peer, const std::string &address,
   if (!status.ok())
     return absl::IsAborted(status) ? offer(peer, next, status.message())
                                    : status;
-  status = group.transport->greet(peer, greetingOf(group, group.self, peer));
+  return greetsFirst(peer) ? greet(peer, next) : absl::OkStatus();
+}
+
+absl::Status PeerMeeting::greet(int peer, int next) {
+  absl::Status status =
+      group.transport->greet(peer, greetingOf(group, group.self, peer));
   return status.ok() ? status : offer(peer, next, status.message());
 }
 
@@ -131,7 +136,7 @@ absl::Status PeerMeeting::awaitGreeting(int peer, int next) {
                             interrupt);
   const auto end =
       Clock::now() + kFirstPatience * (1 << std::min(next - 1, kMostDoublings));
-  bell.set(std::min(deadline, end));
+  bell.set(greetsFirst(peer) ? deadline : std::min(deadline, end));
   while (true) {
     auto said = group.transport->awaitGreeting(peer);
     if (absl::Status aborted = state.status(); !aborted.ok())
@@ -139,14 +144,14 @@ absl::Status PeerMeeting::awaitGreeting(int peer, int next) {
     if (watch.isKept())
       return offer(peer, next, "it connects anew");
     if (said.ok() && *said == greetingOf(group, peer, group.self))
-      return absl::OkStatus();
+      return greetsFirst(peer) ? absl::OkStatus() : greet(peer, next);
     if (said.ok())
       return offer(peer, next, "a stranger has come in its place");
     if (!absl::IsCancelled(said.status()))
       return offer(peer, next, said.status().message());
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError("has not greeted in time");
-    if (Clock::now() >= end)
+    if (!greetsFirst(peer) && Clock::now() >= end)
       return offer(peer, next, "says nothing");
   }
 }

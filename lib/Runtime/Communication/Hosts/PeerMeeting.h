@@ -5,6 +5,10 @@
 // nobody else can have, and where one of them finds a stranger, or is turned
 // away for one, they connect anew, at another port.
 //
+// The later member greets first, and the other one answers. It alone gives up
+// a connection that says nothing, before it answers: what one of the two holds
+// for settled, the other one doesn't give up.
+//
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERMEETING_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERMEETING_H
@@ -38,6 +42,8 @@ public:
 private:
   absl::Status introduce(int peer, const std::string &address, int next);
   absl::Status meet(int peer, absl::Status introduced);
+  bool greetsFirst(int peer) const { return group.self > peer; }
+  absl::Status greet(int peer, int next);
   absl::Status awaitGreeting(int peer, int next);
   absl::Status offer(int peer, int attempt, absl::string_view why);
   absl::Status takeUp(int peer, int attempt);

@@ -41,7 +41,8 @@ public:
 
   /// As many characters in all greetings.
   static constexpr size_t kGreetingBytes = 32;
-  /// Shows the peer a text, and waits for that of whoever is there. The first
+  /// Shows the peer a text; waits for that of whoever is there. Once each for a
+  /// connection, but that the wait goes on after it was interrupted. The first
   /// does not block; errors of the second are those of awaitReceived.
   virtual absl::Status greet(int peer, const std::string &text) = 0;
   virtual absl::StatusOr<std::string> awaitGreeting(int peer) = 0;
