@@ -7,21 +7,53 @@
 #include "PlanBuilder.h"
 #include "SessionHarness.h"
 
+#include "Device/Host/Descriptor.h"
+
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Fingerprint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <random>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 
 namespace bagua::runtime::test {
 namespace {
 
 using fb::Opcode;
 using ::testing::HasSubstr;
+
+/// What a fingerprint's place needs.
+struct Stamped : flatbuffers::Table {
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint64_t>(verifier, fb::Plan::VT_FINGERPRINT,
+                                 sizeof(uint64_t)) &&
+           verifier.EndTable();
+  }
+};
+
+/// As if a program of its own had written the bytes, whatever else they hold;
+/// nothing where they have no place for a fingerprint.
+void repairFingerprint(std::string &bytes) {
+  flatbuffers::Verifier verifier(
+      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (!verifier.VerifyBuffer<Stamped>(fb::PlanIdentifier()))
+    return;
+  auto *table = flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data());
+  uint8_t *field = table->GetAddressOf(fb::Plan::VT_FINGERPRINT);
+  if (!field)
+    return;
+  std::memset(field, 0, sizeof(uint64_t));
+  flatbuffers::WriteScalar(field, fingerprintBytes(bytes.data(), bytes.size()));
+}
 
 //===----------------------------------------------------------------------===//
 // Good plans
@@ -89,6 +121,41 @@ TEST(PlanTest, RefusesAnotherVersion) {
   }
 }
 
+/// A plan of another version has other fields: its version is read all the
+/// same, and what this one's schema makes of the rest doesn't matter.
+TEST(PlanTest, RefusesAnotherVersionsFields) {
+  flatbuffers::FlatBufferBuilder file;
+  flatbuffers::Offset<flatbuffers::String> text = file.CreateString("text");
+  auto table = file.StartTable();
+  file.AddElement<uint32_t>(fb::Plan::VT_VERSION, 2, 0);
+  file.AddElement<uint32_t>(fb::Plan::VT_MINOR_VERSION, 5, 0);
+  file.AddOffset(fb::Plan::VT_FINGERPRINT, text);
+  file.AddElement<uint8_t>(fb::Plan::VT_CLUSTER, 7, 0);
+  flatbuffers::Offset<fb::Plan> root(file.EndTable(table));
+  file.Finish(root, fb::PlanIdentifier());
+  std::string bytes(reinterpret_cast<char *>(file.GetBufferPointer()),
+                    file.GetSize());
+  EXPECT_THAT(loadError(bytes),
+              HasSubstr("plan of version 2.5, this runtime reads version 1"));
+}
+
+/// A program that writes plans of its own has left one out.
+TEST(PlanTest, RefusesAPlanWithoutAFieldThatIsRequired) {
+  flatbuffers::FlatBufferBuilder file;
+  file.ForceDefaults(true);
+  auto table = file.StartTable();
+  file.AddElement<uint32_t>(fb::Plan::VT_VERSION, 1, 1);
+  file.AddElement<uint64_t>(fb::Plan::VT_FINGERPRINT, 0, 0);
+  flatbuffers::Offset<fb::Plan> root(file.EndTable(table));
+  file.Finish(root, fb::PlanIdentifier());
+  std::string bytes(reinterpret_cast<char *>(file.GetBufferPointer()),
+                    file.GetSize());
+  repairFingerprint(bytes);
+  EXPECT_THAT(loadError(bytes),
+              HasSubstr("invalid plan: a field that version 1 requires is "
+                        "missing, or does not lie in its"));
+}
+
 /// The bytes of a plan with features as they are, whatever it has.
 std::string bytesWithFeatures(PlanBuilder &builder,
                               std::vector<std::string> features) {
@@ -98,12 +165,7 @@ std::string bytesWithFeatures(PlanBuilder &builder,
   fb::FinishPlanBuffer(file, fb::Plan::Pack(file, &builder.plan));
   std::string bytes(reinterpret_cast<char *>(file.GetBufferPointer()),
                     file.GetSize());
-  uint8_t *fingerprint =
-      flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data())
-          ->GetAddressOf(fb::Plan::VT_FINGERPRINT);
-  std::memset(fingerprint, 0, sizeof(uint64_t));
-  flatbuffers::WriteScalar(fingerprint,
-                           fingerprintBytes(bytes.data(), bytes.size()));
+  repairFingerprint(bytes);
   return bytes;
 }
 
@@ -157,7 +219,45 @@ TEST(PlanTest, RefusesAWrongFingerprint) {
 TEST(PlanTest, RefusesAMissingFile) {
   auto plan = Plan::fromFile("/nonexistent/p.bagua");
   EXPECT_TRUE(absl::IsNotFound(plan.status()));
-  EXPECT_THAT(std::string(plan.status().message()), HasSubstr("p.bagua"));
+  EXPECT_THAT(std::string(plan.status().message()),
+              HasSubstr("p.bagua': No such file or directory"));
+}
+
+/// What has no end, no writer or no bytes is no plan.
+TEST(PlanTest, RefusesWhatIsNoFile) {
+  const std::string path =
+      testing::TempDir() + "/bagua-fifo-" + std::to_string(getpid());
+  auto errorOf = [](const std::string &of) {
+    return std::string(Plan::fromFile(of).status().message());
+  };
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(errorOf(path), HasSubstr("identifier 'BGUA' is missing"));
+  unlink(path.c_str());
+  EXPECT_THAT(errorOf("/dev/null"), HasSubstr("identifier 'BGUA' is missing"));
+  EXPECT_THAT(errorOf("/tmp"),
+              HasSubstr("can't read plan '/tmp': read: Is a "));
+}
+
+/// A plan comes through a pipe as a shell makes it, in pieces.
+TEST(PlanTest, ReadsAPipe) {
+  const std::string path =
+      testing::TempDir() + "/bagua-pipe-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string bytes = makeDdpPlan(2).bytes();
+  Descriptor writer(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  std::thread shell([&] {
+    for (size_t at = 0; at < bytes.size(); at += 1000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      absl::string_view piece = absl::string_view(bytes).substr(at, 1000);
+      EXPECT_EQ(write(writer.number(), piece.data(), piece.size()),
+                static_cast<ssize_t>(piece.size()));
+    }
+    writer.reset();
+  });
+  auto plan = Plan::fromFile(path);
+  shell.join();
+  unlink(path.c_str());
+  EXPECT_TRUE(plan.ok()) << plan.status();
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,6 +384,28 @@ TEST(PlanVerifierTest, RelationsOfPieces) {
               HasSubstr("expected places in a group below 0, found 0"));
 }
 
+/// Products that 64 bits don't hold are not the numbers that are left of them.
+TEST(PlanVerifierTest, PiecesBeyond64Bits) {
+  PlanBuilder wide({{"gpu", 1 << 20}});
+  wide.addArena("pool", int64_t{1} << 46);
+  wide.addTensor("whole", {0, 8});
+  wide.addOp(Opcode::ReduceScatter, {wide.whole(0)},
+             {wide.inArena(0, 0, int64_t{1} << 44)}, {0});
+  wide.op(0).shape = {0, 8};
+  EXPECT_THAT(loadError(wide.bytes()),
+              HasSubstr("found 0 and 17592186044416 elements in a group of "
+                        "1048576"));
+  PlanBuilder tall({{"gpu", 4}});
+  tall.addTensor("piece", {0, int64_t{1} << 62});
+  tall.addResult("gathered", {0, 0});
+  tall.promise(1, {0}, fb::ReduceKind::Sum, 0);
+  tall.plan.contract[0]->relation = fb::RelationKind::Gathered;
+  tall.plan.contract[0]->concat_dim = 1;
+  EXPECT_THAT(loadError(tall.bytes()),
+              HasSubstr("expected dimension 1 of a size that can be counted on "
+                        "4 ranks"));
+}
+
 struct BrokenPlan {
   const char *name;
   std::function<void(PlanBuilder &)> breakIt;
@@ -309,6 +431,9 @@ const BrokenPlan kBrokenStorage[] = {
      "the name 'gpu' is used twice"},
     {"NegativeServers", [](P &p) { p.plan.cluster->dedicated_servers = -1; },
      "dedicated servers, found -1"},
+    {"TooManyRanks",
+     [](P &p) { p.plan.cluster->dedicated_servers = (int64_t{1} << 20) - 3; },
+     "expected 0 to 1048572 dedicated servers, found 1048573"},
     {"ServerAxisOutOfRange", [](P &p) { p.plan.cluster->server_axes = {5}; },
      "expected axes below 2, found 5"},
     {"HugeArena", [](P &p) { p.plan.arenas[0]->bytes = int64_t{1} << 60; },
@@ -454,7 +579,13 @@ const BrokenPlan kBrokenInstructions[] = {
      "expected 4 inputs and 2 outputs"},
     {"CastOfOtherCount", [](P &p) { p.value(7).count = 47; },
      "expected a change of element type alone"},
-    {"NegativeCost", [](P &p) { p.op(0).cost_ns = -1; }, "negative cost"},
+    {"NegativeCost", [](P &p) { p.op(0).cost_ns = -1; }, "cost of -1 ns"},
+    {"CostsWithoutEnd",
+     [](P &p) {
+       for (uint32_t op : {1, 2})
+         p.op(op).cost_ns = (int64_t{1} << 47) + 1;
+     },
+     "cost of 140737488355329 ns: expected 0 to 281474976710656 ns in all"},
     {"UserMissing", [](P &p) { p.tensor(0).users = {0}; },
      "expected instruction 1, which touches it, among users"},
     {"UserOutOfRange", [](P &p) { p.tensor(0).users.push_back(9); },
@@ -602,6 +733,9 @@ TEST(PlanVerifierTest, ChecksRatesOnServers) {
     plan.addOp(Opcode::Sgd, {w, plan.whole(1), plan.whole(2)}, {w});
     return plan;
   };
+  PlanBuilder colocated = makePlan(fb::Role::Value, -1);
+  colocated.plan.cluster->dedicated_servers = 0;
+  EXPECT_NE(colocated.load(), nullptr);
   EXPECT_NE(makePlan(fb::Role::Input, -1).load(), nullptr);
   EXPECT_NE(makePlan(fb::Role::Value, 1).load(), nullptr);
   for (int32_t onServer : {-1, 0})
@@ -678,20 +812,6 @@ TEST(PlanDamageTest, EveryTruncationIsFound) {
   const std::string good = makeManyOps().bytes();
   for (size_t size = 0; size < good.size(); ++size)
     ASSERT_FALSE(Plan::fromBytes(good.substr(0, size)).ok()) << size;
-}
-
-/// What someone would do who wants the damage to pass.
-void repairFingerprint(std::string &bytes) {
-  flatbuffers::Verifier verifier(
-      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
-  if (!fb::VerifyPlanBuffer(verifier))
-    return;
-  auto *table = flatbuffers::GetMutableRoot<flatbuffers::Table>(bytes.data());
-  uint8_t *field = table->GetAddressOf(fb::Plan::VT_FINGERPRINT);
-  if (!field)
-    return;
-  std::memset(field, 0, 8);
-  flatbuffers::WriteScalar(field, fingerprintBytes(bytes.data(), bytes.size()));
 }
 
 /// Runs what was accepted: it may compute nonsense or end in an error, but

@@ -15,11 +15,13 @@
 
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <string>
 
 namespace bagua::runtime {
@@ -27,6 +29,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+
+/// Of a store's file.
+const std::string kFirstLine = "bagua store 1\n";
 
 class RendezvousTest : public testing::Test {
 protected:
@@ -77,7 +82,7 @@ TEST_F(RendezvousTest, what_is_no_store_is_refused) {
   for (const char *text :
        {"garbage", "1 1\nabc", "1 x\nab\n", "99999999999999999999 1\nab\n",
         "1 18446744073709551615\nab\n", "-1 1\nab\n"}) {
-    std::ofstream(path) << text;
+    std::ofstream(path) << kFirstLine << text;
     absl::Status status = createFileStore(path)->get("a").status();
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("found bytes that are no record"))
@@ -87,9 +92,35 @@ TEST_F(RendezvousTest, what_is_no_store_is_refused) {
             absl::StatusCode::kUnavailable);
 }
 
+// Whatever somebody keeps at that path stays as it is, though it begin like a
+// record that is cut.
+TEST_F(RendezvousTest, nobodys_file_is_taken_for_a_store) {
+  for (const char *text : {"2024", "1500 3000\n1.5 2.5\n", "bagua store 2\n"}) {
+    std::ofstream(path) << text;
+    auto store = createFileStore(path);
+    for (const absl::Status &status :
+         {store->set("a", "b"), store->get("a").status()})
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("expected a file of ranks that meet, or none, "
+                            "found another one"));
+    std::ostringstream found;
+    found << std::ifstream(path).rdbuf();
+    EXPECT_EQ(found.str(), text);
+  }
+}
+
+// Nor does anybody wait where no file is, or read what has no end.
+TEST_F(RendezvousTest, what_is_no_file_is_not_waited_for) {
+  std::remove(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(*createFileStore(path)->get("a"), std::nullopt);
+  EXPECT_FALSE(createFileStore(path)->set("a", "b").ok());
+  EXPECT_FALSE(createFileStore("/dev/zero")->get("a").ok());
+}
+
 // Cut after every byte, as by a rank that is killed while it writes.
 TEST_F(RendezvousTest, a_record_that_is_cut_is_none) {
-  const std::string first = "1 3\na1\n2\n", second = "1 2\nbxy\n";
+  const std::string first = kFirstLine + "1 3\na1\n2\n", second = "1 2\nbxy\n";
   for (size_t bytes = 0; bytes <= first.size() + second.size(); ++bytes) {
     SCOPED_TRACE(bytes);
     std::ofstream(path) << (first + second).substr(0, bytes);

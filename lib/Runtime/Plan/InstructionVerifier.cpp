@@ -202,7 +202,8 @@ absl::Status InstructionVerifier::verifyPieces(const VerifiedValue &whole,
                                                const VerifiedValue &piece,
                                                uint32_t dimension) {
   if (whole.type != piece.type || whole.layout != 0 || piece.layout != 0 ||
-      whole.count != piece.count * groupSize())
+      whole.count % groupSize() != 0 ||
+      whole.count / groupSize() != piece.count)
     return invalid(StrCat("expected a tensor and a piece of it of one element "
                           "type, without layouts, found ",
                           whole.count, " and ", piece.count,
@@ -302,8 +303,10 @@ InstructionVerifier::verifyLearningRate(const VerifiedValue &rate) {
   if (rate.count != 1 || rate.layout != 0 || isInteger(rate.type))
     return invalid("expected a learning rate of one floating-point element");
   const Layout &layout = plan.layoutOf(outputs[0]);
-  bool isOnDedicated = isOnServers(layout) &&
-                       layout.back().server < cluster.topology().servers();
+  // All servers are numbered -1, dedicated ones come first.
+  bool isOnDedicated =
+      isOnServers(layout) &&
+      std::max<int64_t>(layout.back().server, 0) < cluster.topology().servers();
   if (isOnDedicated && !rate.isOnEveryRank)
     return invalid("expected a learning rate that is an input, which dedicated "
                    "servers store, for states on them");

@@ -1,11 +1,13 @@
 //===- PlanLoader.cpp - Plans from and to bytes ---------------------------===//
 //
-// Two checks stand between a file and its use: FlatBuffers' own (every offset
-// lies in the file) and PlanVerifier's (the fields mean something). Between
-// them the fingerprint finds accidental damage.
+// The version comes first, since another one's fields are not this schema's,
+// then the fingerprint, which finds accidental damage. Two checks of what is
+// there stand between that and its use: FlatBuffers' own (every offset lies in
+// the file) and PlanVerifier's (the fields mean something).
 //
 //===----------------------------------------------------------------------===//
 #include "Features.h"
+#include "Files/ReadFile.h"
 #include "PlanVerifier.h"
 
 #include "bagua/Runtime/Plan.h"
@@ -16,10 +18,8 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <utility>
 
 namespace bagua::runtime {
 namespace {
@@ -39,47 +39,97 @@ uint64_t computeFingerprint(std::string &bytes, uint8_t *field) {
   return fingerprintBytes(bytes.data(), bytes.size());
 }
 
-absl::Status verifyStructure(const std::string &bytes) {
-  // A root offset, an identifier and a table's offset to its fields.
-  if (bytes.size() < 12 || bytes.size() > kMaxFileBytes ||
-      !fb::PlanBufferHasIdentifier(bytes.data()))
-    return absl::InvalidArgumentError(
-        "not a plan: the identifier 'BGUA' is missing");
+flatbuffers::Verifier makeVerifier(const std::string &bytes) {
   // A table takes at least four bytes, but may be shared.
   auto maxTables =
       static_cast<flatbuffers::uoffset_t>(std::max<size_t>(bytes.size(), 1000));
-  flatbuffers::Verifier verifier(
-      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
-      /*max_depth=*/16, maxTables);
-  if (!fb::VerifyPlanBuffer(verifier))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "damaged plan: offsets do not lie in its ", bytes.size(), " bytes"));
-  return absl::OkStatus();
+  return {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
+          /*max_depth=*/16, maxTables};
 }
 
-} // namespace
+/// What plans of all versions have alike.
+struct AnyPlan : flatbuffers::Table {
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, fb::Plan::VT_VERSION,
+                                 sizeof(uint32_t)) &&
+           VerifyField<uint32_t>(verifier, fb::Plan::VT_MINOR_VERSION,
+                                 sizeof(uint32_t)) &&
+           verifier.EndTable();
+  }
+};
 
-absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
-  if (absl::Status status = verifyStructure(bytes); !status.ok())
-    return status;
+/// The one field that is read before the rest is verified.
+struct SealedPlan : flatbuffers::Table {
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint64_t>(verifier, fb::Plan::VT_FINGERPRINT,
+                                 sizeof(uint64_t)) &&
+           verifier.EndTable();
+  }
+};
+
+absl::Status verifyVersion(const std::string &bytes) {
+  // A root offset, an identifier and a table's offset to its fields.
+  if (bytes.size() < 12 || !fb::PlanBufferHasIdentifier(bytes.data()))
+    return absl::InvalidArgumentError(
+        "not a plan: the identifier 'BGUA' is missing");
+  if (bytes.size() > kMaxFileBytes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a plan of at most ", kMaxFileBytes,
+                     " bytes, found ", bytes.size()));
+  if (!makeVerifier(bytes).VerifyBuffer<AnyPlan>(fb::PlanIdentifier()))
+    return absl::InvalidArgumentError(
+        absl::StrCat("damaged plan: its version does not lie in its ",
+                     bytes.size(), " bytes"));
   const fb::Plan *root = fb::GetPlan(bytes.data());
   if (root->version() != kPlanVersion)
     return absl::InvalidArgumentError(absl::StrCat(
         "plan of version ", root->version(), ".", root->minor_version(),
         ", this runtime reads version ", kPlanVersion));
+  return absl::OkStatus();
+}
 
+absl::Status verifyFingerprint(std::string &bytes) {
+  if (!makeVerifier(bytes).VerifyBuffer<SealedPlan>(fb::PlanIdentifier()))
+    return absl::InvalidArgumentError(
+        absl::StrCat("damaged plan: its fingerprint does not lie in its ",
+                     bytes.size(), " bytes"));
   uint8_t *field = fingerprintField(bytes);
   if (!field)
     return absl::InvalidArgumentError("plan without a fingerprint");
-  uint64_t found = root->fingerprint();
-  uint64_t expected = computeFingerprint(bytes, field);
+  const uint64_t found = fb::GetPlan(bytes.data())->fingerprint();
+  const uint64_t expected = computeFingerprint(bytes, field);
   flatbuffers::WriteScalar(field, found);
-  if (found != expected)
-    return absl::InvalidArgumentError(
-        absl::StrFormat("damaged plan: expected fingerprint %016x, found %016x",
-                        expected, found));
+  return found == expected ? absl::OkStatus()
+                           : absl::InvalidArgumentError(absl::StrFormat(
+                                 "damaged plan: expected fingerprint %016x, "
+                                 "found %016x",
+                                 expected, found));
+}
 
-  if (absl::Status status = verifyFeatures(*root); !status.ok())
+/// FlatBuffers doesn't say which field it is.
+absl::Status verifyStructure(const std::string &bytes) {
+  flatbuffers::Verifier verifier = makeVerifier(bytes);
+  if (fb::VerifyPlanBuffer(verifier))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "invalid plan: a field that version ", kPlanVersion,
+      " requires is missing, or does not lie in its ", bytes.size(), " bytes"));
+}
+
+} // namespace
+
+absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
+  absl::Status status = verifyVersion(bytes);
+  if (status.ok())
+    status = verifyFingerprint(bytes);
+  if (status.ok())
+    status = verifyStructure(bytes);
+  if (!status.ok())
+    return status;
+  const fb::Plan *root = fb::GetPlan(bytes.data());
+  if (status = verifyFeatures(*root); !status.ok())
     return status;
   absl::StatusOr<PlanCluster> cluster = verifyPlan(*root, bytes.size());
   if (!cluster.ok())
@@ -95,14 +145,13 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::fromBytes(std::string bytes) {
 
 absl::StatusOr<std::shared_ptr<const Plan>>
 Plan::fromFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream contents;
-  if (!file || !(contents << file.rdbuf()))
-    return absl::NotFoundError(absl::StrCat(
-        "can't read plan '", path,
-        "': ", errno ? std::strerror(errno) : "the file is empty"));
+  absl::StatusOr<std::string> contents = readFile(path, kMaxFileBytes);
+  if (!contents.ok())
+    return absl::Status(contents.status().code(),
+                        absl::StrCat("can't read plan '", path,
+                                     "': ", contents.status().message()));
   absl::StatusOr<std::shared_ptr<const Plan>> plan =
-      fromBytes(std::move(contents).str());
+      fromBytes(*std::move(contents));
   if (!plan.ok())
     return absl::Status(plan.status().code(),
                         absl::StrCat(path, ": ", plan.status().message()));

@@ -207,8 +207,8 @@ absl::Status PlanVerifier::verifyCluster() {
     sizes.push_back(axis->size());
   }
   if (cluster.dedicated_servers() < 0 ||
-      cluster.dedicated_servers() > kMaxRanks)
-    return invalid(StrCat("expected 0 to ", kMaxRanks,
+      cluster.dedicated_servers() > kMaxRanks - ranks)
+    return invalid(StrCat("expected 0 to ", kMaxRanks - ranks,
                           " dedicated servers, found ",
                           cluster.dedicated_servers()));
   if (absl::Status status = verifyAxes(cluster.server_axes()); !status.ok())
@@ -403,9 +403,7 @@ absl::Status PlanVerifier::verifyOrder(const fb::Instruction &instruction,
       if (plan.instructions()->Get(other)->stream() == instruction.stream())
         return invalid(
             StrCat("'after' names instruction ", other, " of the same stream"));
-  if (instruction.cost_ns() < 0)
-    return invalid("negative cost");
-  return absl::OkStatus();
+  return verifyCost(instruction.cost_ns(), instructionNs);
 }
 
 absl::Status PlanVerifier::verifyInstructions() {
@@ -588,8 +586,11 @@ absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
                    "the group's size");
   if (isCut)
     expected[relation.split_dim()] /= size;
-  if (isJoined)
-    expected[relation.concat_dim()] *= size;
+  if (isJoined && __builtin_mul_overflow(expected[relation.concat_dim()], size,
+                                         &expected[relation.concat_dim()]))
+    return invalid(StrCat("expected dimension ", relation.concat_dim(),
+                          " of a size that can be counted on ", size,
+                          " ranks"));
   std::vector<int64_t> found;
   for (size_t i = 0; i < lengthOf(to.shape()); ++i)
     found.push_back(to.shape()->Get(i));
@@ -603,6 +604,14 @@ absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
                                                                        : 0);
 }
 
+absl::Status PlanVerifier::verifyCost(int64_t ns, int64_t &spent) {
+  if (ns < 0 || ns > kMaxStepNs - spent)
+    return invalid(StrCat("cost of ", ns, " ns: expected 0 to ", kMaxStepNs,
+                          " ns in all"));
+  spent += ns;
+  return absl::OkStatus();
+}
+
 absl::Status PlanVerifier::verifyProgram() {
   size_t tensorCount = plan.tensors()->size();
   for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
@@ -614,8 +623,8 @@ absl::Status PlanVerifier::verifyProgram() {
       status = verifyIndices(op.waits(), tensorCount, "tensors");
     if (status.ok())
       status = verifyIndices(op.gives(), tensorCount, "tensors");
-    if (status.ok() && (op.cost_ns() < 0 || op.cost_ns() > kMaxBytes))
-      status = invalid(StrCat("cost of ", op.cost_ns(), " ns"));
+    if (status.ok())
+      status = verifyCost(op.cost_ns(), programNs);
     if (status.ok() && op.late() && lengthOf(op.gives()) > 0)
       status = invalid("is late and gives tensors, which are of its own step");
     for (size_t j = 0; status.ok() && op.late() && j < lengthOf(op.waits());

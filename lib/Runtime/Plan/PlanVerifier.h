@@ -27,6 +27,8 @@ namespace bagua::runtime {
 // of a few of them fit 63 bits.
 inline constexpr int64_t kMaxRanks = int64_t{1} << 20;
 inline constexpr int64_t kMaxElements = int64_t{1} << 44;
+/// A step of three days.
+inline constexpr int64_t kMaxStepNs = int64_t{1} << 48;
 inline constexpr size_t kMaxAxes = 32;
 inline constexpr size_t kMaxStreams = 64;
 inline constexpr size_t kMaxInstructions = size_t{1} << 24;
@@ -106,6 +108,8 @@ private:
   /// A tensor is promised once.
   absl::Status promise(uint32_t tensor);
   absl::Status verifyProgram();
+  /// Of one instruction or program op, beside `spent`, which it adds to.
+  absl::Status verifyCost(int64_t ns, int64_t &spent);
   absl::Status verifyWaits();
   absl::Status measure(fb::DataType type, int64_t count, int layout,
                        VerifiedValue &info);
@@ -120,6 +124,8 @@ private:
   std::vector<VerifiedValue> tensorInfos;
   std::vector<bool> isPromised;
   std::vector<VerifiedValue> valueInfos;
+  int64_t instructionNs = 0;
+  int64_t programNs = 0;
 };
 
 /// Integers, of which a mean is not defined.

@@ -1,16 +1,18 @@
 //===- FileStore.cpp - Texts in a file that ranks share -------------------===//
 //
-// Records, appended one by one under a lock: sizes of name and text in decimal,
-// then both. The last record of a name holds. Who is killed while he writes
-// leaves a record that is cut: it is none, and the next writer's takes its
-// place.
+// A line that no other file begins with, and records, appended one by one under
+// a lock: sizes of name and text in decimal, then both. The last record of a
+// name holds. Who is killed while he writes leaves a record that is cut: it is
+// none, and the next writer's takes its place.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Store.h"
 
 #include "Device/Host/Descriptor.h"
+#include "Files/ReadFile.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -32,8 +34,12 @@ using Clock = std::chrono::steady_clock;
 
 /// More than any run writes.
 constexpr size_t kMaxBytes = size_t{64} << 20;
+/// Nobody waits for who is at the other end of a FIFO.
+constexpr int kAlways = O_NONBLOCK | O_CLOEXEC;
 /// How often who wants the lock tries.
 constexpr std::chrono::milliseconds kLook(1);
+
+constexpr absl::string_view kFirstLine = "bagua store 1\n";
 
 struct Record {
   absl::string_view name, text;
@@ -69,6 +75,27 @@ absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
   return record;
 }
 
+/// Calls `see` for each record; how many bytes there are up to the first one
+/// that is cut.
+template <typename See>
+absl::StatusOr<size_t> readRecords(absl::string_view all, See see) {
+  const absl::string_view begin = all.substr(0, kFirstLine.size());
+  if (!absl::StartsWith(kFirstLine, begin))
+    return absl::InvalidArgumentError(
+        "expected a file of ranks that meet, or none, found another one");
+  if (begin.size() < kFirstLine.size())
+    return 0;
+  absl::string_view rest = all.substr(kFirstLine.size());
+  while (true) {
+    absl::StatusOr<std::optional<Record>> found = takeRecord(rest);
+    if (!found.ok())
+      return found.status();
+    if (!*found)
+      return all.size() - rest.size();
+    see(**found);
+  }
+}
+
 class FileStore final : public Store {
 public:
   FileStore(std::string ownPath, std::chrono::nanoseconds ownPatience)
@@ -89,7 +116,8 @@ private:
   }
   /// With `how` of flock().
   absl::Status lock(const Descriptor &file, int how) const;
-  absl::StatusOr<std::string> readAll(const Descriptor &file) const;
+  /// Locks it and reads it all.
+  absl::StatusOr<std::string> readLocked(const Descriptor &file, int how) const;
 
   const std::string path;
   const std::chrono::nanoseconds patience;
@@ -109,43 +137,30 @@ absl::Status FileStore::lock(const Descriptor &file, int how) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> FileStore::readAll(const Descriptor &file) const {
-  std::string all;
-  char piece[4096];
-  while (ssize_t got = read(file.number(), piece, sizeof piece)) {
-    if (got < 0)
-      return failure("read");
-    all.append(piece, static_cast<size_t>(got));
-    if (all.size() > kMaxBytes)
-      return named(absl::InvalidArgumentError(
-          absl::StrCat("expected at most ", kMaxBytes, " bytes")));
-  }
-  return all;
+absl::StatusOr<std::string> FileStore::readLocked(const Descriptor &file,
+                                                  int how) const {
+  if (absl::Status status = lock(file, how); !status.ok())
+    return status;
+  absl::StatusOr<std::string> all = readAll(file.number(), kMaxBytes);
+  return all.ok() ? all : named(all.status());
 }
 
 absl::Status FileStore::set(const std::string &name, const std::string &text) {
-  Descriptor file(
-      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | kAlways,
+                       S_IRUSR | S_IWUSR));
   if (!file)
     return failure("open");
-  if (absl::Status status = lock(file, LOCK_EX); !status.ok())
-    return status;
-  absl::StatusOr<std::string> all = readAll(file);
+  absl::StatusOr<std::string> all = readLocked(file, LOCK_EX);
   if (!all.ok())
     return all.status();
-  absl::string_view rest = *all;
-  while (true) {
-    auto found = takeRecord(rest);
-    if (!found.ok())
-      return named(found.status());
-    if (!*found)
-      break;
-  }
-  if (!rest.empty() &&
-      ftruncate(file.number(), static_cast<off_t>(all->size() - rest.size())))
+  absl::StatusOr<size_t> whole = readRecords(*all, [](const Record &) {});
+  if (!whole.ok())
+    return named(whole.status());
+  if (*whole < all->size() &&
+      ftruncate(file.number(), static_cast<off_t>(*whole)) != 0)
     return failure("ftruncate");
-  std::string record =
-      absl::StrCat(name.size(), " ", text.size(), "\n", name, text, "\n");
+  std::string record = absl::StrCat(*whole == 0 ? kFirstLine : "", name.size(),
+                                    " ", text.size(), "\n", name, text, "\n");
   ssize_t written = write(file.number(), record.data(), record.size());
   if (written < 0)
     return failure("write");
@@ -157,26 +172,20 @@ absl::Status FileStore::set(const std::string &name, const std::string &text) {
 absl::StatusOr<std::optional<std::string>>
 FileStore::get(const std::string &name) {
   std::optional<std::string> text;
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(open(path.c_str(), O_RDONLY | kAlways));
   if (!file && errno == ENOENT)
     return text;
   if (!file)
     return failure("open");
-  if (absl::Status status = lock(file, LOCK_SH); !status.ok())
-    return status;
-  absl::StatusOr<std::string> all = readAll(file);
+  absl::StatusOr<std::string> all = readLocked(file, LOCK_SH);
   if (!all.ok())
     return all.status();
-  absl::string_view rest = *all;
-  while (true) {
-    auto found = takeRecord(rest);
-    if (!found.ok())
-      return named(found.status());
-    if (!*found)
-      return text;
-    if ((*found)->name == name)
-      text = std::string((*found)->text);
-  }
+  absl::StatusOr<size_t> whole = readRecords(*all, [&](const Record &record) {
+    if (record.name == name)
+      text = std::string(record.text);
+  });
+  return whole.ok() ? absl::StatusOr<std::optional<std::string>>(text)
+                    : named(whole.status());
 }
 
 } // namespace
