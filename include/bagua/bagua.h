@@ -283,11 +283,11 @@ void bagua_bytes_free(void *bytes);
 /** A crash leaves what the file held before, or these bytes. */
 bagua_code bagua_write_checkpoint(const char *path, const void *bytes,
                                   size_t size);
-/** Stores the greatest of `steps` that all ranks have, and whether there is
- * one. Collective over the world. */
-bagua_code bagua_find_newest_common(bagua_world *world, const int64_t *steps,
-                                    size_t count, int *is_found,
-                                    int64_t *newest);
+/** Stores the place in `paths` of the state of the latest step of which every
+ * rank has one, and whether there is one. Collective over the world. */
+bagua_code bagua_find_newest_checkpoint(bagua_world *world,
+                                        const char *const *paths, size_t count,
+                                        int *is_found, size_t *newest);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,9 @@
 
 #include "bagua/Runtime/Checkpoint.h"
 
+#include <string>
+#include <vector>
+
 using namespace bagua;
 using capi::guard;
 using capi::requireAll;
@@ -23,18 +26,22 @@ bagua_code bagua_write_checkpoint(const char *path, const void *bytes,
   });
 }
 
-bagua_code bagua_find_newest_common(bagua_world *world, const int64_t *steps,
-                                    size_t count, int *is_found,
-                                    int64_t *newest) {
+bagua_code bagua_find_newest_checkpoint(bagua_world *world,
+                                        const char *const *paths, size_t count,
+                                        int *is_found, size_t *newest) {
   return guard([&]() -> absl::Status {
     absl::Status status = requireAll(
-        "bagua_find_newest_common",
+        "bagua_find_newest_checkpoint",
         {{"world", world}, {"is_found", is_found}, {"newest", newest}});
     if (status.ok() && count > 0)
-      status = requireAll("bagua_find_newest_common", {{"steps", steps}});
+      status = requireAll("bagua_find_newest_checkpoint", {{"paths", paths}});
+    for (size_t i = 0; status.ok() && i < count; ++i)
+      status =
+          requireAll("bagua_find_newest_checkpoint", {{"paths", paths[i]}});
     if (!status.ok())
       return status;
-    auto found = runtime::findNewestCommon(*world->world, {steps, count});
+    auto found = runtime::findNewestCheckpoint(
+        *world->world, std::vector<std::string>(paths, paths + count));
     if (!found.ok())
       return found.status();
     *is_found = found->has_value();

@@ -170,7 +170,7 @@ _FUNCTIONS = {
     "session_save_state": (None, c_void_p, _HANDLE, POINTER(c_size_t)),
     "session_load_state": (None, c_void_p, c_char_p, c_size_t),
     "write_checkpoint": (None, c_char_p, c_char_p, c_size_t),
-    "find_newest_common": (None, c_void_p, POINTER(c_int64), c_size_t, POINTER(c_int), POINTER(c_int64)),
+    "find_newest_checkpoint": (None, c_void_p, POINTER(c_char_p), c_size_t, POINTER(c_int), POINTER(c_size_t)),
 }
 # These return nothing.
 _VOID_FUNCTIONS = {
@@ -357,12 +357,13 @@ class World(_Object):
         """Counts what all ranks make in one order, for names of communicators."""
         return _library().world_next_number(self._handle)
 
-    def newest_common(self, steps):
-        """The greatest of `steps` that all ranks have, None where there is none. Collective."""
-        own = list(steps)
-        is_found, newest = c_int(), c_int64()
-        _library().find_newest_common(self._handle, (c_int64 * len(own))(*own), len(own), byref(is_found), byref(newest))
-        return newest.value if is_found.value else None
+    def newest_checkpoint(self, paths):
+        """Which of `paths` has the state of the latest step of which every rank has one; None where there is none. Collective."""
+        own = list(paths)
+        is_found, newest = c_int(), c_size_t()
+        _library().find_newest_checkpoint(self._handle, (c_char_p * len(own))(*map(_bytes, own)), len(own), byref(is_found),
+                                          byref(newest))
+        return own[newest.value] if is_found.value else None
 
     def communicator(self, name, members=None):
         return Communicator(self, name, members)

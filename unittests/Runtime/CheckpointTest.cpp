@@ -4,17 +4,22 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CommunicatorBackends.h"
+#include "Device/Host/Descriptor.h"
+#include "Session/SessionState.h"
 
 #include "bagua/Runtime/Checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,32 +100,92 @@ TEST_F(CheckpointTest, HoldsAWholeStateWheneverItsWriterIsKilled) {
   }
 }
 
-class NewestCommonTest : public testing::TestWithParam<Backend> {};
-
-TEST_P(NewestCommonTest, IsTheGreatestThatAllHave) {
-  struct Case {
-    std::vector<std::vector<int64_t>> steps;
-    std::optional<int64_t> newest;
-  };
-  const Case cases[] = {
-      {{{10, 20}, {20, 30}, {20, 10, 30}}, 20},
-      {{{30, 40}, {30}, {40, 30, 20}}, 30},
-      {{{10, 20}, {30, 40}, {10, 30}}, std::nullopt},
-      {{{10}, {}, {10}}, std::nullopt},
-      {{{}, {}, {}}, std::nullopt},
-      {{{0}, {0, -5}, {-5, 0}}, 0},
-  };
-  auto worlds = GetParam().createWorlds(3, kLongTime);
-  onEachRank(3, [&](int rank) {
-    for (const Case &of : cases) {
-      auto newest = findNewestCommon(*worlds[rank], of.steps[rank]);
-      ASSERT_TRUE(newest.ok()) << newest.status();
-      EXPECT_EQ(*newest, of.newest);
-    }
-  });
+TEST_F(CheckpointTest, HasOneWriterAtATime) {
+  std::ofstream(path) << "before";
+  Descriptor other(open((path + ".partial").c_str(), O_WRONLY | O_CREAT, 0666));
+  ASSERT_EQ(flock(other.number(), LOCK_EX), 0);
+  absl::Status second = writeCheckpoint(path, "x");
+  EXPECT_THAT(std::string(second.message()),
+              HasSubstr("state': another process is writing it"));
+  EXPECT_EQ(contents(), "before");
+  other.reset();
+  EXPECT_TRUE(writeCheckpoint(path, "x").ok());
+  EXPECT_EQ(contents(), "x");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NewestCommonTest, testing::ValuesIn(kBackends),
+//===----------------------------------------------------------------------===//
+// Which one to go on from
+//===----------------------------------------------------------------------===//
+
+struct StateName {
+  int64_t session, steps;
+};
+constexpr StateName kMissing = {0, -1};
+constexpr StateName kDamaged = {0, -2};
+
+class NewestCheckpointTest : public CheckpointTest,
+                             public testing::WithParamInterface<Backend> {
+protected:
+  /// A file of rank's; its path.
+  std::string write(int rank, size_t number, StateName name) {
+    std::string file = path + std::to_string(rank) + std::to_string(number);
+    std::filesystem::remove(file);
+    if (name.steps == kMissing.steps)
+      return file;
+    SavedState state;
+    state.session = name.session;
+    state.steps = std::max<int64_t>(name.steps, 0);
+    std::string bytes = writeState(state);
+    std::ofstream(file, std::ios::binary)
+        << bytes.substr(0, name.steps < 0 ? bytes.size() - 1 : bytes.size());
+    return file;
+  }
+};
+
+/// By rank: the files it has, and which one it is told of.
+TEST_P(NewestCheckpointTest, IsTheLatestThatAllHave) {
+  using Names = std::vector<StateName>;
+  using Places = std::vector<std::optional<size_t>>;
+  struct Case {
+    std::vector<Names> names;
+    Places newest;
+  };
+  const Places none(3);
+  const Case cases[] = {
+      {{{{1, 10}, {1, 20}}, {{1, 20}, {1, 30}}, {{1, 20}, {1, 10}, {1, 30}}},
+       {1, 0, 0}},
+      {{{{1, 30}, {1, 40}}, {{1, 30}}, {{1, 40}, {1, 30}, {1, 20}}}, {0, 0, 1}},
+      {{{{1, 10}, {1, 20}}, {{1, 30}, {1, 40}}, {{1, 10}, {1, 30}}}, none},
+      {{{{1, 10}}, {}, {{1, 10}}}, none},
+      {{{}, {}, {}}, none},
+      {{{{1, 0}}, {{1, 0}}, {{1, 0}}}, {0, 0, 0}},
+      // All have one of 30 steps, but not of one run: the second went on from
+      // 20, where the first was stopped with a rank ahead.
+      {{{{1, 20}, {1, 30}}, {{1, 20}, {2, 30}}, {{1, 20}, {2, 30}}}, {0, 0, 0}},
+      {{{{1, 30}}, {{2, 30}}, {{2, 30}}}, none},
+      {{{{1, 20}, {2, 30}}, {{2, 30}, {1, 30}}, {{2, 30}, {1, 20}}}, {1, 0, 0}},
+      // What can't be read is not there.
+      {{{kMissing, {1, 10}}, {{1, 10}, kMissing}, {{1, 10}}}, {1, 0, 0}},
+      {{{{1, 10}, kDamaged}, {{1, 10}, {1, 20}}, {{1, 10}, {1, 20}}},
+       {0, 0, 0}},
+      {{{kDamaged, kMissing}, {kDamaged}, {kDamaged}}, none},
+  };
+  auto worlds = GetParam().createWorlds(3, kLongTime);
+  for (const Case &of : cases) {
+    SCOPED_TRACE(&of - cases);
+    onEachRank(3, [&](int rank) {
+      std::vector<std::string> paths;
+      for (const StateName &name : of.names[rank])
+        paths.push_back(write(rank, paths.size(), name));
+      auto newest = findNewestCheckpoint(*worlds[rank], paths);
+      ASSERT_TRUE(newest.ok()) << newest.status();
+      EXPECT_EQ(*newest, of.newest[rank]) << "rank " << rank;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NewestCheckpointTest,
+                         testing::ValuesIn(kBackends),
                          testing::PrintToStringParamName());
 
 } // namespace

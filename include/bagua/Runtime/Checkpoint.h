@@ -4,12 +4,14 @@
 // have. Each rank keeps its last two, in files of their own:
 //
 //   session->finish();
-//   writeCheckpoint(pathOf(session->step() + 1), *session->saveState());
+//   writeCheckpoint(path, *session->saveState());
 //   // later, in a new session of a new world
-//   auto step = findNewestCommon(*world, stepsOfMyFiles);
-//   session->loadState(contentsOf(pathOf(**step)));
+//   auto newest = findNewestCheckpoint(*world, pathsOfMyFiles);
+//   session->loadState(contentsOf(pathsOfMyFiles[**newest]));
 //
-// Two, because a crash may come when some have written and others have not.
+// Two, because a crash may come when some have written and others have not: the
+// one that was written last, and the one before it or, in a run that goes on,
+// the one that was loaded. Others can be removed once a state is loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_CHECKPOINT_H
@@ -22,7 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -30,15 +32,19 @@ namespace bagua::runtime {
 
 /// Makes `bytes` what the file holds. A process or a host that crashes at any
 /// time leaves what it held before, or these, and maybe PATH.partial, which the
-/// next call overwrites. One process writes to a path at a time. Unavailable,
-/// with the path and the reason, where it can't be written; then it holds
-/// either, too.
+/// next call overwrites. Unavailable, with the path and the reason, where it
+/// can't be written, or another process is writing it; then it holds either,
+/// too.
 absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes);
 
-/// The greatest of the numbers that all ranks have; nothing where there is
-/// none. Collective over the world. Errors are a communicator's.
-absl::StatusOr<std::optional<int64_t>>
-findNewestCommon(World &world, absl::Span<const int64_t> steps);
+/// The place in `paths`, files of this rank's, of the state of the latest step
+/// of which every rank has one; nothing where there is none. States belong
+/// together if one session has saved them: a run that stopped after this one's
+/// last common checkpoint may have left some of its own, of as many steps. A
+/// file that is not there or is damaged counts as none. Collective over the
+/// world. Errors are a communicator's.
+absl::StatusOr<std::optional<size_t>>
+findNewestCheckpoint(World &world, absl::Span<const std::string> paths);
 
 } // namespace bagua::runtime
 

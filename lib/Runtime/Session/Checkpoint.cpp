@@ -6,6 +6,8 @@
 #include "bagua/Runtime/Checkpoint.h"
 
 #include "Device/Host/Descriptor.h"
+#include "Files/ReadFile.h"
+#include "Session/SessionState.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -14,11 +16,12 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <iterator>
 #include <limits>
 #include <numeric>
-#include <set>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace bagua::runtime {
@@ -40,15 +43,59 @@ bool writeAll(int file, absl::string_view bytes) {
   return true;
 }
 
+/// Whether nobody else has opened the file to write it, until it is closed; a
+/// rank that was given up may live on beside its replacement. Who has just
+/// finished has renamed the file, which then is no longer at `path`.
+bool isOnlyWriter(int file, const std::string &path) {
+  struct stat opened, there;
+  return flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &opened) == 0 &&
+         stat(path.c_str(), &there) == 0 && opened.st_ino == there.st_ino &&
+         opened.st_dev == there.st_dev;
+}
+
+/// Of a state: its steps, then its session.
+using StateName = std::pair<int64_t, int64_t>;
+/// Of no state.
+constexpr int64_t kNoSteps = -1;
+
+std::vector<StateName> readNames(absl::Span<const std::string> paths) {
+  std::vector<StateName> names;
+  for (const std::string &path : paths) {
+    absl::StatusOr<std::string> bytes =
+        readFile(path, std::numeric_limits<size_t>::max() - 1);
+    absl::StatusOr<SavedState> state =
+        bytes.ok() ? readState(*bytes) : bytes.status();
+    names.push_back(state.ok() ? StateName(state->steps, state->session)
+                               : StateName(kNoSteps, 0));
+  }
+  return names;
+}
+
+/// Whether each rank's `length` numbers in `found` have the name.
+bool isOnAll(const StateName &name, const std::vector<int64_t> &found,
+             size_t length) {
+  for (size_t rank = 0; rank < found.size(); rank += length) {
+    bool isThere = false;
+    for (size_t i = rank; i < rank + length; i += 2)
+      isThere |= StateName(found[i], found[i + 1]) == name;
+    if (!isThere)
+      return false;
+  }
+  return true;
+}
+
 } // namespace
 
 absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes) {
   const std::string partial = absl::StrCat(path, ".partial");
-  Descriptor file(
-      open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  Descriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   if (!file)
     return failure(path, "open");
-  if (!writeAll(file.number(), bytes) || fsync(file.number()) != 0) {
+  if (!isOnlyWriter(file.number(), partial))
+    return absl::UnavailableError(absl::StrCat(
+        "can't write checkpoint '", path, "': another process is writing it"));
+  if (ftruncate(file.number(), 0) != 0 || !writeAll(file.number(), bytes) ||
+      fsync(file.number()) != 0) {
     absl::Status status = failure(path, "write");
     unlink(partial.c_str());
     return status;
@@ -67,39 +114,38 @@ absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes) {
                                                : failure(path, "folder");
 }
 
-absl::StatusOr<std::optional<int64_t>>
-findNewestCommon(World &world, absl::Span<const int64_t> steps) {
+absl::StatusOr<std::optional<size_t>>
+findNewestCheckpoint(World &world, absl::Span<const std::string> paths) {
   std::vector<int> all(static_cast<size_t>(world.size()));
   std::iota(all.begin(), all.end(), 0);
   auto group = world.createCommunicator(
       all, absl::StrCat("checkpoints", world.nextNumber()));
   if (!group.ok())
     return group.status();
-  int64_t most = static_cast<int64_t>(steps.size());
+  const std::vector<StateName> own = readNames(paths);
+  int64_t most = static_cast<int64_t>(own.size());
   absl::Status status =
       (*group)->allReduce(&most, &most, 1, DataType::Int64, ReduceKind::Max);
-  if (!status.ok() || most == 0)
-    return status.ok() ? absl::StatusOr<std::optional<int64_t>>(std::nullopt)
-                       : status;
-  // Each rank's, filled up with numbers that it has.
-  constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
-  std::vector<int64_t> own(steps.begin(), steps.end());
-  own.resize(static_cast<size_t>(most), own.empty() ? kNone : own.front());
-  std::vector<int64_t> found(own.size() * all.size());
-  status = (*group)->gatherFromOwners(own.data(), found.data(),
-                                      static_cast<int64_t>(found.size()),
-                                      DataType::Int64, world.size(), all);
   if (!status.ok())
     return status;
-  std::set<int64_t> common(own.begin(), own.end());
-  for (auto rank = found.begin(); rank != found.end(); rank += most) {
-    std::set<int64_t> theirs(rank, rank + most), both;
-    std::set_intersection(common.begin(), common.end(), theirs.begin(),
-                          theirs.end(), std::inserter(both, both.end()));
-    common = std::move(both);
-  }
-  common.erase(kNone);
-  return common.empty() ? std::nullopt : std::optional(*common.rbegin());
+  // Each rank's, filled up to as many.
+  std::vector<int64_t> sent;
+  for (const auto &[steps, session] : own)
+    sent.insert(sent.end(), {steps, session});
+  sent.resize(static_cast<size_t>(2 * most), kNoSteps);
+  std::vector<int64_t> found(sent.size() * all.size());
+  if (most > 0)
+    status = (*group)->gatherFromOwners(sent.data(), found.data(),
+                                        static_cast<int64_t>(found.size()),
+                                        DataType::Int64, world.size(), all);
+  if (!status.ok())
+    return status;
+  std::optional<size_t> newest;
+  for (size_t i = 0; i < own.size(); ++i)
+    if (own[i].first != kNoSteps && (!newest || own[*newest] < own[i]) &&
+        isOnAll(own[i], found, sent.size()))
+      newest = i;
+  return newest;
 }
 
 } // namespace bagua::runtime

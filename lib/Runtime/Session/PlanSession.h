@@ -116,7 +116,7 @@ private:
   absl::Status makeQueue();
   absl::Status copyNow(void *to, const void *from, size_t bytes) const;
   absl::Status meetEverybody(const std::string &prefix);
-  absl::Status compareFingerprints();
+  absl::Status meetPlans();
   absl::StatusOr<std::vector<int64_t>>
   gatherFromAll(const std::vector<int64_t> &own);
   absl::Status compareStates();
@@ -172,6 +172,9 @@ private:
   /// State that was loaded for tensors that are not bound yet.
   std::map<std::string, SavedTensor> loaded;
   int64_t firstStep = 0;
+  /// What its ranks have drawn, and what those of the loaded state's had.
+  int64_t number = 0;
+  int64_t loadedNumber = 0;
   /// Of operations, besides arenas.
   int64_t scratchBytes = 0;
   /// The current step since start(); -1 before the first.

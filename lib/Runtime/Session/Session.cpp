@@ -22,6 +22,7 @@
 #include "absl/strings/str_join.h"
 
 #include <numeric>
+#include <random>
 #include <utility>
 
 namespace bagua::runtime {
@@ -91,16 +92,21 @@ PlanSession::gatherFromAll(const std::vector<int64_t> &own) {
   return found;
 }
 
-/// Every rank sees all fingerprints, so that all fail alike.
-absl::Status PlanSession::compareFingerprints() {
-  auto found = gatherFromAll({static_cast<int64_t>(plan->fingerprint())});
+/// Every rank sees all fingerprints, so that all fail alike; the session's
+/// number is what rank 0 has drawn.
+absl::Status PlanSession::meetPlans() {
+  std::random_device device;
+  const int64_t drawn = static_cast<int64_t>(device()) << 32 | device();
+  auto found =
+      gatherFromAll({static_cast<int64_t>(plan->fingerprint()), drawn});
   if (!found.ok())
     return found.status();
-  for (size_t other = 0; other < found->size(); ++other)
-    if ((*found)[other] != (*found)[0])
+  number = (*found)[1];
+  for (size_t i = 0; i < found->size(); i += 2)
+    if ((*found)[i] != (*found)[0])
       return absl::FailedPreconditionError(absl::StrFormat(
           "rank %d holds a plan of fingerprint %016x, rank 0 one of %016x",
-          other, static_cast<uint64_t>((*found)[other]),
+          i / 2, static_cast<uint64_t>((*found)[i]),
           static_cast<uint64_t>((*found)[0])));
   return absl::OkStatus();
 }
@@ -123,12 +129,12 @@ absl::Status PlanSession::connect() {
   if (status.ok())
     status = memory.allocate(*world, *queue, options.checksMemory);
   // Names tell the sessions of a world apart.
-  int number = world->nextNumber();
-  std::string prefix = number > 0 ? StrCat(number, ": ") : "";
+  int place = world->nextNumber();
+  std::string prefix = place > 0 ? StrCat(place, ": ") : "";
   if (status.ok())
     status = meetEverybody(prefix);
   if (status.ok())
-    status = compareFingerprints();
+    status = meetPlans();
   if (status.ok())
     status =
         communicators.create(*plan, *world, prefix, [this](uint32_t stream) {
@@ -341,16 +347,19 @@ absl::Status PlanSession::checkParams() const {
              : status;
 }
 
-/// All ranks go on from the same step, or all begin.
+/// All ranks go on from the same step of the same session, or all begin.
 absl::Status PlanSession::compareStates() {
-  auto found = gatherFromAll({hasLoadedState, firstStep});
+  auto found = gatherFromAll({hasLoadedState, firstStep, loadedNumber});
   if (!found.ok())
     return executor.fail(found.status());
   std::map<std::string, std::vector<size_t>> ranksByState;
-  for (size_t i = 0; i < found->size(); i += 2)
-    ranksByState[(*found)[i] ? StrCat("that of step ", (*found)[i + 1])
-                             : std::string("none")]
-        .push_back(i / 2);
+  for (size_t i = 0; i < found->size(); i += 3)
+    ranksByState[(*found)[i]
+                     ? absl::StrFormat("that of step %d of session %016x",
+                                       (*found)[i + 1],
+                                       static_cast<uint64_t>((*found)[i + 2]))
+                     : std::string("none")]
+        .push_back(i / 3);
   if (ranksByState.size() == 1)
     return absl::OkStatus();
   // Who destroys its session now must not end what others need to see why.

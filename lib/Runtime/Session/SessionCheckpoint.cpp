@@ -29,6 +29,7 @@ absl::StatusOr<std::string> PlanSession::saveState() const {
                : absl::FailedPreconditionError(
                      StrCat("rank ", rank(), ": saveState before finish"));
   SavedState state = describeState(*plan, rank(), firstStep + now + 1);
+  state.session = number;
   std::vector<bool> isSaved = findSaved(*plan, rank(), isUpdated);
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const std::byte *data = memory.tensorAddress(i);
@@ -67,6 +68,7 @@ absl::Status PlanSession::loadState(absl::string_view bytes) {
       return status;
   }
   firstStep = state->steps;
+  loadedNumber = state->session;
   hasLoadedState = true;
   return absl::OkStatus();
 }

@@ -23,7 +23,7 @@ namespace bagua::runtime {
 namespace {
 
 constexpr absl::string_view kMagic = "BGST";
-constexpr uint32_t kStateVersion = 1;
+constexpr uint32_t kStateVersion = 2;
 
 template <typename T> void append(std::string &out, T value) {
   char bytes[sizeof(T)];
@@ -293,6 +293,7 @@ absl::Status adaptState(const Plan &plan, int64_t rank,
 std::string writeState(const SavedState &state) {
   std::string out(kMagic);
   append(out, kStateVersion);
+  append(out, state.session);
   append(out, state.steps);
   append(out, state.rank);
   append(out, state.ranks);
@@ -320,8 +321,9 @@ absl::StatusOr<SavedState> readState(absl::string_view bytes) {
                                 "than ",
                                 kStateVersion));
   SavedState state;
-  bool isGood = reader.read(state.steps) && reader.read(state.rank) &&
-                reader.read(state.ranks) && reader.readString(state.cluster) &&
+  bool isGood = reader.read(state.session) && reader.read(state.steps) &&
+                reader.read(state.rank) && reader.read(state.ranks) &&
+                reader.readString(state.cluster) &&
                 reader.readString(state.plan) &&
                 readTensors(reader, state.gradients) &&
                 readTensors(reader, state.tensors);

@@ -5,12 +5,12 @@
 // instructions update. All by name and with its form, so that another plan over
 // the same tensors can tell what it is given.
 //
-//   magic "BGST", u32 version 1, i64 steps, i64 rank, i64 ranks, string
-//   cluster, string plan, gradients, tensors; at the end the u64 fingerprint of
-//   everything before. Each of the two lists: u64 count, then for each tensor
-//   string name, u8 element type, u8 role, u64 dimensions, i64 sizes, string
-//   layout, string bytes (none of gradients). A string is its u64 length and
-//   its bytes. Little-endian.
+//   magic "BGST", u32 version 2, i64 session, i64 steps, i64 rank, i64 ranks,
+//   string cluster, string plan, gradients, tensors; at the end the u64
+//   fingerprint of everything before. Each of the two lists: u64 count, then
+//   for each tensor string name, u8 element type, u8 role, u64 dimensions, i64
+//   sizes, string layout, string bytes (none of gradients). A string is its u64
+//   length and its bytes. Little-endian.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONSTATE_H
@@ -40,6 +40,10 @@ struct SavedTensor {
 };
 
 struct SavedState {
+  /// A number that the ranks of the session which saved it have drawn: states
+  /// of one session after one step belong together. Two runs that go on from
+  /// one checkpoint may both get to a step.
+  int64_t session = 0;
   int64_t steps = 0;
   int64_t rank = 0;
   int64_t ranks = 0;

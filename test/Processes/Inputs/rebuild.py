@@ -27,8 +27,7 @@ class Rank:
         return f"{self.folder}/rank{self.rank}-{step}"
 
     def saved(self):
-        return sorted(int(path.rsplit("-", 1)[1]) for path in glob.glob(f"{self.folder}/rank{self.rank}-*")
-                      if not path.endswith(".partial"))
+        return {path for path in glob.glob(f"{self.folder}/rank{self.rank}-*") if not path.endswith(".partial")}
 
     def floats(self, number):
         return self.places[number]
@@ -64,20 +63,28 @@ class Rank:
 
     def train(self, world):
         with Session(self.plan, world) as session:
-            newest = world.newest_common(self.saved())
+            newest = world.newest_checkpoint(sorted(self.saved()))
             self.bind(session)
             if newest is not None:
-                with open(self.path(newest), "rb") as file:
+                with open(newest, "rb") as file:
                     session.load_state(file.read())
+            kept = [newest] if newest is not None else []
+            for stale in self.saved().difference(kept):
+                os.remove(stale)
             session.start()
             print("started", flush=True)
-            for step in range(newest or 0, STEPS):
+            for step in range(session.step, STEPS):
                 self.step(session)
                 if (step + 1) % EVERY == 0:
                     session.finish()
-                    write_checkpoint(self.path(step + 1), session.save_state())
-                    for old in self.saved()[:-2]:
-                        os.remove(self.path(old))
+                    kept.append(self.path(step + 1))
+                    write_checkpoint(kept[-1], session.save_state())
+                    for old in kept[:-2]:
+                        os.remove(old)
+                    kept = kept[-2:]
+            with open(f"{self.folder}/result-{self.rank}", "wb") as file:
+                for number, _ in self.tensors:
+                    file.write(bytes(self.places[number]))
         # Nobody leaves whom a replacement may need.
         with world.communicator("end") as group:
             group.barrier()
@@ -109,10 +116,10 @@ def starts(folder):
 
 
 def digest(folder):
-    """Of each rank's last state."""
+    """Of each rank's tensors in the end."""
     result = []
     for rank in range(RANKS):
-        with open(f"{folder}/rank{rank}-{STEPS}", "rb") as file:
+        with open(f"{folder}/result-{rank}", "rb") as file:
             result.append(hashlib.sha256(file.read()).hexdigest())
     return result
 
