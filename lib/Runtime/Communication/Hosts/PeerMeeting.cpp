@@ -65,6 +65,7 @@ PeerMeeting::PeerMeeting(const HostGroup &ownGroup, RunState &ownState,
 absl::Status PeerMeeting::run(const std::vector<int> &peers,
                               const std::vector<std::string> &addresses) {
   std::vector<absl::Status> introduced;
+  introduced.reserve(peers.size());
   for (size_t i = 0; i < peers.size(); ++i)
     introduced.push_back(introduce(peers[i], addresses[i], /*next=*/1));
   for (size_t i = 0; i < peers.size(); ++i) {

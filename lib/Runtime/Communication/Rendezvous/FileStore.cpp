@@ -48,8 +48,9 @@ struct Record {
 /// The one at the beginning of `rest`, and what is behind it. Nothing where it
 /// is cut, InvalidArgument where no record begins so.
 absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
-  const absl::Status none =
-      absl::InvalidArgumentError("found bytes that are no record");
+  const auto none = [] {
+    return absl::InvalidArgumentError("found bytes that are no record");
+  };
   uint64_t sizes[2] = {0, 0};
   size_t at = 0;
   for (int i = 0; i < 2; ++i) {
@@ -58,17 +59,18 @@ absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
            sizes[i] <= kMaxBytes)
       sizes[i] = sizes[i] * 10 + static_cast<uint64_t>(rest[at++] - '0');
     if (sizes[i] > kMaxBytes)
-      return none;
+      return none();
     if (at == rest.size())
       return std::nullopt;
-    if (at == begin || rest[at++] != (i == 0 ? ' ' : '\n'))
-      return none;
+    if (at == begin || rest[at] != (i == 0 ? ' ' : '\n'))
+      return none();
+    ++at;
   }
   const size_t bytes = sizes[0] + sizes[1];
   if (rest.size() - at <= bytes)
     return std::nullopt;
   if (rest[at + bytes] != '\n')
-    return none;
+    return none();
   Record record{rest.substr(at, sizes[0]),
                 rest.substr(at + sizes[0], sizes[1])};
   rest.remove_prefix(at + bytes + 1);
