@@ -90,6 +90,17 @@ TEST(PlanTest, PrintsAsJson) {
   EXPECT_EQ(json, planToJson(*makeDdpPlan(4).load()));
 }
 
+/// One wide cell doesn't make all rows as long as its own.
+TEST(PlanTest, PrintsRowsOfTheirOwnLength) {
+  PlanBuilder plan = makeDdpPlan(2);
+  plan.tensor(0).name = std::string(4000, 'x');
+  std::string text = planToText(*plan.load());
+  EXPECT_NE(text.find(plan.tensor(0).name + "' gradient"), text.npos);
+  const size_t other = text.find("1 'l2.weight.grad'");
+  ASSERT_NE(other, text.npos);
+  EXPECT_LT(text.find('\n', other) - other, 300u);
+}
+
 TEST(PlanTest, PrintsNamesThatAreNoUtf8) {
   PlanBuilder plan = makeDdpPlan(2);
   plan.tensor(0).name = "\xff\x01\"";

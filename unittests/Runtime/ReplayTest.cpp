@@ -652,6 +652,16 @@ TEST(ReplayTest, NamesTheRankThatThrows) {
 }
 
 /// The program leaves out a tensor that an instruction needs.
+/// An arena that nobody touches takes no memory, one that is checked does.
+TEST(ReplayTest, ChecksNoMoreThanTheMachineHas) {
+  PlanBuilder plan = makeDdpPlan(2);
+  plan.plan.arenas[0]->bytes = int64_t{1} << 44;
+  EXPECT_THAT(
+      std::string(replayPlan(plan.load(), checkOptions()).status().message()),
+      AllOf(HasSubstr("no memory for arena '"),
+            HasSubstr("' of 17592186044416 bytes: the machine has ")));
+}
+
 TEST(ReplayTest, ReportsATensorThatIsNeverGiven) {
   PlanBuilder plan = makeDdpPlan(3);
   plan.plan.program[1]->gives.clear();

@@ -394,6 +394,22 @@ TEST(SessionStateTest, LoadsIntoAnotherStrategysPlan) {
           [](RankContext &) { return absl::OkStatus(); }, options),
       HasSubstr("state of tensor 'm': expected f32 [9] of 36 bytes, found f32 "
                 "[9] [shard [0]] of"));
+  // Nor does it fit a cluster that cuts it otherwise, as large as the part is.
+  for (std::string &bytes : states) {
+    SavedState state = *readState(bytes);
+    EXPECT_EQ(state.cluster, "[2], 0 servers");
+    state.cluster = "[1, 2], 0 servers";
+    bytes = writeState(state);
+  }
+  expectOnAllRanks(
+      runRanks(
+          makeMomentumPlan(Kept::InParts).load(),
+          [](RankContext &) { return absl::OkStatus(); }, options),
+      testing::AnyOf(
+          HasSubstr("state of tensor 'm', of which each rank keeps a part: "
+                    "expected that of ranks [2], 0 servers, found that of "
+                    "ranks [1, 2], 0 servers"),
+          HasSubstr("its session was destroyed")));
 }
 
 /// Where one plan leaves the updates to the program and the other does not, the

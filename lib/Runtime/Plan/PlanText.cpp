@@ -24,6 +24,10 @@
 namespace bagua::runtime {
 namespace {
 
+/// A cell that is wider moves what is behind it in its row alone: a bucket of a
+/// thousand tensors would make every row as long as its own.
+constexpr size_t kMaxWidth = 100;
+
 /// Rows of cells, printed with columns as wide as their widest cell.
 class TextTable {
 public:
@@ -35,7 +39,7 @@ public:
     for (const auto &row : rows)
       for (size_t i = 0; i < row.size(); ++i) {
         widths.resize(std::max(widths.size(), i + 1));
-        widths[i] = std::max(widths[i], row[i].size());
+        widths[i] = std::max(widths[i], std::min(row[i].size(), kMaxWidth));
       }
     for (const auto &row : rows) {
       std::string line = " ";

@@ -567,6 +567,12 @@ absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
   return absl::OkStatus();
 }
 
+static std::vector<int64_t> shapeOf(const fb::Tensor &tensor) {
+  return tensor.shape() ? std::vector<int64_t>(tensor.shape()->begin(),
+                                               tensor.shape()->end())
+                        : std::vector<int64_t>();
+}
+
 /// Tensors without layouts; the shape given back follows from the one given.
 absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
   const fb::Tensor &of = *plan.tensors()->Get(relation.of());
@@ -576,9 +582,7 @@ absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
   if (relation.axes())
     group[0].axes.assign(relation.axes()->begin(), relation.axes()->end());
   int64_t size = partCount(group, shape);
-  std::vector<int64_t> expected;
-  for (size_t i = 0; i < lengthOf(of.shape()); ++i)
-    expected.push_back(of.shape()->Get(i));
+  std::vector<int64_t> expected = shapeOf(of);
   if ((isCut && (relation.split_dim() >= expected.size() ||
                  expected[relation.split_dim()] % size != 0)) ||
       (isJoined && relation.concat_dim() >= expected.size()))
@@ -591,10 +595,7 @@ absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
     return invalid(StrCat("expected dimension ", relation.concat_dim(),
                           " of a size that can be counted on ", size,
                           " ranks"));
-  std::vector<int64_t> found;
-  for (size_t i = 0; i < lengthOf(to.shape()); ++i)
-    found.push_back(to.shape()->Get(i));
-  if (of.type() != to.type() || found != expected ||
+  if (of.type() != to.type() || shapeOf(to) != expected ||
       tensorInfos[relation.of()].layout != 0 ||
       tensorInfos[relation.tensor()].layout != 0)
     return invalid("expected tensors of one element type without layouts, the "

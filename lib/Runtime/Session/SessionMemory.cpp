@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace bagua::runtime {
 namespace {
@@ -17,6 +18,7 @@ constexpr int64_t kPageBytes = 4096;
 /// Of each of the zones round a guarded arena. After the arena they begin at
 /// its last byte, wherever in a page that is.
 constexpr int64_t kGuardBytes = kPageBytes;
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr std::byte kGuard{0xa5};
 /// NaN in every floating-point type.
 constexpr std::byte kPoison{0xff};
@@ -33,25 +35,53 @@ SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
   arenaAddresses.reserve(loaded.root().arenas()->size());
 }
 
+/// An arena's pages are nobody's until they are touched, as all are here: what
+/// is too large for the machine would end the process.
+static absl::Status checkFits(int64_t bytes) {
+  const int64_t machine = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  return bytes < machine
+             ? absl::OkStatus()
+             : absl::ResourceExhaustedError(absl::StrCat(
+                   "the machine has ", machine, ", and a check uses them all"));
+}
+
+/// Piece by piece, since an arena may be as large as what memory is left.
+static absl::Status fill(Queue &queue, std::byte *to, int64_t bytes,
+                         std::byte with) {
+  const std::vector<std::byte> piece(std::min(bytes, kPieceBytes), with);
+  absl::Status status;
+  for (int64_t at = 0; at < bytes && status.ok(); at += kPieceBytes)
+    status =
+        queue.copy(to + at, piece.data(), std::min(bytes - at, kPieceBytes));
+  absl::Status drained = queue.drain();
+  return status.ok() ? drained : status;
+}
+
+/// An arena of `bytes` between guards.
+static absl::Status poison(Queue &queue, std::byte *begin, int64_t bytes) {
+  absl::Status status = fill(queue, begin, kGuardBytes, kGuard);
+  if (status.ok())
+    status = fill(queue, begin + kGuardBytes, bytes, kPoison);
+  return status.ok()
+             ? fill(queue, begin + kGuardBytes + bytes, kGuardBytes, kGuard)
+             : status;
+}
+
 absl::Status SessionMemory::allocate(World &world, Queue &queue, bool guarded) {
   isGuarded = guarded;
   for (const fb::Arena *arena : *plan.root().arenas()) {
     int64_t guards = guarded ? 2 * kGuardBytes : 0;
-    auto memory = world.allocate(roundUp(arena->bytes() + guards));
+    absl::Status fits = guarded ? checkFits(arena->bytes()) : absl::OkStatus();
+    absl::StatusOr<std::shared_ptr<std::byte>> memory =
+        fits.ok() ? world.allocate(roundUp(arena->bytes() + guards)) : fits;
     if (!memory.ok())
       return absl::ResourceExhaustedError(absl::StrCat(
           "rank ", rank, ": no memory for arena '", arena->name()->str(),
           "' of ", arena->bytes(), " bytes: ", memory.status().message()));
-    if (guarded) {
-      std::vector<std::byte> bytes(guards + arena->bytes(), kGuard);
-      std::fill_n(bytes.begin() + kGuardBytes, arena->bytes(), kPoison);
-      absl::Status status =
-          queue.copy(memory->get(), bytes.data(), bytes.size());
-      if (status.ok())
-        status = queue.drain();
-      if (!status.ok())
+    if (guarded)
+      if (absl::Status status = poison(queue, memory->get(), arena->bytes());
+          !status.ok())
         return status;
-    }
     arenaAddresses.push_back(memory->get() + (guarded ? kGuardBytes : 0));
     arenas.push_back(*std::move(memory));
     allocatedBytes += arena->bytes();

@@ -157,9 +157,26 @@ absl::Status compareGradients(const SavedState &own, const SavedState &state) {
                        own.plan, "', found those of '", state.plan, "'"));
 }
 
-/// One tensor of a state, for `tensor` of a plan.
+/// The axes' sizes and the servers.
+std::string clusterOf(const Plan &plan) {
+  const fb::Cluster &cluster = *plan.root().cluster();
+  std::vector<int64_t> sizes, serverAxes;
+  for (const fb::Axis *axis : *cluster.axes())
+    sizes.push_back(axis->size());
+  if (cluster.server_axes())
+    serverAxes.assign(cluster.server_axes()->begin(),
+                      cluster.server_axes()->end());
+  return absl::StrCat(
+      "[", absl::StrJoin(sizes, ", "), "], ", cluster.dedicated_servers(),
+      " servers",
+      cluster.has_colocated_servers()
+          ? absl::StrCat(" and on [", absl::StrJoin(serverAxes, ", "), "]")
+          : "");
+}
+
+/// One tensor of a state that `cluster` kept, for `tensor` of a plan.
 absl::Status adaptTensor(const Plan &plan, int64_t rank,
-                         const fb::Tensor &tensor, bool isOneCluster,
+                         const fb::Tensor &tensor, const std::string &cluster,
                          SavedTensor &saved) {
   SavedTensor wanted = describeTensor(tensor);
   Layout layout = readLayout(tensor.layout());
@@ -167,6 +184,13 @@ absl::Status adaptTensor(const Plan &plan, int64_t rank,
   int64_t bytes = localCount(tensor, plan.cluster(), rank) * elementBytes;
   bool isWhole = saved.layout.empty();
   bool isSame = saved.type == wanted.type && saved.shape == wanted.shape;
+  const std::string own = clusterOf(plan);
+  bool isOneCluster = cluster == own;
+  if (isSame && saved.layout == wanted.layout && !isWhole && !isOneCluster)
+    return invalid(absl::StrCat("state of tensor '", nameOf(tensor),
+                                "', of which each rank keeps a part: expected "
+                                "that of ranks ",
+                                own, ", found that of ranks ", cluster));
   if (isSame && saved.layout == wanted.layout && (isWhole || isOneCluster) &&
       static_cast<int64_t>(saved.bytes.size()) == bytes)
     return absl::OkStatus();
@@ -193,20 +217,7 @@ SavedState describeState(const Plan &plan, int64_t rank, int64_t steps) {
   state.steps = steps;
   state.rank = rank;
   state.ranks = plan.topology().ranks();
-  const fb::Cluster &cluster = *plan.root().cluster();
-  std::vector<int64_t> serverAxes;
-  if (cluster.server_axes())
-    serverAxes.assign(cluster.server_axes()->begin(),
-                      cluster.server_axes()->end());
-  std::vector<int64_t> sizes;
-  for (const fb::Axis *axis : *cluster.axes())
-    sizes.push_back(axis->size());
-  state.cluster = absl::StrCat(
-      "[", absl::StrJoin(sizes, ", "), "], ", cluster.dedicated_servers(),
-      " servers",
-      cluster.has_colocated_servers()
-          ? absl::StrCat(" and on [", absl::StrJoin(serverAxes, ", "), "]")
-          : "");
+  state.cluster = clusterOf(plan);
   state.plan = plan.root().name()->str();
   if (plan.root().strategy())
     absl::StrAppend(&state.plan, "' by '", plan.root().strategy()->str());
@@ -270,7 +281,7 @@ absl::Status adaptState(const Plan &plan, int64_t rank,
                 "updates=runtime takes this state"
               : ""));
     absl::Status status = adaptTensor(plan, rank, *tensors.Get(found->second),
-                                      state.cluster == own.cluster, saved);
+                                      state.cluster, saved);
     if (!status.ok())
       return status;
   }
