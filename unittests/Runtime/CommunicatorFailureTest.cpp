@@ -7,9 +7,12 @@
 #include "AllocationCount.h"
 #include "CommunicatorBackends.h"
 
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -502,6 +505,50 @@ TEST_P(CommunicatorFailureTest, leaving_after_the_last_call_is_no_error) {
   }
 }
 
+// Nor does who goes wait for those who stay.
+TEST_P(CommunicatorFailureTest, leaving_needs_no_other_to_leave) {
+  Worlds worlds = createWorlds(4);
+  absl::Notification isGone;
+  onEachRank(4, [&](int rank) {
+    auto communicator = joinAll(*worlds[rank]);
+    ASSERT_TRUE(communicator->barrier().ok());
+    if (rank != 0) {
+      isGone.WaitForNotification();
+      return;
+    }
+    communicator.reset();
+    worlds[0].reset();
+    isGone.Notify();
+  });
+}
+
+// Of communicators that come and go nothing is left.
+TEST_P(CommunicatorFailureTest, what_is_over_holds_no_descriptors) {
+  auto openDescriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  Worlds worlds = createWorlds(3);
+  constexpr int kRounds = 20;
+  int64_t early = 0, late = 0;
+  onEachRank(3, [&](int rank) {
+    auto all = joinAll(*worlds[rank]);
+    for (int round = 0; round < kRounds; ++round) {
+      auto one = joinAll(*worlds[rank], std::to_string(round).c_str());
+      ASSERT_TRUE(one->barrier().ok());
+      one.reset();
+      ASSERT_TRUE(all->barrier().ok());
+      if (rank == 0 && round == kRounds / 4)
+        early = openDescriptors();
+      if (rank == 0 && round == kRounds - 1)
+        late = openDescriptors();
+      ASSERT_TRUE(all->barrier().ok());
+    }
+  });
+  // One communicator's, more or less.
+  EXPECT_LE(late, early + 8);
+}
+
 // Called once, on whichever thread aborts; at once where that was before.
 TEST_P(CommunicatorFailureTest, abort_calls_the_handlers) {
   Worlds worlds = createWorlds(3);
@@ -561,6 +608,20 @@ TEST_P(CommunicatorFailureTest, wrong_members) {
   EXPECT_TRUE(worlds[1]->status().ok());
 }
 
+TEST_P(CommunicatorFailureTest, limits_that_are_none) {
+  Worlds worlds = createWorlds(2);
+  for (std::chrono::nanoseconds limit :
+       {-1ns, 0ns, std::chrono::nanoseconds::max()})
+    EXPECT_THAT(
+        std::string(worlds[0]
+                        ->createCommunicator({0, 1}, "grads", {limit, {}, {}})
+                        .status()
+                        .message()),
+        HasSubstr("communicator 'grads': timeout: expected more than 0 "
+                  "and at most ten years"));
+  EXPECT_TRUE(worlds[0]->status().ok());
+}
+
 // Communicators live longer than the worlds they came from, on any thread.
 TEST_P(CommunicatorFailureTest, destruction_in_any_order) {
   Worlds worlds = createWorlds(3);
@@ -577,6 +638,26 @@ TEST_P(CommunicatorFailureTest, destruction_in_any_order) {
     ASSERT_TRUE(kept[rank]->barrier().ok());
     if (rank != 1)
       kept[rank].reset();
+  });
+}
+
+// And hear of an abort all the same.
+TEST_P(CommunicatorFailureTest, abort_reaches_who_has_left_its_world) {
+  Worlds worlds = createWorlds(2);
+  absl::Notification isAborted;
+  onEachRank(2, [&](int rank) {
+    auto communicator = joinAll(*worlds[rank]);
+    ASSERT_TRUE(communicator->barrier().ok());
+    if (rank == 0) {
+      worlds[0].reset();
+      EXPECT_FALSE(communicator->barrier().ok());
+      isAborted.Notify();
+      return;
+    }
+    std::this_thread::sleep_for(100ms);
+    worlds[1]->abort(absl::AbortedError("enough"));
+    // Else the limit would end it.
+    EXPECT_TRUE(isAborted.WaitForNotificationWithTimeout(absl::Seconds(60)));
   });
 }
 

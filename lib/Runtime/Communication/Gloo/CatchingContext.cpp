@@ -5,10 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/CatchingContext.h"
 
+#include "absl/strings/str_cat.h"
+
+#include <gloo/common/error.h>
 #include <sys/socket.h>
 
 #include <exception>
 #include <mutex>
+#include <string>
 #include <unistd.h>
 #include <utility>
 
@@ -21,21 +25,24 @@ CatchingPair::~CatchingPair() {
     Pair::changeState(CLOSED);
 }
 
+/// As Gloo's own, which lets go of the lock before its exception gets here: who
+/// takes it then may wait for this thread.
 void CatchingPair::handleEvents(int events) {
-  {
-    // Who holds it may wait for this thread; the event comes again.
-    std::unique_lock<std::mutex> lock(m_, std::try_to_lock);
-    if (!lock)
-      return;
-    if (state_ == LISTENING)
-      return accept();
-  }
+  std::unique_lock<std::mutex> lock(m_, std::try_to_lock);
+  if (!lock)
+    return; // The event comes again.
   try {
-    Pair::handleEvents(events);
-  } catch (const std::exception &) {
-    std::lock_guard<std::mutex> lock(m_);
+    if (state_ == LISTENING)
+      accept();
+    else if (state_ == CONNECTING)
+      handleConnecting();
+    else if (state_ == CONNECTED)
+      handleReadWrite(events);
+  } catch (const std::exception &error) {
+    // As if who said it had gone.
+    const std::string why = absl::StrCat("Connection closed: ", error.what());
     if (state_ != CLOSED)
-      signalException(std::current_exception());
+      signalException(std::make_exception_ptr(gloo::IoException(why)));
   }
 }
 

@@ -4,13 +4,15 @@
 // gone. Here each has all memory for its range, so that one serves a channel
 // for good, and a message is an address in it; what is left of messages when a
 // buffer is destroyed never touches memory. Gloo says by exceptions what goes
-// wrong.
+// wrong, where a connection is lost to buffers with messages that have not
+// begun: so that each hears of it, it awaits one that never comes.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/CatchingContext.h"
 #include "Communication/Hosts/Transport.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
+#include "bagua/Support/Fingerprint.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -81,8 +83,12 @@ absl::Status attempt(absl::string_view what, Work work) {
 
 class GlooTransport final : public Transport {
 public:
-  explicit GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext)
-      : context(std::move(ownContext)), peers(context->size) {}
+  GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext,
+                const std::string &secret)
+      : context(std::move(ownContext)), peers(context->size) {
+    for (Peer &peer : peers)
+      peer.firstSlot = fingerprintBytes(secret.data(), secret.size());
+  }
   /// Connections first: who is at one may still write to a greeting.
   ~GlooTransport() override {
     attempt("can't close", [this] { close(); }).IgnoreError();
@@ -94,8 +100,8 @@ public:
       peers[peer].pair = context->createPair(peer).get();
       for (std::unique_ptr<UnboundBuffer> &buffer : peers[peer].received)
         buffer = makeBuffer();
+      peers[peer].sent = makeBuffer();
     }
-    sent = makeBuffer();
   }
 
   std::string address(int peer) const override {
@@ -123,6 +129,7 @@ public:
     Peer &of = peers[peer];
     of.greeter.reset();
     of.greeted.reset();
+    of.firstSlot += kSlots;
     return attempt("can't listen",
                    [&] { of.pair = context->createPair(peer).get(); });
   }
@@ -132,7 +139,7 @@ public:
       Peer &of = peers[peer];
       text.copy(of.own.data(), of.own.size());
       of.greeter = context->createUnboundBuffer(of.own.data(), of.own.size());
-      of.greeter->send(peer, kGreetings);
+      of.greeter->send(peer, of.slotOf(kGreetings));
     });
   }
   absl::StatusOr<std::string> awaitGreeting(int peer) override {
@@ -142,7 +149,7 @@ public:
         return;
       of.greeted =
           context->createUnboundBuffer(of.theirs.data(), of.theirs.size());
-      of.greeted->recv(peer, kGreetings);
+      of.greeted->recv(peer, of.slotOf(kGreetings));
     });
     if (status.ok())
       status = await(*of.greeted,
@@ -154,23 +161,28 @@ public:
 
   absl::Status send(int peer, Channel channel, const void *data,
                     int64_t bytes) override {
-    ++unsent;
+    Peer &of = peers[peer];
+    ++of.unsent;
     return withPlace(attempt("can't send",
                              [&] {
-                               sent->send(peer, static_cast<uint64_t>(channel),
-                                          offsetOf(data), bytes);
+                               watch(peer);
+                               of.sent->send(
+                                   peer, of.slotOf(static_cast<int>(channel)),
+                                   offsetOf(data), bytes);
                              }),
                      {peer});
   }
   absl::Status receive(int peer, Channel channel, void *data,
                        int64_t bytes) override {
-    return withPlace(attempt("can't receive",
-                             [&] {
-                               bufferOf(peer, channel)
-                                   .recv(peer, static_cast<uint64_t>(channel),
-                                         offsetOf(data), bytes);
-                             }),
-                     {peer});
+    return withPlace(
+        attempt("can't receive",
+                [&] {
+                  watch(peer);
+                  bufferOf(peer, channel)
+                      .recv(peer, peers[peer].slotOf(static_cast<int>(channel)),
+                            offsetOf(data), bytes);
+                }),
+        {peer});
   }
 
   absl::Status awaitReceived(int peer, Channel channel) override {
@@ -185,13 +197,17 @@ public:
         .ok();
   }
   absl::Status awaitSent() override {
-    while (unsent > 0) {
-      absl::Status status =
-          await(*sent, [&] { return sent->waitSend(nullptr, kNever); });
-      if (!status.ok())
-        return status;
-      --unsent;
-    }
+    for (size_t i = 0; i < peers.size(); ++i)
+      while (peers[i].unsent > 0) {
+        UnboundBuffer &sent = *peers[i].sent;
+        absl::Status status =
+            await(sent, [&] { return sent.waitSend(nullptr, kNever); });
+        if (absl::IsCancelled(status))
+          return status;
+        if (!status.ok())
+          return withPlace(status, {static_cast<int64_t>(i)});
+        --peers[i].unsent;
+      }
     return absl::OkStatus();
   }
 
@@ -212,26 +228,41 @@ public:
       peer.greeted.reset();
       for (std::unique_ptr<UnboundBuffer> &buffer : peer.received)
         buffer.reset();
+      peer.sent.reset();
     }
-    sent.reset();
     for (Peer &peer : peers)
       if (peer.pair)
         peer.pair->close();
   }
 
 private:
+  /// Behind the channels'.
+  static constexpr int kGreetings = kChannels;
+  static constexpr int kNothing = kChannels + 1;
+  static constexpr int kSlots = kChannels + 2;
+
   struct Peer {
     /// The context's.
     gloo::transport::Pair *pair = nullptr;
     std::array<std::unique_ptr<UnboundBuffer>, kChannels> received;
+    std::unique_ptr<UnboundBuffer> sent;
+    /// Messages that awaitSent() has not seen.
+    int64_t unsent = 0;
+    /// Whether the buffers above hear of a loss.
+    bool isWatched = false;
     /// This member's greeting and the peer's.
     std::array<char, kGreetingBytes> own = {};
     std::array<char, kGreetingBytes> theirs = {};
     std::unique_ptr<UnboundBuffer> greeter;
     std::unique_ptr<UnboundBuffer> greeted;
+    /// Other slots for each connection: to Gloo, who is ready to receive is so
+    /// whichever connection he has said it on.
+    uint64_t firstSlot = 0;
+
+    uint64_t slotOf(int channel) const {
+      return firstSlot + static_cast<uint64_t>(channel);
+    }
   };
-  /// The slot behind those of channels.
-  static constexpr uint64_t kGreetings = kChannels;
 
   std::unique_ptr<UnboundBuffer> makeBuffer() {
     return context->createUnboundBuffer(nullptr,
@@ -239,6 +270,15 @@ private:
   }
   UnboundBuffer &bufferOf(int peer, Channel channel) {
     return *peers[peer].received[static_cast<size_t>(channel)];
+  }
+  /// Messages that never come: one for each buffer.
+  void watch(int peer) {
+    Peer &of = peers[peer];
+    if (std::exchange(of.isWatched, true))
+      return;
+    of.sent->recv(peer, of.slotOf(kNothing), 0, 0);
+    for (std::unique_ptr<UnboundBuffer> &buffer : of.received)
+      buffer->recv(peer, of.slotOf(kNothing), 0, 0);
   }
   static size_t offsetOf(const void *data) {
     return reinterpret_cast<size_t>(data);
@@ -284,9 +324,6 @@ private:
 
   const std::shared_ptr<gloo::transport::Context> context;
   std::vector<Peer> peers;
-  std::unique_ptr<UnboundBuffer> sent;
-  /// Messages that awaitSent() has not seen.
-  int64_t unsent = 0;
 
   std::mutex mutex;
   UnboundBuffer *waiting = nullptr;
@@ -301,7 +338,7 @@ public:
 
   absl::StatusOr<std::unique_ptr<Transport>>
   open(int self, int size, absl::Span<const int> peers,
-       std::chrono::nanoseconds limit) override {
+       const std::string &secret, std::chrono::nanoseconds limit) override {
     std::unique_ptr<GlooTransport> transport;
     absl::Status status = attempt("can't listen", [&] {
       auto context = std::make_shared<CatchingContext>(device, self, size);
@@ -309,7 +346,7 @@ public:
       context->setTimeout(
           std::chrono::duration_cast<std::chrono::milliseconds>(limit) / 5 +
           std::chrono::milliseconds(1));
-      transport = std::make_unique<GlooTransport>(std::move(context));
+      transport = std::make_unique<GlooTransport>(std::move(context), secret);
       transport->prepare(peers);
     });
     if (!status.ok())

@@ -39,20 +39,35 @@ bool hasParts(const CollectiveCall &call) {
 class Membership final : public Farewell {
 public:
   Membership(HostGroup ownGroup, std::vector<int> peers)
-      : group(std::move(ownGroup)), exchange(group, std::move(peers)) {}
+      : group(std::move(ownGroup)), exchange(group, std::move(peers)),
+        staying(exchange.peers) {}
 
-  void await(Alarm &alarm, Alarm::Time time) override {
-    Alarm::Entry bell(alarm, [this] { group.transport->interrupt(); });
-    bell.set(time);
-    for (int peer : exchange.peers)
-      while (absl::IsCancelled(
-                 group.transport->awaitReceived(peer, Channel::Calls)) &&
-             std::chrono::steady_clock::now() < time)
+  bool await(Alarm &alarm, Alarm::Time time) override {
+    Transport &transport = *group.transport;
+    Alarm::Entry bell(alarm, [&] { transport.interrupt(); });
+    // Each wait wants the bell, which rings once.
+    auto isOver = [&](auto wait) {
+      absl::Status status;
+      do {
         bell.set(time);
+        status = wait();
+      } while (absl::IsCancelled(status) &&
+               std::chrono::steady_clock::now() < time);
+      return !absl::IsCancelled(status);
+    };
+    while (!staying.empty() && isOver([&] {
+      return transport.awaitReceived(staying.back(), Channel::Calls);
+    }))
+      staying.pop_back();
+    return staying.empty() && isOver([&] { return transport.awaitSent(); });
   }
 
   HostGroup group;
   CallExchange exchange;
+
+private:
+  /// Peers that have not been heard to go.
+  std::vector<int> staying;
 };
 
 class HostCommunicator final : public CallingCommunicator {

@@ -47,8 +47,9 @@ struct HostGroup {
 class Farewell {
 public:
   virtual ~Farewell() = default;
-  /// Returns once all peers have come to the end, too, at `time` at last.
-  virtual void await(Alarm &alarm, Alarm::Time time) = 0;
+  /// Returns once all peers have come to the end, too, at `time` at last:
+  /// whether they have.
+  virtual bool await(Alarm &alarm, Alarm::Time time) = 0;
 };
 
 /// What a communicator needs of its process.

@@ -22,6 +22,8 @@ namespace {
 
 /// In which peers mostly come to the end of a run.
 constexpr std::chrono::seconds kFarewell(1);
+/// How long who keeps connections looks whether older ones are over.
+constexpr std::chrono::milliseconds kLook(1);
 /// In which a peer accepts a connection. Gloo ends its process where that is
 /// taken back before.
 constexpr std::chrono::milliseconds kAccept(100);
@@ -46,6 +48,11 @@ HostNetwork::~HostNetwork() {
 void HostNetwork::keep(std::unique_ptr<Farewell> farewell) {
   std::lock_guard<std::mutex> lock(mutex);
   farewells.push_back(std::move(farewell));
+  // The oldest first, so that one at most is waited for in vain.
+  while (!farewells.empty() &&
+         farewells.front()->await(*bells,
+                                  std::chrono::steady_clock::now() + kLook))
+    farewells.pop_front();
 }
 
 absl::Status HostNetwork::prepare() {
@@ -83,7 +90,7 @@ absl::Status HostNetwork::connect(HostGroup &group,
       peers.push_back(static_cast<int>(member));
   auto opened =
       network->open(group.self, static_cast<int>(group.members.size()), peers,
-                    options.timeout);
+                    group.secret, options.timeout);
   if (!opened.ok())
     return named(opened.status());
   group.transport = *std::move(opened);
@@ -94,7 +101,7 @@ absl::Status HostNetwork::connect(HostGroup &group,
   absl::Status status = find(group, peers, options, addresses);
   if (!status.ok())
     return status;
-  state->onAbort(rank, group.transport.get(),
+  state->onAbort(RunState::kRuntime, group.transport.get(),
                  [&] { group.transport->interrupt(); });
   std::vector<std::string> places;
   for (const std::optional<std::string> &address : addresses)
@@ -104,7 +111,7 @@ absl::Status HostNetwork::connect(HostGroup &group,
   status = meeting.run(peers, places);
   if (state->status().ok())
     status = named(status);
-  state->onAbort(rank, group.transport.get(), nullptr);
+  state->onAbort(RunState::kRuntime, group.transport.get(), nullptr);
   if (!status.ok()) {
     std::lock_guard<std::mutex> lock(mutex);
     failed.push_back(group.transport);

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,7 +40,7 @@ public:
 
   /// Once something is connected.
   Alarm &alarm() { return *bells; }
-  /// Keeps connections of a communicator that is gone.
+  /// Keeps connections of a communicator that is gone until its peers', too.
   void keep(std::unique_ptr<Farewell> farewell);
 
 private:
@@ -57,7 +58,7 @@ private:
   std::mutex mutex;
   std::unique_ptr<Network> network;
   std::unique_ptr<Alarm> bells;
-  std::vector<std::unique_ptr<Farewell>> farewells;
+  std::deque<std::unique_ptr<Farewell>> farewells;
   /// Of groups that have not met.
   std::vector<std::shared_ptr<Transport>> failed;
 };

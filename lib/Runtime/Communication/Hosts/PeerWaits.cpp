@@ -31,13 +31,11 @@ PeerWaits::PeerWaits(const HostGroup &ownGroup,
       movingLimit(std::min<std::chrono::nanoseconds>(
           whileMoving(options).timeout, kMostLimit)),
       bell(alarm, [this] { group.transport->interrupt(); }) {
-  state->onAbort(group.members[group.self], this,
+  state->onAbort(RunState::kRuntime, this,
                  [this] { group.transport->interrupt(); });
 }
 
-PeerWaits::~PeerWaits() {
-  state->onAbort(group.members[group.self], this, nullptr);
-}
+PeerWaits::~PeerWaits() { state->onAbort(RunState::kRuntime, this, nullptr); }
 
 void PeerWaits::begin(std::string_view newCall) {
   call = newCall;

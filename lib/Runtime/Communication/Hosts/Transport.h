@@ -80,11 +80,12 @@ class Network {
 public:
   virtual ~Network() = default;
 
-  /// For member `self` of `size`, not yet connected to `peers`. A connection
-  /// comes to be within `limit`.
+  /// For member `self` of `size`, not yet connected to `peers`. `secret` is the
+  /// group's: who doesn't know it can't say anything that a member takes for a
+  /// peer's. A connection comes to be within `limit`.
   virtual absl::StatusOr<std::unique_ptr<Transport>>
   open(int self, int size, absl::Span<const int> peers,
-       std::chrono::nanoseconds limit) = 0;
+       const std::string &secret, std::chrono::nanoseconds limit) = 0;
 };
 
 /// TCP, by Gloo, at a numeric address of this host's. Unavailable where that

@@ -63,7 +63,8 @@ absl::StatusOr<std::unique_ptr<Communicator>>
 InProcessWorld::createCommunicator(const std::vector<int> &members,
                                    const std::string &name,
                                    const CommunicatorOptions &options) {
-  absl::Status status = checkMembers(members, name, ownRank, state->size);
+  absl::Status status =
+      checkCreation(members, name, options, ownRank, state->size);
   if (!status.ok())
     return status;
   return createMemoryCommunicator(state, ownRank, members, name, options, [&] {

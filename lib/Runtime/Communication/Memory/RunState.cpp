@@ -7,6 +7,7 @@
 #include "Communication/Memory/RunState.h"
 
 #include "Communication/StatusCopy.h"
+#include "Communication/Timeout.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 
@@ -233,8 +234,13 @@ absl::Status RunState::missMember(const MemoryGroup &group,
 // Groups
 //===----------------------------------------------------------------------===//
 
-absl::Status checkMembers(const std::vector<int> &members,
-                          const std::string &name, int rank, int size) {
+absl::Status checkCreation(const std::vector<int> &members,
+                           const std::string &name,
+                           const CommunicatorOptions &options, int rank,
+                           int size) {
+  if (absl::Status status = checkTimeout(options.timeout); !status.ok())
+    return withMessage(
+        status, absl::StrCat("communicator '", name, "': ", status.message()));
   std::set<int> distinct(members.begin(), members.end());
   if (distinct.size() == members.size() && distinct.count(rank) > 0 &&
       *distinct.begin() >= 0 && *distinct.rbegin() < size)

@@ -123,6 +123,9 @@ public:
   absl::Status status() const;
   /// The same, once there is an abort; Ok where there was none within `limit`.
   absl::Status awaitAbort(std::chrono::nanoseconds limit);
+  /// A rank's handlers go when it leaves, but for the runtime's own: a
+  /// communicator may outlive its world.
+  static constexpr int kRuntime = -1;
   void onAbort(int rank, const void *owner, std::function<void()> handler);
 
   const int size;
@@ -177,9 +180,11 @@ absl::Status leftBy(const std::vector<int> &ranks, const std::string &call);
 constexpr std::chrono::seconds kNewsLimit(10);
 
 /// InvalidArgument unless the members are distinct ranks of the run, `rank`
-/// among them.
-absl::Status checkMembers(const std::vector<int> &members,
-                          const std::string &name, int rank, int size);
+/// among them, and the limit is one.
+absl::Status checkCreation(const std::vector<int> &members,
+                           const std::string &name,
+                           const CommunicatorOptions &options, int rank,
+                           int size);
 
 /// Of checked members that can reach each other's memory; errors are those of
 /// World::createCommunicator and of `makePlace`. In MemoryCommunicator.cpp.

@@ -226,7 +226,7 @@ absl::StatusOr<std::unique_ptr<Communicator>>
 ProcessWorld::createCommunicator(const std::vector<int> &members,
                                  const std::string &name,
                                  const CommunicatorOptions &options) {
-  absl::Status status = checkMembers(members, name, rank(), size());
+  absl::Status status = checkCreation(members, name, options, rank(), size());
   if (status.ok())
     status = run->state->status();
   if (!status.ok())

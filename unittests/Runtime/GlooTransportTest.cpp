@@ -1,0 +1,202 @@
+//===- GlooTransportTest.cpp - Gloo's connections at their ends -----------===//
+//
+// What a run meets seldom: bytes of strangers at a port that listens, a second
+// connection after one that was real, a connection that is lost while a message
+// is on its way.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Hosts/Transport.h"
+#include "Device/Host/Descriptor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bagua::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using Channel = Transport::Channel;
+
+/// Two members of one group, each with a transport of its own.
+class GlooTransportTest : public testing::Test {
+protected:
+  GlooTransportTest() { open(); }
+  void open() {
+    for (int self : {0, 1}) {
+      networks[self] = *createGlooNetwork("127.0.0.1");
+      const int peer = 1 - self;
+      members[self] =
+          *networks[self]->open(self, 2, {&peer, 1}, "of the run", 60s);
+    }
+  }
+
+  std::array<absl::Status, 2> connect() {
+    std::string addresses[] = {members[0]->address(1), members[1]->address(0)};
+    std::array<absl::Status, 2> statuses;
+    std::thread other(
+        [&] { statuses[1] = members[1]->connect(0, addresses[0]); });
+    statuses[0] = members[0]->connect(1, addresses[1]);
+    other.join();
+    return statuses;
+  }
+  void connectAnew() {
+    for (int self : {0, 1})
+      ASSERT_TRUE(members[self]->renew(1 - self).ok());
+    for (const absl::Status &status : connect())
+      ASSERT_TRUE(status.ok()) << status;
+  }
+  /// Waits for a greeting for a while.
+  absl::StatusOr<std::string> hear(int self, std::chrono::milliseconds time) {
+    std::thread bell([&] {
+      std::this_thread::sleep_for(time);
+      members[self]->interrupt();
+    });
+    auto heard = members[self]->awaitGreeting(1 - self);
+    bell.join();
+    return heard;
+  }
+
+  std::array<std::unique_ptr<Network>, 2> networks;
+  std::array<std::unique_ptr<Transport>, 2> members;
+};
+
+std::string greetingOf(char letter) {
+  return std::string(Transport::kGreetingBytes, letter);
+}
+
+// The first connection was one, and was given up: what was said and awaited on
+// it is nothing to the second, however late its greetings are awaited.
+TEST_F(GlooTransportTest, another_connection_begins_anew) {
+  for (int first : {0, 1}) {
+    SCOPED_TRACE(first);
+    const int other = 1 - first;
+    for (const absl::Status &status : connect())
+      ASSERT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(absl::IsCancelled(hear(first, 200ms).status()));
+    connectAnew();
+    ASSERT_TRUE(members[other]->greet(first, greetingOf('b')).ok());
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(members[first]->awaitGreeting(other).value_or("nothing"),
+              greetingOf('b'));
+    ASSERT_TRUE(members[first]->greet(other, greetingOf('a')).ok());
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(members[other]->awaitGreeting(first).value_or("nothing"),
+              greetingOf('a'));
+    // And so are messages.
+    int sent = 7, received = 0;
+    ASSERT_TRUE(members[0]
+                    ->receive(1, Channel::Calls, &received, sizeof received)
+                    .ok());
+    ASSERT_TRUE(members[1]->send(0, Channel::Calls, &sent, sizeof sent).ok());
+    ASSERT_TRUE(members[0]->awaitReceived(1, Channel::Calls).ok());
+    EXPECT_EQ(received, sent);
+    for (int self : {0, 1})
+      ASSERT_TRUE(members[self]->renew(1 - self).ok());
+  }
+}
+
+/// This process's end of some connection over TCP.
+int findSocket() {
+  for (int descriptor = 0;; ++descriptor) {
+    sockaddr_in peer = {};
+    socklen_t size = sizeof peer;
+    if (getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &size) ==
+            0 &&
+        peer.sin_family == AF_INET)
+      return descriptor;
+  }
+}
+
+// Nobody has died, and no other message would tell of it.
+TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
+  for (const absl::Status &status : connect())
+    ASSERT_TRUE(status.ok()) << status;
+  std::vector<char> from(size_t{256} << 20, 1), to(from.size());
+  const auto bytes = static_cast<int64_t>(from.size());
+  ASSERT_TRUE(members[0]->receive(1, Channel::Blocks, to.data(), bytes).ok());
+  ASSERT_TRUE(members[1]->send(0, Channel::Blocks, from.data(), bytes).ok());
+  volatile const char *first = to.data();
+  while (*first == 0)
+    std::this_thread::yield();
+  shutdown(findSocket(), SHUT_RDWR);
+  EXPECT_TRUE(
+      absl::IsUnavailable(members[0]->awaitReceived(1, Channel::Blocks)));
+  EXPECT_TRUE(absl::IsUnavailable(members[1]->awaitSent()));
+  EXPECT_EQ(to.back(), 0) << "the message was whole";
+}
+
+/// A message of Gloo's: its size, opcode, slot, offset, length and offset
+/// there.
+std::string messageOf(uint64_t opcode, uint64_t slot) {
+  const uint64_t fields[] = {48, opcode, slot, 0, 32, 0};
+  return {reinterpret_cast<const char *>(fields), sizeof fields};
+}
+
+// Whatever a stranger says before the peer comes: the port is the peer's, or
+// it is taken and another connection will do.
+TEST_F(GlooTransportTest, strangers_end_one_connection_at_most) {
+  std::vector<std::string> texts = {
+      "", "x", std::string(48, '\0'), std::string(480, '\xff'),
+      "GET / HTTP/1.1\r\nHost: somebody.example\r\n"};
+  for (uint64_t opcode : {1, 2, 3})
+    for (uint64_t slot : {0, 4, 6})
+      texts.push_back(messageOf(opcode, slot));
+  for (size_t i = 0; i < texts.size(); ++i)
+    for (int self : {0, 1})
+      for (bool goes : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "text " << i << " at " << self);
+        const std::string address = members[self]->address(1 - self);
+        Descriptor stranger(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        ASSERT_EQ(::connect(stranger.number(),
+                            reinterpret_cast<const sockaddr *>(address.data()),
+                            sizeof(sockaddr_in)),
+                  0);
+        EXPECT_EQ(send(stranger.number(), texts[i].data(), texts[i].size(),
+                       MSG_NOSIGNAL),
+                  static_cast<ssize_t>(texts[i].size()));
+        std::this_thread::sleep_for(10ms);
+        if (goes)
+          stranger.reset();
+        std::thread bell([&] {
+          std::this_thread::sleep_for(50ms);
+          for (auto &member : members)
+            member->interrupt();
+        });
+        for (const absl::Status &status : connect())
+          EXPECT_TRUE(status.ok() || absl::IsAborted(status) ||
+                      absl::IsCancelled(status))
+              << status;
+        bell.join();
+        // One may have come when nobody waited any more.
+        for (int member : {0, 1}) {
+          members[member]->interrupt();
+          EXPECT_TRUE(
+              absl::IsCancelled(members[member]->connect(1 - member, "")));
+        }
+        ASSERT_NO_FATAL_FAILURE(connectAnew());
+        int sent = 7, received = 0;
+        ASSERT_TRUE(members[0]
+                        ->receive(1, Channel::Calls, &received, sizeof received)
+                        .ok());
+        ASSERT_TRUE(
+            members[1]->send(0, Channel::Calls, &sent, sizeof sent).ok());
+        EXPECT_TRUE(members[0]->awaitReceived(1, Channel::Calls).ok());
+        EXPECT_EQ(received, sent);
+        open();
+      }
+}
+
+} // namespace
+} // namespace bagua::runtime
