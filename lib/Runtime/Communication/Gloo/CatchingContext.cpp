@@ -46,6 +46,14 @@ void CatchingPair::handleEvents(int events) {
   }
 }
 
+/// Who connects has left the port at which it listened, and what came there.
+void CatchingPair::waitUntilConnected(std::unique_lock<std::mutex> &lock,
+                                      bool useTimeout) {
+  if (is_client_)
+    rx_ = gloo::transport::tcp::Op();
+  Pair::waitUntilConnected(lock, useTimeout);
+}
+
 /// Goes on listening where who came has gone again.
 void CatchingPair::accept() {
   const int accepted = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);

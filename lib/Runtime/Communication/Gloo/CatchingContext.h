@@ -3,7 +3,8 @@
 // Gloo throws where a connection is reset just when it comes to be, or says
 // what no connection of Gloo's says: on a thread of its own, which ends the
 // process. Anybody can do that to a port that listens. Here it ends the
-// connection.
+// connection. And what a stranger has begun to say at the port of who then
+// connects elsewhere would be the beginning of what the peer says.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
@@ -14,6 +15,7 @@
 #include <gloo/transport/tcp/pair.h>
 
 #include <memory>
+#include <mutex>
 
 namespace bagua::runtime {
 
@@ -23,6 +25,10 @@ public:
   ~CatchingPair() override;
 
   void handleEvents(int events) override;
+
+protected:
+  void waitUntilConnected(std::unique_lock<std::mutex> &lock,
+                          bool useTimeout) override;
 
 private:
   void accept();

@@ -4,7 +4,9 @@
 // greetings are awaited one after the other. Every member goes through its
 // peers in ascending order, and one for whom a connection has failed says so at
 // once, which ends the peer's wait for it: a pair waits for pairs before it
-// alone, so nobody waits in a circle.
+// alone, so nobody waits in a circle. But for a connection that one side holds
+// for made, and finds lost when it waits for the greeting: the other side does
+// not wait for it without end.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerMeeting.h"
@@ -33,6 +35,9 @@ using Clock = std::chrono::steady_clock;
 /// a peer that merely is late finds the next connection.
 constexpr std::chrono::milliseconds kFirstPatience(500);
 constexpr int kMostDoublings = 2;
+/// How long who waits for a connection does so. Its peer may have others to
+/// wait for first, so this is longer.
+constexpr std::chrono::seconds kConnectPatience(5);
 /// Behind the key of an address: its owner goes to the peer's.
 constexpr char kTakenUp[] = " taken up";
 
@@ -93,7 +98,8 @@ absl::Status PeerMeeting::introduce(int peer, const std::string &address,
   Alarm::Entry bell(alarm, interrupt);
   ControlPlane::Watch watch(control, addressKey(group, peer, group.self, next),
                             interrupt);
-  bell.set(deadline);
+  const auto end = Clock::now() + kConnectPatience;
+  bell.set(std::min(deadline, end));
   absl::Status status = absl::CancelledError();
   while (true) {
     if (absl::Status aborted = state.status(); !aborted.ok())
@@ -102,6 +108,8 @@ absl::Status PeerMeeting::introduce(int peer, const std::string &address,
       return offer(peer, next, "it connects anew");
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError("has not connected in time");
+    if (Clock::now() >= end)
+      return offer(peer, next, "it does not connect");
     if (!absl::IsCancelled(status))
       break;
     status = group.transport->connect(peer, address);
