@@ -11,11 +11,13 @@
 #include "gmock/gmock.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <mutex>
 #include <optional>
 #include <random>
+#include <sys/socket.h>
 
 namespace bagua::runtime {
 namespace {
@@ -658,6 +660,38 @@ TEST_P(CommunicatorFailureTest, abort_reaches_who_has_left_its_world) {
     worlds[1]->abort(absl::AbortedError("enough"));
     // Else the limit would end it.
     EXPECT_TRUE(isAborted.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  });
+}
+
+// However slow the network is: longer than the limit, and than what calls have
+// at least once all have come.
+TEST_P(CommunicatorFailureTest, large_messages_on_a_slow_network) {
+  if (!std::getenv("BAGUA_FULL_TESTS") || GetParam().failsAsOne)
+    GTEST_SKIP() << "a network, with BAGUA_FULL_TESTS";
+  constexpr int64_t kBytes = int64_t{96} << 20;
+  constexpr unsigned kBytesPerSecond = 8 << 20;
+  Worlds worlds = createWorlds(2, 5s);
+  onEachRank(2, [&](int rank) {
+    auto communicator = joinAll(*worlds[rank]);
+    ASSERT_TRUE(communicator->barrier().ok());
+    for (int descriptor = 0; descriptor < 1024; ++descriptor)
+      setsockopt(descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &kBytesPerSecond,
+                 sizeof kBytesPerSecond);
+    std::vector<char> from(2 * kBytes, static_cast<char>(rank + 1));
+    std::vector<char> to(2 * kBytes);
+    const auto begin = std::chrono::steady_clock::now();
+    absl::Status status =
+        communicator->allToAll(from.data(), to.data(), kBytes);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_GT(std::chrono::steady_clock::now() - begin, 10s);
+    EXPECT_EQ(to[kBytes - 1], 1);
+    EXPECT_EQ(to[kBytes], 2);
+    // One that only sends.
+    status =
+        communicator->reduceToOwners(from.data(), to.data(), kBytes,
+                                     DataType::Int8, ReduceKind::Max, 2, {1});
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(to[0], rank == 1 ? 2 : 1);
   });
 }
 

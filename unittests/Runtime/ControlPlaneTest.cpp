@@ -88,6 +88,31 @@ TEST(ControlChannelTest, long_messages_are_refused) {
               HasSubstr("a message of 2147483647 bytes, expected at most"));
 }
 
+// As only somebody makes who means harm: small on the wire, large in memory.
+TEST(ControlChannelTest, texts_that_are_shared_are_refused) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto host = builder.CreateString(std::string(500000, 'h'));
+  const auto hosts = builder.CreateVector(
+      std::vector<flatbuffers::Offset<flatbuffers::String>>(8000, host));
+  fb::ControlMessageBuilder message(builder);
+  message.add_hosts(hosts);
+  builder.FinishSizePrefixed(message.Finish());
+  Wire wire;
+  ControlChannel to(std::move(wire.first));
+  const auto *bytes =
+      reinterpret_cast<const char *>(builder.GetBufferPointer());
+  absl::Status status;
+  for (size_t at = 0; at < builder.GetSize();) {
+    const ssize_t sent = send(wire.second.number(), bytes + at,
+                              builder.GetSize() - at, MSG_DONTWAIT);
+    at += sent > 0 ? static_cast<size_t>(sent) : 0;
+    ASSERT_TRUE(to.fill().ok());
+    status = to.next().status();
+  }
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("one text for several hosts"));
+}
+
 // Random bytes, and messages with some bytes changed, cut or repeated: each is
 // a message or is refused, and reading comes to an end.
 TEST(ControlChannelTest, garbage_does_no_harm) {
@@ -305,6 +330,12 @@ TEST_F(ImpatientControlPlaneTest, who_is_silent_is_lost_in_time) {
         listeners[rank]->await(1),
         ElementsAre(HasSubstr("rank 2 is lost: nothing was heard of it for")));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 300ms);
+  // It wakes, and learns that it was given up, before it may think so of rank
+  // 0.
+  start(2);
+  EXPECT_THAT(
+      listeners[2]->await(1),
+      ElementsAre(HasSubstr("loss 2 rank 2 is lost: nothing was heard")));
 }
 
 // Those that speak are not, however little they have to say.

@@ -172,7 +172,7 @@ public:
     return absl::InternalError("a message");
   }
   bool hasReceived(int, Channel) override { return false; }
-  absl::Status awaitSent() override { return absl::OkStatus(); }
+  absl::StatusOr<bool> awaitSent() override { return false; }
   void close() override {}
 
 private:

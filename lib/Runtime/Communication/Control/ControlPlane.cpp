@@ -481,15 +481,26 @@ void ControlPlane::handOn(const ControlMessage &message, int except) {
 
 void ControlPlane::lose(Peer &peer, const std::string &why) {
   peer.isOpen = false;
-  if (!peer.hasLeft)
-    reportLoss(peer.rank, absl::StrCat("rank ", peer.rank, " is lost: ", why));
+  if (peer.hasLeft)
+    return;
+  const std::string text = absl::StrCat("rank ", peer.rank, " is lost: ", why);
+  // One that was stopped, and wakes, would take rank 0 for lost.
+  if (isHub()) {
+    peer.channel.queue(reportOf(peer.rank, text));
+    peer.channel.flush().IgnoreError();
+  }
+  reportLoss(peer.rank, text);
 }
 
-void ControlPlane::reportLoss(int lost, const std::string &text) {
+ControlMessage ControlPlane::reportOf(int lost, const std::string &text) const {
   ControlMessage report = message(ControlKind::Lost);
   report.rank = lost;
   report.text = text;
-  handOn(report, lost);
+  return report;
+}
+
+void ControlPlane::reportLoss(int lost, const std::string &text) {
+  handOn(reportOf(lost, text), lost);
   events.onLoss(lost, absl::UnavailableError(text));
 }
 

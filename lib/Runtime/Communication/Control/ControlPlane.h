@@ -132,6 +132,7 @@ private:
   void answer(Peer &peer, const std::string &key);
   void answerNew();
   void lose(Peer &peer, const std::string &why);
+  ControlMessage reportOf(int lost, const std::string &text) const;
   void reportLoss(int lost, const std::string &text);
   void findSilent(Clock::time_point now);
 

@@ -191,24 +191,27 @@ public:
   }
   bool hasReceived(int peer, Channel channel) override {
     UnboundBuffer &buffer = bufferOf(peer, channel);
-    return attempt(
-               "",
-               [&] { buffer.waitRecv(nullptr, std::chrono::milliseconds(0)); })
-        .ok();
+    bool hasCome = false;
+    attempt("", [&] {
+      hasCome = buffer.waitRecv(nullptr, std::chrono::milliseconds(0));
+    }).IgnoreError();
+    return hasCome;
   }
-  absl::Status awaitSent() override {
-    for (size_t i = 0; i < peers.size(); ++i)
-      while (peers[i].unsent > 0) {
-        UnboundBuffer &sent = *peers[i].sent;
-        absl::Status status =
-            await(sent, [&] { return sent.waitSend(nullptr, kNever); });
-        if (absl::IsCancelled(status))
-          return status;
-        if (!status.ok())
-          return withPlace(status, {static_cast<int64_t>(i)});
-        --peers[i].unsent;
-      }
-    return absl::OkStatus();
+  absl::StatusOr<bool> awaitSent() override {
+    for (size_t i = 0; i < peers.size(); ++i) {
+      if (peers[i].unsent == 0)
+        continue;
+      UnboundBuffer &sent = *peers[i].sent;
+      absl::Status status =
+          await(sent, [&] { return sent.waitSend(nullptr, kNever); });
+      if (absl::IsCancelled(status))
+        return status;
+      if (!status.ok())
+        return withPlace(status, {static_cast<int64_t>(i)});
+      --peers[i].unsent;
+      return true;
+    }
+    return false;
   }
 
   void interrupt() override {

@@ -27,6 +27,9 @@ namespace {
 
 using Channel = Transport::Channel;
 
+/// Blocks go piece by piece: each puts off the limit.
+constexpr int64_t kPieceBytes = int64_t{16} << 20;
+
 /// Whether the tensor has parts with owners.
 bool hasParts(const CollectiveCall &call) {
   return call.op == CollectiveOp::AllReduce ||
@@ -59,7 +62,11 @@ public:
       return transport.awaitReceived(staying.back(), Channel::Calls);
     }))
       staying.pop_back();
-    return staying.empty() && isOver([&] { return transport.awaitSent(); });
+    absl::StatusOr<bool> hasSent = true;
+    while (staying.empty() && hasSent.ok() && *hasSent &&
+           isOver([&] { return (hasSent = transport.awaitSent()).status(); }))
+      continue;
+    return staying.empty() && !absl::IsCancelled(hasSent.status());
   }
 
   HostGroup group;
@@ -101,6 +108,9 @@ private:
   absl::Status finish(absl::Status status);
 
   absl::Status moveParts();
+  absl::Status receiveBlock(int from, std::byte *to, int64_t bytes);
+  absl::Status sendBlock(int to, const std::byte *from, int64_t bytes);
+  absl::Status awaitBlock(int from, int64_t bytes);
   absl::Status moveBlocks(const CollectiveCall &call);
   absl::Status moveMessages(const CollectiveCall &call);
 
@@ -148,10 +158,12 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
 HostCommunicator::~HostCommunicator() {
   RunState::leaveGroup(*group.neighbours, layout.placeOf(group.self));
   group.neighbours = nullptr;
-  if (services.state->status().ok() && exchange.sendGoodbye().ok())
-    services.retire(std::move(membership));
-  else
+  if (!services.state->status().ok()) {
     group.transport->close();
+    return;
+  }
+  exchange.sendGoodbye().IgnoreError(); // who has gone needs none
+  services.retire(std::move(membership));
 }
 
 //===----------------------------------------------------------------------===//
@@ -358,21 +370,44 @@ absl::Status HostCommunicator::moveParts() {
   return status;
 }
 
+absl::Status HostCommunicator::receiveBlock(int from, std::byte *to,
+                                            int64_t bytes) {
+  absl::Status status;
+  for (int64_t at = 0; at < bytes; at += kPieceBytes)
+    status.Update(group.transport->receive(from, Channel::Blocks, to + at,
+                                           std::min(bytes - at, kPieceBytes)));
+  return status;
+}
+
+absl::Status HostCommunicator::sendBlock(int to, const std::byte *from,
+                                         int64_t bytes) {
+  absl::Status status;
+  for (int64_t at = 0; at < bytes; at += kPieceBytes)
+    status.Update(group.transport->send(to, Channel::Blocks, from + at,
+                                        std::min(bytes - at, kPieceBytes)));
+  return status;
+}
+
+absl::Status HostCommunicator::awaitBlock(int from, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kPieceBytes)
+    if (absl::Status status = waits.await(from, Channel::Blocks); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
 absl::Status HostCommunicator::moveBlocks(const CollectiveCall &call) {
   absl::Status status;
   for (int peer : exchange.peers)
-    status.Update(group.transport->receive(
-        peer, Channel::Blocks, output + peer * call.count, call.count));
+    status.Update(receiveBlock(peer, output + peer * call.count, call.count));
   for (int peer : exchange.peers)
-    status.Update(group.transport->send(peer, Channel::Blocks,
-                                        input + peer * call.count, call.count));
+    status.Update(sendBlock(peer, input + peer * call.count, call.count));
   if (!status.ok())
     return waits.lose(status);
   for (int member : layout.neighbours())
     copyBytes(output + member * call.count,
               reachable.inputs[member] + group.self * call.count, call.count);
   for (int peer : exchange.peers)
-    if (status = waits.await(peer, Channel::Blocks); !status.ok())
+    if (status = awaitBlock(peer, call.count); !status.ok())
       return status;
   return absl::OkStatus();
 }
@@ -382,12 +417,12 @@ absl::Status HostCommunicator::moveMessages(const CollectiveCall &call) {
   absl::Span<const int32_t> sources = call.ranks();
   for (size_t i = 0; i < sources.size(); ++i)
     if (!layout.isNeighbour(sources[i]))
-      status.Update(group.transport->receive(sources[i], Channel::Blocks,
-                                             buffers.outputs[i], call.count));
+      status.Update(receiveBlock(sources[i],
+                                 static_cast<std::byte *>(buffers.outputs[i]),
+                                 call.count));
   for (int to : call.destinations())
     if (!layout.isNeighbour(to))
-      status.Update(
-          group.transport->send(to, Channel::Blocks, input, call.count));
+      status.Update(sendBlock(to, input, call.count));
   if (!status.ok())
     return waits.lose(status);
   for (size_t i = 0; i < sources.size(); ++i)
@@ -396,7 +431,7 @@ absl::Status HostCommunicator::moveMessages(const CollectiveCall &call) {
                 reachable.inputs[sources[i]], call.count);
   for (int from : sources)
     if (!layout.isNeighbour(from))
-      if (status = waits.await(from, Channel::Blocks); !status.ok())
+      if (status = awaitBlock(from, call.count); !status.ok())
         return status;
   return absl::OkStatus();
 }

@@ -57,7 +57,7 @@ CommunicatorOptions PeerWaits::whileMoving(CommunicatorOptions options) {
   return options;
 }
 
-/// Something has come. The bell is set when it rings.
+/// Something has come, or gone. The bell is set when it rings.
 void PeerWaits::putOff() { deadline = Clock::now() + movingLimit; }
 
 std::string PeerWaits::describe() const {
@@ -91,11 +91,15 @@ absl::Status PeerWaits::await(int peer, Transport::Channel channel,
 
 absl::Status PeerWaits::awaitSent() {
   while (true) {
-    absl::Status status = group.transport->awaitSent();
-    if (status.ok())
-      return status;
-    if (!absl::IsCancelled(status))
-      return lose(status);
+    absl::StatusOr<bool> hasSent = group.transport->awaitSent();
+    if (hasSent.ok() && !*hasSent)
+      return absl::OkStatus();
+    if (hasSent.ok() && isMoving)
+      putOff();
+    if (hasSent.ok())
+      continue;
+    if (!absl::IsCancelled(hasSent.status()))
+      return lose(hasSent.status());
     if (absl::Status aborted = state->status(); !aborted.ok())
       return aborted;
     if (Clock::now() >= deadline) {

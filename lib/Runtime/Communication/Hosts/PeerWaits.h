@@ -34,7 +34,7 @@ public:
   /// A call of this name begins: its limit does.
   void begin(std::string_view call);
   /// All members have come: what is still to be waited for is on its way, and
-  /// takes as long as it takes while something comes.
+  /// takes as long as it takes while something comes, or goes.
   void beginMoving();
   void end() { bell.set(Alarm::Time::max()); }
 

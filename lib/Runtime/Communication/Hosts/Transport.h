@@ -63,8 +63,9 @@ public:
   /// Whether one more message of a channel has come. Where not, the connections
   /// to all peers may be lost: for one that gives up.
   virtual bool hasReceived(int peer, Channel channel) = 0;
-  /// Until all that was sent is on its way.
-  virtual absl::Status awaitSent() = 0;
+  /// Until one more message that was sent is on its way; false once all are.
+  /// Errors are those of awaitReceived.
+  virtual absl::StatusOr<bool> awaitSent() = 0;
 
   /// Ends the wait in progress, or the next one; a connection that is being
   /// made does not come to be. From any thread.
