@@ -56,9 +56,12 @@ std::string greetingOf(const HostGroup &group, int from, int to) {
 } // namespace
 
 std::string addressKey(const HostGroup &group, int from, int to, int attempt) {
-  return absl::StrCat("address ", group.name, " ",
-                      absl::StrJoin(group.members, ","), " ", from, " ", to,
-                      " ", attempt);
+  // Rank 0 keeps a key for each pair.
+  const std::string members = absl::StrJoin(group.members, ",");
+  return absl::StrCat(
+      "address ", group.name, " ",
+      absl::Hex(fingerprintBytes(members.data(), members.size())), " ", from,
+      " ", to, " ", attempt);
 }
 
 PeerMeeting::PeerMeeting(const HostGroup &ownGroup, RunState &ownState,
