@@ -121,14 +121,14 @@ TEST_F(GlooTransportTest, another_connection_begins_anew) {
   }
 }
 
-/// This process's end of some connection over TCP.
-int findSocket() {
+/// The `number`th end of a connection over TCP in this process.
+int findSocket(int number) {
   for (int descriptor = 0;; ++descriptor) {
     sockaddr_in peer = {};
     socklen_t size = sizeof peer;
     if (getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &size) ==
             0 &&
-        peer.sin_family == AF_INET)
+        peer.sin_family == AF_INET && number-- == 0)
       return descriptor;
   }
 }
@@ -139,12 +139,15 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
     ASSERT_TRUE(status.ok()) << status;
   std::vector<char> from(size_t{256} << 20, 1), to(from.size());
   const auto bytes = static_cast<int64_t>(from.size());
+  // Four seconds' worth.
+  constexpr unsigned kBytesPerSecond = 64 << 20;
+  for (int self : {0, 1})
+    setsockopt(findSocket(self), SOL_SOCKET, SO_MAX_PACING_RATE,
+               &kBytesPerSecond, sizeof kBytesPerSecond);
   ASSERT_TRUE(members[0]->receive(1, Channel::Blocks, to.data(), bytes).ok());
   ASSERT_TRUE(members[1]->send(0, Channel::Blocks, from.data(), bytes).ok());
-  volatile const char *first = to.data();
-  while (*first == 0)
-    std::this_thread::yield();
-  shutdown(findSocket(), SHUT_RDWR);
+  std::this_thread::sleep_for(500ms);
+  shutdown(findSocket(0), SHUT_RDWR);
   EXPECT_TRUE(
       absl::IsUnavailable(members[0]->awaitReceived(1, Channel::Blocks)));
   absl::StatusOr<bool> hasSent = true;
