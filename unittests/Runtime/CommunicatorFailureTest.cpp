@@ -7,6 +7,7 @@
 #include "AllocationCount.h"
 #include "CommunicatorBackends.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 
@@ -608,6 +609,37 @@ TEST_P(CommunicatorFailureTest, wrong_members) {
   EXPECT_EQ(again.code(), absl::StatusCode::kInvalidArgument) << again;
   // A mistake in arguments leaves the world as it is.
   EXPECT_TRUE(worlds[1]->status().ok());
+}
+
+// Nor does it harm the one that exists: others still have it when a member has
+// left, and nobody else gets its memory.
+TEST_P(CommunicatorFailureTest, a_name_that_exists) {
+  Worlds worlds = createWorlds(4);
+  onEachRank(4, [&](int rank) {
+    auto all = joinAll(*worlds[rank]);
+    for (int leaver = 0; leaver < 4; ++leaver) {
+      const std::string name = absl::StrCat("grads ", leaver);
+      auto first = joinAll(*worlds[rank], name.c_str());
+      EXPECT_EQ(worlds[rank]
+                    ->createCommunicator(firstMembers(4), name)
+                    .status()
+                    .code(),
+                absl::StatusCode::kInvalidArgument);
+      ASSERT_TRUE(first->barrier().ok());
+      if (rank == leaver)
+        first.reset();
+      ASSERT_TRUE(all->barrier().ok());
+      auto next = joinAll(*worlds[rank], absl::StrCat("next ", leaver).c_str());
+      ASSERT_TRUE(next->barrier().ok());
+      first.reset();
+      ASSERT_TRUE(all->barrier().ok());
+      int64_t sum = 0, own = rank;
+      absl::Status status =
+          next->allReduce(&own, &sum, 1, DataType::Int64, ReduceKind::Sum);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(sum, 6);
+    }
+  });
 }
 
 TEST_P(CommunicatorFailureTest, limits_that_are_none) {

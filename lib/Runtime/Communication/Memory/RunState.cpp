@@ -251,6 +251,23 @@ absl::Status checkCreation(const std::vector<int> &members,
       "]"));
 }
 
+static absl::Status existsAlready(const std::vector<int> &all,
+                                  const std::string &name, int rank) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "communicator '", name, "' of ranks [", absl::StrJoin(all, ", "),
+      "] exists already on rank ", rank));
+}
+
+absl::Status RunState::checkNew(const std::vector<int> &all,
+                                const std::vector<int> &members,
+                                const std::string &name, int member) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = groups.find({all, name});
+  return found != groups.end() && found->second.joined[member]
+             ? existsAlready(all, name, members[member])
+             : absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<MemoryGroup>>
 RunState::joinGroup(const std::vector<int> &all,
                     const std::vector<int> &members, const std::string &name,
@@ -262,9 +279,7 @@ RunState::joinGroup(const std::vector<int> &all,
   Entry &entry = groups[{all, name}];
   entry.joined.resize(members.size());
   if (entry.joined[member])
-    return absl::InvalidArgumentError(absl::StrCat(
-        "communicator '", name, "' of ranks [", absl::StrJoin(all, ", "),
-        "] exists already on rank ", members[member]));
+    return existsAlready(all, name, members[member]);
   std::shared_ptr<MemoryGroup> group = entry.group.lock();
   if (!group) {
     absl::StatusOr<GroupPlace> place = makePlace();

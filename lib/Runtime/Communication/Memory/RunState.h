@@ -95,6 +95,12 @@ public:
             const std::string &name, int member,
             absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace);
 
+  /// What joinGroup says where it would be the second time, for who has to make
+  /// a place before.
+  absl::Status checkNew(const std::vector<int> &all,
+                        const std::vector<int> &members,
+                        const std::string &name, int member) const;
+
   /// A member needs the group no longer: nobody meets there again.
   static void leaveGroup(const MemoryGroup &group, int member);
   /// A rank joins no further group.

@@ -232,6 +232,11 @@ ProcessWorld::createCommunicator(const std::vector<int> &members,
   if (!status.ok())
     return status;
   const std::vector<int> neighbours = neighboursAmong(members);
+  // Its place is the living one's.
+  status = run->state->checkNew(members, neighbours, name,
+                                placeIn(neighbours, rank()));
+  if (!status.ok())
+    return status;
   absl::StatusOr<GroupPlace> place =
       findPlace(members, neighbours, name, options);
   if (!place.ok())
