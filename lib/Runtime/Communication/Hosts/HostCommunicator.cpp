@@ -44,6 +44,8 @@ public:
   Membership(HostGroup ownGroup, std::vector<int> peers)
       : group(std::move(ownGroup)), exchange(group, std::move(peers)),
         staying(exchange.peers) {}
+  /// Connections first: what is not done yet is written to the exchange.
+  ~Membership() override { group.transport.reset(); }
 
   bool await(Alarm &alarm, Alarm::Time time) override {
     Transport &transport = *group.transport;
@@ -122,7 +124,7 @@ private:
   HostGroup &group;
   CallExchange &exchange;
   const HostLayout layout;
-  PeerWaits waits;
+  std::unique_ptr<PeerWaits> waits;
   PartMover parts;
 
   // Of the call in progress.
@@ -148,8 +150,9 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
       options(ownOptions), movingOptions(PeerWaits::whileMoving(ownOptions)),
       group(membership->group), exchange(membership->exchange),
       layout(group.hosts, group.self),
-      waits(group, services.state, *services.alarm, options),
-      parts(layout, *group.transport, waits) {
+      waits(std::make_unique<PeerWaits>(group, services.state, *services.alarm,
+                                        options)),
+      parts(layout, *group.transport, *waits) {
   reachable.inputs.resize(group.members.size());
   reachable.outputs.resize(group.members.size());
   firsts.resize(group.members.size());
@@ -158,6 +161,8 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
 HostCommunicator::~HostCommunicator() {
   RunState::leaveGroup(*group.neighbours, layout.placeOf(group.self));
   group.neighbours = nullptr;
+  // From here on others may end the connections that it interrupts.
+  waits.reset();
   if (!services.state->status().ok()) {
     group.transport->close();
     return;
@@ -175,8 +180,8 @@ absl::Status HostCommunicator::start() {
   absl::Status status = exchange.start();
   CollectiveCall &call = nextCall(CollectiveOp::Barrier);
   callName = "create_communicator";
-  waits.begin(callName);
-  return status.ok() ? run(call, {}) : waits.lose(status);
+  waits->begin(callName);
+  return status.ok() ? run(call, {}) : waits->lose(status);
 }
 
 CollectiveCall &HostCommunicator::nextCall(CollectiveOp op) {
@@ -198,7 +203,7 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
   // input is the largest.
   const bool isSmall = call.isRefused() || call.inputBytes(-1, size()) <=
                                                GroupMemory::stageBytes(size());
-  waits.begin(callName);
+  waits->begin(callName);
   absl::Status status = offer(call, isSmall);
   if (!status.ok()) {
     services.state->abort(status);
@@ -227,7 +232,7 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
     copyBytes(static_cast<std::byte *>(buffers.output), output,
               call.outputBytes(group.self));
   if (status.ok())
-    status = waits.awaitSent();
+    status = waits->awaitSent();
   status = finish(status);
   return status.ok() ? agreed : status;
 }
@@ -256,7 +261,7 @@ absl::Status HostCommunicator::leaveWork(const absl::Status &work,
 
 /// Any error but a difference of calls has ended the run.
 absl::Status HostCommunicator::finish(absl::Status status) {
-  waits.end();
+  waits->end();
   if (!status.ok())
     group.transport->close();
   return status;
@@ -313,7 +318,7 @@ absl::Status HostCommunicator::showCall(CollectiveCall &call, bool isSmall) {
     sent = exchange.send(payload);
   }
   if (!sent.ok())
-    return waits.lose(sent);
+    return waits->lose(sent);
   const GroupMemory &memory = group.neighbours->memory;
   const int self = layout.placeOf(group.self);
   std::memcpy(static_cast<void *>(&memory.calls(turn)[self]), &call,
@@ -324,7 +329,7 @@ absl::Status HostCommunicator::showCall(CollectiveCall &call, bool isSmall) {
 
 /// Peers' calls beside those of neighbours.
 absl::Status HostCommunicator::collectCalls() {
-  if (absl::Status status = exchange.receive(waits); !status.ok())
+  if (absl::Status status = exchange.receive(*waits); !status.ok())
     return status;
   for (int member : layout.neighbours())
     std::memcpy(static_cast<void *>(&exchange.calls()[member]), &callOf(member),
@@ -342,7 +347,7 @@ void HostCommunicator::combineSmall(const CollectiveCall &call) {
 }
 
 absl::Status HostCommunicator::move(const CollectiveCall &call) {
-  waits.beginMoving();
+  waits->beginMoving();
   const AddressSpace &space = group.neighbours->place.addresses;
   for (int member : layout.neighbours()) {
     reachable.inputs[member] = space.at(callOf(member).input);
@@ -390,7 +395,7 @@ absl::Status HostCommunicator::sendBlock(int to, const std::byte *from,
 
 absl::Status HostCommunicator::awaitBlock(int from, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    if (absl::Status status = waits.await(from, Channel::Blocks); !status.ok())
+    if (absl::Status status = waits->await(from, Channel::Blocks); !status.ok())
       return status;
   return absl::OkStatus();
 }
@@ -402,7 +407,7 @@ absl::Status HostCommunicator::moveBlocks(const CollectiveCall &call) {
   for (int peer : exchange.peers)
     status.Update(sendBlock(peer, input + peer * call.count, call.count));
   if (!status.ok())
-    return waits.lose(status);
+    return waits->lose(status);
   for (int member : layout.neighbours())
     copyBytes(output + member * call.count,
               reachable.inputs[member] + group.self * call.count, call.count);
@@ -424,7 +429,7 @@ absl::Status HostCommunicator::moveMessages(const CollectiveCall &call) {
     if (!layout.isNeighbour(to))
       status.Update(sendBlock(to, input, call.count));
   if (!status.ok())
-    return waits.lose(status);
+    return waits->lose(status);
   for (size_t i = 0; i < sources.size(); ++i)
     if (layout.isNeighbour(sources[i]))
       copyBytes(static_cast<std::byte *>(buffers.outputs[i]),
