@@ -26,7 +26,7 @@ namespace {
 
 /// A cell that is wider moves what is behind it in its row alone: a bucket of a
 /// thousand tensors would make every row as long as its own.
-constexpr size_t kMaxWidth = 100;
+constexpr size_t kMaxWidth = 1000;
 
 /// Rows of cells, printed with columns as wide as their widest cell.
 class TextTable {
