@@ -31,7 +31,9 @@
  * null is nothing. A session keeps its plan and its world, whose handles may be
  * freed before it. A null handle is INVALID_ARGUMENT; where a number is
  * returned and no code, it is -1, or 0 where that can't be negative. Sizes are
- * in bytes, counts in elements. Text is UTF-8.
+ * in bytes, counts in elements. Text is UTF-8. A forked process has no session
+ * and no world: calls are FAILED_PRECONDITION, and freeing them does nothing;
+ * communicators are not to be used there.
  *
  * The interface is stable: functions, codes and numbers stay what they are.
  * Structs that grow begin with their size, as the program was compiled.
@@ -63,13 +65,16 @@ enum {
   BAGUA_DEADLINE_EXCEEDED = 4,
   BAGUA_NOT_FOUND = 5,
   BAGUA_ALREADY_EXISTS = 6,
+  BAGUA_PERMISSION_DENIED = 7,
   BAGUA_RESOURCE_EXHAUSTED = 8,
   BAGUA_FAILED_PRECONDITION = 9,
   BAGUA_ABORTED = 10,
   BAGUA_OUT_OF_RANGE = 11,
   BAGUA_UNIMPLEMENTED = 12,
   BAGUA_INTERNAL = 13,
-  BAGUA_UNAVAILABLE = 14
+  BAGUA_UNAVAILABLE = 14,
+  BAGUA_DATA_LOSS = 15,
+  BAGUA_UNAUTHENTICATED = 16
 };
 
 /** The message of the last call on this thread that failed, until the next one
@@ -167,8 +172,8 @@ typedef struct bagua_world_options {
    * launcher has. Called by the thread that connects. `store_set` replaces what
    * is there and returns 0, or anything else where it fails. `store_get`
    * returns the length of what is there, and copies it to `text` if that is at
-   * most `capacity`; -1: nothing yet; less: it failed. Both are set, or none.
-   */
+   * most `capacity`; -1: nothing yet; less: it failed, and so does the call
+   * (ABORTED). Both are set, or none. */
   int (*store_set)(void *store_user, const char *name, const char *text);
   int64_t (*store_get)(void *store_user, const char *name, char *text,
                        size_t capacity);
@@ -204,6 +209,22 @@ typedef struct bagua_communicator bagua_communicator;
 bagua_code bagua_communicator_create(bagua_world *world, const int *members,
                                      int count, const char *name,
                                      bagua_communicator **communicator);
+/** bagua::runtime::CommunicatorOptions; null and 0 are the world's. */
+typedef struct bagua_communicator_options {
+  /** sizeof(bagua_communicator_options). */
+  size_t struct_size;
+  double timeout_seconds;
+  /** Called on the thread that waits, with `user`. */
+  void (*on_warning)(void *user, const char *text);
+  void *user;
+} bagua_communicator_options;
+
+/** The same, of which this rank says how long it waits. */
+bagua_code
+bagua_communicator_create_with(bagua_world *world, const int *members,
+                               int count, const char *name,
+                               const bagua_communicator_options *options,
+                               bagua_communicator **communicator);
 void bagua_communicator_free(bagua_communicator *communicator);
 bagua_code bagua_all_reduce(bagua_communicator *communicator, const void *input,
                             void *output, int64_t count, bagua_type type,

@@ -26,7 +26,7 @@ public:
     if (callbacks.store_set(callbacks.store_user, name.c_str(), text.c_str()) ==
         0)
       return absl::OkStatus();
-    return absl::UnavailableError(
+    return absl::AbortedError(
         absl::StrCat("store_set failed for '", name, "'"));
   }
 
@@ -38,7 +38,7 @@ public:
     if (length == -1)
       return std::nullopt;
     if (length < 0)
-      return absl::UnavailableError(
+      return absl::AbortedError(
           absl::StrCat("store_get failed for '", name, "'"));
     if (length > static_cast<int64_t>(kMostBytes))
       return absl::InvalidArgumentError(

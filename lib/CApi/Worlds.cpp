@@ -60,6 +60,23 @@ absl::Status readOptions(const bagua_world_options *given,
              : status;
 }
 
+absl::Status readOptions(const bagua_communicator_options *given,
+                         runtime::CommunicatorOptions &options) {
+  bagua_communicator_options known = {};
+  if (given)
+    if (absl::Status status = capi::readStruct("bagua_communicator_options",
+                                               given, &known, sizeof(known));
+        !status.ok())
+      return status;
+  if (known.on_warning)
+    options.onWarning = [call = known.on_warning,
+                         user = known.user](const std::string &text) {
+      call(user, text.c_str());
+    };
+  return capi::readSeconds("timeout_seconds", known.timeout_seconds,
+                           options.timeout);
+}
+
 absl::Status keep(absl::StatusOr<std::unique_ptr<runtime::World>> made,
                   bagua_world **world) {
   if (!made.ok())
@@ -175,10 +192,24 @@ void bagua_world_abort(bagua_world *world, const char *why) {
 bagua_code bagua_communicator_create(bagua_world *world, const int *members,
                                      int count, const char *name,
                                      bagua_communicator **communicator) {
+  return bagua_communicator_create_with(world, members, count, name,
+                                        /*options=*/nullptr, communicator);
+}
+
+bagua_code
+bagua_communicator_create_with(bagua_world *world, const int *members,
+                               int count, const char *name,
+                               const bagua_communicator_options *options,
+                               bagua_communicator **communicator) {
   return guard([&]() -> absl::Status {
     absl::Status status = requireAll(
         "bagua_communicator_create",
         {{"world", world}, {"name", name}, {"communicator", communicator}});
+    runtime::CommunicatorOptions read;
+    if (status.ok()) {
+      read.timeout = world->world->timeout();
+      status = readOptions(options, read);
+    }
     if (!status.ok())
       return status;
     std::vector<int> ranks(members ? std::max(count, 0) : world->world->size());
@@ -186,7 +217,7 @@ bagua_code bagua_communicator_create(bagua_world *world, const int *members,
       ranks.assign(members, members + ranks.size());
     else
       std::iota(ranks.begin(), ranks.end(), 0);
-    auto made = world->world->createCommunicator(ranks, name);
+    auto made = world->world->createCommunicator(ranks, name, read);
     if (!made.ok())
       return made.status();
     *communicator = new bagua_communicator{world->world, *std::move(made)};

@@ -24,7 +24,6 @@ import enum
 import functools
 import os
 import threading
-import traceback
 import typing
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
@@ -51,6 +50,7 @@ class Code(enum.IntEnum):
     DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
     ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
     RESOURCE_EXHAUSTED = 8
     FAILED_PRECONDITION = 9
     ABORTED = 10
@@ -58,6 +58,8 @@ class Code(enum.IntEnum):
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
 
 
 class Type(enum.IntEnum):
@@ -120,7 +122,8 @@ class _WorldOptions(ctypes.Structure):
 _OnDone = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
-class _SessionOptions(ctypes.Structure):
+class _WaitOptions(ctypes.Structure):
+    """Of sessions, and of communicators."""
     _fields_ = [("struct_size", c_size_t), ("timeout_seconds", c_double), ("on_warning", _OnWarning), ("user", c_void_p)]
 
 
@@ -141,12 +144,12 @@ _FUNCTIONS = {
     "world_size": (c_int, c_void_p),
     "world_hosts": (c_int, c_void_p),
     "world_next_number": (c_int, c_void_p),
-    "communicator_create": (None, c_void_p, POINTER(c_int), c_int, c_char_p, _HANDLE),
+    "communicator_create_with": (None, c_void_p, POINTER(c_int), c_int, c_char_p, POINTER(_WaitOptions), _HANDLE),
     "all_reduce": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int, c_int),
     "all_gather": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int),
     "broadcast": (None, c_void_p, c_void_p, c_int64, c_int, c_int),
     "barrier": (None, c_void_p),
-    "session_create": (None, c_void_p, c_void_p, POINTER(_SessionOptions), _HANDLE),
+    "session_create": (None, c_void_p, c_void_p, POINTER(_WaitOptions), _HANDLE),
     "session_find": (None, c_void_p, c_char_p, POINTER(c_uint32)),
     "session_local_bytes": (c_int64, c_void_p, c_uint32),
     "session_bind": (None, c_void_p, c_uint32, c_void_p, c_size_t),
@@ -232,6 +235,14 @@ def _bytes(text):
     return None if text is None else os.fsencode(text)
 
 
+def _warning(tell):
+    return _OnWarning(lambda _, text: tell(text.decode())) if tell else _OnWarning()
+
+
+def _wait_options(timeout, warning):
+    return _WaitOptions(ctypes.sizeof(_WaitOptions), timeout, warning, None)
+
+
 class _Object:
     """What owns a handle. Processes that this one forks have none: they can't use it, and don't free it."""
 
@@ -292,14 +303,14 @@ class World(_Object):
         self.hosts = library.world_hosts(handle)
 
     @staticmethod
-    def _callbacks(store):
-        """What C calls; an exception is printed, and said to be a failure."""
+    def _callbacks(store, failures):
+        """What C calls; an exception is kept, and said to be a failure."""
         def set_text(_, name, text):
             try:
                 store.set(name.decode(), text.decode())
                 return 0
-            except Exception:
-                traceback.print_exc()
+            except BaseException as failure:
+                failures.append(failure)
                 return 1
 
         def get_text(_, name, text, capacity):
@@ -311,8 +322,8 @@ class World(_Object):
                 if len(found) <= capacity:
                     ctypes.memmove(text, found, len(found))
                 return len(found)
-            except Exception:
-                traceback.print_exc()
+            except BaseException as failure:
+                failures.append(failure)
                 return -2
 
         return {"store_set": _StoreSet(set_text), "store_get": _StoreGet(get_text)}
@@ -323,9 +334,14 @@ class World(_Object):
         known = {"timeout": "timeout_seconds", "patience": "patience_seconds", "interface": "interface_name"}
         given = {known.get(name, name): _bytes(value) if isinstance(value, (str, os.PathLike)) else value
                  for name, value in options.items() if value is not None}
-        handle = c_void_p()
-        given.update(cls._callbacks(store) if store is not None else {})
-        function(byref(_WorldOptions(struct_size=ctypes.sizeof(_WorldOptions), **given)), byref(handle))
+        handle, failures = c_void_p(), []
+        given.update(cls._callbacks(store, failures) if store is not None else {})
+        try:
+            function(byref(_WorldOptions(struct_size=ctypes.sizeof(_WorldOptions), **given)), byref(handle))
+        except Error:
+            if failures:
+                raise failures[0] from None
+            raise
         return cls(handle)
 
     @classmethod
@@ -365,8 +381,8 @@ class World(_Object):
                                           byref(newest))
         return own[newest.value] if is_found.value else None
 
-    def communicator(self, name, members=None):
-        return Communicator(self, name, members)
+    def communicator(self, name, members=None, *, timeout=0, on_warning=None):
+        return Communicator(self, name, members, timeout=timeout, on_warning=on_warning)
 
     def abort(self, why=""):
         """From any thread."""
@@ -374,12 +390,15 @@ class World(_Object):
 
 
 class Communicator(_Object):
-    """Collectives beside those of plans, over `members`, or all ranks."""
+    """Collectives beside those of plans, over `members`, or all ranks. Times are in seconds; 0: the world's."""
 
-    def __init__(self, world, name, members=None):
+    def __init__(self, world, name, members=None, *, timeout=0, on_warning=None):
         library, handle = _library(), c_void_p()
         ranks = None if members is None else (c_int * len(members))(*members)
-        library.communicator_create(world._handle, ranks, len(members or []), name.encode(), byref(handle))
+        # Kept as long as the communicator, which calls it.
+        self._on_warning = _warning(on_warning)
+        library.communicator_create_with(world._handle, ranks, len(members or []), name.encode(),
+                                         byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.communicator_free)
 
     def all_reduce(self, source, target, count, type, kind=Kind.SUM):
@@ -396,15 +415,19 @@ class Communicator(_Object):
         _library().barrier(self._handle)
 
 
+def _check_place(address, size):
+    if (address is None) != (size is None):
+        raise TypeError("expected an address and a size, or neither")
+
+
 class Session(_Object):
     """One rank's execution of a plan. Times are in seconds."""
 
     def __init__(self, plan, world, *, timeout=0, on_warning=None):
         library, handle = _library(), c_void_p()
         # Kept as long as the session: its threads call it.
-        self._on_warning = _OnWarning(lambda _, text: on_warning(text.decode())) if on_warning else _OnWarning()
-        options = _SessionOptions(ctypes.sizeof(_SessionOptions), timeout, self._on_warning, None)
-        library.session_create(plan._handle, world._handle, byref(options), byref(handle))
+        self._on_warning = _warning(on_warning)
+        library.session_create(plan._handle, world._handle, byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.session_free)
         self._callbacks = {}
         self._callback_count = 0
@@ -441,12 +464,14 @@ class Session(_Object):
         _library().session_begin_step(self._handle)
 
     def mark_ready(self, tensor, address=None, size=None):
+        _check_place(address, size)
         if size is None:
             _library().session_mark_ready(self._handle, tensor)
         else:
             _library().session_mark_ready_at(self._handle, tensor, address, size)
 
     def mark_absent(self, tensor, address=None, size=None):
+        _check_place(address, size)
         if size is None:
             _library().session_mark_absent(self._handle, tensor)
         else:

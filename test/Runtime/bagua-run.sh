@@ -58,7 +58,7 @@ bad missing 1 "can't read plan '$dir/none'" "$dir/none"
 bad empty 1 "identifier 'BGUA' is missing"
 head -c 300 "$dir/p.bagua" >"$dir/short"
 bad truncated 1 'damaged plan' "$dir/short"
-bad ranks 1 'the plan is for 4 ranks, --ranks says 3' "$dir/p.bagua" --ranks=3
+bad ranks 1 'the plan is for 4 ranks, the run has 3' "$dir/p.bagua" --ranks=3
 bad throws 1 'rank 2 threw: asked to throw' "$dir/p.bagua" --throw-on-rank=2
 bad 'a process throws' 1 'rank 2 threw: asked to throw' "$dir/p.bagua" --throw-on-rank=2 --communicator=shared-memory
 bad trace 1 "can't write the trace" "$dir/p.bagua" --trace=/nonexistent/t.json --steps=1

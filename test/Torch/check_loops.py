@@ -28,7 +28,7 @@ def make_plans(loops, work):
         run("bagua-translate", "--import-layers", f"{work}/{name}.csv", f"--cluster=rank={RANKS}", "-o", f"{work}/{name}.mlir")
         for way, updates in WAYS.items():
             if updates:
-                planned = run("bagua-opt", f"--bagua-strategy=ddp{{updates={updates}}}", f"{work}/{name}.mlir")
+                planned = run("bagua-opt", f"--bagua-strategy={loop.strategy}{{updates={updates}}}", f"{work}/{name}.mlir")
                 run("bagua-translate", "--export-plan", "-o", f"{work}/{name}.{way}.bagua", input=planned)
 
 

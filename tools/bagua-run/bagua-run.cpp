@@ -66,7 +66,7 @@ absl::Status checkRanks(const Plan &plan, int64_t ranks) {
     return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the plan is for ", plan.topology().ranks(),
-                   " ranks, --ranks says ", ranks));
+                   " ranks, the run has ", ranks));
 }
 
 std::chrono::nanoseconds nanoseconds(double seconds) {

@@ -8,7 +8,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <csignal>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <memory>
@@ -283,6 +286,33 @@ TEST_F(ControlPlaneTest, who_ends_without_a_word_is_lost) {
                 ElementsAre("loss 2 rank 2 is lost: its process ended"));
 }
 
+#ifndef __SANITIZE_THREAD__ // makes no threads in forked processes
+// Workers that it has forked keep none of its connections open.
+TEST_F(ControlPlaneTest, who_is_killed_is_lost_though_its_children_live) {
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t killed = fork();
+  if (killed == 0) {
+    start(1);
+    const pid_t child = fork();
+    if (child != 0 && write(told[1], &child, sizeof child) != sizeof child)
+      _exit(1);
+    while (true)
+      pause();
+  }
+  ends[1].reset();
+  pid_t child = 0;
+  ASSERT_EQ(read(told[0], &child, sizeof child), ssize_t{sizeof child});
+  kill(killed, SIGKILL);
+  waitpid(killed, nullptr, 0);
+  EXPECT_THAT(listeners[0]->await(1),
+              ElementsAre("loss 1 rank 1 is lost: its process ended"));
+  kill(child, SIGKILL);
+  close(told[0]);
+  close(told[1]);
+}
+#endif
+
 TEST_F(ControlPlaneTest, who_leaves_is_not_lost) {
   start(1);
   start(2);
@@ -336,6 +366,24 @@ TEST_F(ImpatientControlPlaneTest, who_is_silent_is_lost_in_time) {
   EXPECT_THAT(
       listeners[2]->await(1),
       ElementsAre(HasSubstr("loss 2 rank 2 is lost: nothing was heard")));
+}
+
+// Those hang in their own programs, and never leave.
+TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
+  start(1);
+  start(2);
+  std::weak_ptr<ControlPlane> retired = planes[0];
+  planes[0]->abort(absl::DataLossError("bits"));
+  planes[0]->leave();
+  planes[0]->retire();
+  planes[0].reset();
+  for (int rank : {1, 2})
+    EXPECT_THAT(listeners[rank]->await(2),
+                ElementsAre("abort bits", "leave 0"));
+  const auto limit = std::chrono::steady_clock::now() + 60s;
+  while (!retired.expired() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(retired.expired());
 }
 
 // Those that speak are not, however little they have to say.

@@ -325,6 +325,7 @@ public:
   int rank() const override { return inner->rank(); }
   int size() const override { return inner->size(); }
   std::vector<int> hosts() const override { return inner->hosts(); }
+  int startedAs(int rank) const override { return inner->startedAs(rank); }
   std::chrono::nanoseconds timeout() const override { return inner->timeout(); }
   absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members, const std::string &name,

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Launch.h"
 
+#include "Communication/Rendezvous/Sockets.h"
 #include "CommunicatorBackends.h"
 
 #include "gmock/gmock.h"
@@ -62,6 +63,7 @@ TEST(LaunchTest, torchrun) {
   EXPECT_EQ(launch.localSize, 4);
   EXPECT_EQ(launch.address, "node17:29501-29516");
   EXPECT_EQ(launch.job, "none-29500");
+  EXPECT_TRUE(launch.isJobNamed);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
   variables["MASTER_ADDR"] = "fe80::1";
   EXPECT_EQ(launchOf(variables).address, "[fe80::1]:29500");
@@ -87,6 +89,7 @@ TEST(LaunchTest, mpich) {
   EXPECT_EQ(launch.launcher, "MPICH");
   EXPECT_EQ(launch.size, 2);
   EXPECT_THAT(launch.job, testing::MatchesRegex("[0-9]+-[0-9]+"));
+  EXPECT_FALSE(launch.isJobNamed);
 }
 
 TEST(LaunchTest, slurm) {
@@ -119,6 +122,11 @@ TEST(LaunchTest, wrong_values_are_named) {
   EXPECT_THAT(
       refusalOf({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}),
       HasSubstr("MASTER_PORT is not set"));
+  EXPECT_THAT(refusalOf({{"RANK", "0"},
+                         {"WORLD_SIZE", "2"},
+                         {"MASTER_ADDR", ""},
+                         {"MASTER_PORT", "29500"}}),
+              HasSubstr("MASTER_ADDR is '', expected an address"));
 }
 
 TEST(LaunchTest, somewhere_to_meet_must_be_said) {
@@ -134,6 +142,46 @@ TEST(LaunchTest, somewhere_to_meet_must_be_said) {
       std::string(connectLaunched(launch, "here", {}).status().message()),
       HasSubstr("expected an address and a port, such as 10.0.0.1:29500, "
                 "10.0.0.1:29500-29509 or [::1]:29500, found 'here'"));
+}
+
+// An address that the program says goes before the launcher's, which somebody
+// else has; and two jobs may have the same ports.
+TEST(LaunchTest, jobs_meet_at_an_address_of_the_programs) {
+  auto taken = listenOn({"127.0.0.1", 0});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const TcpAddress first = *addressOf(taken->number());
+  const std::string range = toString({first.host, first.port, 24});
+  onEachRank(8, [&](int thread) {
+    Launch launch;
+    launch.launcher = "Slurm";
+    launch.rank = thread / 2;
+    launch.size = 4;
+    launch.job = thread % 2 ? "1-0" : "2-0";
+    launch.isJobNamed = true;
+    launch.address = toString(first);
+    ProcessOptions options;
+    options.timeout = kLongTime;
+    const bool isOption = launch.rank % 2 == 0;
+    options.address = isOption ? range : "";
+    auto world = connectLaunched(launch, isOption ? "" : range, options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    auto all = (*world)->createCommunicator(firstMembers(4), "all");
+    ASSERT_TRUE(all.ok()) << all.status();
+    const int64_t own = thread % 2;
+    std::vector<int64_t> found(4);
+    ASSERT_TRUE((*all)
+                    ->gatherFromOwners(&own, found.data(), 4, DataType::Int64,
+                                       4, firstMembers(4))
+                    .ok());
+    EXPECT_EQ(found, std::vector<int64_t>(4, own));
+  });
+}
+
+TEST(LaunchTest, one_rank_meets_nobody) {
+  Launch launch;
+  launch.launcher = "Slurm";
+  auto world = connectLaunched(launch, "", {});
+  EXPECT_TRUE(world.ok()) << world.status();
 }
 
 // Ranks meet by the program's store, at the address of rank 0's launcher, but

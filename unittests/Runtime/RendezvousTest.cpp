@@ -10,12 +10,17 @@
 
 #include "bagua/Runtime/Processes.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "gmock/gmock.h"
 
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -23,6 +28,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace bagua::runtime {
 namespace {
@@ -30,6 +36,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
+/// Of messages between ranks.
+constexpr int kProtocol = 3;
 /// Of a store's file.
 const std::string kFirstLine = "bagua store 1\n";
 
@@ -52,15 +60,35 @@ protected:
     options.timeout = timeout;
     return connectProcesses(options);
   }
-  /// Where rank 0 listens, once it does.
-  TcpAddress awaitAddress() {
+  /// What rank 0 says of itself, once it does: where it listens, the run's
+  /// secret, and what tells hosts from each other.
+  std::vector<std::string> awaitRecord() {
     auto store = createFileStore(path);
     while (true) {
       auto record = store->get("bagua/rank0");
       if (record.ok() && *record)
-        return *parseTcpAddress((*record)->substr(0, (*record)->find(' ')));
+        return absl::StrSplit(**record, ' ');
       std::this_thread::sleep_for(1ms);
     }
+  }
+  TcpAddress awaitAddress() { return *parseTcpAddress(awaitRecord()[0]); }
+  /// Says to rank 0 what a rank would.
+  ControlChannel sayHello(int rank, int size, int version = kProtocol) {
+    const std::vector<std::string> record = awaitRecord();
+    auto socket = connectTo(*parseTcpAddress(record[0]),
+                            std::chrono::steady_clock::now() + kLongTime);
+    EXPECT_TRUE(socket.ok()) << socket.status();
+    ControlChannel channel(*std::move(socket));
+    ControlMessage hello;
+    hello.kind = fb::ControlKind::Hello;
+    hello.rank = rank;
+    hello.size = size;
+    hello.version = version;
+    hello.secret = record[1];
+    hello.patience_ns = std::chrono::nanoseconds(10s).count();
+    channel.queue(hello);
+    EXPECT_TRUE(channel.flush().ok());
+    return channel;
   }
 
   const std::string path;
@@ -207,6 +235,106 @@ TEST_F(RendezvousTest, who_has_come_hears_why_it_was_in_vain) {
   });
 }
 
+// Who gives up before rank 0 does knows as well who is missing, and is not said
+// to have never come.
+TEST_F(RendezvousTest, who_is_missing_is_named_by_those_who_wait) {
+  onEachRank(2, [&](int rank) {
+    absl::Status status = connect(rank, 3, rank == 0 ? 4s : 2s).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(status.message(),
+              rank == 0 ? "rank 0 waited 4s for ranks 2 to come"
+                        : "rank 1 waited 2s for rank 0: it waits for ranks 2 "
+                          "to come");
+  });
+}
+
+// It gave up while rank 0 was busy, and comes again.
+TEST_F(RendezvousTest, who_has_gone_before_it_was_heard_comes_again) {
+  std::thread others([&] {
+    std::vector<Descriptor> silent;
+    const TcpAddress address = awaitAddress();
+    // As many as rank 0 listens to at once.
+    for (int i = 0; i < 64; ++i)
+      if (auto socket =
+              connectTo(address, std::chrono::steady_clock::now() + kLongTime);
+          socket.ok())
+        silent.push_back(*std::move(socket));
+    std::this_thread::sleep_for(100ms);
+    sayHello(1, 2);
+    auto world = connect(1, 2);
+    EXPECT_TRUE(world.ok()) << world.status();
+  });
+  auto world = connect(0, 2);
+  EXPECT_TRUE(world.ok()) << world.status();
+  others.join();
+}
+
+TEST_F(RendezvousTest, ranks_of_another_version_are_refused) {
+  std::thread other([&] {
+    ControlChannel channel = sayHello(1, 2, 99);
+    std::optional<ControlMessage> said;
+    absl::Status read;
+    while (!said && read.ok()) {
+      read = channel.fill(); // rank 0 closes it behind its message
+      if (auto next = channel.next(); next.ok())
+        said = *std::move(next);
+    }
+    ASSERT_TRUE(said);
+    EXPECT_EQ(said->kind, fb::ControlKind::Refusal);
+  });
+  EXPECT_EQ(connect(0, 2).status().message(),
+            "rank 1 speaks version 99 of the protocol, rank 0 version 3");
+  other.join();
+}
+
+// The impatient one would take the other for lost.
+TEST_F(RendezvousTest, ranks_have_one_patience) {
+  onEachRank(2, [&](int rank) {
+    ProcessOptions options;
+    options.rank = rank;
+    options.size = 2;
+    options.store = createFileStore(path);
+    options.patience = rank == 0 ? 10s : 300ms;
+    absl::Status status = connectProcesses(options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), "rank 1 lets others be silent for 300ms "
+                                "(patience), rank 0 for 10s");
+  });
+}
+
+// Not waited for without a word: those who have come fill all that there are.
+TEST_F(RendezvousTest, rank_0_says_that_it_has_no_descriptors) {
+  const pid_t process = fork();
+  if (process == 0) {
+    const rlimit few = {20, 20};
+    setrlimit(RLIMIT_NOFILE, &few);
+    absl::Status status = connect(0, 40).status();
+    _exit(status.code() == absl::StatusCode::kResourceExhausted &&
+                  absl::StrContains(status.message(),
+                                    "rank 0 needs a connection to each of 39 "
+                                    "ranks: can't take one up: Too many open")
+              ? 0
+              : 1);
+  }
+  std::vector<ControlChannel> guests;
+  for (int rank = 1; rank < 20; ++rank)
+    guests.push_back(sayHello(rank, 40));
+  int status = 1;
+  waitpid(process, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// As a record says that somebody has left who is on another host.
+TEST_F(RendezvousTest, loopback_of_another_host_is_not_tried) {
+  ASSERT_TRUE(
+      createFileStore(path)->set("bagua/rank0", "127.0.0.1:1 00ff 11").ok());
+  EXPECT_THAT(std::string(connect(1, 2, 100ms).status().message()),
+              HasSubstr("rank 1 waited 100ms for rank 0: rank 0 listens at "
+                        "127.0.0.1:1 of another host, where this one can't "
+                        "reach it: expected it to be told an address or an "
+                        "interface that others reach"));
+}
+
 TEST_F(RendezvousTest, ranks_that_count_differently_are_told) {
   onEachRank(2, [&](int rank) {
     absl::Status status = connect(rank, rank == 1 ? 4 : 3).status();
@@ -270,11 +398,14 @@ TEST_F(RendezvousTest, strangers_are_turned_away) {
 TEST_F(RendezvousTest, a_former_runs_record_is_passed_over) {
   auto stopped = listenOn({"127.0.0.1", 0});
   ASSERT_TRUE(stopped.ok());
+  ASSERT_TRUE(connect(0, 1).ok());
+  const std::string network = awaitRecord()[2];
   for (const std::string &former :
        {std::string("127.0.0.1:1"), toString(*addressOf(stopped->number()))}) {
     std::remove(path.c_str());
-    ASSERT_TRUE(
-        createFileStore(path)->set("bagua/rank0", former + " 00ff").ok());
+    ASSERT_TRUE(createFileStore(path)
+                    ->set("bagua/rank0", former + " 00ff " + network)
+                    .ok());
     onEachRank(2, [&](int rank) {
       if (rank == 0)
         std::this_thread::sleep_for(100ms);
@@ -347,6 +478,28 @@ TEST_F(RendezvousTest, hosts_are_told_apart) {
   });
 }
 
+// Nor does it leave in its parent's name.
+TEST_F(RendezvousTest, a_forked_process_has_no_world) {
+  onEachRank(2, [&](int rank) {
+    auto world = connect(rank, 2);
+    ASSERT_TRUE(world.ok()) << world.status();
+    if (rank == 0) {
+      const pid_t process = fork();
+      if (process == 0) {
+        alarm(60);
+        absl::Status status =
+            (*world)->createCommunicator({0, 1}, "all").status();
+        world->reset();
+        _exit(absl::IsFailedPrecondition(status) ? 0 : 1);
+      }
+      int status = 1;
+      waitpid(process, &status, 0);
+      EXPECT_EQ(status, 0);
+    }
+    EXPECT_TRUE(joinAll(**world)->barrier().ok());
+  });
+}
+
 // Ranks of one host get numbers one behind the other, whoever started them.
 TEST_F(RendezvousTest, ranks_are_ordered_by_host) {
   const char *hosts[] = {"b", "a", "c", "a", "b"};
@@ -362,6 +515,8 @@ TEST_F(RendezvousTest, ranks_are_ordered_by_host) {
     ASSERT_TRUE(world.ok()) << world.status();
     EXPECT_EQ((*world)->rank(), expected[rank]);
     EXPECT_EQ((*world)->hosts(), (std::vector<int>{0, 0, 1, 1, 2}));
+    for (int started = 0; started < 5; ++started)
+      EXPECT_EQ((*world)->startedAs(expected[started]), started);
     // The numbers are those that all speak of.
     auto all = (*world)->createCommunicator(firstMembers(5), "all");
     ASSERT_TRUE(all.ok()) << all.status();

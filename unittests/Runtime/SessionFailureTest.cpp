@@ -13,7 +13,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -381,6 +386,36 @@ TEST(SessionFailureTest, ARankThatNeverUsedItsWorld) {
           .status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(message(status), HasSubstr("needs rank 1, which has left"));
+}
+
+/// Nor does it end its parent's run, or wait for threads that it hasn't got.
+TEST(SessionFailureTest, AForkedProcessHasNoSession) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    if (rank.rank() == 0) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(60);
+        bool isRefused = true;
+        for (const absl::Status &status :
+             {rank.session->beginStep(), rank.session->wait(TensorId(0)),
+              rank.session->finish(), rank.session->saveState().status()})
+          isRefused &= absl::IsFailedPrecondition(status) &&
+                       absl::StrContains(status.message(),
+                                         "which made a session, found ");
+        rank.session.reset();
+        _exit(isRefused ? 0 : 1);
+      }
+      int status = 1;
+      waitpid(child, &status, 0);
+      if (status != 0)
+        return absl::InternalError(absl::StrCat("the child: ", status));
+    }
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    return rank.session->finish();
+  };
+  for (const absl::Status &status : runRanks(makeOneGradient(2).load(), body))
+    EXPECT_TRUE(status.ok()) << status;
 }
 
 /// What the backend says comes with all it says.

@@ -146,6 +146,10 @@ public:
     return *std::max_element(of.begin(), of.end()) + 1;
   }
 
+  /// What number a rank was started with, by its launcher: another one where
+  /// ranks were numbered anew, host by host.
+  virtual int startedAs(int rank) const { return rank; }
+
   /// The limit of communicators that are created without options.
   virtual std::chrono::nanoseconds timeout() const = 0;
 

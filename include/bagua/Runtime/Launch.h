@@ -31,8 +31,10 @@ struct Launch {
   /// Where all may meet: an address of rank 0, with one port or several.
   /// Empty: none.
   std::string address;
-  /// What tells this run from others of this user on this host.
+  /// What tells this run from others of this user on this host; and whether the
+  /// launcher calls it so, on all hosts.
   std::string job;
+  bool isJobNamed = false;
 };
 
 /// Null for a variable that is not set.
@@ -45,11 +47,13 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
 /// Connects as launched. `rendezvous` is where ranks meet: the address of rank
 /// 0, as in "10.0.0.1:29500" or "10.0.0.1:29500-29509", or a file that all can
 /// reach, with a slash in its name, which needs an interface where ranks are on
-/// several hosts; empty: the launcher's address, else a file of the run's where
-/// all are on one host, else FailedPrecondition. Where `options` has a store,
-/// ranks meet by that alone. Of `options` rank, size and ordersByHost are set,
-/// and store and address where there are none: where processes are distributed
-/// to hosts by turns, World::rank() is not the launcher's.
+/// several hosts; empty: the address in `options`, else the launcher's, else a
+/// file of the run's where all are on one host, else FailedPrecondition. Where
+/// `options` has a store, ranks meet by that alone. Of `options` rank, size and
+/// ordersByHost are set, and store, address and run where there are none: where
+/// processes are distributed to hosts by turns, World::rank() is not the
+/// launcher's. Where rank 0's own host takes its name for a loopback address,
+/// and there are other hosts, rank 0 listens on all interfaces.
 absl::StatusOr<std::unique_ptr<World>>
 connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options);

@@ -28,6 +28,17 @@
 // for as follows: state as this step found it, so as the step before left it
 // (after endStep: as this one left it); any other as this step made it.
 //
+// Accumulation: a step is one reduction. The program adds up the gradients of
+// its micro-batches, and gives each once, when the last one has added to it;
+// bagua-accumulate makes plans that reckon with it.
+//
+// Lifetimes: memory that is bound, the trace and the world outlive the session;
+// a session is destroyed after finish(), and before the world is left.
+//
+// Forked processes (workers that load data) have no session: calls there are
+// FailedPrecondition, and destroying it does nothing. Communicators are not to
+// be used or destroyed there.
+//
 // Updates: the plan says who runs them, by what its strategy was told
 // (updates=program, late or runtime). Where the plan's instructions update a
 // param, the program waits for it in each step before it reads it, and does not

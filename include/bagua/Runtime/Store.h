@@ -18,7 +18,8 @@
 
 namespace bagua::runtime {
 
-/// Texts by name. A rank uses its store from one thread, while it connects.
+/// Texts by name. A rank uses its store from one thread, while it connects. It
+/// tries again after an error, until its limit, but for Aborted.
 class Store {
 public:
   virtual ~Store() = default;

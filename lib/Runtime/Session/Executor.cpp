@@ -7,6 +7,7 @@
 #include "Session/Executor.h"
 
 #include "Communication/StatusCopy.h"
+#include "Session/RankPlace.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/TraceWriter.h"
@@ -183,7 +184,7 @@ absl::Status Executor::fail(const absl::Status &why) {
     absl::Status held = world.status();
     if (failureStatus.ok() && beginsWithRank(why.message()) &&
         absl::StrContains(why.message(), held.message()))
-      failureStatus = duplicate(why);
+      failureStatus = withRankPlace(why, plan, world);
   }
   failed.store(true, std::memory_order_release);
   failAll();
@@ -210,7 +211,7 @@ absl::Status Executor::failure() const {
     held = withPlace(std::move(held),
                      stream ? placeOf(*stream, stream->completed.value())
                             : ErrorPlace{rank});
-    failureStatus = std::move(held);
+    failureStatus = withRankPlace(held, plan, world);
   }
   return duplicate(failureStatus);
 }

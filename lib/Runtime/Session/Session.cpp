@@ -11,6 +11,7 @@
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
 #include "Session/Operation.h"
+#include "Session/OwnSession.h"
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
 
@@ -429,7 +430,7 @@ Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
       std::move(plan), std::move(world), std::move(options));
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);
-  return std::unique_ptr<Session>(std::move(session));
+  return keepToProcess(std::move(session));
 }
 
 } // namespace bagua::runtime

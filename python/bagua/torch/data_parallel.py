@@ -21,10 +21,11 @@ TYPES = {
 class _Slot:
     """A param, and the plan's tensor that is its gradient."""
 
-    def __init__(self, name, param, number, is_optional):
-        self.name, self.param, self.number, self.is_optional = name, param, number, is_optional
-        # What the runtime has of it; its memory stays until it is taken back.
-        self.held = None
+    def __init__(self, name, param, number, is_optional, is_in_arena):
+        self.name, self.param, self.number = name, param, number
+        self.is_optional, self.is_in_arena = is_optional, is_in_arena
+        # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
+        self.held = self.original = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
         # Whether this step has given it, and whether this rank has added to it since the step before.
@@ -40,6 +41,13 @@ class _Slot:
 def _list(names, most=8):
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _is_shared(tensor):
+    """Whether others have its memory, too: where a gradient is a view, what autograd still needs of this backward."""
+    count = getattr(torch._C, "_storage_Use_Count", None)
+    # The tensor, and the object that this asks.
+    return count is None or count(tensor.untyped_storage()._cdata) > 2
 
 
 def _is_dense(tensor):
@@ -65,7 +73,8 @@ class DataParallel(torch.nn.Module):
     read without these, or used without their module's forward, are those of the step before: the latter is an error.
 
     A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
-    without it ends the others, with an error."""
+    without it, or leaves `with` by an exception, ends the others, with an error. A param that is not to be trained yet has no
+    gradient in the plan: make another DataParallel once it is."""
 
     def __init__(self, module, plan, *, world=None, overlap="backward", optimizer=None, find_unused_parameters=False,
                  broadcast_buffers=True, timeout=0):
@@ -79,21 +88,24 @@ class DataParallel(torch.nn.Module):
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
+        self._group = self._deferred = None
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots = self._match(plan)
+        self._known = {slot.param for slot in self._slots}
         self._owns_world = world is None
         self._world = world or runtime.World.launched()
         self._session = runtime.Session(plan, self._world, timeout=timeout, on_warning=warnings.warn)
         self._start(plan)
         name = f"{self._world.next_number()}: bagua.torch"
-        self._group = self._world.communicator(name) if self._world.size > 1 else None
+        if self._world.size > 1:
+            self._group = self._world.communicator(name, timeout=timeout, on_warning=warnings.warn)
         self._agree()
         self._broadcast([*module.parameters(), *module.buffers()])
-        self._deferred = None
         if optimizer:
             self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail)
         self._handles = [slot.param.register_post_accumulate_grad_hook(lambda _, slot=slot: self._ready(slot))
                          for slot in self._slots]
+        self._handles.append(self.register_load_state_dict_pre_hook(lambda *_: self.synchronize()))
 
     # Before the first step.
 
@@ -119,7 +131,7 @@ class DataParallel(torch.nn.Module):
             if TYPES.get(param.dtype) != tensor.type or elements != param.numel():
                 raise ValueError(f"{name}: the plan has {elements} elements of {tensor.type.name.lower()}, the model "
                                  f"{param.numel()} of {str(param.dtype).removeprefix('torch.')}")
-            slots.append(_Slot(name, param, number, tensor.is_optional))
+            slots.append(_Slot(name, param, number, tensor.is_optional, tensor.is_in_arena))
         return slots
 
     def _start(self, plan):
@@ -154,9 +166,18 @@ class DataParallel(torch.nn.Module):
 
     # In steps.
 
+    def _check_params(self):
+        """Whose gradients nobody would reduce."""
+        for name, param in self.module.named_parameters():
+            if param.requires_grad and param not in self._known:
+                self._fail(f"{name} is to be trained now, and was not when DataParallel was made: expected it to be made anew, by "
+                           "a plan that has its gradient")
+
     def forward(self, *inputs, **named):
         if self._is_in_step:
             raise RuntimeError("forward within a step: the last backward did not come to its end")
+        if torch.is_grad_enabled():
+            self._check_params()
         if self._deferred and self._syncs and torch.is_grad_enabled():
             for slot in self._slots:
                 # Backward is to add to it.
@@ -202,6 +223,9 @@ class DataParallel(torch.nn.Module):
         return gradient
 
     def _give(self, slot, gradient):
+        # Where it lies it may be summed up at once.
+        if not slot.is_in_arena and _is_shared(gradient):
+            slot.original, gradient = gradient, gradient.clone()
         slot.held, slot.is_given = gradient, True
         self._session.mark_ready(slot.number, gradient.data_ptr(), slot.bytes)
 
@@ -233,8 +257,10 @@ class DataParallel(torch.nn.Module):
             self._session.wait(slot.number)
             # What no rank has used stays as it was, and what the program has set since.
             if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
+                if slot.original is not None:
+                    slot.held = slot.original.detach().copy_(slot.held)
                 slot.param.grad = slot.held
-            slot.held = slot.pending = None
+            slot.held = slot.original = slot.pending = None
         return slot.param.grad
 
     def _give_unused(self, left_out):
@@ -281,24 +307,32 @@ class DataParallel(torch.nn.Module):
 
     def state_dict(self, *arguments, **named):
         self.synchronize()
-        return self.module.state_dict(*arguments, **named)
+        # A module that this one is a part of asks for it as for any other part.
+        if arguments or named.get("destination") is not None:
+            return super().state_dict(*arguments, **named)
+        return self.module.state_dict(**named)
 
     def load_state_dict(self, *arguments, **named):
         self.synchronize()
         return self.module.load_state_dict(*arguments, **named)
 
     def close(self):
-        """Waits for all steps and leaves. Collective over all ranks."""
+        """Waits for all steps and leaves; others that go on are told. Where the run has failed it says why once more, and leaves
+        all the same: the model may get another DataParallel."""
         if self._session is None:
             return
-        self.synchronize()
-        self._session.finish()
+        try:
+            self.synchronize()
+            self._session.finish()
+        finally:
+            self._leave()
+
+    def _leave(self):
         for handle in self._handles:
             handle.remove()
         if self._deferred:
             self._deferred.close()
         if self._group:
-            self._group.barrier()
             self._group.close()
         self._session.close()
         if self._owns_world:
@@ -308,6 +342,9 @@ class DataParallel(torch.nn.Module):
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind, error, _):
         if kind is None:
             self.close()
+        elif self._session is not None:
+            self._session.abort(f"{kind.__name__}: {error}")
+            self._leave()

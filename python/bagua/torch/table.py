@@ -39,7 +39,8 @@ def step_table(model, loss, batch, steps=5):
     """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
 
     For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them, gradients with
-    `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards."""
+    `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards; buffers and
+    random numbers are as they were."""
     layers = _find_layers(model)
     begun, handles = [0], []
 
@@ -65,20 +66,25 @@ def step_table(model, loss, batch, steps=5):
             for _, param in layer.params:
                 handles.append(param.register_post_accumulate_grad_hook(lambda _, layer=layer: gradient_done(layer)))
     all_layers = [layer for own in layers.values() for layer in own]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
-        for _ in range(steps + 1):
-            for layer in all_layers:
-                layer.forward.append(None)
-                layer.ready.append(None)
-            model.zero_grad()
-            begun[0] = time.perf_counter_ns()
-            value = loss(model, *batch)
-            begun[0] = time.perf_counter_ns()
-            value.backward()
+        with torch.random.fork_rng(devices=[]):
+            for _ in range(steps + 1):
+                for layer in all_layers:
+                    layer.forward.append(None)
+                    layer.ready.append(None)
+                model.zero_grad()
+                begun[0] = time.perf_counter_ns()
+                value = loss(model, *batch)
+                begun[0] = time.perf_counter_ns()
+                value.backward()
     finally:
         for handle in handles:
             handle.remove()
         model.zero_grad()
+        with torch.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
     return _write(all_layers)
 
 

@@ -67,7 +67,7 @@ def main():
         get = staticmethod(texts.get)
 
     class Broken:
-        def get(self, name):
+        def get(self, *_):
             raise OSError("the store is gone")
         set = get
 
@@ -78,10 +78,15 @@ def main():
 
     on_both(meet)
     print(f"met by a store: {[(world.rank, world.size) for world in met]}, which has {sorted(texts)}")
+    for rank in range(2):
+        try:
+            World.connect(rank, 2, store=Broken())
+        except OSError as error:
+            print("broken:", error)
     try:
-        World.connect(0, 2, store=Broken())
-    except Error as error:
-        print("broken:", error)
+        sessions[0].mark_ready(0, 4096)
+    except TypeError as error:
+        print("an address alone:", error)
 
     told, done = [], threading.Event()
     on_both(lambda rank: sessions[rank].start())

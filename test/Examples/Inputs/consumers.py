@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Programs that use an installed Bagua by its interface in C: consumers.py SOURCE BUILD FOLDER
+"""Programs that use an installed Bagua: consumers.py SOURCE BUILD FOLDER
 
-One in C, built by CMake's package and by pkg-config, and one in Python run a real step's plans on four processes."""
+One in C++, one in C, built by CMake's package and by pkg-config, and one in Python run a real step's plans on four processes."""
 import os
 import shutil
 import subprocess
@@ -68,6 +68,7 @@ def main(source, build, folder):
         compile_plan(f"{folder}/mlp.mlir", strategy, plan)
         for hosts in [1, 2]:
             for name, command, variables in [
+                ("C++", [f"{folder}/build/means-cpp", plan], {}),
                 ("C, by CMake", [f"{folder}/build/means", plan], {}),
                 ("C, by pkg-config", [f"{folder}/means", plan], library),
                 ("Python", [sys.executable, f"{here}/means.py", plan], python),

@@ -2,11 +2,12 @@
 """Ends one rank of a run in the middle of a step and looks at the others: mishaps.py STEP.mlir OUT RUNS [PATIENCE]
 
 RUNS processes are killed, stopped, cut off or exit, each before an instruction that is drawn uniformly from a plan's, on
-a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank
-and an instruction; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction
-of the plans must have been met.
+a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank,
+where that is, and an instruction; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that
+strategies write must have been met: the last runs are for those that chance has left out. Nothing may be left in /dev/shm.
 """
 import collections
+import json
 import os
 import random
 import re
@@ -14,8 +15,14 @@ import subprocess
 import sys
 import time
 
-# Between them they have every kind of instruction that strategies write.
-STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}"]
+sys.path.append(os.path.dirname(__file__))
+from strategies_on_processes import CLUSTER
+
+# Between them they have every kind of instruction that strategies write, which is looked at.
+STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}", "byteps",
+              "bagua-allreduce"]
+# Whether these have something to do is a plan's affair.
+MAY_BE_IDLE = {"After", "Concat", "Split"}
 RANKS = 4
 COMMUNICATORS = [["--communicator=shared-memory"], ["--communicator=gloo", "--hosts=2"], ["--communicator=gloo"]]
 
@@ -29,15 +36,29 @@ def tool(*command):
 
 def make_plans(step, out):
     """By strategy: a plan's file and its instructions' kinds."""
-    plans = {}
-    for number, strategy in enumerate(STRATEGIES):
+    with open(f"{out}/cluster.mlir", "w", encoding="utf-8") as file:
+        file.write(CLUSTER)
+    tool("bagua-translate", "--import-stablehlo", step, f"--cluster={out}/cluster.mlir", "-o", f"{out}/step.mlir")
+    compared = json.loads(tool("bagua-sim", f"{out}/step.mlir", "--compare", "--json"))["strategies"]
+    plans, written = {}, set()
+    for number, strategy in enumerate([*STRATEGIES, *(entry["name"] for entry in compared)]):
         path = f"{out}/{number}"
-        tool("bagua-translate", "--import-stablehlo", step, "--cluster=node=2,gpu=2", "-o", f"{path}.mlir")
-        tool("bagua-opt", f"--bagua-strategy={strategy}", f"{path}.mlir", "-o", f"{path}.s.mlir")
-        tool("bagua-translate", "--export-plan", f"{path}.s.mlir", "-o", f"{path}.bagua")
+        tool("bagua-opt", f"--bagua-strategy={strategy}", f"{out}/step.mlir", "-o", f"{path}.mlir")
+        tool("bagua-translate", "--export-plan", f"{path}.mlir", "-o", f"{path}.bagua")
         kinds = re.findall(r'"opcode":\s*"(\w+)"', tool("bagua-translate", "--plan-to-json", f"{path}.bagua"))
-        plans[strategy] = f"{path}.bagua", kinds
+        written.update(kinds)
+        if number < len(STRATEGIES):
+            plans[strategy] = f"{path}.bagua", kinds
+    if missing := written - {kind for _, kinds in plans.values() for kind in kinds}:
+        sys.exit(f"no plan has {sorted(missing)}, which other strategies write")
     return plans
+
+
+def draw(drawn, plans, kinds):
+    """A strategy and one of its plan's instructions: of these kinds, or uniformly."""
+    strategy = drawn.choice(sorted(name for name, (_, own) in plans.items() if not kinds or kinds & set(own)))
+    of_plan = plans[strategy][1]
+    return strategy, drawn.choice([i for i, kind in enumerate(of_plan) if not kinds or kind in kinds])
 
 
 def run(plan, communicator, mishap, patience, job):
@@ -71,13 +92,14 @@ def main(step, out, runs, patience="2"):
     os.makedirs(out, exist_ok=True)
     plans = make_plans(step, out)
     drawn = random.Random(7)
+    owed = {kind for _, kinds in plans.values() for kind in kinds} - MAY_BE_IDLE
+    shared = set(os.listdir("/dev/shm"))
     met, kinds_met, wrong, slowest, done = collections.Counter(), collections.Counter(), [], 0, 0
     attempts = 0
     while done < int(runs):
         attempts += 1
-        strategy = drawn.choice(sorted(plans))
+        strategy, instruction = draw(drawn, plans, owed if int(runs) - done <= len(owed) else None)
         plan, kinds = plans[strategy]
-        instruction = drawn.randrange(len(kinds))
         lost, how = drawn.randrange(RANKS), drawn.choice(["kill", "stop", "exit", "disconnect"])
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{how}"
         communicator = drawn.choice(COMMUNICATORS)
@@ -88,11 +110,13 @@ def main(step, out, runs, patience="2"):
         met[how] += 1
         met[" ".join(communicator)] += 1
         kinds_met[kinds[instruction]] += 1
+        owed.discard(kinds[instruction])
         slowest = max(slowest, took)
         for rank in range(RANKS):
             if rank == lost:
                 continue
             if statuses[rank] != 1 or not re.search(rf"rank {lost} is lost", errors[rank]) or \
+                    f"(rank {lost} is node={lost // 2}, gpu={lost % 2})" not in errors[rank] or \
                     not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]):
                 wrong.append(f"{strategy} {communicator} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
         if took > float(patience) + 8:
@@ -101,12 +125,13 @@ def main(step, out, runs, patience="2"):
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")
     print(f"before {dict(sorted(kinds_met.items()))}")
     print(f"slowest {slowest:.1f} s, {len(wrong)} wrong")
-    # Whether concat and split have something to copy is a plan's affair.
-    never = {kind for _, kinds in plans.values() for kind in kinds} - {"After", "Concat", "Split"} - set(kinds_met)
-    never |= {" ".join(communicator) for communicator in COMMUNICATORS} - set(met)
+    never = owed | {" ".join(communicator) for communicator in COMMUNICATORS} - set(met)
     if never:
         print(f"never met: {sorted(never)}")
-    return bool(wrong or never)
+    left = set(os.listdir("/dev/shm")) - shared
+    if left:
+        print(f"left in /dev/shm: {sorted(left)}")
+    return bool(wrong or never or left)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 
 Four ranks run STEPS steps of the plan. What listens among them, the rendezvous and every second of other ports, is connected to and
 told random bytes, or nothing, or half a message, or reset. From the middle of the run to its end no rank's memory grows by more than MOST_GROWTH, and no rank has more descriptors,
-threads or mappings at its end; nothing is left in /dev/shm. With a garbage that ends or changes the run, its check would fail: the
+threads or mappings at its end; nothing is left in /dev/shm. What it has open stays out of programs that it starts, and it listens on
+loopback alone, where its group is. With a garbage that ends or changes the run, its check would fail: the
 same plan runs CHECK_STEPS steps with --check beside the garbage, too.
 """
 import json
@@ -19,28 +20,46 @@ import threading
 import time
 
 RANKS = 4
+LOOPBACK = "0100007F"
+# By which Gloo waits, and which keeps no connection open.
+INHERITED = "anon_inode:[eventpoll]"
 # The allocator may cut a mapping now and then.
 CUT_MAPPINGS = 2
 # Times of steps are 16 bytes a step; ten bytes a step on top would be found.
 MOST_GROWTH_PER_STEP, LEAST_GROWTH = 24, 1 << 20
 
 
-def listening_ports(pids):
+def open_files(pid):
+    """Of each descriptor: what it leads to, and whether programs that the process starts have it, too."""
+    found = {}
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            place = os.readlink(f"/proc/{pid}/fd/{number}")
+            with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as file:
+                flags = int(next(line for line in file if line.startswith("flags:")).split()[1], 8)
+            found[int(number)] = place, not flags & os.O_CLOEXEC
+        except OSError:
+            pass  # closed meanwhile
+    return found
+
+
+def listening_places(pids):
+    """Addresses, as the kernel writes them, and ports."""
     inodes = set()
     for pid in pids:
         try:
-            for number in os.listdir(f"/proc/{pid}/fd"):
-                inodes.add(os.readlink(f"/proc/{pid}/fd/{number}"))
+            inodes.update(place for place, _ in open_files(pid).values())
         except OSError:
             pass
-    ports = set()
+    places = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with open(table, encoding="ascii") as file:
             for line in list(file)[1:]:
                 words = line.split()
                 if words[3] == "0A" and f"socket:[{words[9]}]" in inodes:
-                    ports.add(int(words[1].rsplit(":", 1)[1], 16))
-    return ports
+                    address, port = words[1].rsplit(":", 1)
+                    places.add((address, int(port, 16)))
+    return places
 
 
 class Garbage(threading.Thread):
@@ -49,11 +68,13 @@ class Garbage(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)
         self.pids, self.kept, self.ports, self.told = [], [], {}, 0
+        self.addresses = set()
         self.is_over, self.random = False, random.Random(1)
 
     def run(self):
         while not self.is_over:
-            for port in sorted(listening_ports(self.pids)):
+            for address, port in sorted(listening_places(self.pids)):
+                self.addresses.add(address)
                 # Who finds a stranger in a peer's place listens anew: were there one at every port, nobody would ever meet.
                 if port not in self.ports:
                     self.ports[port] = not self.ports or self.random.random() < 0.5
@@ -117,6 +138,8 @@ def finish(processes, garbage):
         said.append(file.read())
     if any(statuses):
         sys.exit(f"expected all ranks to end well, found {statuses}\n{said}")
+    if garbage.addresses - {LOOPBACK}:
+        sys.exit(f"expected ranks to listen on loopback alone, found {sorted(garbage.addresses)}")
     return json.loads(said[0])
 
 
@@ -130,14 +153,18 @@ def main(plan, steps, check_steps, *communicator):
         sys.exit("nobody listened: nothing was tried")
 
     processes, garbage = run(plan, f"soak-{os.getpid()}", [*communicator, f"--steps={steps}"])
-    samples, begin = [], time.monotonic()
+    samples, begin, inherited = [], time.monotonic(), []
     while all(process.poll() is None for process, _ in processes):
         try:
             samples.append((time.monotonic() - begin, [usage(process.pid) for process, _ in processes]))
+            inherited = [place for process, _ in processes for number, (place, is_inherited) in open_files(process.pid).items()
+                         if is_inherited and number > 2 and place != INHERITED]
         except OSError:
             break
         time.sleep(0.05)
     took = finish(processes, garbage)["step_ns"]["median"]
+    if inherited:
+        sys.exit(f"open in programs that ranks start: {sorted(set(inherited))}")
     end = samples[-1][0]
     # Before the first step strangers may have kept the ranks from meeting.
     steps_begin = max(0, end - took * int(steps) / 1e9)

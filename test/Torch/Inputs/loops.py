@@ -5,6 +5,7 @@ of each loop to FOLDER/LOOP.WAY."""
 import contextlib
 import copy
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -77,11 +78,37 @@ def compiled():
     return model
 
 
-class Loop:
-    """One loop: a model, an optimizer of its params, and what is done with both."""
+class Slow(torch.autograd.Function):
+    """Hands its gradient on when those that are given meanwhile have been summed up."""
 
-    def __init__(self, train, make=Net, optimizer=sgd, unused=False):
+    @staticmethod
+    def forward(_, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(_, gradient):
+        time.sleep(0.1)
+        return gradient.clone()
+
+
+class Sharing(nn.Module):
+    """Its places' gradient is a view of one that backward still needs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.c = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.places = nn.Parameter(torch.randn(16, WIDTH))
+
+    def forward(self, x):
+        return self.c(Slow.apply(self.a(x))[None] + self.places[None])[0]
+
+
+class Loop:
+    """One loop: a model, an optimizer of its params, a strategy, and what is done with them."""
+
+    def __init__(self, train, make=Net, optimizer=sgd, unused=False, strategy="ddp"):
         self.train, self.make_model, self.make_optimizer, self.unused = train, make, optimizer, unused
+        self.strategy = strategy
 
     def make(self):
         torch.manual_seed(0)
@@ -340,6 +367,7 @@ def rate_of_a_schedule(run):
         run.optimizer.zero_grad()
 
 
+LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing, strategy="wfbp-a2a")
 for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
                    ("checkpointed", Checkpointed), ("channels_last", Convolution), ("double", lambda: Net().double())]:
     LOOPS[name] = Loop(plain, make)

@@ -1,4 +1,5 @@
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
+import copy
 import sys
 import warnings
 
@@ -29,6 +30,24 @@ class Sparse(nn.Module):
 
     def forward(self, x):
         return self.table(x)
+
+
+class Frozen(nn.Module):
+    """In part."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+        self.v = nn.Parameter(torch.ones(4), requires_grad=False)
+
+    def forward(self, x):
+        return x * self.w + self.v
+
+
+def leave_by_exception(model, plan):
+    with parallel(model, plan) as both:
+        both(torch.ones(4, 32)).sum().backward()
+        raise ValueError("by the program")
 
 
 def main(folder):
@@ -98,6 +117,43 @@ def main(folder):
             both(torch.ones(4)).sum().backward()
             optimizer.step()
     say("used without its module", borrow)
+
+    def train_later():
+        model = Frozen()
+        both = parallel(model, f"{folder}/w.bagua")
+        both(torch.ones(4)).sum().backward()
+        model.v.requires_grad_(True)
+        both(torch.ones(4))
+    say("trained later", train_later)
+
+    def replace():
+        model = parallel(train.Net(), plan)
+        model.load_state_dict({name: value.clone() for name, value in model.state_dict().items()}, assign=True)
+        model(torch.ones(4, 32))
+    say("replaced", replace)
+
+    # Who leaves by an exception, or after an error, leaves the model to another one.
+    model = train.Net()
+    say("an exception in a run", lambda: leave_by_exception(model, plan))
+    failed = parallel(model, plan)
+    failed._session.abort("for a test")
+    say("closed after an error", failed.close)
+    with parallel(model, plan) as again:
+        again(torch.ones(4, 32)).sum().backward()
+    print("again:", "has a gradient" if model.scale.grad is not None else "has none")
+
+    # A part of another module, like any other one.
+    with parallel(train.Net(), plan) as part:
+        outer = nn.ModuleDict({"part": part})
+        outer.load_state_dict(outer.state_dict())
+        print("a part's state:", "part.module.scale" in outer.state_dict())
+
+    # Measured is not changed.
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+    before, torch_state = copy.deepcopy(model.state_dict()), torch.get_rng_state()
+    bagua.torch.step_table(model, lambda model, x: model(x).sum(), (torch.randn(8, 4, generator=torch.Generator().manual_seed(1)),))
+    same = all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    print("measured:", "not changed" if same and torch.equal(torch_state, torch.get_rng_state()) else "changed")
 
     def step_of(make_optimizer):
         model = train.Net()

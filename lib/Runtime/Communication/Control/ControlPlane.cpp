@@ -79,8 +79,12 @@ absl::Status ControlPlane::start(ControlEvents handlers) {
         absl::StrCat("no eventfd: ", std::strerror(errno)));
   events = std::move(handlers);
   lastRound = lastBeat = Clock::now();
-  for (Peer &peer : peers)
+  std::vector<int> all;
+  for (Peer &peer : peers) {
     peer.lastHeard = lastRound;
+    all.push_back(peer.channel.socket());
+  }
+  sockets.emplace(std::move(all));
   try {
     thread = std::thread([this] {
       std::shared_ptr<ControlPlane> last;
@@ -297,6 +301,7 @@ void ControlPlane::retire() {
   std::unique_lock<std::mutex> lock(mutex);
   // With the last word, so that neither is seen without the other.
   isRetired = true;
+  retiredAt = Clock::now();
   outbox.push_back(message(ControlKind::Goodbye));
   keptAlive = shared_from_this();
   lock.unlock();
@@ -340,6 +345,7 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
     std::lock_guard<std::mutex> lock(mutex);
     last = std::move(keptAlive);
   }
+  sockets.reset();
   for (Peer &peer : peers)
     peer.channel = ControlChannel();
   if (isHub())
@@ -347,7 +353,7 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
 }
 
 /// Of a retired one: whether all is said and, on rank 0, nobody is left to
-/// hand on to.
+/// hand on to. Who hangs in its own program after a failure never leaves.
 bool ControlPlane::isDone() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!isRetired || !outbox.empty())
@@ -360,6 +366,8 @@ bool ControlPlane::isDone() {
   }
   isQuiet |= !hasUnsent;
   changed.notify_all();
+  if (hasFailed && Clock::now() - retiredAt >= patience)
+    return true;
   return isQuiet && !isNeeded;
 }
 
@@ -369,8 +377,10 @@ void ControlPlane::sendOutbox() {
     std::lock_guard<std::mutex> lock(mutex);
     messages.swap(outbox);
   }
-  for (const ControlMessage &message : messages)
+  for (const ControlMessage &message : messages) {
+    hasFailed |= message.kind == ControlKind::Abort;
     sendToOthers(message, -1);
+  }
 }
 
 void ControlPlane::sendToOthers(const ControlMessage &message, int except) {
@@ -426,6 +436,7 @@ void ControlPlane::handle(Peer &peer, ControlMessage &message) {
     message.rank = peer.rank;
   switch (message.kind) {
   case ControlKind::Abort:
+    hasFailed = true;
     handOn(message, peer.rank);
     events.onAbort(withPlace(
         absl::Status(static_cast<absl::StatusCode>(message.code), message.text),
@@ -500,6 +511,7 @@ ControlMessage ControlPlane::reportOf(int lost, const std::string &text) const {
 }
 
 void ControlPlane::reportLoss(int lost, const std::string &text) {
+  hasFailed = true;
   handOn(reportOf(lost, text), lost);
   events.onLoss(lost, absl::UnavailableError(text));
 }

@@ -11,6 +11,7 @@
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLPLANE_H
 
 #include "Communication/Control/ControlChannel.h"
+#include "Communication/Control/SocketsOfParent.h"
 #include "Device/Host/Descriptor.h"
 
 #include "absl/status/status.h"
@@ -98,7 +99,8 @@ public:
   /// The end of start(): returns when what was said is sent, or after a second
   /// at most. On rank 0 the thread goes on until all others have said goodbye,
   /// for they hear of each other through it, and the process does not exit
-  /// before. Nothing where start() has failed.
+  /// before; but where the run has failed, it goes on for `patience` at most,
+  /// in which others are told. Nothing where start() has failed.
   void retire();
 
 private:
@@ -140,9 +142,13 @@ private:
   const std::chrono::nanoseconds patience;
   /// Of the control plane's thread, once it runs.
   std::vector<Peer> peers;
+  /// Theirs.
+  std::optional<SocketsOfParent> sockets;
   ControlEvents events;
   Clock::time_point lastRound;
   Clock::time_point lastBeat;
+  /// Whether a rank gave up or is lost.
+  bool hasFailed = false;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -156,6 +162,7 @@ private:
   std::vector<std::string> newKeys;
   std::map<std::string, std::vector<int>> askers;
   bool isRetired = false;
+  Clock::time_point retiredAt;
   /// Whether all is sent that was said before.
   bool isQuiet = false;
   /// Itself, of a retired one.

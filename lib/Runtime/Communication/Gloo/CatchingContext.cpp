@@ -11,12 +11,22 @@
 #include <sys/socket.h>
 
 #include <exception>
+#include <fcntl.h>
 #include <mutex>
 #include <string>
 #include <unistd.h>
 #include <utility>
 
 namespace bagua::runtime {
+
+/// It listens by now.
+CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
+                           gloo::transport::tcp::Device *device, int rank,
+                           std::chrono::milliseconds timeout)
+    : Pair(context, device, rank, timeout) {
+  std::lock_guard<std::mutex> lock(m_);
+  fcntl(fd_, F_SETFD, FD_CLOEXEC);
+}
 
 /// While events still come to this class.
 CatchingPair::~CatchingPair() {
@@ -49,8 +59,10 @@ void CatchingPair::handleEvents(int events) {
 /// Who connects has left the port at which it listened, and what came there.
 void CatchingPair::waitUntilConnected(std::unique_lock<std::mutex> &lock,
                                       bool useTimeout) {
-  if (is_client_)
+  if (is_client_) {
     rx_ = gloo::transport::tcp::Op();
+    fcntl(fd_, F_SETFD, FD_CLOEXEC);
+  }
   Pair::waitUntilConnected(lock, useTimeout);
 }
 

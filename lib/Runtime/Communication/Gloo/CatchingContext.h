@@ -4,7 +4,8 @@
 // what no connection of Gloo's says: on a thread of its own, which ends the
 // process. Anybody can do that to a port that listens. Here it ends the
 // connection. And what a stranger has begun to say at the port of who then
-// connects elsewhere would be the beginning of what the peer says.
+// connects elsewhere would be the beginning of what the peer says. Its sockets
+// would stay open in programs that this one starts, and connections with them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
@@ -14,6 +15,7 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -21,7 +23,9 @@ namespace bagua::runtime {
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
-  using Pair::Pair;
+  CatchingPair(gloo::transport::tcp::Context *context,
+               gloo::transport::tcp::Device *device, int rank,
+               std::chrono::milliseconds timeout);
   ~CatchingPair() override;
 
   void handleEvents(int events) override;

@@ -10,6 +10,7 @@
 #include "Communication/Hosts/HostCommunicator.h"
 #include "Communication/Hosts/HostNetwork.h"
 #include "Communication/Memory/RunState.h"
+#include "Communication/OwnProcess.h"
 #include "Communication/Rendezvous/Joining.h"
 #include "Communication/SharedMemory/SharedRegion.h"
 #include "Communication/Timeout.h"
@@ -52,8 +53,9 @@ struct ProcessRun {
   int rank = 0;
   std::shared_ptr<RunState> state;
   std::shared_ptr<ControlPlane> control;
-  /// By rank, as World::hosts.
+  /// By rank, as World::hosts and startedAs.
   std::vector<int> hosts;
+  std::vector<int> started;
   std::string secret;
   std::shared_ptr<SharedRegion> region;
   std::unique_ptr<HostNetwork> network;
@@ -122,14 +124,12 @@ public:
   explicit ProcessWorld(std::shared_ptr<ProcessRun> shared)
       : run(std::move(shared)),
         places(std::make_shared<GroupPlaces>(run->region)) {}
-  ~ProcessWorld() override {
-    run->state->leave(run->rank);
-    run->control->leave();
-  }
+  ~ProcessWorld() override;
 
   int rank() const override { return run->rank; }
   int size() const override { return run->state->size; }
   std::vector<int> hosts() const override { return run->hosts; }
+  int startedAs(int rank) const override { return run->started[rank]; }
   std::chrono::nanoseconds timeout() const override {
     return run->state->timeout;
   }
@@ -162,9 +162,20 @@ private:
                     const std::vector<int> &neighbours, const std::string &name,
                     const CommunicatorOptions &options, GroupPlace place);
 
+  const OwnProcess process;
   const std::shared_ptr<ProcessRun> run;
   const std::shared_ptr<GroupPlaces> places;
 };
+
+ProcessWorld::~ProcessWorld() {
+  if (!process.isThis()) {
+    // The parent's, with its threads and connections: it stays.
+    (void)new std::shared_ptr<ProcessRun>(run);
+    return;
+  }
+  run->state->leave(run->rank);
+  run->control->leave();
+}
 
 std::vector<int>
 ProcessWorld::neighboursAmong(const std::vector<int> &members) const {
@@ -226,7 +237,9 @@ absl::StatusOr<std::unique_ptr<Communicator>>
 ProcessWorld::createCommunicator(const std::vector<int> &members,
                                  const std::string &name,
                                  const CommunicatorOptions &options) {
-  absl::Status status = checkCreation(members, name, options, rank(), size());
+  absl::Status status = process.check("a world");
+  if (status.ok())
+    status = checkCreation(members, name, options, rank(), size());
   if (status.ok())
     status = run->state->status();
   if (!status.ok())
@@ -296,6 +309,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
 
 absl::StatusOr<std::shared_ptr<std::byte>>
 ProcessWorld::allocate(size_t bytes) {
+  if (absl::Status status = process.check("a world"); !status.ok())
+    return status;
   return allocateFrom(run->region, bytes);
 }
 
@@ -311,11 +326,17 @@ std::vector<int> numberHosts(const std::vector<std::string> &names) {
   return hosts;
 }
 
-/// Numbers all ranks anew, host by host; returns this one's number. Rank 0
-/// stays what it is, and so does the order within each host.
-int orderByHost(Joined &joined, std::vector<int> &hosts, int rank) {
-  std::vector<int> order(hosts.size());
-  std::iota(order.begin(), order.end(), 0);
+std::vector<int> firstNumbers(size_t count) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+/// Numbers all ranks anew, host by host; returns the former numbers by new
+/// ones. Rank 0 stays what it is, and so does the order within each host.
+std::vector<int> orderByHost(Joined &joined, std::vector<int> &hosts,
+                             int rank) {
+  std::vector<int> order = firstNumbers(hosts.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return hosts[a] < hosts[b]; });
   // Rank 0 has a channel to each of the others, these have one to it alone.
@@ -326,7 +347,7 @@ int orderByHost(Joined &joined, std::vector<int> &hosts, int rank) {
     joined.channels = std::move(channels);
   }
   std::sort(hosts.begin(), hosts.end());
-  return placeIn(order, rank);
+  return order;
 }
 
 /// Ranks of a rank's host.
@@ -433,9 +454,11 @@ connectProcesses(const ProcessOptions &options) {
   JoinOptions join;
   join.rank = options.rank;
   join.size = options.size;
-  join.host = options.host.empty() ? ownHost() : options.host;
+  join.network = ownHost();
+  join.host = options.host.empty() ? join.network : options.host;
   join.store = options.store.get();
   join.run = options.run;
+  join.patience = options.patience;
   join.timeout = options.timeout;
   auto address = meetingPlace(options);
   if (!address.ok())
@@ -447,9 +470,10 @@ connectProcesses(const ProcessOptions &options) {
 
   auto run = std::make_shared<ProcessRun>();
   run->hosts = numberHosts(joined->hosts);
-  run->rank = options.ordersByHost
-                  ? orderByHost(*joined, run->hosts, options.rank)
-                  : options.rank;
+  run->started = options.ordersByHost
+                     ? orderByHost(*joined, run->hosts, options.rank)
+                     : firstNumbers(run->hosts.size());
+  run->rank = placeIn(run->started, options.rank);
   run->secret = joined->secret;
   std::string interface = options.interface.empty()
                               ? ownInterface(*joined, run->hosts, run->rank)

@@ -26,10 +26,12 @@ using Clock = std::chrono::steady_clock;
 using fb::ControlKind;
 
 /// Of the messages. Ranks of different ones refuse each other.
-constexpr int kProtocol = 2;
+constexpr int kProtocol = 3;
 constexpr char kRecord[] = "bagua/rank0";
-/// In which a connection must say who it is, and ranks hear of each other.
+/// In which ranks hear of each other, and a connection must say who it is: in
+/// less, so that no rank gives up behind silent strangers.
 constexpr std::chrono::seconds kPatience(5);
+constexpr std::chrono::seconds kStrangersPatience(2);
 constexpr std::chrono::milliseconds kBeat(500);
 constexpr std::chrono::milliseconds kRetry(20);
 /// Connections that have not said who they are; more wait in the kernel.
@@ -58,6 +60,7 @@ public:
     joined.channels.resize(static_cast<size_t>(options.size));
     joined.hosts.resize(static_cast<size_t>(options.size));
     joined.hosts[0] = options.host;
+    hasGone.resize(static_cast<size_t>(options.size));
     joined.secret = drawSecret();
   }
 
@@ -71,7 +74,7 @@ private:
 
   absl::Status publish();
   void await() const;
-  void acceptStrangers();
+  absl::Status acceptStrangers();
   absl::Status hear();
   bool hearStranger(Stranger &stranger, absl::Status &status);
   absl::Status admit(ControlChannel &channel, const fb::ControlMessageT &hello);
@@ -79,14 +82,20 @@ private:
   void hearMembers();
   void beat();
   void tellAll(const ControlMessage &message);
-  std::vector<int> missing() const;
+  absl::Status refuseAll(const absl::Status &why);
+  bool isMissing(int rank) const { return joined.channels[rank].socket() < 0; }
+  bool areAllHere() const;
+  std::string missing() const;
 
   const JoinOptions &options;
   const Deadline deadline;
   Descriptor listener;
   std::vector<Stranger> strangers;
+  bool isOutOfDescriptors = false;
   Deadline lastBeat;
   Joined joined;
+  /// By rank: whether it was here before.
+  std::vector<bool> hasGone;
 };
 
 absl::Status Host::publish() {
@@ -100,15 +109,27 @@ absl::Status Host::publish() {
   if (!address.ok())
     return address.status();
   return options.store->set(
-      kRecord, absl::StrCat(toString(*address), " ", joined.secret));
+      kRecord, absl::StrCat(toString(*address), " ", joined.secret, " ",
+                            absl::BytesToHexString(options.network)));
 }
 
-std::vector<int> Host::missing() const {
-  std::vector<int> ranks;
+bool Host::areAllHere() const {
   for (int rank = 1; rank < options.size; ++rank)
-    if (joined.channels[rank].socket() < 0)
-      ranks.push_back(rank);
-  return ranks;
+    if (isMissing(rank))
+      return false;
+  return true;
+}
+
+/// "ranks 2, 5, 6 to come": those that never have; else those that have gone.
+std::string Host::missing() const {
+  std::vector<int> never, gone;
+  for (int rank = 1; rank < options.size; ++rank)
+    if (isMissing(rank))
+      (hasGone[rank] ? gone : never).push_back(rank);
+  return never.empty()
+             ? absl::StrCat("ranks ", absl::StrJoin(gone, ", "),
+                            ", which have gone again")
+             : absl::StrCat("ranks ", absl::StrJoin(never, ", "), " to come");
 }
 
 void Host::tellAll(const ControlMessage &message) {
@@ -122,7 +143,7 @@ void Host::tellAll(const ControlMessage &message) {
 /// Until somebody comes or says something, or it is time to speak.
 void Host::await() const {
   std::vector<pollfd> sockets;
-  if (strangers.size() < kMostStrangers)
+  if (strangers.size() < kMostStrangers && !isOutOfDescriptors)
     sockets.push_back({listener.number(), POLLIN, 0});
   for (const Stranger &stranger : strangers)
     sockets.push_back({stranger.channel.socket(), POLLIN, 0});
@@ -132,14 +153,36 @@ void Host::await() const {
   poll(sockets.data(), sockets.size(), static_cast<int>(kBeat.count()));
 }
 
-void Host::acceptStrangers() {
+/// Tells those who have come, too.
+absl::Status Host::refuseAll(const absl::Status &why) {
+  ControlMessage refusal;
+  refusal.kind = ControlKind::Refusal;
+  refusal.code = why.raw_code();
+  refusal.text = std::string(why.message());
+  tellAll(refusal);
+  return why;
+}
+
+/// Where descriptors are out, strangers may yet give some back.
+absl::Status Host::acceptStrangers() {
+  isOutOfDescriptors = false;
   while (strangers.size() < kMostStrangers) {
-    Descriptor socket = acceptFrom(listener);
-    if (!socket)
-      return;
-    strangers.push_back(
-        {ControlChannel(std::move(socket)), Clock::now() + kPatience});
+    auto socket = acceptFrom(listener);
+    isOutOfDescriptors = !socket.ok();
+    if (isOutOfDescriptors && !strangers.empty())
+      break;
+    if (isOutOfDescriptors)
+      return refuseAll(
+          absl::Status(socket.status().code(),
+                       absl::StrCat("rank 0 needs a connection to each of ",
+                                    options.size - 1,
+                                    " ranks: ", socket.status().message())));
+    if (!*socket)
+      break;
+    strangers.push_back({ControlChannel(*std::move(socket)),
+                         Clock::now() + kStrangersPatience});
   }
+  return absl::OkStatus();
 }
 
 /// What keeps a rank of this run from taking part; empty: nothing.
@@ -153,8 +196,13 @@ std::string Host::disagreement(const fb::ControlMessageT &hello) const {
   if (hello.rank < 1 || hello.rank >= options.size)
     return absl::StrCat("a rank ", hello.rank, " has come, expected 1 to ",
                         options.size - 1);
-  if (joined.channels[hello.rank].socket() >= 0)
+  if (!isMissing(hello.rank))
     return absl::StrCat("rank ", hello.rank, " has come twice");
+  if (hello.patience_ns != options.patience.count())
+    return absl::StrCat(
+        "rank ", hello.rank, " lets others be silent for ",
+        durationToString(std::chrono::nanoseconds(hello.patience_ns)),
+        " (patience), rank 0 for ", durationToString(options.patience));
   return {};
 }
 
@@ -166,20 +214,22 @@ absl::Status Host::admit(ControlChannel &channel,
     joined.channels[hello.rank] = std::move(channel);
     return absl::OkStatus();
   }
+  absl::Status status = absl::InvalidArgumentError(why);
   ControlMessage refusal;
   refusal.kind = ControlKind::Refusal;
+  refusal.code = status.raw_code();
   refusal.text = why;
   channel.queue(refusal);
   channel.flush().IgnoreError();
-  tellAll(refusal);
-  return absl::InvalidArgumentError(why);
+  return refuseAll(status);
 }
 
-/// Whether the connection is still a stranger's.
+/// Whether the connection is still a stranger's. Who has gone meanwhile comes
+/// back on another one.
 bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
   absl::Status read = stranger.channel.fill();
   auto message = stranger.channel.next();
-  if (!message.ok() || (!read.ok() && !message->has_value()))
+  if (!message.ok() || !read.ok())
     return false;
   if (!message->has_value())
     return Clock::now() < stranger.deadline;
@@ -193,9 +243,11 @@ bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
 
 /// Who has come and goes again comes back, or is missing.
 void Host::hearMembers() {
-  for (ControlChannel &channel : joined.channels)
-    if (channel.socket() >= 0 && !channel.fill().ok())
-      channel = ControlChannel();
+  for (int rank = 1; rank < options.size; ++rank)
+    if (!isMissing(rank) && !joined.channels[rank].fill().ok()) {
+      joined.channels[rank] = ControlChannel();
+      hasGone[rank] = true;
+    }
 }
 
 absl::Status Host::hear() {
@@ -210,32 +262,30 @@ absl::Status Host::hear() {
   return status;
 }
 
-/// Tells who waits that this rank still does.
+/// Tells who waits that this rank still does, and for whom.
 void Host::beat() {
   if (Clock::now() - lastBeat < kBeat)
     return;
   lastBeat = Clock::now();
   ControlMessage heartbeat;
   heartbeat.kind = ControlKind::Heartbeat;
+  heartbeat.text = missing();
   tellAll(heartbeat);
 }
 
 absl::StatusOr<Joined> Host::run() {
   if (absl::Status status = publish(); !status.ok())
     return status;
-  while (!missing().empty()) {
-    if (Clock::now() >= deadline) {
-      ControlMessage refusal;
-      refusal.kind = ControlKind::Refusal;
-      refusal.text = absl::StrCat(
-          "rank 0 waited ", durationToString(options.timeout), " for ranks ",
-          absl::StrJoin(missing(), ", "), " to come");
-      tellAll(refusal);
-      return absl::DeadlineExceededError(refusal.text);
-    }
+  while (!areAllHere()) {
+    if (Clock::now() >= deadline)
+      return refuseAll(absl::DeadlineExceededError(
+          absl::StrCat("rank 0 waited ", durationToString(options.timeout),
+                       " for ", missing())));
     await();
-    acceptStrangers();
-    if (absl::Status status = hear(); !status.ok())
+    absl::Status status = acceptStrangers();
+    if (status.ok())
+      status = hear();
+    if (!status.ok())
       return status;
     beat();
   }
@@ -262,6 +312,10 @@ private:
   absl::Status findHost();
   absl::StatusOr<Joined> attempt();
   absl::StatusOr<Joined> awaitWelcome(ControlChannel channel);
+  absl::Status refuse(const absl::Status &why) {
+    isRefused = true;
+    return why;
+  }
 
   const JoinOptions &options;
   const Deadline deadline;
@@ -269,6 +323,8 @@ private:
   std::string secret;
   /// Of the address's ports: the one to try.
   int next = 0;
+  /// Whether trying again changes nothing.
+  bool isRefused = false;
 };
 
 /// Where rank 0 is. With a store: as its last record says.
@@ -280,22 +336,31 @@ absl::Status Guest::findHost() {
   }
   auto record = options.store->get(kRecord);
   if (!record.ok())
-    return record.status();
+    return absl::IsAborted(record.status()) ? refuse(record.status())
+                                            : record.status();
   if (!record->has_value())
     return absl::NotFoundError("the store says nothing of rank 0");
   std::vector<std::string> words = absl::StrSplit(**record, ' ');
   auto found = parseTcpAddress(words[0]);
-  if (!found.ok() || words.size() != 2)
+  if (!found.ok() || words.size() != 3)
     return absl::InvalidArgumentError(
         absl::StrCat("the store says of rank 0: '", **record,
-                     "', expected its address and a secret"));
+                     "', expected its address, a secret and its network"));
   address = *std::move(found);
   secret = words[1];
+  // The record may be a former run's, so that another one follows.
+  if (isLoopback(address.host) &&
+      words[2] != absl::BytesToHexString(options.network))
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank 0 listens at ", words[0],
+        " of another host, where this one can't reach it: expected it to be "
+        "told an address or an interface that others reach"));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
   Deadline lastHeard = Clock::now();
+  std::string waitsFor;
   absl::Status read;
   while (Clock::now() < std::min(lastHeard + kPatience, deadline)) {
     auto message = channel.next();
@@ -311,7 +376,12 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
     lastHeard = Clock::now();
     ControlMessage &said = **message;
     if (said.kind == ControlKind::Refusal)
-      return absl::FailedPreconditionError(said.text);
+      return refuse(absl::Status(said.code > 0
+                                     ? static_cast<absl::StatusCode>(said.code)
+                                     : absl::StatusCode::kUnknown,
+                                 said.text));
+    if (said.kind == ControlKind::Heartbeat)
+      waitsFor = said.text;
     if (said.kind != ControlKind::Welcome)
       continue;
     if (said.hosts.size() != static_cast<size_t>(options.size) ||
@@ -323,6 +393,8 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
     joined.channels.push_back(std::move(channel));
     return joined;
   }
+  if (!waitsFor.empty() && Clock::now() >= deadline)
+    return absl::UnavailableError(absl::StrCat("it waits for ", waitsFor));
   return absl::UnavailableError(
       absl::StrCat("rank 0 at ", toString(address), " says nothing"));
 }
@@ -342,6 +414,7 @@ absl::StatusOr<Joined> Guest::attempt() {
   hello.version = kProtocol;
   hello.secret = secret;
   hello.host = options.host;
+  hello.patience_ns = options.patience.count();
   channel.queue(hello);
   if (absl::Status status = channel.flush(); !status.ok())
     return status;
@@ -351,7 +424,7 @@ absl::StatusOr<Joined> Guest::attempt() {
 absl::StatusOr<Joined> Guest::run() {
   while (true) {
     absl::StatusOr<Joined> joined = attempt();
-    if (joined.ok() || absl::IsFailedPrecondition(joined.status()))
+    if (joined.ok() || isRefused)
       return joined;
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError(absl::StrCat(

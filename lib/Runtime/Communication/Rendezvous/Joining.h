@@ -32,6 +32,10 @@ struct JoinOptions {
   Store *store = nullptr;
   /// Without a store: ranks that say another are strangers.
   std::string run;
+  /// Ranks that say the same reach each other over loopback.
+  std::string network;
+  /// The same on all ranks.
+  std::chrono::nanoseconds patience = std::chrono::seconds(10);
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
 };
 
@@ -45,7 +49,9 @@ struct Joined {
 };
 
 /// Returns on all ranks when all have come. DeadlineExceeded names those that
-/// have not; InvalidArgument ranks that don't agree on the run.
+/// have not; InvalidArgument ranks that don't agree on the run;
+/// FailedPrecondition where rank 0 listens in vain for this one;
+/// ResourceExhausted where rank 0 has no descriptors for all.
 absl::StatusOr<Joined> joinRun(const JoinOptions &options);
 
 } // namespace bagua::runtime

@@ -6,7 +6,9 @@
 #include "bagua/Runtime/Launch.h"
 
 #include "Communication/Rendezvous/Sockets.h"
+#include "Communication/StatusCopy.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -84,6 +86,10 @@ absl::StatusOr<std::string> findAddress(const Launcher &launcher,
   const char *host = get("MASTER_ADDR");
   if (std::strcmp(launcher.rank, "RANK") != 0 || !host)
     return std::string();
+  if (!*host)
+    return absl::InvalidArgumentError(
+        absl::StrCat(launcher.name, " has started this process, but "
+                                    "MASTER_ADDR is '', expected an address"));
   auto port = readNumber(launcher, get, "MASTER_PORT", 1, 65535);
   if (!port.ok())
     return port.status();
@@ -95,29 +101,59 @@ absl::StatusOr<std::string> findAddress(const Launcher &launcher,
       TcpAddress{host, *port + 1, std::min(kNextPorts, 65535 - *port)});
 }
 
-/// When a process began, in ticks since the host did; empty where it has ended.
-std::string startOf(pid_t process) {
-  std::ifstream file(absl::StrCat("/proc/", process, "/stat"));
-  std::string text{std::istreambuf_iterator<char>(file),
-                   std::istreambuf_iterator<char>()};
-  // Behind the name, which may hold anything: the 20th field.
-  size_t end = text.rfind(')');
+std::string readProcess(pid_t process, const char *what) {
+  std::ifstream file(absl::StrCat("/proc/", process, "/", what));
+  return {std::istreambuf_iterator<char>(file),
+          std::istreambuf_iterator<char>()};
+}
+
+/// A field of a process's stat behind its name, which may hold anything; empty
+/// where it has ended.
+std::string statField(pid_t process, size_t field) {
+  const std::string text = readProcess(process, "stat");
+  const size_t end = text.rfind(')');
   if (end == std::string::npos)
     return {};
   std::vector<std::string> fields = absl::StrSplit(text.substr(end), ' ');
-  return fields.size() > 20 ? fields[20] : std::string();
+  return fields.size() > field ? fields[field] : std::string();
 }
 
-/// What the launcher calls the run, or else the process that has started all
-/// ranks of this host.
-std::string findJob(const Launcher &launcher, const Environment &get) {
+/// The process that has started all ranks of this host: the nearest above this
+/// one that is not a rank's itself, as a script around it is.
+pid_t findStarter(const Launcher &launcher) {
+  constexpr size_t kParent = 2;
+  const std::string variable = absl::StrCat(launcher.rank, "=");
+  pid_t process = getppid();
+  while (process > 1) {
+    const std::string variables = readProcess(process, "environ");
+    const std::vector<absl::string_view> all = absl::StrSplit(variables, '\0');
+    pid_t parent = 0;
+    if (std::none_of(all.begin(), all.end(),
+                     [&](absl::string_view text) {
+                       return absl::StartsWith(text, variable);
+                     }) ||
+        !absl::SimpleAtoi(statField(process, kParent), &parent))
+      break;
+    process = parent;
+  }
+  return process;
+}
+
+/// What the launcher calls the run; empty where it doesn't.
+std::string nameOfJob(const Launcher &launcher, const Environment &get) {
   std::string job;
   for (const char *name : launcher.job)
     if (const char *text = get(name))
       absl::StrAppend(&job, job.empty() ? "" : "-", text);
-  if (!job.empty())
-    return job;
-  return absl::StrCat(getppid(), "-", startOf(getppid()));
+  return job;
+}
+
+/// Of this host's ranks: who has started them, and when, in ticks since the
+/// host began.
+std::string describeStarter(const Launcher &launcher) {
+  constexpr size_t kStart = 20;
+  const pid_t starter = findStarter(launcher);
+  return absl::StrCat(starter, "-", statField(starter, kStart));
 }
 
 /// A folder of this user's alone.
@@ -133,6 +169,20 @@ absl::StatusOr<std::string> ownFolder() {
     return absl::PermissionDeniedError(absl::StrCat(
         "'", path, "': expected a folder that this user alone can reach"));
   return path;
+}
+
+/// Where rank 0 listens for other hosts. Its own often takes its name for an
+/// address that they don't reach.
+std::string listeningPlace(const std::string &place) {
+  auto address = parseTcpAddress(place);
+  if (!address.ok() || isLoopback(address->host) ||
+      address->host == "localhost")
+    return place;
+  auto found = lookUp(address->host);
+  if (!found.ok() || !isLoopback(*found))
+    return place;
+  address->host = "0.0.0.0";
+  return toString(*address);
 }
 
 /// A name that a file can have.
@@ -169,7 +219,10 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get) {
     launch.rank = *rank;
     launch.size = *size;
     launch.address = *address;
-    launch.job = findJob(launcher, get);
+    launch.job = nameOfJob(launcher, get);
+    launch.isJobNamed = !launch.job.empty();
+    if (!launch.isJobNamed)
+      launch.job = describeStarter(launcher);
     return launch;
   }
   return std::nullopt;
@@ -188,7 +241,11 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
           launch.address.substr(0, launch.address.rfind(':')), ":0");
     return connectProcesses(options);
   }
-  std::string place = rendezvous.empty() ? launch.address : rendezvous;
+  std::string place = rendezvous.empty() ? options.address : rendezvous;
+  if (place.empty())
+    place = launch.address;
+  if (place.empty() && launch.size == 1)
+    place = "127.0.0.1:0"; // nobody comes
   bool isOwnFile = place.empty() && launch.localSize == launch.size;
   if (isOwnFile) {
     absl::StatusOr<std::string> folder = ownFolder();
@@ -204,14 +261,23 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   if (place.find('/') != std::string::npos) {
     options.store = createFileStore(place);
   } else {
-    options.address = place;
-    if (place == launch.address)
+    const bool hasOtherHosts = launch.localSize != launch.size;
+    options.address =
+        launch.rank == 0 && hasOtherHosts ? listeningPlace(place) : place;
+    // Others may meet at the next ports.
+    if (options.run.empty() && launch.isJobNamed)
       options.run = launch.job;
   }
   absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
+  if (!isOwnFile)
+    return world;
   // All have come, or nobody needs it any more.
-  if (isOwnFile && launch.rank == 0)
+  if (launch.rank == 0)
     unlink(place.c_str());
+  if (!world.ok())
+    return withMessage(world.status(),
+                       absl::StrCat(world.status().message(),
+                                    " (ranks meet by '", place, "')"));
   return world;
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Sockets.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -54,6 +55,13 @@ absl::StatusOr<AddressList> resolve(const TcpAddress &address, int flags) {
   return AddressList(found, freeaddrinfo);
 }
 
+int lengthOf(const addrinfo *list) {
+  int length = 0;
+  for (; list; list = list->ai_next)
+    ++length;
+  return length;
+}
+
 Descriptor socketFor(const addrinfo &info) {
   return Descriptor(socket(info.ai_family,
                            info.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -71,6 +79,19 @@ bool await(int socket, short events, Deadline deadline) {
     if (left.count() <= 0)
       return false;
   }
+}
+
+/// 0, or why not.
+int connectSocket(int socket, const addrinfo &info, Deadline deadline) {
+  if (connect(socket, info.ai_addr, info.ai_addrlen) == 0)
+    return 0;
+  if (errno != EINPROGRESS)
+    return errno;
+  int error = ETIMEDOUT;
+  socklen_t size = sizeof error;
+  if (await(socket, POLLOUT, deadline))
+    getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
 }
 
 /// A name in the kernel's own space, of this network namespace.
@@ -177,6 +198,20 @@ absl::StatusOr<Descriptor> listenOn(const TcpAddress &address) {
   return status;
 }
 
+bool isLoopback(const std::string &host) {
+  return absl::StartsWith(host, "127.") || host == "::1";
+}
+
+absl::StatusOr<std::string> lookUp(const std::string &host) {
+  auto list = resolve({host, 0}, 0);
+  if (!list.ok())
+    return list.status();
+  auto first = print((*list)->ai_addr, (*list)->ai_addrlen);
+  if (!first.ok())
+    return first.status();
+  return first->host;
+}
+
 absl::StatusOr<TcpAddress> addressOf(int socket) {
   sockaddr_storage storage = {};
   socklen_t size = sizeof storage;
@@ -213,31 +248,29 @@ absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
   auto list = resolve(address, 0);
   if (!list.ok())
     return list.status();
-  Descriptor result = socketFor(**list);
-  if (!result)
-    return failure("can't make a socket");
-  int error = 0;
-  if (connect(result.number(), (*list)->ai_addr, (*list)->ai_addrlen) != 0) {
-    error = errno;
-    socklen_t size = sizeof error;
-    if (error == EINPROGRESS) {
-      error = ETIMEDOUT;
-      if (await(result.number(), POLLOUT, deadline))
-        getsockopt(result.number(), SOL_SOCKET, SO_ERROR, &error, &size);
-    }
+  int left = lengthOf(list->get());
+  for (const addrinfo *info = list->get(); info; info = info->ai_next, --left) {
+    Descriptor result = socketFor(*info);
+    // Each has its share of the time.
+    const Deadline own = Clock::now() + (deadline - Clock::now()) / left;
+    errno = result ? connectSocket(result.number(), *info, own) : errno;
+    if (errno != 0)
+      continue;
+    // Messages are few and short, and somebody waits for each.
+    int yes = 1;
+    setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    return result;
   }
-  errno = error;
-  if (error != 0)
-    return failure(absl::StrCat("can't reach ", toString(address)));
-  // Messages are few and short, and somebody waits for each.
-  int yes = 1;
-  setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  return result;
+  return failure(absl::StrCat("can't reach ", toString(address)));
 }
 
-Descriptor acceptFrom(const Descriptor &listener) {
+absl::StatusOr<Descriptor> acceptFrom(const Descriptor &listener) {
   Descriptor result(accept4(listener.number(), nullptr, nullptr,
                             SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!result && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+                  errno == ENOMEM))
+    return absl::ResourceExhaustedError(
+        absl::StrCat("can't take one up: ", std::strerror(errno)));
   int yes = 1;
   if (result)
     setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -275,7 +308,10 @@ absl::Status giveDescriptor(const std::string &name, int given, int takers,
                              "memory"));
     if (!hasCome)
       continue;
-    Descriptor taker = acceptFrom(listener);
+    auto accepted = acceptFrom(listener);
+    if (!accepted.ok())
+      return accepted.status();
+    const Descriptor taker = *std::move(accepted);
     if (!taker || !isOwnUser(taker))
       continue;
     DescriptorMessage box;
@@ -307,10 +343,14 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
       std::this_thread::sleep_for(kRetry);
       continue;
     }
+    // The giver may be slow, and gives each connection one.
+    while (!awaitReadable(giver.number(),
+                          std::min(deadline, Clock::now() + kLook)) &&
+           Clock::now() < deadline && !isOver()) {
+    }
     DescriptorMessage box;
-    if (!awaitReadable(giver.number(),
-                       std::min(deadline, Clock::now() + kLook)) ||
-        recvmsg(giver.number(), &box.message, MSG_CMSG_CLOEXEC) != 1)
+    if (recvmsg(giver.number(), &box.message,
+                MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
       continue;
     cmsghdr *header = CMSG_FIRSTHDR(&box.message);
     if (!header || header->cmsg_type != SCM_RIGHTS)

@@ -36,16 +36,21 @@ absl::StatusOr<TcpAddress> parseTcpAddress(const std::string &text);
 /// Listens on that interface alone, at the first port that is free; port 0: at
 /// any.
 absl::StatusOr<Descriptor> listenOn(const TcpAddress &address);
+/// Whether a numeric address is one that no other host reaches.
+bool isLoopback(const std::string &host);
+/// A name's first address, as a number. InvalidArgument where it has none.
+absl::StatusOr<std::string> lookUp(const std::string &host);
 /// A numeric address of the network interface of this name, or of this host's
 /// address. InvalidArgument where there is none.
 absl::StatusOr<std::string> addressOfInterface(const std::string &interface);
 /// This side's address of a socket.
 absl::StatusOr<TcpAddress> addressOf(int socket);
-/// At its first port.
+/// At its first port, and the first of a name's addresses that answers.
 absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
                                      Deadline deadline);
-/// Null where nobody has come.
-Descriptor acceptFrom(const Descriptor &listener);
+/// Null where nobody has come. ResourceExhausted where there is no descriptor
+/// for who has.
+absl::StatusOr<Descriptor> acceptFrom(const Descriptor &listener);
 
 /// Whether something can be read, or sent, before the deadline.
 bool awaitReadable(int socket, Deadline deadline);

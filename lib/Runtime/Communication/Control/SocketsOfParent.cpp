@@ -1,0 +1,51 @@
+//===- SocketsOfParent.cpp - Connections that forked processes don't keep -===//
+//
+// One list for the process, which is locked while it forks.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Control/SocketsOfParent.h"
+
+#include <mutex>
+#include <pthread.h>
+#include <set>
+#include <unistd.h>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+struct List {
+  std::mutex mutex;
+  std::set<int> sockets;
+};
+
+/// Never destroyed: processes fork until they end.
+List &list() {
+  static List *const all = [] {
+    pthread_atfork([] { list().mutex.lock(); }, [] { list().mutex.unlock(); },
+                   [] {
+                     for (int socket : list().sockets)
+                       close(socket);
+                     list().sockets.clear();
+                     list().mutex.unlock();
+                   });
+    return new List;
+  }();
+  return *all;
+}
+
+} // namespace
+
+SocketsOfParent::SocketsOfParent(std::vector<int> own)
+    : sockets(std::move(own)) {
+  std::lock_guard<std::mutex> lock(list().mutex);
+  list().sockets.insert(sockets.begin(), sockets.end());
+}
+
+SocketsOfParent::~SocketsOfParent() {
+  std::lock_guard<std::mutex> lock(list().mutex);
+  for (int socket : sockets)
+    list().sockets.erase(socket);
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,29 @@
+//===- SocketsOfParent.h - Connections that forked processes don't keep ---===//
+//
+// A connection ends when the last process closes it. One that is forked, as
+// workers that load data are, would keep it open when its parent is killed, and
+// others would not hear of that.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_SOCKETSOFPARENT_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_SOCKETSOFPARENT_H
+
+#include <vector>
+
+namespace bagua::runtime {
+
+/// As long as it lives, these are closed in processes that are forked.
+class SocketsOfParent {
+public:
+  explicit SocketsOfParent(std::vector<int> sockets);
+  ~SocketsOfParent();
+  SocketsOfParent(const SocketsOfParent &) = delete;
+  SocketsOfParent &operator=(const SocketsOfParent &) = delete;
+
+private:
+  const std::vector<int> sockets;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_SOCKETSOFPARENT_H

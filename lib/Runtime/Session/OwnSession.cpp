@@ -1,0 +1,123 @@
+//===- OwnSession.cpp - A session in the process that made it -------------===//
+//
+// Call by call. What only looks goes on looking in a forked process.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/OwnSession.h"
+
+#include "Communication/OwnProcess.h"
+
+#include <string>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+class OwnSession final : public Session {
+public:
+  explicit OwnSession(std::unique_ptr<Session> made)
+      : session(std::move(made)) {}
+  ~OwnSession() override {
+    if (!process.isThis())
+      (void)session.release();
+  }
+
+  int rank() const override { return session->rank(); }
+  absl::StatusOr<TensorId> find(absl::string_view name) const override {
+    return session->find(name);
+  }
+  int64_t localBytes(TensorId tensor) const override {
+    return session->localBytes(tensor);
+  }
+  absl::Status bind(TensorId tensor, void *data, size_t bytes) override {
+    return inProcess([&] { return session->bind(tensor, data, bytes); });
+  }
+  absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override {
+    if (absl::Status status = check(); !status.ok())
+      return status;
+    return session->address(tensor, bytes);
+  }
+  absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
+                                      size_t bytes) override {
+    if (absl::Status status = check(); !status.ok())
+      return status;
+    return session->bindOrLocate(tensor, data, bytes);
+  }
+  bool programUpdates(absl::string_view name) override {
+    return session->programUpdates(name);
+  }
+  absl::Status start() override {
+    return inProcess([&] { return session->start(); });
+  }
+  absl::Status beginStep() override {
+    return inProcess([&] { return session->beginStep(); });
+  }
+  absl::Status markReady(TensorId tensor, Queue &after) override {
+    return inProcess([&] { return session->markReady(tensor, after); });
+  }
+  absl::Status markReady(TensorId tensor, void *data, size_t bytes,
+                         Queue &after) override {
+    return inProcess(
+        [&] { return session->markReady(tensor, data, bytes, after); });
+  }
+  absl::Status markAbsent(TensorId tensor, Queue &after) override {
+    return inProcess([&] { return session->markAbsent(tensor, after); });
+  }
+  absl::Status markAbsent(TensorId tensor, void *data, size_t bytes,
+                          Queue &after) override {
+    return inProcess(
+        [&] { return session->markAbsent(tensor, data, bytes, after); });
+  }
+  absl::Status wait(TensorId tensor, Queue &before) override {
+    return inProcess([&] { return session->wait(tensor, before); });
+  }
+  bool isReady(TensorId tensor) const override {
+    return session->isReady(tensor);
+  }
+  void onDone(TensorId tensor,
+              std::function<void(const absl::Status &)> done) override {
+    if (absl::Status status = check(); !status.ok())
+      done(status);
+    else
+      session->onDone(tensor, std::move(done));
+  }
+  absl::Status endStep() override {
+    return inProcess([&] { return session->endStep(); });
+  }
+  absl::Status finish() override {
+    return inProcess([&] { return session->finish(); });
+  }
+  void abort(const absl::Status &why) override {
+    if (process.isThis())
+      session->abort(why);
+  }
+  int64_t step() const override { return session->step(); }
+  absl::StatusOr<std::string> saveState() const override {
+    if (absl::Status status = check(); !status.ok())
+      return status;
+    return session->saveState();
+  }
+  absl::Status loadState(absl::string_view bytes) override {
+    return inProcess([&] { return session->loadState(bytes); });
+  }
+  int64_t bytesSent() const override { return session->bytesSent(); }
+  int64_t arenaBytes() const override { return session->arenaBytes(); }
+
+private:
+  absl::Status check() const { return process.check("a session"); }
+  template <typename Call> absl::Status inProcess(Call call) const {
+    absl::Status status = check();
+    return status.ok() ? call() : status;
+  }
+
+  const OwnProcess process;
+  std::unique_ptr<Session> session;
+};
+
+} // namespace
+
+std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session) {
+  return std::make_unique<OwnSession>(std::move(session));
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,20 @@
+//===- OwnSession.h - A session in the process that made it ---------------===//
+//
+// What programs get: in a forked process every call is an error, and nothing is
+// destroyed, for the session's threads and connections are the parent's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_OWNSESSION_H
+#define BAGUA_LIB_RUNTIME_SESSION_OWNSESSION_H
+
+#include "bagua/Runtime/Session.h"
+
+#include <memory>
+
+namespace bagua::runtime {
+
+std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_OWNSESSION_H

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Ctrl-C while ranks run: interrupt.py PLAN
+
+The terminal sends SIGINT to all processes of a run, which end within LIMIT seconds and leave none: ranks that bagua-run starts, and
+ranks that are programs in Python. Where one rank alone gets it, the others end with an error that names it."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+RANKS, LIMIT = 4, 10
+
+
+def rank(plan):
+    """Steps without end."""
+    from bagua.runtime import Plan, Session, Type, World
+    plan = Plan(plan)
+    world = World.launched()
+    session = Session(plan, world)
+    memory = []
+    for number, tensor in enumerate(plan.tensors):
+        size = session.local_bytes(number)
+        memory.append((ctypes.c_char * (size + 1))())
+        session.bind_or_locate(number, ctypes.addressof(memory[-1]), size)
+        session.program_updates(tensor.name)
+    session.start()
+    print("started", flush=True)
+    while True:
+        session.begin_step()
+        for number, tensor in enumerate(plan.tensors):
+            if tensor.is_given:
+                session.mark_ready(number)
+        for number in range(len(plan.tensors)):
+            session.wait(number)
+        session.end_step()
+
+
+def await_end(processes, what):
+    begin = time.monotonic()
+    for process in processes:
+        try:
+            process.wait(timeout=begin + LIMIT - time.monotonic())
+        except subprocess.TimeoutExpired:
+            for other in processes:
+                other.kill()
+            sys.exit(f"{what}: a process goes on after {LIMIT} s")
+
+
+def interrupt_tool(plan):
+    process = subprocess.Popen(["bagua-run", plan, "--communicator=shared-memory", "--time-scale=0", "--steps=1000000000"],
+                               start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    await_end([process], "bagua-run")
+    if process.returncode == 0:
+        sys.exit("bagua-run: expected it to say that it was interrupted")
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    sys.exit("bagua-run: ranks are left")
+
+
+def interrupt_programs(plan, interrupted, job):
+    processes = []
+    for number in range(RANKS):
+        environment = dict(os.environ, BAGUA_RANK=str(number), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
+        processes.append(subprocess.Popen([sys.executable, __file__, "--rank", plan], env=environment, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    for process in processes:
+        process.stdout.readline()
+    time.sleep(0.2)
+    for number in interrupted:
+        processes[number].send_signal(signal.SIGINT)
+    await_end(processes, f"ranks {interrupted} of {RANKS}")
+    for number, process in enumerate(processes):
+        said = process.communicate()[1].splitlines()[-1]
+        named = f"rank {interrupted[0]}" in said if len(interrupted) == 1 else "bagua.runtime.Error" in said
+        expected = said == "KeyboardInterrupt" if number in interrupted else named
+        if process.returncode == 0 or not (expected or (len(interrupted) > 1 and named)):
+            sys.exit(f"ranks {interrupted}: rank {number} ends with {process.returncode}: {said}")
+
+
+def main(plan):
+    # Who has started this may ignore it, and what ignores it would be inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt_tool(plan)
+    interrupt_programs(plan, list(range(RANKS)), f"interrupt-{os.getpid()}-all")
+    interrupt_programs(plan, [2], f"interrupt-{os.getpid()}-one")
+    print("all have ended")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--rank":
+        rank(sys.argv[2])
+    else:
+        main(sys.argv[1])
