@@ -47,6 +47,16 @@ static std::string hostsOf(const Prediction &prediction) {
   return text;
 }
 
+/// `late`, or `program+late` where some can't be.
+static std::string updatersOf(const Prediction &prediction) {
+  std::string text;
+  for (UpdatesBy updater : prediction.updatesBy) {
+    text += text.empty() ? "" : "+";
+    text += wordOf(updater);
+  }
+  return text.empty() ? "none" : text;
+}
+
 llvm::json::Object bagua::toJson(const Prediction &prediction,
                                  const BoundReport &bounded) {
   llvm::json::Object object{{"name", prediction.strategy}};
@@ -59,6 +69,7 @@ llvm::json::Object bagua::toJson(const Prediction &prediction,
   object["lower_bound_binding"] = bounded.binding;
   object["compute_ns"] = rounded(prediction.computeNs);
   object["exposed_communication_ns"] = rounded(prediction.exposedNs);
+  object["updates"] = updatersOf(prediction);
   object["updates_ns"] = rounded(prediction.updatesNs);
   object["bytes_sent"] = rounded(prediction.bytesSent);
   object["peak_bytes"] = prediction.peakBytes;
@@ -161,6 +172,7 @@ void bagua::printPrediction(const Prediction &prediction,
                     << " ms of communication that compute waits for\n";
   line("ranks") << hostsOf(prediction)
                 << (usedServers(prediction) ? ", workers and servers\n" : "\n");
+  line("updates") << updatersOf(prediction) << "\n";
   line("lower bound") << milliseconds(bounded.bound.ns) << " ms, by "
                       << bounded.binding
                       << (isBounded(prediction)
@@ -190,11 +202,14 @@ void bagua::printPrediction(const Prediction &prediction,
 
 void bagua::printTable(llvm::ArrayRef<Prediction> predictions,
                        const BoundReport &bounded, llvm::raw_ostream &os) {
-  size_t width = 8;
-  for (const Prediction &prediction : predictions)
+  size_t width = 8, updatersWidth = 7;
+  for (const Prediction &prediction : predictions) {
     width = std::max(width, prediction.strategy.size());
-  os << llvm::left_justify("strategy", width)
-     << "     ranks     step ms   / bound  exposed ms   sent MiB   peak MiB  "
+    updatersWidth = std::max(updatersWidth, updatersOf(prediction).size());
+  }
+  os << llvm::left_justify("strategy", width) << "     ranks  "
+     << llvm::left_justify("updates", updatersWidth)
+     << "     step ms   / bound  exposed ms   sent MiB   peak MiB  "
         "binding\n";
   for (const Prediction &prediction : predictions) {
     os << llvm::left_justify(prediction.strategy, width);
@@ -202,7 +217,8 @@ void bagua::printTable(llvm::ArrayRef<Prediction> predictions,
       os << "  refused: " << prediction.refusal << "\n";
       continue;
     }
-    os << llvm::right_justify(hostsOf(prediction), 10)
+    os << llvm::right_justify(hostsOf(prediction), 10) << "  "
+       << llvm::left_justify(updatersOf(prediction), updatersWidth)
        << llvm::right_justify(milliseconds(prediction.stepNs), 12)
        << (isBounded(prediction)
                ? llvm::formatv("{0,10:F3}",

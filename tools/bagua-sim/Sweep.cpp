@@ -26,7 +26,7 @@ struct KindText {
 };
 } // namespace
 
-static KindText textOf(SweepKind kind) {
+static KindText kindTextOf(SweepKind kind) {
   switch (kind) {
   case SweepKind::Bandwidth:
     return {"bandwidth", "bytes/s"};
@@ -144,7 +144,7 @@ FailureOr<Sweep> bagua::sweep(ModuleOp module, SweepKind kind,
                                  ? std::optional<double>(prediction.stepNs)
                                  : std::nullopt);
     }
-    llvm::errs() << llvm::formatv("bagua-sim: {0} {1}\n", textOf(kind).name,
+    llvm::errs() << llvm::formatv("bagua-sim: {0} {1}\n", kindTextOf(kind).name,
                                   sayValue(kind, *value));
     result.points.push_back(std::move(point));
   }
@@ -152,7 +152,7 @@ FailureOr<Sweep> bagua::sweep(ModuleOp module, SweepKind kind,
 }
 
 void bagua::printSweep(const Sweep &sweep, llvm::raw_ostream &os) {
-  StringRef name = textOf(sweep.kind).name;
+  StringRef name = kindTextOf(sweep.kind).name;
   os << "step ms over " << name << " along '" << sweep.axis << "'\n";
   SmallVector<size_t> widths;
   os << llvm::right_justify(name, 14) << "       bound";
@@ -174,7 +174,7 @@ void bagua::printSweep(const Sweep &sweep, llvm::raw_ostream &os) {
 }
 
 llvm::json::Object bagua::toJson(const Sweep &sweep) {
-  KindText text = textOf(sweep.kind);
+  KindText text = kindTextOf(sweep.kind);
   llvm::json::Array values, bounds, strategies;
   for (const SweepPoint &point : sweep.points) {
     values.push_back(point.value);

@@ -40,18 +40,27 @@ static void findBinding(Prediction &prediction) {
       simulation.stepNs > 0 ? busiest / simulation.stepNs : 0;
 }
 
-static double updatesNsOf(const ScheduledTasks &tasks) {
-  double ns = 0;
-  for (int32_t task = 0; task < tasks.graph.size(); ++task) {
-    auto op = cast<StepOpInterface>(tasks.ops[task]);
-    auto compute = dyn_cast<ComputeOp>(*op);
-    if (!op.isUpdate() && !(compute && compute.getPhase() == PhaseKind::Update))
+/// Who runs an update; nothing of other ops.
+static std::optional<UpdatesBy> updaterOf(Operation *op) {
+  if (cast<StepOpInterface>(op).isUpdate())
+    return UpdatesBy::Runtime;
+  auto compute = dyn_cast<ComputeOp>(op);
+  if (!compute || compute.getPhase() != PhaseKind::Update)
+    return std::nullopt;
+  return compute.getLate() ? UpdatesBy::Late : UpdatesBy::Program;
+}
+
+static void sumUpdates(Prediction &prediction) {
+  const TaskGraph &graph = prediction.tasks.graph;
+  for (int32_t task = 0; task < graph.size(); ++task) {
+    std::optional<UpdatesBy> updater = updaterOf(prediction.tasks.ops[task]);
+    if (!updater)
       continue;
-    ns += tasks.graph[task].fixedNs;
-    if (tasks.graph.usesBegin(task) != tasks.graph.usesEnd(task))
-      ns += tasks.graph.usesBegin(task)->ns; // on a host's cores
+    prediction.updatesBy.insert(*updater);
+    prediction.updatesNs += graph[task].fixedNs;
+    if (graph.usesBegin(task) != graph.usesEnd(task))
+      prediction.updatesNs += graph.usesBegin(task)->ns; // on a host's cores
   }
-  return ns;
 }
 
 Prediction bagua::predict(ModuleOp module, StringRef strategy) {
@@ -101,7 +110,7 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   prediction.stepNs = prediction.simulation.stepNs;
   prediction.exposedNs = prediction.simulation.exposedNs;
   prediction.computeNs = prediction.stepNs - prediction.exposedNs;
-  prediction.updatesNs = updatesNsOf(prediction.tasks);
+  sumUpdates(prediction);
   prediction.bytesSent = prediction.tasks.bytesSent;
   prediction.peakBytes = prediction.tasks.arenaBytes;
   findBinding(prediction);

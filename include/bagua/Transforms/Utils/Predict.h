@@ -8,11 +8,14 @@
 #define BAGUA_TRANSFORMS_UTILS_PREDICT_H
 
 #include "bagua/Scheduling/Simulator.h"
+#include "bagua/Scheduling/Strategy.h"
 #include "bagua/Transforms/Utils/BoundReader.h"
 #include "bagua/Transforms/Utils/OpGraphReader.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+
+#include <set>
 
 namespace bagua {
 
@@ -27,6 +30,8 @@ struct Prediction {
   double exposedNs = 0;
   /// Of updates, the program's and the runtime's, one after the other.
   double updatesNs = 0;
+  /// Who runs them in the compiled step, whatever was asked for.
+  std::set<UpdatesBy> updatesBy;
   double bytesSent = 0;
   int64_t peakBytes = 0;
   /// `compute`, or the link that is busiest.
