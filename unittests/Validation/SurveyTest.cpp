@@ -6,6 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "Survey.h"
 
+#include "bagua/Target/Clusters.h"
+#include "bagua/Transforms/Utils/ClusterReader.h"
+
+#include "mlir/IR/MLIRContext.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+using namespace bagua;
 using namespace bagua::test;
 
 namespace {
@@ -152,6 +158,28 @@ TEST(SurveyTest, MethodsOrderAsMeasured) {
               agreed, 100 * errors[42], 100 * errors.back());
   EXPECT_GE(agreed, 20);
   EXPECT_LE(errors[42], 0.1);
+}
+
+// The preset is the survey's InfiniBand cluster under Horovod: a message's
+// latency and overhead by an earlier fit, all else as it is fitted now,
+// rounded.
+TEST(SurveyTest, PresetHasTheConstants) {
+  mlir::MLIRContext context;
+  auto preset = readCluster("rtx2080ti-ib100", &context);
+  ASSERT_TRUE(succeeded(preset));
+  llvm::FailureOr<ClusterModel> cluster = readClusterModel(preset->op);
+  ASSERT_TRUE(succeeded(cluster));
+  ASSERT_EQ(cluster->axisCount(), 2);
+  const AxisModel &node = cluster->axes[0], &bus = cluster->axes[1];
+  EXPECT_EQ(node.latencyNs, 1000);
+  EXPECT_EQ(cluster->messageNs, 126000);
+  Constants fitted = fittedConstants();
+  EXPECT_NEAR(node.bytesPerS / 1e9,
+              fitted[InfiniBandBytesPerS] * fitted[HorovodShare] / 1e9, 0.05);
+  EXPECT_NEAR(bus.latencyNs, fitted[BusLatencyNs], 50);
+  EXPECT_NEAR(bus.bytesPerS / 1e9, fitted[BusBytesPerS] / 1e9, 0.5);
+  EXPECT_NEAR(bus.overlappedRate, fitted[OverlappedRate], 0.005);
+  EXPECT_TRUE(cluster->hasRingsAndTreesOnly);
 }
 
 TEST(SurveyTest, ConstantsAreTheFitted) {
