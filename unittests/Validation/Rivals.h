@@ -52,6 +52,9 @@ std::vector<Rival> presetVariants(const CommunicationProblem &problem);
 std::vector<Rival> randomPlans(const CommunicationProblem &problem,
                                RivalRandom &random, int count);
 
+/// What a search may take at most, in seconds of the processor.
+inline constexpr double kMostSearchS = 10;
+
 /// What a search found on one random cluster, and the best of its rivals.
 struct Contest {
   std::string cluster;

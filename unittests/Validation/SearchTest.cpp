@@ -14,7 +14,8 @@
 using namespace bagua;
 using namespace bagua::test;
 
-static void expectAhead(const char *name, const std::vector<unsigned> &seeds) {
+static void expectAhead(const char *name, const std::vector<unsigned> &seeds,
+                        bool isTimed) {
   ExportedStep step(name);
   for (unsigned seed : seeds) {
     Contest contest = holdContest(step, seed);
@@ -27,20 +28,26 @@ static void expectAhead(const char *name, const std::vector<unsigned> &seeds) {
         << name << " on " << contest.cluster << ": "
         << textOf(contest.found.plan, {}) << " behind " << contest.best.name
         << ", " << textOf(contest.best.plan, {});
+    if (isTimed) {
+      EXPECT_LE(contest.searchS, kMostSearchS)
+          << name << " on " << contest.cluster;
+    }
   }
 }
 
 /// A few of the pairs on which a search of single decisions, with at most 64
-/// MiB of credit and one form a bucket, ended 3 to 20 % behind.
+/// MiB of credit and one form a bucket, ended 3 to 20 % behind. The full sweep
+/// fails on time, too; what always runs does not, for it runs beside other
+/// tests and in builds that are slow.
 TEST(SearchTest, IsNotBehindItsRivals) {
   if (!std::getenv("BAGUA_FULL_TESTS")) {
-    expectAhead("resnet50", {3});
-    expectAhead("vgg16", {9, 29, 36});
+    expectAhead("resnet50", {3}, /*isTimed=*/false);
+    expectAhead("vgg16", {9, 29, 36}, /*isTimed=*/false);
     return;
   }
   std::vector<unsigned> all(100);
   for (unsigned seed = 0; seed < all.size(); ++seed)
     all[seed] = seed;
   for (const char *name : {"resnet50", "vgg16", "bert_large"})
-    expectAhead(name, all);
+    expectAhead(name, all, /*isTimed=*/true);
 }
