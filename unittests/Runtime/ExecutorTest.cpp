@@ -700,6 +700,35 @@ TEST(ExecutorUpdateTest, AdamApplyLeavesMomentsAlone) {
   }
 }
 
+/// By the betas it knows how far `adam` has moved the moments from 0 in as many
+/// updates. Negative variances have no root.
+TEST(ExecutorUpdateTest, AdamApplyCorrectsMoments) {
+  constexpr float kBeta1 = 0.9f, kBeta2 = 0.98f, kEps = 1e-3f, kRate = 0.05f;
+  PlanBuilder plan({{"gpu", 1}});
+  for (const char *name : {"w", "m", "v"})
+    plan.addTensor(name, {40});
+  uint32_t w = plan.whole(0);
+  uint32_t op =
+      plan.addOp(Opcode::AdamApply, {w, plan.whole(1), plan.whole(2)}, {w});
+  plan.op(op).constants = {kEps, kBeta1, kBeta2};
+  plan.op(op).bias_correction = fb::BiasCorrection::Moments;
+  plan.op(op).has_learning_rate = true;
+  plan.op(op).learning_rate = kRate;
+  Results results = runSteps(plan, 3);
+  for (int step = 0; step < 3; ++step) {
+    auto c1 = static_cast<float>(1 - std::pow(double(kBeta1), step + 1));
+    auto c2 = static_cast<float>(1 - std::pow(double(kBeta2), step + 1));
+    for (int64_t i = 0; i < 40; ++i) {
+      float m = input(0, 1, i, step), v = input(0, 2, i, step);
+      if (v >= 0) {
+        EXPECT_EQ(results[step][0][0][i],
+                  input(0, 0, i, step) -
+                      kRate * (m / c1) / (std::sqrt(v / c2) + kEps));
+      }
+    }
+  }
+}
+
 /// bf16 on the wire: the sum is of rounded values, accumulated in float32.
 TEST_P(ExecutorTest, CastOnTheWire) {
   PlanBuilder plan = oneAxis();
