@@ -15,9 +15,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <unistd.h>
 
 namespace bagua::runtime::test {
 namespace {
@@ -796,6 +798,40 @@ TEST(SessionTest, CountsTheScratchOfAllToAll) {
     EXPECT_EQ(rank.session->arenaBytes(), 1000 + 2 * 96);
     return rank.session->finish();
   });
+}
+
+/// Of this process, now in memory.
+int64_t residentBytes() {
+  int64_t pages = 0, residentPages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> residentPages;
+  return residentPages * sysconf(_SC_PAGESIZE);
+}
+
+/// An arena's pages are nobody's until they are used: no session fills one with
+/// zeros, which would take longer than its limit.
+TEST(SessionTest, AnArenaTakesNoMemoryUntilItIsUsed) {
+  // Processes of these tests may share less.
+  const bool isInProcess = backend().createWorlds == createInProcessWorlds;
+  const int64_t arenaBytes = int64_t{1} << (isInProcess ? 32 : 26);
+  PlanBuilder plan({{"gpu", 1}});
+  plan.addArena("large", arenaBytes);
+  uint32_t g = plan.addTensor("g", {100}, fb::Role::Gradient,
+                              fb::DataType::Float32, 0, arenaBytes - 400);
+  uint32_t value = plan.whole(g);
+  plan.use(g, plan.addOp(Opcode::AllReduce, {value}, {value}, {0}));
+  HarnessOptions options;
+  options.timeout = std::chrono::seconds(1);
+  const int64_t before = residentBytes();
+  runAll(
+      plan.load(),
+      [&](RankContext &rank) -> absl::Status {
+        EXPECT_EQ(rank.session->arenaBytes(), arenaBytes);
+        EXPECT_EQ(rank.data<float>(g)[99], 0.0f);
+        BAGUA_RETURN_IF_ERROR(rank.step({g}));
+        EXPECT_LT(residentBytes() - before, int64_t{1} << 25);
+        return rank.session->finish();
+      },
+      options);
 }
 
 TEST(SessionTest, RecordsATrace) {
