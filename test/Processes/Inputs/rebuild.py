@@ -46,10 +46,10 @@ class Rank:
     def step(self, session):
         """A gradient that depends on the param, the step and the rank, in turn."""
         session.begin_step()
-        params = [number for number, tensor in self.tensors if tensor.role == Role.PARAM]
-        for number in params:
+        params = {tensor.name: number for number, tensor in self.tensors if tensor.role == Role.PARAM}
+        for number in params.values():
             session.wait(number)
-        first = self.places[params[0]]
+        first = self.places[params[min(params)]]
         for number, tensor in self.tensors:
             if tensor.is_given:
                 place = self.places[number]
