@@ -12,7 +12,6 @@
 #include "ScheduleMutator.h"
 #include "ScheduleOracle.h"
 
-#include "bagua/Runtime/Plan.h"
 #include "bagua/Target/PlanExport.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/StrategyPipeline.h"
@@ -133,7 +132,30 @@ void ScheduleProofTest::addByHand(size_t count) {
             << " with, " << refused << " refused without one\n";
 }
 
-/// What export accepts, the loader accepts.
+/// The reasons for which export, and the loader that it asks, refuse what the
+/// proof accepts. Any other is a hole in the proof, or a fault of theirs.
+static bool isKnownRefusal(StringRef rule) {
+  static constexpr StringRef kKnown[] = {
+      // Steps by hand keep values in memory that only the program has. The
+      // proof lets an `after` wait for them, since it reads no bytes; a plan
+      // can wait only for tensors.
+      "after: has a value in memory that the runtime never sees",
+      // A mean that was moved away from its gradient's place. The proof asks
+      // what bytes the program reads; a plan, of which tensor they are.
+      "compute: uses a value of the runtime's that has no name",
+      // Steps that no strategy has made promise nothing, and the proof takes
+      // no promises into account.
+      "has no contract: expected a step that bagua-relax has seen",
+      // A value that was put where a tensor of another kind lies. To the proof
+      // a tensor is bytes, which have neither type nor layout, and no end.
+      "makes a plan that the runtime would refuse: invalid plan: value N: "
+      "element type or layout differs from tensor N's",
+      "makes a plan that the runtime would refuse: invalid plan: value N: "
+      "expected elements inside tensor N of N bytes, found N bytes at N",
+  };
+  return llvm::is_contained(kKnown, rule);
+}
+
 void ScheduleProofTest::tryExport(ModuleOp module) {
   std::string first;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -141,14 +163,10 @@ void ScheduleProofTest::tryExport(ModuleOp module) {
       first = diagnostic.str();
     return success();
   });
-  FailureOr<std::string> bytes = exportPlan(module);
-  if (failed(bytes)) {
+  if (failed(exportPlan(module)))
     ++notExported[ruleOf(first)];
-    return;
-  }
-  ++exported;
-  auto plan = runtime::Plan::fromBytes(*bytes);
-  EXPECT_TRUE(plan.ok()) << plan.status();
+  else
+    ++exported;
 }
 
 std::optional<Verdict> ScheduleProofTest::tryMutant(ModuleOp original) {
@@ -212,8 +230,10 @@ TEST_F(ScheduleProofTest, AcceptsNoHarmfulMutant) {
       report.add(*verdict);
   std::cout << report.str() << "originals compiled by strategies: " << compiled
             << "\naccepted mutants that are exported: " << exported << "\n";
-  for (const auto &[message, count] : notExported)
-    std::cout << "  " << count << " not: " << message << "\n";
+  for (const auto &[rule, count] : notExported) {
+    std::cout << "  " << count << " not: " << rule << "\n";
+    EXPECT_TRUE(isKnownRefusal(rule)) << rule;
+  }
   EXPECT_GE(exported, report.mutants() / 20);
   EXPECT_EQ(report.missed(), 0);
   EXPECT_GE(report.harmful() * 100, report.mutants() * 30);
