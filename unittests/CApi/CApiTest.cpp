@@ -215,6 +215,27 @@ TEST(CApiTest, HasCollectives) {
 }
 
 // Ranks end with what one of them says.
+// The world's limit is 600 s, the communicator's own 0.2.
+TEST(CApiTest, ACommunicatorHasALimitOfItsOwn) {
+  std::vector<bagua_world *> worlds(2);
+  EXPECT_DONE(bagua_worlds_in_process(2, 600, worlds.data()));
+  std::string warned;
+  bagua_communicator_options options = {};
+  options.struct_size = sizeof(options);
+  options.timeout_seconds = 0.2;
+  options.on_warning = [](void *user, const char *text) {
+    *static_cast<std::string *>(user) = text;
+  };
+  options.user = &warned;
+  bagua_communicator *group = nullptr;
+  EXPECT_ERROR(bagua_communicator_create_with(worlds[0], nullptr, 0, "all",
+                                              &options, &group),
+               BAGUA_DEADLINE_EXCEEDED, "rank 1");
+  EXPECT_NE(warned, "");
+  for (bagua_world *world : worlds)
+    bagua_world_free(world);
+}
+
 TEST(CApiTest, AbortsWithAReason) {
   bagua_plan *plan = makePlan(2);
   std::vector<bagua_world *> worlds(2);
@@ -312,7 +333,7 @@ TEST(CApiTest, NamesMistakes) {
   EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
                "expected store_set and store_get, found one");
   options.store_set = [](void *, const char *, const char *) { return 1; };
-  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_UNAVAILABLE,
+  EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_ABORTED,
                "store_set failed for 'bagua/rank0'");
   options.rendezvous = "/tmp/there";
   EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
