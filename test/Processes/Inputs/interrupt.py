@@ -13,11 +13,11 @@ import time
 RANKS, LIMIT = 4, 10
 
 
-def rank(plan):
+def rank(plan, host=None):
     """Steps without end."""
-    from bagua.runtime import Plan, Session, Type, World
+    from bagua.runtime import Plan, Session, World
     plan = Plan(plan)
-    world = World.launched()
+    world = World.launched(host=host, interface=host and "127.0.0.1")
     session = Session(plan, world)
     memory = []
     for number, tensor in enumerate(plan.tensors):
@@ -97,6 +97,6 @@ def main(plan):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--rank":
-        rank(sys.argv[2])
+        rank(*sys.argv[2:])
     else:
         main(sys.argv[1])
