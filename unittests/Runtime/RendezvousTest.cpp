@@ -72,12 +72,13 @@ protected:
     }
   }
   TcpAddress awaitAddress() { return *parseTcpAddress(awaitRecord()[0]); }
-  /// Says to rank 0 what a rank would.
+  /// Says to rank 0 what a rank would, if it is there.
   ControlChannel sayHello(int rank, int size, int version = kProtocol) {
     const std::vector<std::string> record = awaitRecord();
     auto socket = connectTo(*parseTcpAddress(record[0]),
                             std::chrono::steady_clock::now() + kLongTime);
-    EXPECT_TRUE(socket.ok()) << socket.status();
+    if (!socket.ok())
+      return {};
     ControlChannel channel(*std::move(socket));
     ControlMessage hello;
     hello.kind = fb::ControlKind::Hello;
@@ -87,7 +88,7 @@ protected:
     hello.secret = record[1];
     hello.patience_ns = std::chrono::nanoseconds(10s).count();
     channel.queue(hello);
-    EXPECT_TRUE(channel.flush().ok());
+    channel.flush().IgnoreError();
     return channel;
   }
 
@@ -306,8 +307,9 @@ TEST_F(RendezvousTest, ranks_have_one_patience) {
 TEST_F(RendezvousTest, rank_0_says_that_it_has_no_descriptors) {
   const pid_t process = fork();
   if (process == 0) {
-    const rlimit few = {20, 20};
-    setrlimit(RLIMIT_NOFILE, &few);
+    const auto few = static_cast<rlim_t>(dup(0) + 12);
+    const rlimit limit = {few, few};
+    setrlimit(RLIMIT_NOFILE, &limit);
     absl::Status status = connect(0, 40).status();
     _exit(status.code() == absl::StatusCode::kResourceExhausted &&
                   absl::StrContains(status.message(),
@@ -317,7 +319,7 @@ TEST_F(RendezvousTest, rank_0_says_that_it_has_no_descriptors) {
               : 1);
   }
   std::vector<ControlChannel> guests;
-  for (int rank = 1; rank < 20; ++rank)
+  for (int rank = 1; rank < 39; ++rank)
     guests.push_back(sayHello(rank, 40));
   int status = 1;
   waitpid(process, &status, 0);

@@ -144,6 +144,61 @@ static void findUnreducedArithmetic(StepOp step, Value gradient, AxesAttr axes,
     }
 }
 
+/// The phase of what the program gives to arithmetic that makes `value`, whose
+/// ops are added to `found`; nothing where others have a part in it.
+static std::optional<PhaseKind>
+findStatisticsArithmetic(StepOp step, Value value,
+                         llvm::SetVector<Operation *> &found) {
+  std::optional<PhaseKind> phase;
+  llvm::SetVector<Operation *> ops;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      ArgumentAttr given = step.getArgument(argument.getArgNumber());
+      if (given.getRole() == Role::Batch)
+        phase = phase.value_or(PhaseKind::Forward);
+      else if (given.getRole() != Role::Param)
+        return std::nullopt;
+      continue;
+    }
+    if (auto compute = next.getDefiningOp<ComputeOp>()) {
+      if (getGradientParam(next))
+        return std::nullopt;
+      phase = std::max(phase.value_or(compute.getPhase()), compute.getPhase());
+      continue;
+    }
+    auto op = dyn_cast<StepOpInterface>(next.getDefiningOp());
+    if (!op || !op.isArithmetic() || op.isTransit() || op.isUpdate() ||
+        !isWhole(next.getType()))
+      return std::nullopt;
+    if (ops.insert(op))
+      llvm::append_range(open, op->getOperands());
+  }
+  if (phase)
+    found.insert(ops.begin(), ops.end());
+  return phase;
+}
+
+/// No check would know what the runtime computes before it reduces it: a
+/// contract speaks of what the program gives.
+static int64_t giveStatistics(StepOp step) {
+  int64_t count = 0;
+  for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
+    llvm::SetVector<Operation *> found;
+    std::optional<PhaseKind> phase =
+        findStatisticsArithmetic(step, reduce.getInput(), found);
+    for (Operation *op : found) {
+      op->emitRemark() << "'" << op->getName()
+                       << "' op is left to the program: it stands between "
+                          "what the program has and a reduction";
+      giveTimed(step, op).setPhase(*phase);
+      ++count;
+    }
+  }
+  return count;
+}
+
 int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
   llvm::SetVector<Operation *> found;
   for (OpResult gradient : markedGradients(step))
@@ -155,7 +210,7 @@ int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
                         "gradient and its reduction";
     giveTimed(step, op).setPhase(PhaseKind::Backward);
   }
-  return static_cast<int64_t>(found.size());
+  return static_cast<int64_t>(found.size()) + giveStatistics(step);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles, runs and checks random sound steps by random strategies: random_steps.py OUTPUT STEPS STRATEGIES_PER_STEP
 
-A chain of layers, each with an optimizer of some kind, and beside it what real steps have: statistics for now or later, 16-bit
+A chain of layers, each with an optimizer of some kind, and beside it what real steps have: statistics for now or later, of compute or of arithmetic, 16-bit
 params with masters, decay and clips before or after reductions, averages, target networks.
 """
 import os
@@ -60,9 +60,12 @@ class Step:
             self.add_statistic(layer)
 
     def add_statistic(self, layer):
-        wide, mean = self.wide, f"%r{layer}"
+        wide, mean, own = self.wide, f"%r{layer}", f"%s{layer}"
         kind = self.rng.choice(["mean", "sum", "max"])
-        self.body.append(f"{mean} = bagua.all_reduce {kind} %s{layer} over {self.over} : {wide}")
+        if self.chance(.3):
+            own = f"%u{layer}"
+            self.body.append(f"{own} = bagua.linear [0.5, 0.5] (%s{layer}, %x) : {wide}")
+        self.body.append(f"{mean} = bagua.all_reduce {kind} {own} over {self.over} : {wide}")
         if self.chance(.4):
             self.compute("forward", f"norm{layer}", [(self.last, wide), (mean, wide)], [(f"%b{layer}", wide)])
             self.last = f"%b{layer}"
