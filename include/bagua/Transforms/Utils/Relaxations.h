@@ -51,8 +51,9 @@ std::string listWords<RelaxationChoice>(std::string_view separator,
 /// Makes compute of the arithmetic that stands between a gradient and the
 /// step's own reduction of it, with a remark: no relation says what becomes of
 /// a gradient that way, but one does of what the program makes of it. The same
-/// of arithmetic by which a statistic is made of a batch, or of what the program
-/// computes. Returns how many ops. Invalidates the facts if there are any.
+/// of arithmetic by which a statistic is made of a batch, or of what the
+/// program computes. Returns how many ops. Invalidates the facts if there are
+/// any.
 int64_t giveUnreduced(StepOp step, const FactAnalysis &facts);
 
 /// What the step's updates of states by reduced gradients promise, where the
