@@ -409,8 +409,9 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
   return *best;
 }
 
-/// What the smallest message takes passes before bytes flow, over the links and
-/// as many as a formula says.
+/// What the smallest message takes passes before bytes flow, over the links
+/// that a formula says. But bytes flow at least as long as they do by it, those
+/// of the smallest message, too: many small ones share the links' rate.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);
@@ -421,9 +422,10 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
   if (table == tables.end())
     return std::nullopt;
   double ns = interpolate(table->second, call.bytes);
+  auto smallestNs = static_cast<double>(table->second.front().second);
   CollectiveCost cost = costByFormula(cluster, call);
-  cost.latencyNs =
-      std::min(ns, static_cast<double>(table->second.front().second));
+  double flowNs = cost.ns() - cost.latencyNs;
+  cost.latencyNs = std::max(0.0, std::min(smallestNs, ns - flowNs));
   for (LinkUse &use : cost.uses)
     use.ns = ns - cost.latencyNs;
   return cost;

@@ -58,6 +58,8 @@ struct Cut {
   std::vector<double> nsPerByte;
   /// The part of its rate that compute takes.
   double lostRate;
+  /// What passes before bytes flow on any of its links.
+  double latencyNs;
 };
 
 /// Rates of the links of a cut.
@@ -94,6 +96,12 @@ static std::set<AxisSet> usableAxes(const ClusterModel &cluster,
   return usable;
 }
 
+/// What every message takes besides its axis's latency.
+static double overheadNs(const ClusterModel &cluster) {
+  return static_cast<double>(cluster.launchNs) +
+         static_cast<double>(cluster.messageNs);
+}
+
 /// The cuts between ranks that differ on the axes up to one, through the links
 /// of some of these axes. `overs` are the sets of axes that gradients are
 /// reduced over.
@@ -104,14 +112,18 @@ static void addCuts(const ClusterModel &cluster,
   AxisSet inner = cluster.allAxes() & ~ofLevel;
   auto ranks = static_cast<double>(cluster.groupSize(inner));
   Capacity all, one;
+  int64_t latencyNs = INT64_MAX;
   AxisSet counted = 0;
   for (int axis = 0; axis <= level; ++axis) {
     AxisSet owner = AxisSet(1) << cluster.linkOwner(axis);
-    if (!(usable >> axis & 1) || cluster.axes[axis].size == 1 ||
-        (counted & owner))
+    // Dedicated servers are reached along an outermost axis of one, too.
+    bool hasLinks = cluster.axes[axis].size > 1 ||
+                    (axis == 0 && cluster.dedicatedServers > 0);
+    if (!(usable >> axis & 1) || !hasLinks || (counted & owner))
       continue;
     counted |= owner;
     const AxisModel &model = cluster.axes[axis];
+    latencyNs = std::min(latencyNs, model.latencyNs);
     auto sharers = static_cast<double>(model.sharers);
     all.add(model, static_cast<double>(cluster.workers()) / sharers);
     one.add(model, std::max(1.0, ranks / sharers));
@@ -121,8 +133,9 @@ static void addCuts(const ClusterModel &cluster,
       static_cast<double>(cluster.dedicatedServers * cluster.axes[0].bytesPerS);
   if (one.full == 0)
     return; // there is one rank
-  Cut total{level, {}, all.lost / all.full},
-      each{level, {}, one.lost / one.full};
+  double startNs = static_cast<double>(latencyNs) + overheadNs(cluster);
+  Cut total{level, {}, all.lost / all.full, startNs},
+      each{level, {}, one.lost / one.full, startNs};
   for (AxisSet over : overs) {
     AxisSet outer = over & ofLevel;
     bool isIn = (outer & ~usable) == 0;
@@ -161,8 +174,18 @@ static double latencyOf(const ClusterModel &cluster, AxisSet over) {
     for (const AxisModel &axis : cluster.axes)
       least = std::min(least, axis.latencyNs);
   return static_cast<double>(cluster.servers() > 0 ? least : most) +
-         static_cast<double>(cluster.launchNs) +
-         static_cast<double>(cluster.messageNs);
+         overheadNs(cluster);
+}
+
+/// When updates may be done of which each rank and server does a share, all of
+/// them being busy with something else until these times, servers no longer
+/// than ranks.
+static double spreadUpdates(const ClusterModel &cluster, double updatesNs,
+                            double ranksNs, double serversNs) {
+  auto ranks = static_cast<double>(cluster.workers()),
+       servers = static_cast<double>(cluster.servers());
+  return std::max(ranksNs, (ranks * ranksNs + servers * serversNs + updatesNs) /
+                               (ranks + servers));
 }
 
 namespace {
@@ -180,6 +203,9 @@ public:
   /// Of the cut that takes longest beside so much compute, and its number; -1
   /// for none.
   std::pair<double, int32_t> largest(double computeNs) const;
+  /// From when the first message could begin until all is there, beside so much
+  /// compute. That takes nothing of a link before bytes flow there.
+  double untilDone(double computeNs) const;
   int32_t levelOf(int32_t cut) const { return cuts[cut].innermost; }
 
 private:
@@ -227,7 +253,7 @@ void Traffic::add(int64_t bytes, size_t over) {
 double Traffic::aloneNs(int64_t bytes, AxisSet over) {
   clear();
   add(bytes, numberOf(over));
-  return largest(0).first;
+  return std::max(latencyOf(problem.cluster, over), untilDone(0));
 }
 
 std::pair<double, int32_t> Traffic::largest(double computeNs) const {
@@ -236,6 +262,17 @@ std::pair<double, int32_t> Traffic::largest(double computeNs) const {
     if (double most = ns[cut] + computeNs * cuts[cut].lostRate;
         ns[cut] > 0 && most > result.first)
       result = {most, static_cast<int32_t>(cut)};
+  return result;
+}
+
+double Traffic::untilDone(double computeNs) const {
+  double result = 0;
+  for (size_t cut = 0; cut < cuts.size(); ++cut)
+    if (ns[cut] > 0)
+      result =
+          std::max(result, cuts[cut].latencyNs + ns[cut] +
+                               std::max(0.0, computeNs - cuts[cut].latencyNs) *
+                                   cuts[cut].lostRate);
   return result;
 }
 
@@ -287,8 +324,7 @@ private:
 
 Compute::Compute(const BoundProblem &of, Traffic &traffic) : problem(of) {
   for (const BoundWait &wait : problem.waits)
-    reducedNs.push_back(latencyOf(problem.cluster, wait.over) +
-                        traffic.aloneNs(wait.bytes, wait.over));
+    reducedNs.push_back(traffic.aloneNs(wait.bytes, wait.over));
   sums.push_back(0);
   for (int64_t ns : problem.computeNs)
     sums.push_back(sums.back() + static_cast<double>(ns));
@@ -320,13 +356,11 @@ void Compute::startAt(int32_t first) {
 
 /// From an op's use of params to its next one: the compute up to a gradient's
 /// readiness, then all gradients that are ready no sooner and needed no later,
-/// beside the rest of the compute.
+/// beside the rest of the compute. One is updated while another travels, or a
+/// part of it while the rest does, so their updates add nothing to that time.
 static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic,
                               Compute &compute) {
   const auto &gradients = problem.gradients;
-  // Updates may be sharded, or done by servers.
-  auto updaters = static_cast<double>(problem.cluster.workers() +
-                                      problem.cluster.servers());
   auto ops = static_cast<int32_t>(problem.computeNs.size());
   std::vector<size_t> order = byReadiness(problem);
 
@@ -335,7 +369,7 @@ static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic,
     compute.startAt(user);
     traffic.clear();
     double latency = std::numeric_limits<double>::infinity();
-    int64_t updateNs = INT64_MAX;
+    double updatesNs = 0;
     int32_t needed = -1;
     for (size_t index : order) {
       const BoundGradient &gradient = gradients[index];
@@ -345,14 +379,15 @@ static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic,
         continue;
       traffic.add(index);
       latency = std::min(latency, latencyOf(problem.cluster, gradient.over));
-      updateNs = std::min(updateNs, gradient.updateNs);
+      updatesNs += static_cast<double>(gradient.updateNs);
       if (gradient.neededBy == user)
         needed = static_cast<int32_t>(index);
-      double apart = latency + static_cast<double>(updateNs) / updaters;
       double beside = compute.between(gradient.readyAfter + 1, ops) +
                       compute.between(0, user);
-      double ns = compute.until(gradient.readyAfter) + apart +
-                  traffic.largest(std::max(0.0, beside - apart)).first;
+      double updated = spreadUpdates(problem.cluster, updatesNs,
+                                     std::max(beside, latency), latency);
+      double ns = compute.until(gradient.readyAfter) +
+                  std::max(traffic.untilDone(beside), updated);
       if (ns > bound.ns)
         bound = {ns, needed};
     }
@@ -366,9 +401,9 @@ static double boundCompute(const BoundProblem &problem, Compute &compute) {
   auto busyNs =
       compute.between(0, ops) + static_cast<double>(problem.anyTimeNs);
   // The runtime's updates share it, or are the program's.
-  busyNs += static_cast<double>(problem.updatesNs) /
-            static_cast<double>(problem.cluster.workers() +
-                                problem.cluster.servers());
+  busyNs =
+      spreadUpdates(problem.cluster, static_cast<double>(problem.updatesNs),
+                    busyNs, /*serversNs=*/0);
   if (ops == 0)
     return busyNs;
   compute.startAt(0);

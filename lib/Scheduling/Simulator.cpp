@@ -574,8 +574,9 @@ Simulation Simulator::report(int64_t step) {
   Simulation result;
   result.steps = static_cast<int>(step) + 1;
   size_t last = beginNs.size() - 1;
-  // A period that never settled is averaged over the second half.
-  size_t from = isSteady ? last - 1 : last / 2;
+  // Steps in flight may begin close together, and the next ones when these have
+  // ended. A period that never settled is averaged over the second half.
+  size_t from = isSteady ? last - kStepsInFlight : last / 2;
   auto count = static_cast<double>(last - from);
   result.stepNs = last > from ? (beginNs[last] - beginNs[from]) / count
                               : now - beginNs[last];

@@ -190,6 +190,24 @@ TEST(CollectiveCostTest, MeasuredTimesGoFirst) {
             Algorithm::Measured);
 }
 
+// The smallest message has bytes, too: many of them fill the link. In a table
+// of slow small messages most of their time is latency, and no bytes flow
+// faster than by a formula.
+TEST(CollectiveCostTest, SmallMeasuredMessagesFlow) {
+  ClusterModel cluster = flat(4);
+  cluster.axes[0].tables["all_reduce"] = {{1000, 25000}, {2000, 26000}};
+  auto expect = [&](int64_t bytes, double latencyNs, double flowNs) {
+    CollectiveCost cost =
+        cheapestCost(cluster, {Collective::AllReduce, 1, bytes});
+    EXPECT_DOUBLE_EQ(cost.latencyNs, latencyNs);
+    for (const LinkUse &use : cost.uses)
+      EXPECT_DOUBLE_EQ(use.ns, flowNs);
+  };
+  expect(100, 25000 - 150, 150);
+  expect(1000, 25000 - 1500, 1500);
+  expect(20000, 44000 - 30000, 30000);
+}
+
 // A ring over 4 nodes of 8: of the 31 hops of a half, 3 go between nodes.
 TEST(CollectiveCostTest, InnerHopsOfARingHaveInnerLatency) {
   ClusterModel cluster = nodes(4, 8);

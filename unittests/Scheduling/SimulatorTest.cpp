@@ -331,6 +331,17 @@ TEST(SimulatorTest, AtMostTwoStepsAreInFlight) {
   EXPECT_EQ(simulate(graph).stepNs, 50);
 }
 
+// Two begin within 10 ns, the next two when these have ended: at 0, 10, 40, 50,
+// 80 and so on.
+TEST(SimulatorTest, StepsInFlightMayBeginInPairs) {
+  TaskGraph graph = makeGraph();
+  graph.streams[kComm] = {"comm", false, /*byPriority=*/true,
+                          /*creditBytes=*/100};
+  int32_t work = compute(graph, 10);
+  graph.add({kComm, 30, 10}, {}, {{work, 0}});
+  EXPECT_EQ(simulate(graph).stepNs, 20);
+}
+
 TEST(SimulatorTest, WhatNothingOrdersStartsAtOnce) {
   TaskGraph graph = makeGraph();
   send(graph, kComm, 3, {});
@@ -436,7 +447,8 @@ double stepByRecurrence(const TaskGraph &graph, int steps) {
       done[step] = std::max(done[step], start + ns);
     }
   }
-  return begin[steps - 1] - begin[steps - 2];
+  return (begin[steps - 1] - begin[steps - 1 - kStepsInFlight]) /
+         kStepsInFlight;
 }
 
 TEST(SimulatorTest, RandomGraphsAgreeWithARecurrence) {

@@ -9,17 +9,18 @@
 //
 //   compute  the device does one op after the other, and waits where an op
 //            needs what is reduced of an earlier one's result; updates may be
-//            spread over all ranks and servers;
+//            spread over all ranks and servers, and servers compute nothing;
 //   links    to sum S bytes over K groups of ranks, 2 (K-1) S bytes must leave
 //            these groups, through the links that they have (Patarasuk and
 //            Yuan, JPDC 2009); where servers may sum, each group sends and
 //            receives S at least. A link of which compute leaves a part has
 //            that part alone for as long as compute takes;
-//   latency  before the first byte arrives a message's latency has passed;
+//   latency  before bytes flow over a link their message's latency has passed;
 //   cycle    a gradient crosses the network between its backward and its next
 //            forward: for any op u that needs parameters and any later op p,
 //            all gradients not ready before p and needed up to u cross between
-//            the end of p in one step and the start of u in the next.
+//            the end of p in one step and the start of u in the next, and are
+//            updated there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_LOWERBOUND_H
