@@ -15,6 +15,7 @@
 #include <exception>
 #include <initializer_list>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace bagua::capi {
@@ -47,6 +48,25 @@ absl::Status readSeconds(const char *name, double seconds,
 /// the caller says something that this library does not know.
 absl::Status readStruct(const char *name, const void *given, void *known,
                         size_t knownBytes);
+
+/// What a struct says of waiting for others, as sessions and communicators do:
+/// how long, and who is warned. Null is nothing. Errors are those of both
+/// above.
+template <typename Given, typename Options>
+absl::Status readWaiting(const char *name, const Given *given,
+                         Options &options) {
+  Given known = {};
+  if (given)
+    if (absl::Status status = readStruct(name, given, &known, sizeof(known));
+        !status.ok())
+      return status;
+  if (known.on_warning)
+    options.onWarning = [call = known.on_warning,
+                         user = known.user](const std::string &text) {
+      call(user, text.c_str());
+    };
+  return readSeconds("timeout_seconds", known.timeout_seconds, options.timeout);
+}
 
 } // namespace bagua::capi
 

@@ -20,23 +20,6 @@ using runtime::TensorId;
 
 namespace {
 
-absl::Status readOptions(const bagua_session_options *given,
-                         runtime::SessionOptions &options) {
-  bagua_session_options known = {};
-  if (given)
-    if (absl::Status status = capi::readStruct("bagua_session_options", given,
-                                               &known, sizeof(known));
-        !status.ok())
-      return status;
-  if (known.on_warning)
-    options.onWarning = [call = known.on_warning,
-                         user = known.user](const std::string &text) {
-      call(user, text.c_str());
-    };
-  return capi::readSeconds("timeout_seconds", known.timeout_seconds,
-                           options.timeout);
-}
-
 /// Runs a call of a session's.
 template <typename Body>
 bagua_code onSession(const char *call, const bagua_session *session,
@@ -65,7 +48,7 @@ bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,
         requireAll("bagua_session_create",
                    {{"plan", plan}, {"world", world}, {"session", session}});
     if (status.ok())
-      status = readOptions(options, read);
+      status = capi::readWaiting("bagua_session_options", options, read);
     if (!status.ok())
       return status;
     auto made = runtime::Session::create(plan->plan, world->world, read);

@@ -60,23 +60,6 @@ absl::Status readOptions(const bagua_world_options *given,
              : status;
 }
 
-absl::Status readOptions(const bagua_communicator_options *given,
-                         runtime::CommunicatorOptions &options) {
-  bagua_communicator_options known = {};
-  if (given)
-    if (absl::Status status = capi::readStruct("bagua_communicator_options",
-                                               given, &known, sizeof(known));
-        !status.ok())
-      return status;
-  if (known.on_warning)
-    options.onWarning = [call = known.on_warning,
-                         user = known.user](const std::string &text) {
-      call(user, text.c_str());
-    };
-  return capi::readSeconds("timeout_seconds", known.timeout_seconds,
-                           options.timeout);
-}
-
 absl::Status keep(absl::StatusOr<std::unique_ptr<runtime::World>> made,
                   bagua_world **world) {
   if (!made.ok())
@@ -208,7 +191,7 @@ bagua_communicator_create_with(bagua_world *world, const int *members,
     runtime::CommunicatorOptions read;
     if (status.ok()) {
       read.timeout = world->world->timeout();
-      status = readOptions(options, read);
+      status = capi::readWaiting("bagua_communicator_options", options, read);
     }
     if (!status.ok())
       return status;

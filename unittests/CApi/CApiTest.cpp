@@ -214,7 +214,6 @@ TEST(CApiTest, HasCollectives) {
   });
 }
 
-// Ranks end with what one of them says.
 // The world's limit is 600 s, the communicator's own 0.2.
 TEST(CApiTest, ACommunicatorHasALimitOfItsOwn) {
   std::vector<bagua_world *> worlds(2);
@@ -236,6 +235,7 @@ TEST(CApiTest, ACommunicatorHasALimitOfItsOwn) {
     bagua_world_free(world);
 }
 
+// Ranks end with what one of them says.
 TEST(CApiTest, AbortsWithAReason) {
   bagua_plan *plan = makePlan(2);
   std::vector<bagua_world *> worlds(2);

@@ -23,12 +23,11 @@ public:
 
   /// Ok in the process that made the object. `what`: "a session".
   absl::Status check(const char *what) const {
-    const pid_t own = getpid();
-    return own == maker
+    return isThis()
                ? absl::OkStatus()
                : absl::FailedPreconditionError(absl::StrCat(
                      "expected process ", maker, ", which made ", what,
-                     ", found ", own, ": a forked process can't use it"));
+                     ", found ", getpid(), ": a forked process can't use it"));
   }
   bool isThis() const { return getpid() == maker; }
 

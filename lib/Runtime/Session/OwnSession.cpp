@@ -33,15 +33,12 @@ public:
     return inProcess([&] { return session->bind(tensor, data, bytes); });
   }
   absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override {
-    if (absl::Status status = check(); !status.ok())
-      return status;
-    return session->address(tensor, bytes);
+    return inProcess([&] { return session->address(tensor, bytes); });
   }
   absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
                                       size_t bytes) override {
-    if (absl::Status status = check(); !status.ok())
-      return status;
-    return session->bindOrLocate(tensor, data, bytes);
+    return inProcess(
+        [&] { return session->bindOrLocate(tensor, data, bytes); });
   }
   bool programUpdates(absl::string_view name) override {
     return session->programUpdates(name);
@@ -93,9 +90,7 @@ public:
   }
   int64_t step() const override { return session->step(); }
   absl::StatusOr<std::string> saveState() const override {
-    if (absl::Status status = check(); !status.ok())
-      return status;
-    return session->saveState();
+    return inProcess([&] { return session->saveState(); });
   }
   absl::Status loadState(absl::string_view bytes) override {
     return inProcess([&] { return session->loadState(bytes); });
@@ -105,9 +100,11 @@ public:
 
 private:
   absl::Status check() const { return process.check("a session"); }
-  template <typename Call> absl::Status inProcess(Call call) const {
-    absl::Status status = check();
-    return status.ok() ? call() : status;
+  /// What the call returns, a status or a value.
+  template <typename Call> auto inProcess(Call call) const -> decltype(call()) {
+    if (absl::Status status = check(); !status.ok())
+      return status;
+    return call();
   }
 
   const OwnProcess process;

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlPlane.h"
 
+#include "Communication/OwnProcess.h"
+
 #include "bagua/Runtime/ErrorPlace.h"
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +41,7 @@ class Lingering {
 public:
   ~Lingering() {
     // A forked child has none of the threads.
-    if (getpid() != process)
+    if (!process.isThis())
       return;
     std::unique_lock<std::mutex> lock(mutex);
     ended.wait(lock, [this] { return count == 0; });
@@ -51,7 +53,7 @@ public:
   }
 
 private:
-  const pid_t process = getpid();
+  const OwnProcess process;
   std::mutex mutex;
   std::condition_variable ended;
   int count = 0;

@@ -153,13 +153,17 @@ void Host::await() const {
   poll(sockets.data(), sockets.size(), static_cast<int>(kBeat.count()));
 }
 
-/// Tells those who have come, too.
-absl::Status Host::refuseAll(const absl::Status &why) {
+ControlMessage refusalOf(const absl::Status &why) {
   ControlMessage refusal;
   refusal.kind = ControlKind::Refusal;
   refusal.code = why.raw_code();
   refusal.text = std::string(why.message());
-  tellAll(refusal);
+  return refusal;
+}
+
+/// Tells those who have come, too.
+absl::Status Host::refuseAll(const absl::Status &why) {
+  tellAll(refusalOf(why));
   return why;
 }
 
@@ -215,11 +219,7 @@ absl::Status Host::admit(ControlChannel &channel,
     return absl::OkStatus();
   }
   absl::Status status = absl::InvalidArgumentError(why);
-  ControlMessage refusal;
-  refusal.kind = ControlKind::Refusal;
-  refusal.code = status.raw_code();
-  refusal.text = why;
-  channel.queue(refusal);
+  channel.queue(refusalOf(status));
   channel.flush().IgnoreError();
   return refuseAll(status);
 }
