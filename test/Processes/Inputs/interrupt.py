@@ -66,14 +66,21 @@ def interrupt_tool(plan):
     sys.exit("bagua-run: ranks are left")
 
 
-def interrupt_programs(plan, interrupted, job):
+def start(plan, job, is_host_each=False):
+    """Ranks that have begun, on one host or each on one of its own."""
     processes = []
     for number in range(RANKS):
         environment = dict(os.environ, BAGUA_RANK=str(number), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
-        processes.append(subprocess.Popen([sys.executable, __file__, "--rank", plan], env=environment, text=True,
+        host = [f"host{number}"] if is_host_each else []
+        processes.append(subprocess.Popen([sys.executable, __file__, "--rank", plan, *host], env=environment, text=True,
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE))
     for process in processes:
         process.stdout.readline()
+    return processes
+
+
+def interrupt_programs(plan, interrupted, job):
+    processes = start(plan, job)
     time.sleep(0.2)
     for number in interrupted:
         processes[number].send_signal(signal.SIGINT)

@@ -5,12 +5,12 @@ Four ranks of one host, and four on hosts of their own, run steps without end be
 SECONDS none may take another one for lost, each with the patience that is the default."""
 import multiprocessing
 import os
-import signal
-import subprocess
 import sys
 import time
 
-RANKS, BUSY = 4, 4
+from interrupt import start
+
+BUSY = 4
 
 
 def compute():
@@ -18,21 +18,8 @@ def compute():
         pass
 
 
-def start(plan, job, is_host_each):
-    processes = []
-    for number in range(RANKS):
-        environment = dict(os.environ, BAGUA_RANK=str(number), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
-        command = [sys.executable, os.path.join(os.path.dirname(__file__), "interrupt.py"), "--rank", plan]
-        processes.append(subprocess.Popen([*command, f"host{number}"] if is_host_each else command, env=environment, text=True,
-                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-    for process in processes:
-        process.stdout.readline()
-    return processes
-
-
 def main(plan, seconds):
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    ranks = [*start(plan, f"starved-{os.getpid()}-1", False), *start(plan, f"starved-{os.getpid()}-2", True)]
+    ranks = [*start(plan, f"starved-{os.getpid()}-1"), *start(plan, f"starved-{os.getpid()}-2", is_host_each=True)]
     busy = [multiprocessing.Process(target=compute, daemon=True) for _ in range(BUSY * os.cpu_count())]
     for process in busy:
         process.start()
