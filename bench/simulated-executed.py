@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Predicted beside executed step times: simulated-executed.py BUILD [RANKS [RUNS]]
+"""Predicted beside executed step times: simulated-executed.py BUILD [RANKS [TURNS]]
 
 Calibrates this machine with bagua-run, plans five exported steps by strategies of three kinds for it, and runs the
 plans on in-process ranks. Compute is slept, updates of the program's with it, in time or late; what the runtime does,
 updates with `updates=runtime`, is real, so times of one kind compare. Compute's speed is chosen so that communication
-takes as long as compute, so that much of it shows. Errors are of the median of RUNS runs (7) of 5 steps each,
-interleaved over the cases; of each kind, auto is held to the best of the others. Exits with 1 where a limit of
-docs/Validation.md is missed.
+takes as long as compute, so that much of it shows. Of each kind, auto is held to the best of the others. Exits with 1
+where a limit of docs/Validation.md is missed.
 
-Memory of a virtual machine may be fast in one minute and slow in the next. An all_reduce of 64 MiB before and after
-each run says how fast it is. A run goes with the predictions of a calibration at its speed, made when there is none
-yet, and is set aside where the speed changed meanwhile. A case's error is the median of its runs' errors.
+Memory of a virtual machine may be fast in one minute, or second, and slow in the next. So each of TURNS turns (7) is a
+calibration and then a run of each case, of 20 steps, which is compared with what that calibration predicts. A case's
+error is the median of its runs' errors.
 """
 import json
 import os
@@ -24,7 +23,6 @@ STRATEGIES = [(name, "program") for name in ("bsp-a2a", "wfbp-a2a", "ddp", "mg-w
 STRATEGIES += [(name, updates) for updates in ("late", "runtime") for name in ("bytescheduler-a2a", "dear", "auto")]
 # At these sizes a few ranks of each fit in memory, and messages are not of the sizes calibrated with.
 STEPS = {"resnet50": 1, "vgg16": 0.5, "bert_base": 0.6, "bert_large": 0.3, "lstm": 1}
-SAME_SPEED = 0.15
 # What is wanted: errors, and how far auto may be behind.
 MOST_MEDIAN, MOST_ERROR, MOST_BEHIND = 0.05, 0.15, 0.03
 FLOP_PER_S, BYTES_PER_S, LAUNCH_NS = 1e13, 1e12, 5000
@@ -58,24 +56,9 @@ class Machine:
     def __init__(self, build, ranks, directory):
         self.tools, self.ranks, self.directory = os.path.join(build, "bin"), ranks, directory
         self.graphs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "test", "graphs")
-        self.set_aside = 0
-
-    def speed(self):
-        """Microseconds of a large all_reduce."""
-        samples = run(f"{self.tools}/bagua-bench-all-reduce", f"--ranks={self.ranks}", "--min-bytes=67108864",
-                      "--max-bytes=67108864", "--repetitions=15", "--contenders=bagua", "--samples")
-        return statistics.median(float(line.split(",")[-1]) for line in samples.split())
-
-    def steadily(self, work):
-        """What work returns, and the speed that memory had all the while."""
-        while True:
-            before, result, after = self.speed(), work(), self.speed()
-            if abs(after / before - 1) <= SAME_SPEED:
-                return (before + after) / 2, result
-            self.set_aside += 1
 
     def calibrate(self):
-        return self.steadily(lambda: run(f"{self.tools}/bagua-run", "--calibrate", f"--ranks={self.ranks}"))
+        return run(f"{self.tools}/bagua-run", "--calibrate", f"--ranks={self.ranks}")
 
     def imported(self, step, cluster, scale):
         with open(f"{self.directory}/cluster.mlir", "w", encoding="utf-8") as file:
@@ -97,15 +80,14 @@ class Machine:
         return decisions[0] if strategy.startswith("auto{") else strategy
 
     def execute(self, plan):
-        """The speed of memory, and ns a step."""
-        speed, result = self.steadily(lambda: json.loads(run(f"{self.tools}/bagua-run", plan, "--steps=5", "--json")))
-        return speed, result["step_ns"]["median"]
+        """ns a step."""
+        return json.loads(run(f"{self.tools}/bagua-run", plan, "--steps=20", "--json"))["step_ns"]["median"]
 
 
-def main(build, ranks="2", runs="7"):
+def main(build, ranks="2", turns="7"):
     with tempfile.TemporaryDirectory() as directory:
         machine = Machine(build, ranks, directory)
-        speed, cluster = machine.calibrate()
+        cluster = machine.calibrate()
         print(cluster)
         # Compute as long as communication.
         scales, cases = {}, []
@@ -113,7 +95,7 @@ def main(build, ranks="2", runs="7"):
             alone = machine.predict(machine.imported(step, cluster, 1), "bsp-a2a{updates=program}")
             scales[step] = alone["exposed_communication_ns"] / alone["compute_ns"]
 
-        # What auto chooses by the first calibration is what it is held to by the next ones.
+        # What auto chooses by the first calibration is what it is held to in all turns.
         for step in STEPS:
             imported = machine.imported(step, cluster, scales[step])
             for strategy, updates in STRATEGIES:
@@ -123,30 +105,17 @@ def main(build, ranks="2", runs="7"):
                 run(f"{machine.tools}/bagua-translate", "--export-plan", f"{plan}.mlir", "-o", plan)
                 cases.append(Case(step, strategy, updates, text, plan))
 
-        def predict_all(cluster):
-            predictions, imported = [], {}
-            for case in cases:
-                if case.step not in imported:
-                    imported[case.step] = machine.imported(case.step, cluster, scales[case.step])
-                predictions.append(machine.predict(imported[case.step], case.text))
-            return predictions
-
-        known = [(speed, predict_all(cluster))]
-        for turn in range(int(runs)):
-            print(f"run {turn + 1} of {runs}, {len(known)} calibrations, {machine.set_aside} runs set aside",
-                  file=sys.stderr)
-            for number, case in enumerate(cases):
-                speed, ns = machine.execute(case.plan)
-                near = min(known, key=lambda entry: abs(speed / entry[0] - 1))
-                if abs(speed / near[0] - 1) > SAME_SPEED:
-                    speed, cluster = machine.calibrate()
-                    known.append((speed, predict_all(cluster)))
-                    machine.set_aside += 1
-                    speed, ns = machine.execute(case.plan)
-                    near = min(known, key=lambda entry: abs(speed / entry[0] - 1))
-                case.results.append((near[1][number], ns))
+        for turn in range(int(turns)):
+            print(f"turn {turn + 1} of {turns}", file=sys.stderr)
+            cluster = machine.calibrate()
+            executed = [machine.execute(case.plan) for case in cases]
+            for step in STEPS:
+                imported = machine.imported(step, cluster, scales[step])
+                for case, ns in zip(cases, executed):
+                    if case.step == step:
+                        case.results.append((machine.predict(imported, case.text), ns))
         missed = report(cases)
-        print(f"{ranks} ranks, {len(known)} speeds of memory, {machine.set_aside} runs set aside")
+        print(f"{ranks} ranks, {turns} turns")
         if missed:
             sys.exit(f"worse than wanted: {'; '.join(missed)}")
 

@@ -45,8 +45,11 @@ constexpr double kComputeShare = 2;
 constexpr int64_t kShortOpNs = 50'000, kLongOpNs = 300'000;
 /// As many as strategies with credit have.
 constexpr int kStreams = 4;
-/// And as large as parts are: messages of kLeastBytes times 4 to the power of
-/// these, so many of each, alike so that all streams have something to the end.
+/// Messages in flight at once: so many of a size, alike so that all streams
+/// have something to the end. Small ones tell the gap, those as large as parts
+/// are the rate.
+constexpr std::array<size_t, 4> kSmallSizes = {1, 2, 3, 4};
+constexpr size_t kSmallCount = 64;
 constexpr std::array<size_t, 2> kPartSizes = {5, 6};
 constexpr size_t kPartCount = 16;
 /// From this size on messages tell what compute leaves of a link's rate.
@@ -254,9 +257,9 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   return Plan::fromBytes(runtime::writePlan(plan));
 }
 
-int64_t medianOf(std::vector<int64_t> times) {
-  auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
+template <typename T> T medianOf(std::vector<T> samples) {
+  auto middle = samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
   return *middle;
 }
 
@@ -336,18 +339,18 @@ void addTo(Times &sums, const Times &times) {
 }
 
 /// The median, as a part.
-double partOf(std::vector<double> &samples) {
-  auto middle = samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return std::clamp(*middle, 0.001, 1.0);
+double partOf(const std::vector<double> &samples) {
+  return std::clamp(medianOf(samples), 0.001, 1.0);
 }
 
 /// What compute leaves of an axis's rate, and for how long of each op; what
-/// messages in flight at once have of it; what a stream takes that slept.
+/// messages in flight at once have of it, and each takes besides; what a stream
+/// takes that slept.
 struct Surcharges {
   double overlappedRate;
   int64_t overlappedNs;
   double concurrentRate;
+  int64_t gapNs;
   int64_t wakeNs;
 };
 
@@ -362,12 +365,14 @@ int64_t overlappedNs(double besideShortOps, double besideLongOps) {
 /// What small messages take longer beside compute than one behind the other,
 /// besides what compute takes of their rate: between the ops of a step they
 /// come to a stream that has gone to sleep.
-int64_t wakeNs(const Tables &alone, const Tables &beside, double rate) {
+int64_t wakeNs(const Tables &alone, const Tables &beside, double rate,
+               int64_t gapNs) {
   double sum = 0;
   int count = 0;
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
     for (size_t size = 0; size < kLargeSize && !kKinds[kind].isWork(); ++size) {
-      auto latencyNs = static_cast<double>(alone[kind].front());
+      auto latencyNs = static_cast<double>(
+          std::max<int64_t>(0, alone[kind].front() - gapNs));
       auto flowsNs = static_cast<double>(alone[kind][size]) - latencyNs;
       sum +=
           static_cast<double>(beside[kind][size]) - latencyNs - flowsNs / rate;
@@ -411,9 +416,9 @@ std::string print(const Tables &tables, const Surcharges &charges, int ranks) {
       ", overlapped_rate = ", absl::StrFormat("%.3f", charges.overlappedRate),
       ", overlapped_ns = ", charges.overlappedNs,
       ", concurrent_rate = ", absl::StrFormat("%.3f", charges.concurrentRate),
-      ", table = {\n", absl::StrJoin(collectives, ",\n"),
-      "}>] host #bagua.host<{\n", absl::StrJoin(work, ",\n"), "}> wake_ns ",
-      charges.wakeNs, "\n");
+      ", gap_ns = ", charges.gapNs, ", table = {\n",
+      absl::StrJoin(collectives, ",\n"), "}>] host #bagua.host<{\n",
+      absl::StrJoin(work, ",\n"), "}> wake_ns ", charges.wakeNs, "\n");
 }
 
 /// All kinds in turns, each with all that goes on beside it, so that what
@@ -429,6 +434,7 @@ public:
 private:
   absl::Status addMessages(const Kind &kind, int round, const Measured &alone,
                            Times &besideSums);
+  absl::Status addMessagesInFlight(const Kind &kind, const Times &aloneNow);
 
   const int ranks;
   const std::chrono::nanoseconds timeout;
@@ -436,7 +442,7 @@ private:
   Tables alone = {}, beside = {};
   std::array<int, kKinds.size()> rounds = {};
   /// Of all rounds and kinds of messages.
-  std::vector<double> besideShortOps, besideLongOps, concurrent;
+  std::vector<double> besideShortOps, besideLongOps, concurrent, gaps;
 };
 
 absl::Status Calibration::addRound(int round) {
@@ -479,21 +485,42 @@ absl::Status Calibration::addMessages(const Kind &kind, int round,
     return longOps.status();
   besideLongOps.push_back(rateBeside(aloneNow, *longOps));
   addTo(besideSums, longOps->ns);
+  return addMessagesInFlight(kind, aloneNow.ns);
+}
 
+/// The program gives all of them, then takes all of them back, as it does with
+/// gradients in the next step's forward.
+absl::Status Calibration::addMessagesInFlight(const Kind &kind,
+                                              const Times &aloneNow) {
+  Surroundings together;
+  together.streams = kStreams;
+  double gapNs = 0;
+  for (size_t size : kSmallSizes) {
+    std::vector<size_t> small(kSmallCount, size);
+    auto several = measure(kind, ranks, small, together, timeout);
+    if (!several.ok())
+      return several.status();
+    // What each adds to the rest, but its bytes.
+    auto ns = static_cast<double>(several->stepNs) / kSmallCount -
+              static_cast<double>(aloneNow[size] - aloneNow.front());
+    gaps.push_back(ns);
+    gapNs += ns / kSmallSizes.size();
+  }
   std::vector<size_t> parts;
   for (size_t size : kPartSizes)
     parts.insert(parts.end(), kPartCount, size);
-  Surroundings together;
-  auto one = measure(kind, ranks, parts, together, timeout);
-  if (!one.ok())
-    return one.status();
-  together.streams = kStreams;
   auto several = measure(kind, ranks, parts, together, timeout);
   if (!several.ok())
     return several.status();
+  together.streams = 1;
+  auto one = measure(kind, ranks, parts, together, timeout);
+  if (!one.ok())
+    return one.status();
   // Of several, one hides the latency of the next.
-  auto latenciesNs = static_cast<int64_t>(parts.size()) * aloneNow.ns.front();
-  concurrent.push_back(static_cast<double>(one->stepNs - latenciesNs) /
+  double hiddenNs =
+      std::max(0.0, static_cast<double>(aloneNow.front()) - gapNs);
+  concurrent.push_back((static_cast<double>(one->stepNs) -
+                        static_cast<double>(parts.size()) * hiddenNs) /
                        static_cast<double>(several->stepNs));
   return absl::OkStatus();
 }
@@ -516,9 +543,11 @@ std::string Calibration::result() {
     }
     raiseParts(alone[kind]);
   }
+  auto gapNs = std::max<int64_t>(0, std::llround(medianOf(gaps)));
   return print(alone,
                {besideShort, overlappedNs(besideShort, besideLong),
-                partOf(concurrent), wakeNs(alone, beside, besideShort)},
+                partOf(concurrent), gapNs,
+                wakeNs(alone, beside, besideShort, gapNs)},
                ranks);
 }
 

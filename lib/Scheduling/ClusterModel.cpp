@@ -89,7 +89,7 @@ std::optional<std::string> ClusterModel::check() const {
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
-        axis.sharers < 1 || axis.overlappedNs < 0)
+        axis.sharers < 1 || axis.overlappedNs < 0 || axis.gapNs < 0)
       return name + "expected positive sizes, times and rates";
     for (double rate : {axis.overlappedRate, axis.concurrentRate})
       if (!(rate > 0) || rate > 1)

@@ -92,11 +92,13 @@ static double ringsOnLink(const ClusterModel &cluster, int axis,
   return groups * sharersOf(cluster, axis, call).all / ranks;
 }
 
-/// Bytes through a link in one direction, as time at its rate.
+/// A message's bytes through a link in one direction, as time at its rate and
+/// the gap.
 static LinkUse useOf(const ClusterModel &cluster, int32_t link, int axis,
                      double bytes) {
-  return {link,
-          bytes * 1e9 / static_cast<double>(cluster.axes[axis].bytesPerS)};
+  const AxisModel &model = cluster.axes[axis];
+  return {link, static_cast<double>(model.gapNs) +
+                    bytes * 1e9 / static_cast<double>(model.bytesPerS)};
 }
 
 /// The same traffic both ways on the worker's link along an axis.
@@ -409,9 +411,10 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
   return *best;
 }
 
-/// What the smallest message takes passes before bytes flow, over the links
-/// that a formula says. But bytes flow at least as long as they do by it, those
-/// of the smallest message, too: many small ones share the links' rate.
+/// What the smallest message takes but the gap passes before bytes flow, over
+/// the links that a formula says. But bytes flow at least as long as they do by
+/// it, those of the smallest message, too: many small ones share the links'
+/// rate.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);
@@ -422,10 +425,11 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
   if (table == tables.end())
     return std::nullopt;
   double ns = interpolate(table->second, call.bytes);
-  auto smallestNs = static_cast<double>(table->second.front().second);
+  auto hiddenNs = static_cast<double>(table->second.front().second -
+                                      cluster.axes[axis].gapNs);
   CollectiveCost cost = costByFormula(cluster, call);
   double flowNs = cost.ns() - cost.latencyNs;
-  cost.latencyNs = std::max(0.0, std::min(smallestNs, ns - flowNs));
+  cost.latencyNs = std::max(0.0, std::min(hiddenNs, ns - flowNs));
   for (LinkUse &use : cost.uses)
     use.ns = ns - cost.latencyNs;
   return cost;

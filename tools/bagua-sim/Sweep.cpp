@@ -107,8 +107,8 @@ static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
     attribute = AxisAttr::get(
         axis.getContext(), axis.getName(), index == 0 ? size : axis.getSize(),
         latency, rate, axis.getSharers(), axis.getOverlappedRate(),
-        axis.getOverlappedNs(), axis.getConcurrentRate(), axis.getLinksOf(),
-        factor == 1 ? axis.getTable() : nullptr);
+        axis.getOverlappedNs(), axis.getConcurrentRate(), axis.getGapNs(),
+        axis.getLinksOf(), factor == 1 ? axis.getTable() : nullptr);
   }
   cluster.setAxesAttr(ArrayAttr::get(cluster.getContext(), axes));
   return kind == SweepKind::Ranks ? cluster.getWorkerCount() : value;

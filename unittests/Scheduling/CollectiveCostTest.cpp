@@ -208,6 +208,28 @@ TEST(CollectiveCostTest, SmallMeasuredMessagesFlow) {
   expect(20000, 44000 - 30000, 30000);
 }
 
+// No other message flows in the gap: it is time on the links.
+TEST(CollectiveCostTest, GapIsOnTheLinks) {
+  ClusterModel cluster = flat(4);
+  auto expect = [&](int64_t bytes, double latencyNs, double flowNs) {
+    CollectiveCost cost =
+        cheapestCost(cluster, {Collective::AllReduce, 1, bytes});
+    EXPECT_DOUBLE_EQ(cost.latencyNs, latencyNs);
+    for (const LinkUse &use : cost.uses)
+      EXPECT_DOUBLE_EQ(use.ns, flowNs);
+  };
+  double latencyNs =
+      cheapestCost(cluster, {Collective::AllReduce, 1, 1000}).latencyNs;
+  cluster.axes[0].gapNs = 4000;
+  expect(1000, latencyNs, 4000 + 1500);
+  // Of a measured message it is a part, of a small one at most all.
+  cluster.axes[0].tables["all_reduce"] = {{1000, 25000}, {2000, 26000}};
+  expect(1000, 25000 - 5500, 5500);
+  expect(20000, 44000 - 34000, 34000);
+  cluster.axes[0].gapNs = 30000;
+  expect(1000, 0, 25000);
+}
+
 // A ring over 4 nodes of 8: of the 31 hops of a half, 3 go between nodes.
 TEST(CollectiveCostTest, InnerHopsOfARingHaveInnerLatency) {
   ClusterModel cluster = nodes(4, 8);
@@ -412,6 +434,9 @@ TEST(ClusterModelTest, Checks) {
   cluster.axes[0].linksOf = -1;
   cluster.axes[0].concurrentRate = 2;
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("found 2.0")));
+  cluster.axes[0].concurrentRate = 1;
+  cluster.axes[0].gapNs = -1;
+  EXPECT_THAT(cluster.check(), Optional(HasSubstr("positive sizes, times")));
   cluster.axes.clear();
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("1 to 16 axes")));
 }

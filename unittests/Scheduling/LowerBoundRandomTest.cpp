@@ -96,6 +96,10 @@ void cut(ClusterModel &cluster, Draws &draw) {
 void addTables(ClusterModel &cluster, Draws &draw) {
   ClusterModel priced = cluster;
   priced.launchNs = priced.messageNs = 0;
+  // The gap may be more than a message takes.
+  if (draw.isOneIn(2))
+    for (AxisModel &axis : priced.axes)
+      axis.gapNs = 0;
   for (int axis = 0; axis < cluster.axisCount(); ++axis) {
     bool isCut = false;
     for (int other = 0; other < cluster.axisCount(); ++other)
@@ -134,6 +138,8 @@ void addSurcharges(ClusterModel &cluster, Draws &draw) {
     }
     if (draw.isOneIn(6))
       axis.concurrentRate = 0.25 * (1 + draw.below(4));
+    if (draw.isOneIn(6))
+      axis.gapNs = draw.below(200);
   }
   if (draw.isOneIn(3))
     cut(cluster, draw);

@@ -46,6 +46,9 @@ struct AxisModel {
   int64_t overlappedNs = 0;
   /// The part of a link's rate that several messages in flight have together.
   double concurrentRate = 1;
+  /// What each message takes of a link besides its bytes, in which no other one
+  /// flows (LogP's gap: Culler et al., PPoPP 1993).
+  int64_t gapNs = 0;
   /// The axis whose links these are: one before it, of which it was cut; -1:
   /// its own.
   int linksOf = -1;

@@ -350,8 +350,8 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef name, int64_t size, int64_t latency,
                                int64_t bandwidth, int64_t sharers,
                                FloatAttr overlappedRate, int64_t overlapped,
-                               FloatAttr concurrentRate, StringAttr,
-                               DictionaryAttr table) {
+                               FloatAttr concurrentRate, int64_t gap,
+                               StringAttr, DictionaryAttr table) {
   if (!isBareWord(name))
     return emitError() << "expected an axis name of letters, digits, '_', '$' "
                           "and '.', found '"
@@ -367,7 +367,8 @@ LogicalResult AxisAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       failed(expect("latency_ns", 0, latency)) ||
       failed(expect("bytes_per_s", 1, bandwidth)) ||
       failed(expect("sharers", 1, sharers)) ||
-      failed(expect("overlapped_ns", 0, overlapped)))
+      failed(expect("overlapped_ns", 0, overlapped)) ||
+      failed(expect("gap_ns", 0, gap)))
     return failure();
   auto expectPart = [&](StringRef what, FloatAttr found) {
     if (!found ||

@@ -42,10 +42,12 @@ static LogicalResult verifyLinks(ClusterOp cluster, unsigned index) {
       axis.getSharers() != outer.getSharers() ||
       axis.getOverlappedRate() != outer.getOverlappedRate() ||
       axis.getOverlappedNs() != outer.getOverlappedNs() ||
-      axis.getConcurrentRate() != outer.getConcurrentRate())
+      axis.getConcurrentRate() != outer.getConcurrentRate() ||
+      axis.getGapNs() != outer.getGapNs())
     return cluster.emitOpError()
-           << "expected latency, rates and sharers of axis '" << axis.getName()
-           << "' to be those of axis '" << axis.getLinksOf().getValue()
+           << "expected latency, gap, rates and sharers of axis '"
+           << axis.getName() << "' to be those of axis '"
+           << axis.getLinksOf().getValue()
            << "', whose links it has, and tables of neither";
   return success();
 }
@@ -133,7 +135,7 @@ void AxisCutter::add(AxisAttr axis, StringRef name, int64_t size,
   axes.push_back(AxisAttr::get(
       axis.getContext(), name, size, axis.getLatencyNs(), axis.getBytesPerS(),
       sharers, axis.getOverlappedRate(), axis.getOverlappedNs(),
-      axis.getConcurrentRate(), linksOf, table));
+      axis.getConcurrentRate(), axis.getGapNs(), linksOf, table));
   parts[axis.getName()].push_back(StringAttr::get(axis.getContext(), name));
 }
 

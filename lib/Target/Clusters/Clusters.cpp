@@ -45,7 +45,8 @@ bagua::buildDefaultCluster(OpBuilder &builder, Location location,
     attributes.push_back(AxisAttr::get(
         builder.getContext(), name, size, kDefaultLatencyNs, kDefaultBytesPerS,
         /*sharers=*/1, /*overlapped_rate=*/nullptr, /*overlapped_ns=*/0,
-        /*concurrent_rate=*/nullptr, /*links_of=*/nullptr, /*table=*/nullptr));
+        /*concurrent_rate=*/nullptr, /*gap_ns=*/0, /*links_of=*/nullptr,
+        /*table=*/nullptr));
   return builder.create<ClusterOp>(location, "cluster",
                                    builder.getArrayAttr(attributes));
 }

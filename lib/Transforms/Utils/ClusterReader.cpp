@@ -55,6 +55,7 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
     entry.overlappedNs = axis.getOverlappedNs();
     if (FloatAttr rate = axis.getConcurrentRate())
       entry.concurrentRate = rate.getValueAsDouble();
+    entry.gapNs = axis.getGapNs();
     if (StringAttr owner = axis.getLinksOf()) {
       entry.linksOf = static_cast<int>(*cluster.findAxis(owner.getValue()));
       entry.sharers = model.axes[entry.linksOf].sharers;

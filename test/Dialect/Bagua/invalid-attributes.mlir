@@ -87,6 +87,12 @@ module attributes {bagua.example = #bagua.axis<"bus", size = 2, latency_ns = 0, 
 
 // -----
 
+// Each of them keeps the others off a link for some time.
+// expected-error @+1 {{expected gap_ns of axis 'bus' of at least 0, found -1}}
+module attributes {bagua.example = #bagua.axis<"bus", size = 2, latency_ns = 0, bytes_per_s = 1, gap_ns = -1>} {}
+
+// -----
+
 // Measured times are arrays of integers.
 // expected-error @+1 {{expected measured times of 'all_reduce' as array<i64: bytes, ns, ...>, found 5 : i64}}
 module attributes {bagua.example = #bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1, table = {all_reduce = 5}>} {}

@@ -110,10 +110,12 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
     uses, too; with `overlapped_ns` only so long from the start of each op, as
     where the program's thread wakes up on cores that carry messages.
     `concurrent_rate` is the part of the rate that messages in flight at once have
-    together, as where their threads take turns on few cores. `links_of`: its links
-    are those of an axis before it, of which it was cut for a mesh that tells parts
-    of that axis apart; so are their latency, rates and sharers. `table` holds measured times: for a collective's name a flat list
-    of pairs, bytes then ns, by ascending bytes.
+    together, as where their threads take turns on few cores. `gap_ns` is what each
+    message takes of a link besides its bytes, in which, unlike its latency, no
+    other one flows. `links_of`: its links are those of an axis before it, of which
+    it was cut for a mesh that tells parts of that axis apart; so are their latency,
+    gap, rates and sharers. `table` holds measured times: for a collective's name a
+    flat list of pairs, bytes then ns, by ascending bytes.
 
     ```
     #bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000, sharers = 8>
@@ -124,11 +126,12 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
                         OptionalParameter<"::mlir::FloatAttr">:$overlapped_rate,
                         DefaultValuedParameter<"int64_t", "0">:$overlapped_ns,
                         OptionalParameter<"::mlir::FloatAttr">:$concurrent_rate,
+                        DefaultValuedParameter<"int64_t", "0">:$gap_ns,
                         OptionalParameter<"::mlir::StringAttr">:$links_of,
                         OptionalParameter<"::mlir::DictionaryAttr">:$table);
   let assemblyFormat = [{
     `<` $name `,` struct($size, $latency_ns, $bytes_per_s, $sharers, $overlapped_rate, $overlapped_ns,
-                         $concurrent_rate, $links_of, $table) `>`
+                         $concurrent_rate, $gap_ns, $links_of, $table) `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -11,13 +11,21 @@
 
 namespace bagua::runtime {
 
+/// From here on a mapping has huge pages, which passes over much memory take
+/// three quarters of the time on.
+static constexpr size_t kHugePageBytes = size_t{2} << 20;
+
 Pages::Pages(size_t size) : length(size) {
   if (size == 0)
     return;
   void *result = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (result != MAP_FAILED)
-    address = static_cast<std::byte *>(result);
+  if (result == MAP_FAILED)
+    return;
+  address = static_cast<std::byte *>(result);
+  // A kernel that has none gives small ones.
+  if (size >= kHugePageBytes)
+    madvise(result, size, MADV_HUGEPAGE);
 }
 
 Pages::~Pages() {
