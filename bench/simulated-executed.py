@@ -51,7 +51,7 @@ class Case:
 
 
 class Machine:
-    """The tools of a build, ranks, and what was calibrated so far."""
+    """The tools of a build, and ranks."""
 
     def __init__(self, build, ranks, directory):
         self.tools, self.ranks, self.directory = os.path.join(build, "bin"), ranks, directory
@@ -137,7 +137,7 @@ def report(cases):
     print(f"{len(errors)} cases, {exposed} of them with at least 20 % exposed: median error "
           f"{100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %")
     figures = [("median error", statistics.median(errors), MOST_MEDIAN), ("worst error", max(errors), MOST_ERROR)]
-    # Runs of one round follow each other closely: their ratios, not those of medians.
+    # Runs of one turn follow each other closely: their ratios, not those of medians.
     for auto in (case for case in cases if case.strategy == "auto"):
         others = [case for case in cases
                   if (case.step, case.updates) == (auto.step, auto.updates) and case is not auto]

@@ -46,8 +46,8 @@ constexpr int64_t kShortOpNs = 50'000, kLongOpNs = 300'000;
 /// As many as strategies with credit have.
 constexpr int kStreams = 4;
 /// Messages in flight at once: so many of a size, alike so that all streams
-/// have something to the end. Small ones tell the gap, those as large as parts
-/// are the rate.
+/// have something to the end. From small ones comes the gap, from ones of the
+/// size of parts the rate.
 constexpr std::array<size_t, 4> kSmallSizes = {1, 2, 3, 4};
 constexpr size_t kSmallCount = 64;
 constexpr std::array<size_t, 2> kPartSizes = {5, 6};
@@ -442,7 +442,9 @@ private:
   Tables alone = {}, beside = {};
   std::array<int, kKinds.size()> rounds = {};
   /// Of all rounds and kinds of messages.
-  std::vector<double> besideShortOps, besideLongOps, concurrent, gaps;
+  std::vector<double> besideShortOps, besideLongOps, concurrent;
+  /// Of small messages: what each takes in flight, and what its bytes take.
+  std::vector<std::pair<double, double>> inFlight;
 };
 
 absl::Status Calibration::addRound(int round) {
@@ -500,11 +502,11 @@ absl::Status Calibration::addMessagesInFlight(const Kind &kind,
     auto several = measure(kind, ranks, small, together, timeout);
     if (!several.ok())
       return several.status();
-    // What each adds to the rest, but its bytes.
-    auto ns = static_cast<double>(several->stepNs) / kSmallCount -
-              static_cast<double>(aloneNow[size] - aloneNow.front());
-    gaps.push_back(ns);
-    gapNs += ns / kSmallSizes.size();
+    inFlight.emplace_back(
+        static_cast<double>(several->stepNs) / kSmallCount,
+        static_cast<double>(aloneNow[size] - aloneNow.front()));
+    gapNs +=
+        (inFlight.back().first - inFlight.back().second) / kSmallSizes.size();
   }
   std::vector<size_t> parts;
   for (size_t size : kPartSizes)
@@ -517,8 +519,8 @@ absl::Status Calibration::addMessagesInFlight(const Kind &kind,
   if (!one.ok())
     return one.status();
   // Of several, one hides the latency of the next.
-  double hiddenNs =
-      std::max(0.0, static_cast<double>(aloneNow.front()) - gapNs);
+  double hiddenNs = std::max(0.0, static_cast<double>(aloneNow.front()) -
+                                      std::max(0.0, gapNs));
   concurrent.push_back((static_cast<double>(one->stepNs) -
                         static_cast<double>(parts.size()) * hiddenNs) /
                        static_cast<double>(several->stepNs));
@@ -543,10 +545,15 @@ std::string Calibration::result() {
     }
     raiseParts(alone[kind]);
   }
+  double concurrentRate = partOf(concurrent);
+  // A gap has the rate of messages in flight, as bytes have.
+  std::vector<double> gaps;
+  for (auto [ns, bytesNs] : inFlight)
+    gaps.push_back(concurrentRate * ns - bytesNs);
   auto gapNs = std::max<int64_t>(0, std::llround(medianOf(gaps)));
   return print(alone,
                {besideShort, overlappedNs(besideShort, besideLong),
-                partOf(concurrent), gapNs,
+                concurrentRate, gapNs,
                 wakeNs(alone, beside, besideShort, gapNs)},
                ranks);
 }

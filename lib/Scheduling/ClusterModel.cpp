@@ -88,6 +88,10 @@ std::optional<std::string> ClusterModel::check() const {
                   [](const AxisModel &axis) { return axis.linksOf >= 0; });
   for (const AxisModel &axis : axes) {
     std::string name = "axis '" + axis.name + "': ";
+    for (int64_t ns : {axis.latencyNs, axis.gapNs})
+      if (ns > kMostNs)
+        return name + "expected latency_ns and gap_ns of at most " +
+               std::to_string(kMostNs) + " ns, found " + std::to_string(ns);
     if (axis.size < 1 || axis.latencyNs < 0 || axis.bytesPerS < 1 ||
         axis.sharers < 1 || axis.overlappedNs < 0 || axis.gapNs < 0)
       return name + "expected positive sizes, times and rates";

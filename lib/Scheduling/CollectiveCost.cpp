@@ -310,11 +310,14 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
     cost.latencyNs = std::max(
         cost.latencyNs, static_cast<double>(cluster.axes[axis].latencyNs));
   };
-  auto loadServer = [&](int64_t server, int axis, double amount) {
+  auto loadServer = [&](int64_t server, int axis, double times) {
+    if (times <= 0)
+      return;
+    double part = call.server >= 0 ? bytes : bytes / servers;
     cost.uses.push_back(useOf(cluster,
                               isPush ? serverIngressLink(cluster, server)
                                      : serverEgressLink(cluster, server),
-                              axis, amount));
+                              axis, times * part));
   };
   load(/*isFromWorkers=*/true, 0,
        sharersOf(cluster, 0, call).all * (1 - onHosts));
@@ -337,11 +340,9 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
   for (int64_t server = 0; server < cluster.servers(); ++server) {
     if (call.server >= 0 && call.server != server)
       continue;
-    double part = call.server >= 0 ? bytes : bytes / servers;
-    if (server < cluster.dedicatedServers)
-      loadServer(server, 0, workers * part);
-    else
-      loadServer(server, slowest, slowestLoad * part);
+    bool isDedicated = server < cluster.dedicatedServers;
+    loadServer(server, isDedicated ? 0 : slowest,
+               isDedicated ? workers : slowestLoad);
   }
   return cost;
 }
@@ -414,7 +415,7 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
 /// What the smallest message takes but the gap passes before bytes flow, over
 /// the links that a formula says. But bytes flow at least as long as they do by
 /// it, those of the smallest message, too: many small ones share the links'
-/// rate.
+/// rate. A message that is measured faster than gap and bytes takes its time.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);

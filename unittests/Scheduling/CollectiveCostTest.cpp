@@ -230,6 +230,22 @@ TEST(CollectiveCostTest, GapIsOnTheLinks) {
   expect(1000, 0, 25000);
 }
 
+// Servers' links have it, too, but nobody's who has all the bytes himself.
+TEST(CollectiveCostTest, GapIsOnServersLinks) {
+  ClusterModel cluster = flat(4);
+  cluster.axes[0].gapNs = 4000;
+  cluster.dedicatedServers = 1;
+  CollectiveCall push{Collective::Push, 1, 1000};
+  CollectiveCost cost = cheapestCost(cluster, push);
+  ASSERT_EQ(cost.uses.size(), 2u);
+  EXPECT_DOUBLE_EQ(cost.uses[0].ns, 4000 + 1000);
+  EXPECT_DOUBLE_EQ(cost.uses[1].ns, 4000 + 4 * 1000);
+  cluster = flat(1);
+  cluster.axes[0].gapNs = 4000;
+  cluster.serversOn = 1;
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, push).ns(), 0);
+}
+
 // A ring over 4 nodes of 8: of the 31 hops of a half, 3 go between nodes.
 TEST(CollectiveCostTest, InnerHopsOfARingHaveInnerLatency) {
   ClusterModel cluster = nodes(4, 8);
@@ -437,6 +453,9 @@ TEST(ClusterModelTest, Checks) {
   cluster.axes[0].concurrentRate = 1;
   cluster.axes[0].gapNs = -1;
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("positive sizes, times")));
+  cluster.axes[0].gapNs = INT64_MAX;
+  EXPECT_THAT(cluster.check(),
+              Optional(HasSubstr("found 9223372036854775807")));
   cluster.axes.clear();
   EXPECT_THAT(cluster.check(), Optional(HasSubstr("1 to 16 axes")));
 }

@@ -46,8 +46,9 @@ struct AxisModel {
   int64_t overlappedNs = 0;
   /// The part of a link's rate that several messages in flight have together.
   double concurrentRate = 1;
-  /// What each message takes of a link besides its bytes, in which no other one
-  /// flows (LogP's gap: Culler et al., PPoPP 1993).
+  /// What a collective takes of each link that it uses besides its bytes, in
+  /// which nothing else flows (after LogP's gap, which is a message's: Culler
+  /// et al., PPoPP 1993).
   int64_t gapNs = 0;
   /// The axis whose links these are: one before it, of which it was cut; -1:
   /// its own.

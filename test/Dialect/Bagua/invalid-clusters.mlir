@@ -30,6 +30,12 @@ bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_
 
 // -----
 
+// expected-error @+1 {{expected latency, gap, rates and sharers of axis 'gpu.1' to be those of axis 'gpu.0'}}
+bagua.cluster @c axes [#bagua.axis<"gpu.0", size = 2, latency_ns = 0, bytes_per_s = 1, gap_ns = 5>,
+                       #bagua.axis<"gpu.1", size = 2, latency_ns = 0, bytes_per_s = 1, gap_ns = 6, links_of = "gpu.0">]
+
+// -----
+
 // Servers stand on the coordinates of axes that there are.
 // expected-error @+1 {{has no axis 'rack', named by servers_on}}
 bagua.cluster @c axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>] servers_on [rack]

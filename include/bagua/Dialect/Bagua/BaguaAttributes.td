@@ -110,9 +110,9 @@ def Bagua_AxisAttr : Bagua_Attr<"Axis", "axis"> {
     uses, too; with `overlapped_ns` only so long from the start of each op, as
     where the program's thread wakes up on cores that carry messages.
     `concurrent_rate` is the part of the rate that messages in flight at once have
-    together, as where their threads take turns on few cores. `gap_ns` is what each
-    message takes of a link besides its bytes, in which, unlike its latency, no
-    other one flows. `links_of`: its links are those of an axis before it, of which
+    together, as where their threads take turns on few cores. `gap_ns` is what a
+    collective takes of each link that it uses besides its bytes, in which, unlike
+    its latency, nothing else flows. `links_of`: its links are those of an axis before it, of which
     it was cut for a mesh that tells parts of that axis apart; so are their latency,
     gap, rates and sharers. `table` holds measured times: for a collective's name a
     flat list of pairs, bytes then ns, by ascending bytes.

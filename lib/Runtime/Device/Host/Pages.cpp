@@ -11,8 +11,8 @@
 
 namespace bagua::runtime {
 
-/// From here on a mapping has huge pages, which passes over much memory take
-/// three quarters of the time on.
+/// From here on a mapping asks for huge pages, on which passes over much memory
+/// take 0.7 of the time.
 static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 Pages::Pages(size_t size) : length(size) {

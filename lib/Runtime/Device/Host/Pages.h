@@ -1,6 +1,7 @@
 //===- Pages.h - Memory of the host, by the page --------------------------===//
 //
-// What arenas are made of: nothing is spent on a page before it is written to.
+// What arenas are made of: nothing is spent on a page, of 2 MiB in large ones,
+// before it is written to.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_DEVICE_HOST_PAGES_H
