@@ -39,7 +39,7 @@ def main(build, rate="500mbit", rounds="3", steps="12"):
     os.environ.update(environment)
     train = [sys.executable, f"{ROOT}/examples/train-gpt/train.py"]
     with tempfile.TemporaryDirectory() as folder, Hosts(HOSTS, rate) as hosts:
-        tool(*train, f"--table={folder}/gpt.csv")
+        hosts.run([*train, f"--table={folder}/gpt.csv"], HOSTS)  # on cores that they share
         with open(f"{folder}/cluster.mlir", "w", encoding="utf-8") as file:
             file.write(CLUSTER.format(hosts=HOSTS, rate=int(float(rate[:-4]) * UNITS[rate[-4:]])))
         tool("bagua-translate", "--import-layers", f"{folder}/gpt.csv", f"--cluster={folder}/cluster.mlir", "-o",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a GPT on the bytes of a text, on as many ranks as torchrun starts: by a plan of Bagua's, or by DistributedDataParallel.
 
-    train.py --table=gpt.csv                               # measures the model here: what a plan is made of
+    torchrun --nproc-per-node=4 train.py --table=gpt.csv   # measures the model here: what a plan is made of
     torchrun --nproc-per-node=4 train.py --plan=gpt.bagua [--overlap=step]
     torchrun --nproc-per-node=4 train.py --ddp
 
@@ -12,6 +12,7 @@ share that worked.
 import argparse
 import hashlib
 import json
+import os
 import time
 
 import torch
@@ -87,7 +88,7 @@ class ByPlan:
     """Ranks of Bagua's."""
 
     def __init__(self, model, optimizer, options):
-        self.world = runtime.World.launched()
+        self.world = runtime.World.launched(rendezvous=options.rendezvous, interface=options.interface)
         self.rank = self.world.rank
         self.group = self.world.communicator("results")
         deferred = {"overlap": "step", "optimizer": optimizer} if options.overlap == "step" else {}
@@ -160,12 +161,29 @@ def train(model, options):
     system.close()
 
 
+def measure(model, options):
+    """Writes the table of layers. Ranks that share cores measure at the same time, as they train."""
+    is_launched = "WORLD_SIZE" in os.environ
+    if is_launched:
+        torch.distributed.init_process_group("gloo")
+        torch.distributed.barrier()
+    table = bagua.torch.step_table(model, loss_of, Text(options.text, options.batch, options.length).piece(0, 0))
+    if not is_launched or torch.distributed.get_rank() == 0:
+        with open(options.table, "w", encoding="utf-8") as file:
+            file.write(table)
+    if is_launched:
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", help="measure the model, write the table of its layers, and end")
     parser.add_argument("--plan", help="train by this plan")
     parser.add_argument("--ddp", action="store_true", help="train by DistributedDataParallel")
     parser.add_argument("--overlap", choices=["backward", "step"], default="backward")
+    parser.add_argument("--rendezvous", help="where ranks of a plan meet, where the launcher doesn't say: host:port, or a file")
+    parser.add_argument("--interface", help="the card by which this host is reached")
     parser.add_argument("--steps", type=int, default=20, help="at least 3")
     parser.add_argument("--rate", type=float, default=3e-4, help="AdamW's learning rate")
     parser.add_argument("--batch", type=int, default=4, help="pieces of text a rank and step")
@@ -182,9 +200,7 @@ def main():
     torch.manual_seed(0)
     model = GPT(options.width, options.layers, options.length)
     if options.table:
-        table = bagua.torch.step_table(model, loss_of, Text(options.text, options.batch, options.length).piece(0, 0))
-        with open(options.table, "w", encoding="utf-8") as file:
-            file.write(table)
+        measure(model, options)
     else:
         train(model, options)
 

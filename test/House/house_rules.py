@@ -47,6 +47,8 @@ MAY_INCLUDE = {
 FORBIDDEN = [("lib/Runtime/Session/Executor.h", "/Session.h"), ("lib/Dialect/Bagua/FactAnalysis.cpp", "Provenance.h"),
              ("lib/Scheduling/TaskGraph.cpp", "Simulator.h")]
 NO_LLVM = {"Support", "Scheduling", "Replay", "RuntimeApi", "Plan", "Kernels", "Device", "Communication", "Session", "CApi"}
+# What programs build against: nothing of plans' format, which they would need then, too.
+INSTALLED, INTERNAL = {"RuntimeApi"}, r"^flatbuffers/|Generated\.h$"
 # Where ops are asked, not told apart; verifiers, folders and syntax of ops are their own.
 ASKS_OPS = ["lib/Transforms/", "lib/Target/Plan/", "lib/Target/StepSummary.cpp", "lib/Dialect/Bagua/FactAnalysis.cpp",
             "lib/Dialect/Bagua/FactRules.cpp", "lib/Dialect/Bagua/GraphProof.cpp", "lib/Dialect/Bagua/Meaning.cpp",
@@ -84,6 +86,8 @@ def check_includes(path, text, source):
             yield f"{path}: a room without LLVM includes {included}"
         if included.startswith("gloo/") and not path.startswith("lib/Runtime/Communication/Gloo/"):
             yield f"{path}: Gloo is known in Communication/Gloo alone, found {included}"
+        if room in INSTALLED and re.search(INTERNAL, included):
+            yield f"{path}: an installed header includes {included}"
         if ".." in included:
             yield f"{path}: includes by a way round, {included}"
         beside = f"{pathlib.PurePosixPath(path).parent}/{included}"

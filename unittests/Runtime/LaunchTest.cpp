@@ -93,15 +93,25 @@ TEST(LaunchTest, mpich) {
 }
 
 TEST(LaunchTest, slurm) {
-  Launch launch = launchOf({{"SLURM_PROCID", "2"},
-                            {"SLURM_STEP_NUM_TASKS", "16"},
-                            {"SLURM_JOB_ID", "4711"},
-                            {"SLURM_STEP_ID", "0"}});
+  Variables variables = {{"SLURM_PROCID", "2"},
+                         {"SLURM_STEP_NUM_TASKS", "16"},
+                         {"SLURM_STEP_NUM_NODES", "4"},
+                         {"SLURM_JOB_ID", "4711"},
+                         {"SLURM_STEP_ID", "0"}};
+  Launch launch = launchOf(variables);
   EXPECT_EQ(launch.launcher, "Slurm");
   EXPECT_EQ(launch.rank, 2);
   EXPECT_EQ(launch.size, 16);
   EXPECT_EQ(launch.localSize, 0);
   EXPECT_EQ(launch.job, "4711-0");
+  variables["SLURM_STEP_NUM_NODES"] = "1";
+  EXPECT_EQ(launchOf(variables).localSize, 16);
+  // srun may speak PMI with its tasks; mpiexec's own may run in a step.
+  variables["PMI_RANK"] = "2";
+  variables["PMI_SIZE"] = "16";
+  EXPECT_EQ(launchOf(variables).launcher, "Slurm");
+  variables["MPI_LOCALNRANKS"] = "4";
+  EXPECT_EQ(launchOf(variables).launcher, "MPICH");
   // A batch script is no task of srun's.
   auto script = find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}});
   EXPECT_TRUE(script.ok() && !*script);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlChannel.h"
 #include "Communication/Rendezvous/Sockets.h"
+#include "Communication/SharedMemory/SharedRegion.h"
 #include "CommunicatorBackends.h"
 
 #include "bagua/Runtime/Processes.h"
@@ -15,6 +16,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "gmock/gmock.h"
 
+#include <csignal>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -37,7 +39,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 /// Of messages between ranks.
-constexpr int kProtocol = 3;
+constexpr int kProtocol = 4;
 /// Of a store's file.
 const std::string kFirstLine = "bagua store 1\n";
 
@@ -73,7 +75,8 @@ protected:
   }
   TcpAddress awaitAddress() { return *parseTcpAddress(awaitRecord()[0]); }
   /// Says to rank 0 what a rank would, if it is there.
-  ControlChannel sayHello(int rank, int size, int version = kProtocol) {
+  ControlChannel sayHello(int rank, int size, int version = kProtocol,
+                          uint64_t process = 1) {
     const std::vector<std::string> record = awaitRecord();
     auto socket = connectTo(*parseTcpAddress(record[0]),
                             std::chrono::steady_clock::now() + kLongTime);
@@ -87,6 +90,7 @@ protected:
     hello.version = version;
     hello.secret = record[1];
     hello.patience_ns = std::chrono::nanoseconds(10s).count();
+    hello.process = process;
     channel.queue(hello);
     channel.flush().IgnoreError();
     return channel;
@@ -284,7 +288,7 @@ TEST_F(RendezvousTest, ranks_of_another_version_are_refused) {
     EXPECT_EQ(said->kind, fb::ControlKind::Refusal);
   });
   EXPECT_EQ(connect(0, 2).status().message(),
-            "rank 1 speaks version 99 of the protocol, rank 0 version 3");
+            "rank 1 speaks version 99 of the protocol, rank 0 version 4");
   other.join();
 }
 
@@ -352,6 +356,54 @@ TEST_F(RendezvousTest, a_rank_that_comes_twice_is_refused) {
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("rank 1 has come twice"));
   });
+}
+
+// Rank 0 has not heard that its first connection has gone, as where a network
+// was cut.
+TEST_F(RendezvousTest, who_was_cut_off_comes_again) {
+  std::thread others([&] {
+    ControlChannel first = sayHello(1, 3, kProtocol, 7);
+    // Until rank 0 knows it.
+    std::optional<ControlMessage> said;
+    while (!said) {
+      ASSERT_TRUE(first.fill().ok());
+      auto next = first.next();
+      ASSERT_TRUE(next.ok()) << next.status();
+      said = *std::move(next);
+    }
+    EXPECT_EQ(said->kind, fb::ControlKind::Heartbeat);
+    ControlChannel second = sayHello(1, 3, kProtocol, 7);
+    auto world = connect(2, 3);
+    EXPECT_TRUE(world.ok()) << world.status();
+  });
+  auto world = connect(0, 3);
+  EXPECT_TRUE(world.ok()) << world.status();
+  others.join();
+}
+
+// What others said meanwhile lies in its socket, and it is let out of the
+// meeting by nobody.
+TEST_F(RendezvousTest, who_stood_still_is_there_all_the_same) {
+  const pid_t process = fork();
+  if (process == 0)
+    _exit(connect(1, 3).ok() ? 0 : 1);
+  std::thread last([&] {
+    awaitRecord();
+    std::this_thread::sleep_for(1s);
+    kill(process, SIGSTOP);
+    auto world = connect(2, 3);
+    EXPECT_TRUE(world.ok()) << world.status();
+    // Longer than ranks that meet wait for each other, shorter than the
+    // patience of those that have met.
+    std::this_thread::sleep_for(6s);
+    kill(process, SIGCONT);
+    int status = 1;
+    waitpid(process, &status, 0);
+    EXPECT_EQ(status, 0);
+  });
+  auto world = connect(0, 3);
+  EXPECT_TRUE(world.ok()) << world.status();
+  last.join();
 }
 
 // Garbage, silence, messages of another run: none of it keeps ranks apart.
@@ -535,6 +587,45 @@ TEST_F(RendezvousTest, ranks_are_ordered_by_host) {
       (*world)->abort(absl::AbortedError("of rank 2"));
     else
       EXPECT_EQ(awaitAbort(**world).message(), "of rank 2");
+  });
+}
+
+// Each rank's part begins at a page, also where ranks and memory are so many
+// that what a process can address has to be shared out.
+TEST(SharedRegionTest, parts_begin_at_pages) {
+  auto region = SharedRegion::create(3, size_t{1} << 44);
+  if (!region.ok())
+    GTEST_SKIP() << region.status();
+  auto third = SharedRegion::open(Descriptor(dup((*region)->descriptor())), 3,
+                                  size_t{1} << 44, 2);
+  ASSERT_TRUE(third.ok()) << third.status();
+  auto memory = (*third)->allocate(1);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(*memory) % 4096, 0u);
+}
+
+// Addresses of IPv6, at which ranks meet and hosts talk.
+TEST_F(RendezvousTest, hosts_talk_over_ipv6) {
+  if (!listenOn({"::1", 0}).ok())
+    GTEST_SKIP() << "this machine has no IPv6";
+  onEachRank(3, [&](int rank) {
+    ProcessOptions options;
+    options.rank = rank;
+    options.size = 3;
+    options.store = createFileStore(path);
+    options.host = std::to_string(rank);
+    if (rank == 0)
+      options.address = "[::1]:0";
+    auto world = connectProcesses(options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    auto all = (*world)->createCommunicator(firstMembers(3), "all");
+    ASSERT_TRUE(all.ok()) << all.status();
+    std::vector<float> values(1 << 16, static_cast<float>(rank + 1));
+    absl::Status status =
+        (*all)->allReduce(values.data(), values.data(), values.size(),
+                          DataType::Float32, ReduceKind::Sum);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(values, std::vector<float>(1 << 16, 6));
   });
 }
 

@@ -53,7 +53,9 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get);
 /// ordersByHost are set, and store, address and run where there are none: where
 /// processes are distributed to hosts by turns, World::rank() is not the
 /// launcher's. Where rank 0's own host takes its name for a loopback address,
-/// and there are other hosts, rank 0 listens on all interfaces.
+/// and there are other hosts, rank 0 listens on the interface in `options`, and
+/// on all of them where there is none. With a store and an interface it listens
+/// on that, whatever the launcher says.
 absl::StatusOr<std::unique_ptr<World>>
 connectLaunched(const Launch &launch, const std::string &rendezvous,
                 ProcessOptions options);

@@ -105,10 +105,12 @@ absl::Status PlanSession::meetPlans() {
   number = (*found)[1];
   for (size_t i = 0; i < found->size(); i += 2)
     if ((*found)[i] != (*found)[0])
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "rank %d holds a plan of fingerprint %016x, rank 0 one of %016x",
-          i / 2, static_cast<uint64_t>((*found)[i]),
-          static_cast<uint64_t>((*found)[0])));
+      return withPlace(
+          absl::FailedPreconditionError(absl::StrFormat(
+              "rank %d holds a plan of fingerprint %016x, rank 0 one of %016x",
+              i / 2, static_cast<uint64_t>((*found)[i]),
+              static_cast<uint64_t>((*found)[0]))),
+          {static_cast<int64_t>(i / 2)});
   return absl::OkStatus();
 }
 

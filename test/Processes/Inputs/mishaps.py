@@ -3,7 +3,7 @@
 
 RUNS processes are killed, stopped, cut off or exit, each before an instruction that is drawn uniformly from a plan's, on
 a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank,
-where that is, and an instruction; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that
+where that is, an instruction and a tensor; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that
 strategies write must have been met: the last runs are for those that chance has left out. Nothing may be left in /dev/shm.
 """
 import collections
@@ -35,7 +35,7 @@ def tool(*command):
 
 
 def make_plans(step, out):
-    """By strategy: a plan's file and its instructions' kinds."""
+    """By strategy: a plan's file, its instructions' kinds, and its tensors' names."""
     with open(f"{out}/cluster.mlir", "w", encoding="utf-8") as file:
         file.write(CLUSTER)
     tool("bagua-translate", "--import-stablehlo", step, f"--cluster={out}/cluster.mlir", "-o", f"{out}/step.mlir")
@@ -45,18 +45,19 @@ def make_plans(step, out):
         path = f"{out}/{number}"
         tool("bagua-opt", f"--bagua-strategy={strategy}", f"{out}/step.mlir", "-o", f"{path}.mlir")
         tool("bagua-translate", "--export-plan", f"{path}.mlir", "-o", f"{path}.bagua")
-        kinds = re.findall(r'"opcode":\s*"(\w+)"', tool("bagua-translate", "--plan-to-json", f"{path}.bagua"))
+        text = tool("bagua-translate", "--plan-to-json", f"{path}.bagua")
+        kinds = re.findall(r'"opcode":\s*"(\w+)"', text)
         written.update(kinds)
         if number < len(STRATEGIES):
-            plans[strategy] = f"{path}.bagua", kinds
-    if missing := written - {kind for _, kinds in plans.values() for kind in kinds}:
+            plans[strategy] = f"{path}.bagua", kinds, [tensor["name"] for tensor in json.loads(text)["tensors"]]
+    if missing := written - {kind for _, kinds, _ in plans.values() for kind in kinds}:
         sys.exit(f"no plan has {sorted(missing)}, which other strategies write")
     return plans
 
 
 def draw(drawn, plans, kinds):
     """A strategy and one of its plan's instructions: of these kinds, or uniformly."""
-    strategy = drawn.choice(sorted(name for name, (_, own) in plans.items() if not kinds or kinds & set(own)))
+    strategy = drawn.choice(sorted(name for name, (_, own, _) in plans.items() if not kinds or kinds & set(own)))
     of_plan = plans[strategy][1]
     return strategy, drawn.choice([i for i, kind in enumerate(of_plan) if not kinds or kind in kinds])
 
@@ -92,14 +93,14 @@ def main(step, out, runs, patience="2"):
     os.makedirs(out, exist_ok=True)
     plans = make_plans(step, out)
     drawn = random.Random(7)
-    owed = {kind for _, kinds in plans.values() for kind in kinds} - MAY_BE_IDLE
+    owed = {kind for _, kinds, _ in plans.values() for kind in kinds} - MAY_BE_IDLE
     shared = set(os.listdir("/dev/shm"))
     met, kinds_met, wrong, slowest, done = collections.Counter(), collections.Counter(), [], 0, 0
     attempts = 0
     while done < int(runs):
         attempts += 1
         strategy, instruction = draw(drawn, plans, owed if int(runs) - done <= len(owed) else None)
-        plan, kinds = plans[strategy]
+        plan, kinds, tensors = plans[strategy]
         lost, how = drawn.randrange(RANKS), drawn.choice(["kill", "stop", "exit", "disconnect"])
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{how}"
         communicator = drawn.choice(COMMUNICATORS)
@@ -117,7 +118,8 @@ def main(step, out, runs, patience="2"):
                 continue
             if statuses[rank] != 1 or not re.search(rf"rank {lost} is lost", errors[rank]) or \
                     f"(rank {lost} is node={lost // 2}, gpu={lost % 2})" not in errors[rank] or \
-                    not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]):
+                    not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]) or \
+                    not any(name in errors[rank] for name in tensors):
                 wrong.append(f"{strategy} {communicator} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
         if took > float(patience) + 8:
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")

@@ -20,7 +20,7 @@ def compute():
 
 def main(plan, seconds):
     ranks = [*start(plan, f"starved-{os.getpid()}-1"), *start(plan, f"starved-{os.getpid()}-2", is_host_each=True)]
-    busy = [multiprocessing.Process(target=compute, daemon=True) for _ in range(BUSY * os.cpu_count())]
+    busy = [multiprocessing.Process(target=compute, daemon=True) for _ in range(BUSY * len(os.sched_getaffinity(0)))]
     for process in busy:
         process.start()
     end = time.monotonic() + float(seconds)

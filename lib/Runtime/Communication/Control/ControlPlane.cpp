@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlPlane.h"
 
-#include "Communication/OwnProcess.h"
-
 #include "bagua/Runtime/ErrorPlace.h"
 
 #include "absl/strings/str_cat.h"
@@ -41,19 +39,22 @@ class Lingering {
 public:
   ~Lingering() {
     // A forked child has none of the threads.
-    if (!process.isThis())
+    if (process != getpid())
       return;
     std::unique_lock<std::mutex> lock(mutex);
     ended.wait(lock, [this] { return count == 0; });
   }
   void add(int change) {
     std::lock_guard<std::mutex> lock(mutex);
+    if (std::exchange(process, getpid()) != getpid())
+      count = 0;
     count += change;
     ended.notify_all();
   }
 
 private:
-  const OwnProcess process;
+  /// Whose threads are counted: of worlds that it has made itself.
+  pid_t process = getpid();
   std::mutex mutex;
   std::condition_variable ended;
   int count = 0;

@@ -16,6 +16,7 @@
 #include "Communication/Hosts/PartMover.h"
 #include "Communication/Hosts/PeerWaits.h"
 #include "Communication/Hosts/SharedCopy.h"
+#include "Communication/StatusCopy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -206,7 +207,10 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
   waits->begin(callName);
   absl::Status status = offer(call, isSmall);
   if (!status.ok()) {
-    services.state->abort(status);
+    const int own = group.members[group.self];
+    services.state->abortBy(
+        own, withMessage(status,
+                         absl::StrCat("rank ", own, ": ", status.message())));
     status = services.state->status();
   }
   if (status.ok())

@@ -48,11 +48,15 @@ HostNetwork::~HostNetwork() {
 void HostNetwork::keep(std::unique_ptr<Farewell> farewell) {
   std::lock_guard<std::mutex> lock(mutex);
   farewells.push_back(std::move(farewell));
-  // The oldest first, so that one at most is waited for in vain.
-  while (!farewells.empty() &&
-         farewells.front()->await(*bells,
-                                  std::chrono::steady_clock::now() + kLook))
-    farewells.pop_front();
+  // The oldest alone is waited for: a peer may keep its end for long. Others go
+  // when they can.
+  auto time = std::chrono::steady_clock::now() + kLook;
+  farewells.erase(std::remove_if(farewells.begin(), farewells.end(),
+                                 [&](const std::unique_ptr<Farewell> &each) {
+                                   return each->await(*bells,
+                                                      std::exchange(time, {}));
+                                 }),
+                  farewells.end());
 }
 
 absl::Status HostNetwork::prepare() {

@@ -48,7 +48,7 @@ public:
   absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
 
   void note(const std::string &what) override { state->note(ownRank, what); }
-  void abort(const absl::Status &why) override { state->abort(why); }
+  void abort(const absl::Status &why) override { state->abortBy(ownRank, why); }
   absl::Status status() const override { return state->status(); }
   void onAbort(const void *owner, std::function<void()> handler) override {
     state->onAbort(ownRank, owner, std::move(handler));

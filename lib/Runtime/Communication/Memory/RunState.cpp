@@ -348,13 +348,20 @@ void RunState::note(int rank, const std::string &what) {
 // Aborts
 //===----------------------------------------------------------------------===//
 
+static absl::Status reasonOf(const absl::Status &why) {
+  return why.ok() ? absl::AbortedError("aborted without a reason") : why;
+}
+
 void RunState::abort(const absl::Status &why) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    abortLocked(why.ok() ? absl::AbortedError("aborted without a reason") : why,
-                /*isOwn=*/true);
+    abortLocked(reasonOf(why), /*isOwn=*/true);
   }
   tellOfAbort();
+}
+
+void RunState::abortBy(int rank, const absl::Status &why) {
+  abort(withPlace(duplicate(reasonOf(why)), {rank}));
 }
 
 /// `isOwn`: others are still to be told.

@@ -124,6 +124,8 @@ public:
                            const std::vector<int> &missing) const;
 
   void abort(const absl::Status &why);
+  /// The same of what speaks of this rank, where it speaks of none.
+  void abortBy(int rank, const absl::Status &why);
   /// The same, where another process began it.
   void abortFromAfar(const absl::Status &why);
   absl::Status status() const;

@@ -143,7 +143,9 @@ public:
     run->state->note(run->rank, what);
     run->control->note(what);
   }
-  void abort(const absl::Status &why) override { run->state->abort(why); }
+  void abort(const absl::Status &why) override {
+    run->state->abortBy(run->rank, why);
+  }
   absl::Status status() const override { return run->state->status(); }
   void onAbort(const void *owner, std::function<void()> handler) override {
     run->state->onAbort(run->rank, owner, std::move(handler));
@@ -290,7 +292,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
   if (absl::Status status = run->network->connect(group, options);
       !status.ok()) {
     // Unless another rank's end is the reason.
-    run->state->abort(status);
+    run->state->abortBy(rank(), status);
     return run->state->status();
   }
 
@@ -386,19 +388,14 @@ shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
                             static_cast<int>(place - neighbours.begin()));
 }
 
-/// By which a rank reaches rank 0; of rank 0, by which other hosts reach it.
+/// By which other hosts reach this rank: as it reaches rank 0. One of rank 0's
+/// host may have come to that over loopback.
 std::string ownInterface(const Joined &joined, const std::vector<int> &hosts,
                          int rank) {
-  std::string result;
-  for (size_t i = 0; i < joined.channels.size(); ++i) {
-    auto address = addressOf(joined.channels[i].socket());
-    if (!address.ok())
-      continue;
-    result = address->host;
-    if (rank != 0 || hosts[i] != hosts[0])
-      break;
-  }
-  return result;
+  if (hosts[rank] == hosts[0] || joined.channels.empty())
+    return joined.reachedAt;
+  auto address = addressOf(joined.channels[0].socket());
+  return address.ok() ? address->host : std::string();
 }
 
 /// Where rank 0 listens, as far as this rank is to know.
@@ -495,9 +492,10 @@ connectProcesses(const ProcessOptions &options) {
   auto region = shareMemory(*run, options.sharedBytes, deadline);
   if (!region.ok()) {
     // Unless another rank's end is the reason.
-    run->state->abort(absl::Status(
-        region.status().code(),
-        absl::StrCat("rank ", run->rank, ": ", region.status().message())));
+    run->state->abortBy(run->rank,
+                        absl::Status(region.status().code(),
+                                     absl::StrCat("rank ", run->rank, ": ",
+                                                  region.status().message())));
     return run->state->status();
   }
   run->region = *std::move(region);

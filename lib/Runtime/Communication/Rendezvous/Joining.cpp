@@ -26,16 +26,23 @@ using Clock = std::chrono::steady_clock;
 using fb::ControlKind;
 
 /// Of the messages. Ranks of different ones refuse each other.
-constexpr int kProtocol = 3;
+constexpr int kProtocol = 4;
 constexpr char kRecord[] = "bagua/rank0";
 /// In which ranks hear of each other, and a connection must say who it is: in
 /// less, so that no rank gives up behind silent strangers.
 constexpr std::chrono::seconds kPatience(5);
 constexpr std::chrono::seconds kStrangersPatience(2);
 constexpr std::chrono::milliseconds kBeat(500);
-constexpr std::chrono::milliseconds kRetry(20);
+/// Between two tries, the first and at most: a name's addresses are asked for
+/// in each.
+constexpr std::chrono::milliseconds kFirstRetry(20), kLastRetry(500);
 /// Connections that have not said who they are; more wait in the kernel.
 constexpr size_t kMostStrangers = 64;
+
+uint64_t drawNumber() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
 
 std::string drawSecret() {
   std::random_device device;
@@ -61,6 +68,7 @@ public:
     joined.hosts.resize(static_cast<size_t>(options.size));
     joined.hosts[0] = options.host;
     hasGone.resize(static_cast<size_t>(options.size));
+    processes.resize(static_cast<size_t>(options.size));
     joined.secret = drawSecret();
   }
 
@@ -86,6 +94,7 @@ private:
   bool isMissing(int rank) const { return joined.channels[rank].socket() < 0; }
   bool areAllHere() const;
   std::string missing() const;
+  std::string reachedAt() const;
 
   const JoinOptions &options;
   const Deadline deadline;
@@ -96,6 +105,8 @@ private:
   Joined joined;
   /// By rank: whether it was here before.
   std::vector<bool> hasGone;
+  /// By rank: what it has drawn for itself.
+  std::vector<uint64_t> processes;
 };
 
 absl::Status Host::publish() {
@@ -200,7 +211,8 @@ std::string Host::disagreement(const fb::ControlMessageT &hello) const {
   if (hello.rank < 1 || hello.rank >= options.size)
     return absl::StrCat("a rank ", hello.rank, " has come, expected 1 to ",
                         options.size - 1);
-  if (!isMissing(hello.rank))
+  // One whose connection was cut may be back before this side hears of it.
+  if (!isMissing(hello.rank) && processes[hello.rank] != hello.process)
     return absl::StrCat("rank ", hello.rank, " has come twice");
   if (hello.patience_ns != options.patience.count())
     return absl::StrCat(
@@ -215,6 +227,7 @@ absl::Status Host::admit(ControlChannel &channel,
   std::string why = disagreement(hello);
   if (why.empty()) {
     joined.hosts[hello.rank] = hello.host;
+    processes[hello.rank] = hello.process;
     joined.channels[hello.rank] = std::move(channel);
     return absl::OkStatus();
   }
@@ -273,6 +286,15 @@ void Host::beat() {
   tellAll(heartbeat);
 }
 
+/// Of the connections to other hosts.
+std::string Host::reachedAt() const {
+  for (int rank = 1; rank < options.size; ++rank)
+    if (joined.hosts[rank] != options.host)
+      if (auto own = addressOf(joined.channels[rank].socket()); own.ok())
+        return own->host;
+  return {};
+}
+
 absl::StatusOr<Joined> Host::run() {
   if (absl::Status status = publish(); !status.ok())
     return status;
@@ -293,6 +315,7 @@ absl::StatusOr<Joined> Host::run() {
   welcome.kind = ControlKind::Welcome;
   welcome.hosts = joined.hosts;
   welcome.secret = joined.secret;
+  welcome.text = joined.reachedAt = reachedAt();
   tellAll(welcome);
   return std::move(joined);
 }
@@ -321,8 +344,10 @@ private:
   const Deadline deadline;
   TcpAddress address;
   std::string secret;
+  const uint64_t process = drawNumber();
   /// Of the address's ports: the one to try.
   int next = 0;
+  std::chrono::milliseconds retry = kFirstRetry;
   /// Whether trying again changes nothing.
   bool isRefused = false;
 };
@@ -362,17 +387,23 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
   Deadline lastHeard = Clock::now();
   std::string waitsFor;
   absl::Status read;
-  while (Clock::now() < std::min(lastHeard + kPatience, deadline)) {
+  bool isLastLook = false;
+  while (true) {
     auto message = channel.next();
     if (!message.ok())
       return message.status();
     if (!message->has_value()) {
       if (!read.ok())
         return read;
-      awaitReadable(channel.socket(), Clock::now() + kBeat);
+      // Where this process stood still, what has come meanwhile lies there.
+      if (Clock::now() < std::min(lastHeard + kPatience, deadline))
+        awaitReadable(channel.socket(), Clock::now() + kBeat);
+      else if (std::exchange(isLastLook, true))
+        break;
       read = channel.fill();
       continue;
     }
+    isLastLook = false;
     lastHeard = Clock::now();
     ControlMessage &said = **message;
     if (said.kind == ControlKind::Refusal)
@@ -390,6 +421,7 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
     Joined joined;
     joined.hosts = std::move(said.hosts);
     joined.secret = std::move(said.secret);
+    joined.reachedAt = std::move(said.text);
     joined.channels.push_back(std::move(channel));
     return joined;
   }
@@ -415,6 +447,7 @@ absl::StatusOr<Joined> Guest::attempt() {
   hello.secret = secret;
   hello.host = options.host;
   hello.patience_ns = options.patience.count();
+  hello.process = process;
   channel.queue(hello);
   if (absl::Status status = channel.flush(); !status.ok())
     return status;
@@ -432,7 +465,8 @@ absl::StatusOr<Joined> Guest::run() {
           " for rank 0: ", joined.status().message()));
     next = (next + 1) % options.address.ports;
     if (next == 0)
-      std::this_thread::sleep_for(kRetry);
+      std::this_thread::sleep_for(
+          std::exchange(retry, std::min(2 * retry, kLastRetry)));
   }
 }
 

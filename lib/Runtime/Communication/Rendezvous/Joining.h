@@ -46,6 +46,9 @@ struct Joined {
   std::vector<std::string> hosts;
   /// 128 bits, of this run alone.
   std::string secret;
+  /// The address of rank 0's host by which ranks of others reach it. Empty: all
+  /// are on one host.
+  std::string reachedAt;
 };
 
 /// Returns on all ranks when all have come. DeadlineExceeded names those that

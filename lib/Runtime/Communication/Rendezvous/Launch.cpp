@@ -35,10 +35,15 @@ struct Launcher {
   const char *localSize;
   /// Together they name the run; may be few.
   std::vector<const char *> job;
+  /// How many hosts there are, where it doesn't say the ranks of this one.
+  const char *hosts = nullptr;
+  /// Another one's, which sets these variables, too, but not localSize.
+  const char *other = nullptr;
 };
 
 /// Asked in this order: a torchrun under srun is torchrun's.
 const std::vector<Launcher> &launchers() {
+  static constexpr char kTasksOfSrun[] = "SLURM_STEP_NUM_TASKS";
   static const std::vector<Launcher> table = {
       {"bagua-run", "BAGUA_RANK", "BAGUA_SIZE", "BAGUA_SIZE", {"BAGUA_JOB"}},
       {"torchrun",
@@ -51,16 +56,29 @@ const std::vector<Launcher> &launchers() {
        "OMPI_COMM_WORLD_SIZE",
        "OMPI_COMM_WORLD_LOCAL_SIZE",
        {"PMIX_NAMESPACE"}},
-      {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {}},
+      {"MPICH",
+       "PMI_RANK",
+       "PMI_SIZE",
+       "MPI_LOCALNRANKS",
+       {},
+       nullptr,
+       kTasksOfSrun},
       // Batch scripts have a SLURM_PROCID, too; tasks of srun alone are
       // counted.
       {"Slurm",
        "SLURM_PROCID",
-       "SLURM_STEP_NUM_TASKS",
+       kTasksOfSrun,
        nullptr,
-       {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+       {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+       "SLURM_STEP_NUM_NODES"},
   };
   return table;
+}
+
+bool hasStarted(const Launcher &launcher, const Environment &get) {
+  if (!get(launcher.rank) || !get(launcher.size))
+    return false;
+  return !launcher.other || !get(launcher.other) || get(launcher.localSize);
 }
 
 absl::StatusOr<int> readNumber(const Launcher &launcher, const Environment &get,
@@ -172,8 +190,10 @@ absl::StatusOr<std::string> ownFolder() {
 }
 
 /// Where rank 0 listens for other hosts. Its own often takes its name for an
-/// address that they don't reach.
-std::string listeningPlace(const std::string &place) {
+/// address that they don't reach; only who is told an interface knows better
+/// than all of them.
+absl::StatusOr<std::string> listeningPlace(const std::string &place,
+                                           const std::string &interface) {
   auto address = parseTcpAddress(place);
   if (!address.ok() || isLoopback(address->host) ||
       address->host == "localhost")
@@ -181,7 +201,11 @@ std::string listeningPlace(const std::string &place) {
   auto found = lookUp(address->host);
   if (!found.ok() || !isLoopback(*found))
     return place;
-  address->host = "0.0.0.0";
+  auto own = interface.empty() ? absl::StatusOr<std::string>("0.0.0.0")
+                               : addressOfInterface(interface);
+  if (!own.ok())
+    return own.status();
+  address->host = *std::move(own);
   return toString(*address);
 }
 
@@ -197,7 +221,7 @@ std::string fileName(const std::string &job) {
 
 absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get) {
   for (const Launcher &launcher : launchers()) {
-    if (!get(launcher.rank) || !get(launcher.size))
+    if (!hasStarted(launcher, get))
       continue;
     Launch launch;
     launch.launcher = launcher.name;
@@ -212,6 +236,11 @@ absl::StatusOr<std::optional<Launch>> findLaunch(const Environment &get) {
       if (!local.ok())
         return local.status();
       launch.localSize = *local;
+    } else if (launcher.hosts && get(launcher.hosts)) {
+      auto hosts = readNumber(launcher, get, launcher.hosts, 1, *size + 1);
+      if (!hosts.ok())
+        return hosts.status();
+      launch.localSize = *hosts == 1 ? *size : 0;
     }
     auto address = findAddress(launcher, get);
     if (!address.ok())
@@ -236,7 +265,8 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   options.ordersByHost = true;
   if (options.store) {
     // Where rank 0 is, at a port that is free.
-    if (options.address.empty() && !launch.address.empty())
+    if (options.address.empty() && options.interface.empty() &&
+        !launch.address.empty())
       options.address = absl::StrCat(
           launch.address.substr(0, launch.address.rfind(':')), ":0");
     return connectProcesses(options);
@@ -261,9 +291,13 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   if (place.find('/') != std::string::npos) {
     options.store = createFileStore(place);
   } else {
-    const bool hasOtherHosts = launch.localSize != launch.size;
-    options.address =
-        launch.rank == 0 && hasOtherHosts ? listeningPlace(place) : place;
+    options.address = place;
+    if (launch.rank == 0 && launch.localSize != launch.size) {
+      auto listening = listeningPlace(place, options.interface);
+      if (!listening.ok())
+        return listening.status();
+      options.address = *std::move(listening);
+    }
     // Others may meet at the next ports.
     if (options.run.empty() && launch.isJobNamed)
       options.run = launch.job;

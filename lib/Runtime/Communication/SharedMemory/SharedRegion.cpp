@@ -30,9 +30,17 @@ size_t bytesOfHost() {
 /// Of all ranks together: a part of what a process can address.
 constexpr size_t kMostBytes = size_t{32} << 40;
 
+size_t pageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
 size_t roundToPage(size_t bytes) {
-  auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
+  return (bytes + pageBytes() - 1) / pageBytes() * pageBytes();
+}
+
+/// Whole pages, so that every part begins at one.
+size_t bytesOfPart(int ranks, size_t wanted) {
+  const size_t most = kMostBytes / static_cast<size_t>(ranks);
+  return std::min(wanted ? roundToPage(wanted) : bytesOfHost(),
+                  most / pageBytes() * pageBytes());
 }
 
 absl::Status failure(const char *what) {
@@ -42,11 +50,9 @@ absl::Status failure(const char *what) {
 
 } // namespace
 
-SharedRegion::SharedRegion(Descriptor shared, int ranks, size_t bytesOfPart,
+SharedRegion::SharedRegion(Descriptor shared, int ranks, size_t wanted,
                            int place)
-    : file(std::move(shared)),
-      partBytes(std::min(bytesOfPart ? roundToPage(bytesOfPart) : bytesOfHost(),
-                         kMostBytes / static_cast<size_t>(ranks))),
+    : file(std::move(shared)), partBytes(bytesOfPart(ranks, wanted)),
       wholeBytes(static_cast<size_t>(ranks) * partBytes),
       partBegin(static_cast<size_t>(place) * partBytes) {}
 
