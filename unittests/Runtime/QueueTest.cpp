@@ -53,10 +53,12 @@ TEST(TimelineTest, NobodyMissesASignal) {
     for (uint64_t turn = 1; turn <= kTurns; ++turn) {
       await(one, turn);
       other.signal(turn);
+      other.tell();
     }
   });
   for (uint64_t turn = 1; turn <= kTurns; ++turn) {
     one.signal(turn);
+    one.tell();
     await(other, turn);
   }
   thread.join();

@@ -34,8 +34,8 @@ public:
   /// enqueued, where the device can't: then the caller waits himself. True
   /// where it has come there.
   virtual bool follow(const Timeline &timeline, uint64_t value) = 0;
-  /// Signals it when all that was enqueued before is done. Who is to be told is
-  /// told by a queue that works late; the host's leaves that to the caller.
+  /// Signals it when all that was enqueued before is done. A queue that works
+  /// late then calls tell(), too; the host's leaves that to the caller.
   virtual void signal(Timeline &timeline, uint64_t value) = 0;
 
   /// `rows` of `rowBytes`, their beginnings so many bytes apart. Source and

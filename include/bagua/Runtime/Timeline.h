@@ -1,7 +1,8 @@
 //===- Timeline.h - A count that only grows, or fails ---------------------===//
 //
 // How threads and devices tell each other about progress. Signalling costs one
-// atomic operation and, only if somebody sleeps, a system call. Nobody sleeps
+// atomic operation, and telling, only if somebody sleeps, a system call. Nobody
+// sleeps
 // on a timeline that has failed, so that who waits need not wake up now and
 // then to look whether there is still reason to; why it has failed says whoever
 // has made it.
@@ -38,10 +39,13 @@ public:
 
   /// `target` is reached; nothing where it was before. What the caller wrote
   /// before is visible to who sees it. From any thread, which calls tell() when
-  /// it holds nothing that others wait for.
+  /// it holds nothing that others wait for: where threads are more than cores,
+  /// who is woken goes first.
   void signal(uint64_t target);
-  /// Calls who is to be told of what has been reached.
+  /// Wakes who sleeps, and calls who is to be told of what has been reached.
   void tell() {
+    if (sleepers.load(std::memory_order_seq_cst) != 0)
+      wakeAll();
     if (earliest.load(std::memory_order_seq_cst) <= value())
       tellUpTo(value());
   }

@@ -44,8 +44,6 @@ void Timeline::signal(uint64_t target) {
       return;
   } while (!word.compare_exchange_weak(seen, (target << 1) | (seen & kFailed),
                                        std::memory_order_seq_cst));
-  if (sleepers.load(std::memory_order_seq_cst) != 0)
-    wakeAll();
 }
 
 void Timeline::fail() {

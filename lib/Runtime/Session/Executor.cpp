@@ -478,7 +478,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
            TraceWriter::nowNs() - startNs,
            {{"step", step}, {"bytes_sent", slot.operation->bytesSent}}});
   }
-  // First, so that who may enqueue what comes next signals behind it.
+  // First, so that who may enqueue what comes next signals behind it; who is
+  // woken finds both.
   stream.queue->signal(stream.completed, sequence + 1);
   stream.pass(sequence);
   stream.completed.tell();
@@ -522,6 +523,7 @@ void Executor::runStream(Stream &stream) {
 void Executor::give(uint32_t tensor, int64_t step, Queue &queue) {
   promised[tensor] = countOf(step);
   queue.signal(given[tensor], countOf(step));
+  given[tensor].tell();
 }
 
 uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,

@@ -59,7 +59,10 @@ public:
   // For the program's thread. Steps count from 0 at start().
 
   /// Opens the next step to the streams.
-  void openStep(int64_t step) { opened.signal(countOf(step)); }
+  void openStep(int64_t step) {
+    opened.signal(countOf(step));
+    opened.tell();
+  }
   /// `tensor` is given, when what `queue` has so far is done. Each step gives a
   /// tensor once at most.
   void give(uint32_t tensor, int64_t step, Queue &queue);
