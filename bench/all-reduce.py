@@ -3,7 +3,8 @@
 
 Runs the programs of BUILD/bin in rounds, so that all of them meet the same
 machine, and prints one table: min / median / max of a call in microseconds,
-algorithm and bus bandwidth, and the median against Bagua's and memcpy's.
+algorithm and bus bandwidth, and the median against Bagua's and memcpy's. Exits
+with 1 where a limit of docs/Performance.md is missed.
 
 example: bench/all-reduce.py build --ranks=2,4 --max-bytes=16777216
 """
@@ -14,6 +15,13 @@ import shutil
 import statistics
 import subprocess
 import sys
+
+
+KIB, MIB = 1 << 10, 1 << 20
+# Ranks, bytes, whose median, microseconds or whose it is held to, how many of these at most.
+LIMITS = [(2, 4 * KIB, "bagua", 1, 5), (2, 4 * KIB, "shared", 1, 10), (4, 64 * MIB, "bagua", "memcpy", 0.8),
+          (4, 64 * MIB, "bagua", "openmpi", 1 / 5), (4, 64 * MIB, "shared", "bagua", 1.5),
+          (4, 64 * MIB, "shared", "openmpi", 1 / 2.5)]
 
 
 def parse_arguments():
@@ -74,7 +82,14 @@ def print_table(samples):
         print(f"{ranks:5} {size:10} {name:8} {min(samples[key]):11.2f} {median[key]:11.2f} {max(samples[key]):11.2f} "
               f"{algorithm:9.2f} {bus:9.2f} {median[key] / median[ranks, size, 'bagua']:8.2f} "
               f"{median[key] / median[ranks, size, 'memcpy']:8.2f}")
+    missed = []
+    for ranks, size, name, other, most in LIMITS:
+        own, floor = median.get((ranks, size, name)), median.get((ranks, size, other)) if isinstance(other, str) else other
+        if own and floor and own > most * floor:
+            missed.append(f"{name} at {size} bytes and {ranks} ranks: {own / floor:.2f} of {other}, wanted at most {most:.2f}")
+    print("\n".join(missed) or "all limits met")
+    return bool(missed)
 
 
 if __name__ == "__main__":
-    print_table(measure(parse_arguments()))
+    sys.exit(print_table(measure(parse_arguments())))

@@ -11,7 +11,8 @@ where there is none (scripts/setup --peers).
 The bound is what no exact synchronous step over flat all_reduces can beat at the rate that one all_reduce of all gradients
 had in the same cell: a gradient has to be sent, and with it those of all layers before its own, which come later, between
 its backward and its layer's next forward; and all of it in each step. A step is from its start to the next one's; the plan's
-"whole" divides the time of all timed steps, with the last one's communication, by their number.
+"whole" divides the time of all timed steps, with the last one's communication, by their number. Exits with 1 where a limit of
+docs/Performance.md is missed.
 """
 import json
 import os
@@ -35,6 +36,8 @@ HOROVOD = os.path.expanduser("~/.cache/bagua/horovod/bin/python")
 FUSION_BYTES, CYCLE_MS = 64 << 20, 1
 STRATEGY = "auto{updates=late}"
 ALL_REDUCE_BYTES = (4096, 64 << 20)
+# Of the bound, of a peer and of the prediction; of DDP where durations have noise.
+MOST_OF_BOUND, MOST_OF_PEER, MOST_OF_PREDICTION, MOST_OF_DDP_WITH_NOISE = 1.03, 1.01, 1.10, 0.82
 
 
 def scaled(profile, dilation, scale):
@@ -137,22 +140,39 @@ class Cell:
         self.steps["plan"].append([ns / 1e9 for ns in ours[:-1]])
         self.whole.append(sum(ours) / len(ours) / 1e9)
 
+    def ratio(self, peer):
+        """The plan's step to a peer's; None without one."""
+        ratios = [statistics.median(plan) / statistics.median(of)
+                  for plan, of in zip(self.steps["plan"], self.steps[peer])]
+        return statistics.median(ratios) if ratios else None
+
+    def bound(self):
+        elements = sum(elements for *_, elements in self.layers)
+        return bound(self.layers, statistics.median(self.flat) / elements)
+
+    def median(self):
+        return statistics.median(sum(self.steps["plan"], []))
+
+    def name(self):
+        return f"{self.profile}{f', jitter {self.jitter}' if self.jitter else ''}"
+
     def row(self):
         ms = 1e3 / self.dilation
-        elements = sum(elements for *_, elements in self.layers)
-        least = bound(self.layers, statistics.median(self.flat) / elements)
-        median = {name: statistics.median(sum(runs, [])) for name, runs in self.steps.items() if runs}
-
-        def ratio(peer):
-            ratios = [statistics.median(plan) / statistics.median(of)
-                      for plan, of in zip(self.steps["plan"], self.steps[peer])]
-            return f"{statistics.median(ratios):.3f}" if ratios else "-"
+        peers = [f"{ratio:.3f}" if (ratio := self.ratio(peer)) else "-" for peer in ("DDP", "Horovod")]
         spread = {name: " / ".join(f"{of(sum(runs, [])) * ms:.1f}" for of in (min, statistics.median, max)) if runs else "-"
                   for name, runs in self.steps.items()}
-        return (f"| {self.profile}{f', jitter {self.jitter}' if self.jitter else ''} | "
-                f"{GBIT_PER_S * self.dilation / self.scale:.0f} | {spread['DDP']} | {spread['Horovod']} | {spread['plan']} | "
-                f"{statistics.median(self.whole) * ms:.1f} | {ratio('DDP')} | {ratio('Horovod')} | {least * ms:.1f} | {median['plan'] / least:.3f} | "
-                f"{self.predicted * ms:.1f} | {median['plan'] / self.predicted:.3f} | {statistics.median(self.cores):.2f} |")
+        return (f"| {self.name()} | {GBIT_PER_S * self.dilation / self.scale:.0f} | {spread['DDP']} | {spread['Horovod']} | "
+                f"{spread['plan']} | {statistics.median(self.whole) * ms:.1f} | {peers[0]} | {peers[1]} | {self.bound() * ms:.1f} | "
+                f"{self.median() / self.bound():.3f} | {self.predicted * ms:.1f} | {self.median() / self.predicted:.3f} | "
+                f"{statistics.median(self.cores):.2f} |")
+
+    def misses(self):
+        """A limit."""
+        if self.jitter:
+            return self.ratio("DDP") > MOST_OF_DDP_WITH_NOISE
+        return (self.median() > MOST_OF_BOUND * self.bound() or
+                not 1 / MOST_OF_PREDICTION <= self.median() / self.predicted <= MOST_OF_PREDICTION or
+                any((self.ratio(peer) or 0) > MOST_OF_PEER for peer in ("DDP", "Horovod")))
 
 
 def busy_seconds():
@@ -179,7 +199,10 @@ def main(build, rounds="3", steps="12", *profiles):
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for cell in cells:
         print(cell.row())
+    missed = [cell.name() for cell in cells if cell.misses()]
+    print(f"limits missed: {'; '.join(missed)}" if missed else "all limits met")
+    return bool(missed)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

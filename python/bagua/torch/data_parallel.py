@@ -8,7 +8,7 @@ import torch
 from torch.autograd import Variable
 
 from bagua import runtime
-from bagua.torch.deferred import DeferredUpdates
+from bagua.torch.deferred import DeferredUpdates, PendingGradient
 
 TYPES = {
     torch.float32: runtime.Type.FLOAT32,
@@ -32,6 +32,8 @@ class _Slot:
         self.is_given = self.is_used = False
         # Whether no rank's backward has made it, so that what was there stays.
         self.is_unused = False
+        # By which it is known that a gradient is there.
+        self.hook = None
 
     @property
     def bytes(self):
@@ -62,7 +64,8 @@ class DataParallel(torch.nn.Module):
 
     `plan` is a file, or a runtime.Plan: one whose gradients are named as `module.named_parameters()`, with `.grad` behind,
     and whose updates are the program's. `world` is by default the launcher's (torchrun, mpirun, srun). At the start, and
-    with `broadcast_buffers` before each forward that trains, all ranks get the values of rank 0. State is the module's own:
+    with `broadcast_buffers` before each forward that follows one with gradients outside of `no_sync()`, all ranks get the values
+    of rank 0. State is the module's own:
     `state_dict` has no prefix. Where backward may leave params out, say `find_unused_parameters=True`: those that no rank
     used keep what they had. A param that several modules share is one. Sparse gradients are refused.
 
@@ -73,7 +76,8 @@ class DataParallel(torch.nn.Module):
     read without these, or used without their module's forward, are those of the step before: the latter is an error.
 
     A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
-    without it, or leaves `with` by an exception, ends the others, with an error. A param that is not to be trained yet has no
+    without it, or leaves `with` by an exception, ends the others, with an error; what overlap="step" has not carried out by then
+    is not carried out any more. A param that is not to be trained yet has no
     gradient in the plan: make another DataParallel once it is."""
 
     def __init__(self, module, plan, *, world=None, overlap="backward", optimizer=None, find_unused_parameters=False,
@@ -88,6 +92,9 @@ class DataParallel(torch.nn.Module):
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
+        self._owes_buffers = True
+        # What no_sync() said at each forward since the last backward, and whether that has begun.
+        self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots = self._match(plan)
@@ -103,9 +110,9 @@ class DataParallel(torch.nn.Module):
         self._broadcast([*module.parameters(), *module.buffers()])
         if optimizer:
             self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail)
-        self._handles = [slot.param.register_post_accumulate_grad_hook(lambda _, slot=slot: self._ready(slot))
-                         for slot in self._slots]
-        self._handles.append(self.register_load_state_dict_pre_hook(lambda *_: self.synchronize()))
+        for slot in self._slots:
+            self._hook(slot)
+        self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self.synchronize())]
 
     # Before the first step.
 
@@ -145,14 +152,16 @@ class DataParallel(torch.nn.Module):
         """That all ranks have one model, before values are written over."""
         if not self._group:
             return
-        text = "\n".join(f"{name} {tuple(tensor.shape)} {tensor.dtype}" for name, tensor in self.module.state_dict().items()
-                         if torch.is_tensor(tensor))
+        text = "\n".join([f"{name} {tuple(tensor.shape)} {tensor.dtype}" for name, tensor in self.module.state_dict().items()
+                          if torch.is_tensor(tensor)] +
+                         # Gradients lie as their params do.
+                         [f"{slot.name} {slot.param.stride()}" for slot in self._slots])
         own = torch.tensor([int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)])
         found = torch.empty(self._world.size, dtype=torch.int64)
         self._group.all_gather(own.data_ptr(), found.data_ptr(), 1, runtime.Type.INT64)
         for rank, value in enumerate(found.tolist()):
             if value != found[0]:
-                raise ValueError(f"rank {rank} has another model than rank 0: names, shapes or types of its state differ")
+                raise ValueError(f"rank {rank} has another model than rank 0: names, shapes, types or strides of its state differ")
 
     @torch.no_grad()
     def _broadcast(self, tensors):
@@ -166,30 +175,50 @@ class DataParallel(torch.nn.Module):
 
     # In steps.
 
+    def _hook(self, slot):
+        """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
+        if slot.hook is not None:
+            slot.hook.remove()
+        slot.hook = slot.param.register_post_accumulate_grad_hook(lambda _: self._ready(slot))
+
+    @staticmethod
+    def _is_last(slot):
+        return next(reversed(slot.param._post_accumulate_grad_hooks), None) == slot.hook.id
+
     def _check_params(self):
-        """Whose gradients nobody would reduce."""
+        """Whose gradients nobody would reduce; and that nobody works on one while it is reduced."""
         for name, param in self.module.named_parameters():
             if param.requires_grad and param not in self._known:
                 self._fail(f"{name} is to be trained now, and was not when DataParallel was made: expected it to be made anew, by "
                            "a plan that has its gradient")
+        for slot in self._slots:
+            if not self._is_last(slot):
+                self._hook(slot)
 
     def forward(self, *inputs, **named):
         if self._is_in_step:
             raise RuntimeError("forward within a step: the last backward did not come to its end")
-        if torch.is_grad_enabled():
+        has_gradients = torch.is_grad_enabled()
+        if has_gradients:
             self._check_params()
-        if self._deferred and self._syncs and torch.is_grad_enabled():
+            if self._is_backward:
+                self._forwards, self._is_backward = set(), False
+            self._forwards.add(self._syncs)
+        if self._deferred and not has_gradients:
+            self.synchronize()  # blocks that were compiled and run before know of no hooks
+        elif self._deferred and self._syncs:
             for slot in self._slots:
                 # Backward is to add to it.
                 if slot.held is not None and not self._deferred.is_due(slot):
                     self._take_back(slot)
-        if self.broadcast_buffers and self.training and self._syncs and torch.is_grad_enabled():
+        if self.broadcast_buffers and self._owes_buffers:
             self._broadcast(self.module.buffers())
+        self._owes_buffers = has_gradients and self._syncs
         return self.module(*inputs, **named)
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Backward in here adds to this rank's own gradients; the next one outside reduces what has come together."""
+        """Forward and backward in here add to this rank's own gradients; the next backward outside reduces what has come together."""
         before, self._syncs = self._syncs, False
         try:
             yield
@@ -198,6 +227,12 @@ class DataParallel(torch.nn.Module):
 
     def _ready(self, slot):
         """A gradient is there; on the thread that autograd runs on."""
+        if not self._is_last(slot):
+            self._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
+        if self._forwards and self._syncs not in self._forwards:
+            self._fail("expected forward and backward both within no_sync() or both outside, found a backward "
+                       f"{'outside' if self._syncs else 'within'} of a forward {'within' if self._syncs else 'outside'}")
+        self._is_backward = True
         if self._deferred:
             self._deferred.check_used(slot)
         slot.is_used, slot.is_unused = True, False
@@ -216,8 +251,14 @@ class DataParallel(torch.nn.Module):
     def _dense_gradient(self, slot):
         """The param's, as it can be reduced; elements lie in the same order on all ranks."""
         gradient = slot.param.grad
+        if gradient is None:  # a function of the program's has said so
+            gradient = slot.param.grad = torch.zeros_like(slot.param)
+        elif isinstance(gradient, PendingGradient):  # `param.grad /= 2` keeps what stood for it
+            gradient = slot.param.grad = gradient.gradient
         if gradient.layout != torch.strided:
             self._fail(f"{slot.name}: expected a dense gradient, found one of {gradient.layout}")
+        if gradient.dtype != slot.param.dtype:
+            self._fail(f"{slot.name}: expected a gradient of the param's type, {slot.param.dtype}, found {gradient.dtype}")
         if not _is_dense(gradient):
             gradient = slot.param.grad = gradient.contiguous()
         return gradient
@@ -328,7 +369,7 @@ class DataParallel(torch.nn.Module):
             self._leave()
 
     def _leave(self):
-        for handle in self._handles:
+        for handle in [*self._handles, *(slot.hook for slot in self._slots)]:
             handle.remove()
         if self._deferred:
             self._deferred.close()

@@ -69,7 +69,7 @@ class DeferredUpdates:
             own = [param for param in module.parameters(recurse=takes_all) if param in self._slots]
             if own:
                 self._handles.append(module.register_forward_pre_hook(lambda *_, own=own: self.carry_out(own), prepend=True))
-        for owner in (model, optimizer):
+        for owner in (*model.modules(), optimizer):
             self._handles.append(owner.register_state_dict_pre_hook(lambda *_: self.carry_out_all()))
             self._handles.append(owner.register_load_state_dict_pre_hook(lambda *_: self.carry_out_all()))
         self._replaced = {name: optimizer.__dict__.get(name) for name in ("step", "zero_grad")}
@@ -82,9 +82,12 @@ class DeferredUpdates:
         optimizer.zero_grad = types.MethodType(lambda _, set_to_none=True: self.zero_grad(set_to_none), optimizer)
 
     def close(self):
-        """Leaves the model and the optimizer as they were."""
+        """Leaves the model and the optimizer as they were. Of a run that has failed, gradients that nobody waited for are none."""
         for handle in self._handles:
             handle.remove()
+        for param in self._slots:
+            if isinstance(param.grad, PendingGradient):
+                param.grad = None
         for name, former in self._replaced.items():
             delattr(self._optimizer, name)
             if former is not None:

@@ -66,7 +66,8 @@ def step_table(model, loss, batch, steps=5):
             for _, param in layer.params:
                 handles.append(param.register_post_accumulate_grad_hook(lambda _, layer=layer: gradient_done(layer)))
     all_layers = [layer for own in layers.values() for layer in own]
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    buffers = [(module, name, buffer, buffer.clone()) for module in model.modules()
+               for name, buffer in module._buffers.items() if buffer is not None]
     try:
         with torch.random.fork_rng(devices=[]):
             for _ in range(steps + 1):
@@ -83,8 +84,8 @@ def step_table(model, loss, batch, steps=5):
             handle.remove()
         model.zero_grad()
         with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
+            for module, name, buffer, before in buffers:
+                module._buffers[name] = buffer.copy_(before)
     return _write(all_layers)
 
 

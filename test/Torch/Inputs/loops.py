@@ -103,6 +103,40 @@ class Sharing(nn.Module):
         return self.c(Slow.apply(self.a(x))[None] + self.places[None])[0]
 
 
+class Ignored(torch.autograd.Function):
+    """Has no gradient of its second argument, and says so."""
+
+    @staticmethod
+    def forward(_, x, param):
+        return x + param
+
+    @staticmethod
+    def backward(_, gradient):
+        return gradient, None
+
+
+class Ignoring(Net):
+    def __init__(self):
+        super().__init__()
+        self.ignored = nn.Parameter(torch.randn(WIDTH))
+
+    def forward(self, x):
+        return super().forward(Ignored.apply(x, self.ignored))
+
+
+class Scaling(Net):
+    """By what its forward has seen so far."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.ones(()))
+
+    def forward(self, x):
+        if self.training:
+            self.scale.mul_(0.9).add_(0.1 * x.detach().abs().mean())
+        return super().forward(x * self.scale)
+
+
 class Loop:
     """One loop: a model, an optimizer of its params, a strategy, and what is done with them."""
 
@@ -302,6 +336,91 @@ def accumulated(run):
         run.update(set_to_none=step % 2 == 0)
 
 
+@loop()
+def grads_divided_in_place(run):
+    for step in range(STEPS):
+        run.backward(step)
+        for param in run.model.parameters():
+            param.grad /= 2
+        run.update(set_to_none=False)
+
+
+@loop()
+def grads_scaled_and_added_to(run):
+    for step in range(STEPS):
+        run.backward(step)
+        for param in run.model.parameters():
+            param.grad *= 0.5
+        run.backward(step + 50)
+        run.update()
+
+
+def hooked_later(run):
+    def clamp(param):
+        param.grad.clamp_(-0.01, 0.01)
+    for param in run.model.parameters():
+        param.register_post_accumulate_grad_hook(clamp)
+    plain(run)
+
+
+LOOPS["hooked_later"] = Loop(hooked_later)
+LOOPS["hooked_later_where_gradients_lie"] = Loop(hooked_later, strategy="wfbp-a2a")
+
+
+@loop()
+def a_part_saved_and_loaded(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        if step == 2:
+            saved = copy.deepcopy(run.model.a.state_dict())
+        if step == 4:
+            run.model.a.load_state_dict(saved)
+
+
+def report_evaluation(run):
+    """To all ranks, and into the params, where it is compared."""
+    run.parallel.eval()
+    with torch.no_grad():
+        found = run.parallel(run.batch(7)[0]).mean(0)
+        dist.all_reduce(found)
+        list(run.model.parameters())[-1].add_(found)
+    run.parallel.train()
+
+
+@loop(make=Convolution)
+def statistics_in_evaluation(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        report_evaluation(run)
+
+
+@loop(make=Scaling)
+def buffers_and_micro_batches(run):
+    for step in range(STEPS):
+        with run.parallel.no_sync():
+            run.backward(step)
+        run.backward(step + 10)
+        run.update()
+
+
+@loop(make=Scaling)
+def buffers_where_nothing_trains(run):
+    for step in range(STEPS):
+        run.parallel.train(step % 2 == 0)
+        run.backward(step)
+        run.update()
+
+
+@loop(make=Scaling)
+def a_block_compiled_and_run_before(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        report_evaluation(run)
+
+
 @loop(make=Optional, unused=True)
 def left_out_by_a_rank(run):
     for step in range(STEPS):
@@ -369,13 +488,19 @@ def rate_of_a_schedule(run):
 
 LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing, strategy="wfbp-a2a")
 for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
-                   ("checkpointed", Checkpointed), ("channels_last", Convolution), ("double", lambda: Net().double())]:
+                   ("checkpointed", Checkpointed), ("a_gradient_that_is_none", Ignoring), ("channels_last", Convolution), ("double", lambda: Net().double())]:
     LOOPS[name] = Loop(plain, make)
 
 
 def train(name, way, folder, rank):
     case = LOOPS[name]
     model = case.make()
+    if name == "a_block_compiled_and_run_before":
+        model.b.compile(backend="eager")
+        model(torch.zeros(1, WIDTH)).sum().backward()
+        with torch.no_grad():
+            model(torch.zeros(1, WIDTH))
+        model.zero_grad()
     optimizer = case.make_optimizer(model.parameters())
     if way == "ddp":
         parallel = nn.parallel.DistributedDataParallel(model, find_unused_parameters=case.unused)

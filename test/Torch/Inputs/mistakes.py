@@ -1,6 +1,7 @@
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
 import copy
 import sys
+import threading
 import warnings
 
 import torch
@@ -42,6 +43,18 @@ class Frozen(nn.Module):
 
     def forward(self, x):
         return x * self.w + self.v
+
+
+class Replacing(nn.Module):
+    """Its buffer, in each forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, x):
+        self.seen = 0.9 * self.seen + x.detach().mean(0)
+        return x
 
 
 def leave_by_exception(model, plan):
@@ -132,6 +145,46 @@ def main(folder):
         model(torch.ones(4, 32))
     say("replaced", replace)
 
+    def other_type():
+        model = train.Net()
+        model.scale.grad_dtype = torch.bfloat16
+        parallel(model, plan)(torch.ones(4, 32)).sum().backward()
+    say("a gradient of another type", other_type)
+
+    def hook_late():
+        model = parallel(train.Net(), plan)
+        loss = model(torch.ones(4, 32)).sum()
+        model.module.scale.register_post_accumulate_grad_hook(lambda param: None)
+        loss.backward()
+    say("a hook between forward and backward", hook_late)
+
+    def sync_apart():
+        model = parallel(train.Net(), plan)
+        loss = model(torch.ones(4, 32)).sum()
+        with model.no_sync():
+            loss.backward()
+    say("no_sync around backward alone", sync_apart)
+
+    def strides():
+        errors = {}
+
+        def rank(number, world):
+            model = train.make("momentum")[0]
+            if number == 2:
+                weight = model.layers[0].weight
+                weight.data = weight.data.t().contiguous().t()
+            try:
+                bagua.torch.DataParallel(model, f"{folder}/momentum.bagua", world=world)
+            except ValueError as error:
+                errors[number] = error
+        ranks = [threading.Thread(target=rank, args=pair) for pair in enumerate(runtime.World.in_process(4))]
+        for thread in ranks:
+            thread.start()
+        for thread in ranks:
+            thread.join()
+        raise errors[0] if len(errors) == 4 else KeyError(errors)
+    say("other strides on a rank", strides)
+
     # Who leaves by an exception, or after an error, leaves the model to another one.
     model = train.Net()
     say("an exception in a run", lambda: leave_by_exception(model, plan))
@@ -142,6 +195,20 @@ def main(folder):
         again(torch.ones(4, 32)).sum().backward()
     print("again:", "has a gradient" if model.scale.grad is not None else "has none")
 
+    # Also with updates that are still to come.
+    model = train.Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    try:
+        with parallel(model, plan, overlap="step", optimizer=optimizer) as both:
+            both(torch.ones(4, 32)).sum().backward()
+            optimizer.step()
+            raise KeyError("by the program")
+    except KeyError:
+        print("left by an exception:", "gradients are none" if all(p.grad is None for p in model.parameters()) else "has gradients")
+    with parallel(model, plan, overlap="step", optimizer=optimizer) as both:
+        both(torch.ones(4, 32)).sum().backward()
+        optimizer.step()
+
     # A part of another module, like any other one.
     with parallel(train.Net(), plan) as part:
         outer = nn.ModuleDict({"part": part})
@@ -149,7 +216,7 @@ def main(folder):
         print("a part's state:", "part.module.scale" in outer.state_dict())
 
     # Measured is not changed.
-    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), Replacing())
     before, torch_state = copy.deepcopy(model.state_dict()), torch.get_rng_state()
     bagua.torch.step_table(model, lambda model, x: model(x).sum(), (torch.randn(8, 4, generator=torch.Generator().manual_seed(1)),))
     same = all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
