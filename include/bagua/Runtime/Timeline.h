@@ -1,11 +1,10 @@
 //===- Timeline.h - A count that only grows, or fails ---------------------===//
 //
 // How threads and devices tell each other about progress. Signalling costs one
-// atomic operation, and telling, only if somebody sleeps, a system call. Nobody
-// sleeps
-// on a timeline that has failed, so that who waits need not wake up now and
-// then to look whether there is still reason to; why it has failed says whoever
-// has made it.
+// atomic operation; telling, only if somebody sleeps, a system call. Nobody
+// sleeps on a timeline that has failed, so that who waits need not wake up now
+// and then to look whether there is still reason to; why it has failed says
+// whoever has made it.
 //
 // There is one kind, a word of the host's, which all can read without a call.
 // What a device knows better ways to wait for, its own work, is the matter of

@@ -121,7 +121,8 @@ def main(step, out, runs, patience="2"):
                     not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]) or \
                     not any(name in errors[rank] for name in tensors):
                 wrong.append(f"{strategy} {communicator} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
-        if took > float(patience) + 8:
+        # From the start of the processes; short patiences are for busy machines, too.
+        if took > max(float(patience) + 2, 9):
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
     print("\n".join(wrong))
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")
