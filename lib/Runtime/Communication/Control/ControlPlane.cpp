@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -46,7 +47,7 @@ public:
   }
   void add(int change) {
     std::lock_guard<std::mutex> lock(mutex);
-    if (std::exchange(process, getpid()) != getpid())
+    if (process.exchange(getpid()) != getpid())
       count = 0;
     count += change;
     ended.notify_all();
@@ -54,7 +55,7 @@ public:
 
 private:
   /// Whose threads are counted: of worlds that it has made itself.
-  pid_t process = getpid();
+  std::atomic<pid_t> process = getpid();
   std::mutex mutex;
   std::condition_variable ended;
   int count = 0;
