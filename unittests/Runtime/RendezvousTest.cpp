@@ -95,6 +95,17 @@ protected:
     channel.flush().IgnoreError();
     return channel;
   }
+  /// None where the connection ends before one.
+  static std::optional<ControlMessage> awaitMessage(ControlChannel &channel) {
+    std::optional<ControlMessage> said;
+    absl::Status read;
+    while (!said && read.ok()) {
+      read = channel.fill(); // rank 0 may close it behind its message
+      if (auto next = channel.next(); next.ok())
+        said = *std::move(next);
+    }
+    return said;
+  }
 
   const std::string path;
 };
@@ -277,13 +288,7 @@ TEST_F(RendezvousTest, who_has_gone_before_it_was_heard_comes_again) {
 TEST_F(RendezvousTest, ranks_of_another_version_are_refused) {
   std::thread other([&] {
     ControlChannel channel = sayHello(1, 2, 99);
-    std::optional<ControlMessage> said;
-    absl::Status read;
-    while (!said && read.ok()) {
-      read = channel.fill(); // rank 0 closes it behind its message
-      if (auto next = channel.next(); next.ok())
-        said = *std::move(next);
-    }
+    std::optional<ControlMessage> said = awaitMessage(channel);
     ASSERT_TRUE(said);
     EXPECT_EQ(said->kind, fb::ControlKind::Refusal);
   });
@@ -364,13 +369,8 @@ TEST_F(RendezvousTest, who_was_cut_off_comes_again) {
   std::thread others([&] {
     ControlChannel first = sayHello(1, 3, kProtocol, 7);
     // Until rank 0 knows it.
-    std::optional<ControlMessage> said;
-    while (!said) {
-      ASSERT_TRUE(first.fill().ok());
-      auto next = first.next();
-      ASSERT_TRUE(next.ok()) << next.status();
-      said = *std::move(next);
-    }
+    std::optional<ControlMessage> said = awaitMessage(first);
+    ASSERT_TRUE(said);
     EXPECT_EQ(said->kind, fb::ControlKind::Heartbeat);
     ControlChannel second = sayHello(1, 3, kProtocol, 7);
     auto world = connect(2, 3);
@@ -618,12 +618,11 @@ TEST_F(RendezvousTest, hosts_talk_over_ipv6) {
       options.address = "[::1]:0";
     auto world = connectProcesses(options);
     ASSERT_TRUE(world.ok()) << world.status();
-    auto all = (*world)->createCommunicator(firstMembers(3), "all");
-    ASSERT_TRUE(all.ok()) << all.status();
+    auto all = joinAll(**world);
     std::vector<float> values(1 << 16, static_cast<float>(rank + 1));
     absl::Status status =
-        (*all)->allReduce(values.data(), values.data(), values.size(),
-                          DataType::Float32, ReduceKind::Sum);
+        all->allReduce(values.data(), values.data(), values.size(),
+                       DataType::Float32, ReduceKind::Sum);
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(values, std::vector<float>(1 << 16, 6));
   });
