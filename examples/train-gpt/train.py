@@ -92,7 +92,7 @@ class ByPlan:
         self.rank = self.world.rank
         self.group = self.world.communicator("results")
         deferred = {"overlap": "step", "optimizer": optimizer} if options.overlap == "step" else {}
-        self.model = bagua.torch.DataParallel(model, options.plan, world=self.world, **deferred)
+        self.model = bagua.torch.DataParallel(model, options.plan, world=self.world, gradient_as_bucket_view=True, **deferred)
         self.finish = self.model.synchronize
 
     def gather(self, number):

@@ -264,6 +264,12 @@ bagua_code bagua_session_bind(bagua_session *session, uint32_t tensor,
                               void *data, size_t bytes);
 bagua_code bagua_session_address(bagua_session *session, uint32_t tensor,
                                  size_t bytes, void **data);
+typedef struct bagua_memory bagua_memory;
+/** The address of a tensor that lives in an arena; what is there stays until
+ * bagua_memory_free, beyond the session. */
+bagua_code bagua_session_hold(bagua_session *session, uint32_t tensor,
+                              size_t bytes, void **data, bagua_memory **memory);
+void bagua_memory_free(bagua_memory *memory);
 bagua_code bagua_session_bind_or_locate(bagua_session *session, uint32_t tensor,
                                         void *data, size_t bytes, void **place);
 /** 1 or 0. */

@@ -32,4 +32,8 @@ struct bagua_session {
   std::unique_ptr<bagua::runtime::Session> session;
 };
 
+struct bagua_memory {
+  std::shared_ptr<void> memory;
+};
+
 #endif // BAGUA_LIB_CAPI_HANDLES_H

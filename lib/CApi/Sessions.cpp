@@ -104,6 +104,27 @@ bagua_code bagua_session_address(bagua_session *session, uint32_t tensor,
       });
 }
 
+bagua_code bagua_session_hold(bagua_session *session, uint32_t tensor,
+                              size_t bytes, void **data,
+                              bagua_memory **memory) {
+  return onSession("bagua_session_hold", session,
+                   [&](runtime::Session &session) -> absl::Status {
+                     absl::Status status =
+                         requireAll("bagua_session_hold",
+                                    {{"data", data}, {"memory", memory}});
+                     if (!status.ok())
+                       return status;
+                     auto held = session.hold(TensorId(tensor), bytes);
+                     if (!held.ok())
+                       return held.status();
+                     *data = held->get();
+                     *memory = new bagua_memory{*std::move(held)};
+                     return absl::OkStatus();
+                   });
+}
+
+void bagua_memory_free(bagua_memory *memory) { delete memory; }
+
 bagua_code bagua_session_bind_or_locate(bagua_session *session, uint32_t tensor,
                                         void *data, size_t bytes,
                                         void **place) {

@@ -154,6 +154,7 @@ _FUNCTIONS = {
     "session_local_bytes": (c_int64, c_void_p, c_uint32),
     "session_bind": (None, c_void_p, c_uint32, c_void_p, c_size_t),
     "session_address": (None, c_void_p, c_uint32, c_size_t, _HANDLE),
+    "session_hold": (None, c_void_p, c_uint32, c_size_t, _HANDLE, _HANDLE),
     "session_bind_or_locate": (None, c_void_p, c_uint32, c_void_p, c_size_t, _HANDLE),
     "session_program_updates": (c_int, c_void_p, c_char_p),
     "session_start": (None, c_void_p),
@@ -184,6 +185,7 @@ _VOID_FUNCTIONS = {
     "communicator_free": (c_void_p,),
     "session_free": (c_void_p,),
     "session_abort": (c_void_p, c_char_p),
+    "memory_free": (c_void_p,),
     "bytes_free": (c_void_p,),
 }
 
@@ -420,6 +422,17 @@ def _check_place(address, size):
         raise TypeError("expected an address and a size, or neither")
 
 
+class _Memory(_Object):
+    """A tensor's part of an arena."""
+
+    def __init__(self, session, tensor, size):
+        library, place, handle = _library(), c_void_p(), c_void_p()
+        library.session_hold(session._handle, tensor, size, byref(place), byref(handle))
+        self._own(handle, library.memory_free)
+        self.address = place.value
+        self._close.atexit = False  # there may be views of it until the very end
+
+
 class Session(_Object):
     """One rank's execution of a plan. Times are in seconds."""
 
@@ -448,6 +461,14 @@ class Session(_Object):
         place = c_void_p()
         _library().session_address(self._handle, tensor, size, byref(place))
         return place.value
+
+    def hold(self, tensor, size):
+        """Where a tensor lives in an arena, as a buffer: views of it (memoryview, numpy's and torch's frombuffer) keep it, also
+        when the session is closed."""
+        memory = _Memory(self, tensor, size)
+        buffer = (ctypes.c_char * size).from_address(memory.address)
+        buffer.memory = memory
+        return buffer
 
     def bind_or_locate(self, tensor, address, size):
         place = c_void_p()

@@ -1,12 +1,16 @@
 """Training loops by DataParallel beside DistributedDataParallel: check_loops.py SOURCE BUILD WORK
 
 Two ranks, so that DDP's ring adds in our order, and every bit is to be the same."""
+import itertools
 import os
 import socket
 import subprocess
 import sys
 
-RANKS, WAYS = 2, {"ddp": None, "backward": "program", "step": "late"}
+RANKS = 2
+# Gradients in buckets, and by themselves.
+STRATEGIES, UPDATES = ("ddp", "wfbp-a2a"), {"backward": "program", "step": "late"}
+WAYS = [f"{strategy}.{overlap}.{views}" for strategy in STRATEGIES for overlap in UPDATES for views in (False, True)]
 
 
 def run(*words, **options):
@@ -26,10 +30,9 @@ def make_plans(loops, work):
         with open(f"{work}/{name}.csv", "w", encoding="utf-8") as file:
             file.write(step_table(model, lambda model, x: model(x).sum(), (x,), steps=1))
         run("bagua-translate", "--import-layers", f"{work}/{name}.csv", f"--cluster=rank={RANKS}", "-o", f"{work}/{name}.mlir")
-        for way, updates in WAYS.items():
-            if updates:
-                planned = run("bagua-opt", f"--bagua-strategy={loop.strategy}{{updates={updates}}}", f"{work}/{name}.mlir")
-                run("bagua-translate", "--export-plan", "-o", f"{work}/{name}.{way}.bagua", input=planned)
+        for strategy, overlap in itertools.product(STRATEGIES, UPDATES):
+            planned = run("bagua-opt", f"--bagua-strategy={strategy}{{updates={UPDATES[overlap]}}}", f"{work}/{name}.mlir")
+            run("bagua-translate", "--export-plan", "-o", f"{work}/{name}.{strategy}.{overlap}.bagua", input=planned)
 
 
 def train(source, work, way):
@@ -54,19 +57,19 @@ def main(source, build, work):
     import loops
     import torch
     make_plans(loops, work)
-    for way in WAYS:
+    for way in ("DDP", *WAYS):
         train(source, work, way)
     different = 0
     for name in loops.LOOPS:
-        expected = torch.load(f"{work}/{name}.ddp")
-        for way in ("backward", "step"):
+        expected = torch.load(f"{work}/{name}.DDP")
+        for way in WAYS:
             found = torch.load(f"{work}/{name}.{way}")
             differ = [key for key in expected if not torch.equal(found[key], expected[key])]
             different += bool(differ)
             if differ:
                 most = max((found[key].double() - expected[key].double()).abs().max().item() for key in differ)
                 print(f"{name}, {way}: differs in {', '.join(differ)} by {most:.1e}")
-    print(f"{len(loops.LOOPS)} loops by two ways: {different} differ from DDP in some bit")
+    print(f"{len(loops.LOOPS)} loops by {len(WAYS)} ways: {different} differ from DDP in some bit")
 
 
 if __name__ == "__main__":

@@ -113,6 +113,12 @@ public:
   /// localBytes.
   virtual absl::StatusOr<void *> address(TensorId tensor, size_t bytes) = 0;
 
+  /// address() of a tensor that lives in an arena, for objects of a framework's
+  /// that outlive the session: its memory stays as long as what is returned.
+  /// FailedPrecondition where the memory is the program's own.
+  virtual absl::StatusOr<std::shared_ptr<void>> hold(TensorId tensor,
+                                                     size_t bytes) = 0;
+
   /// One call for programs that run on plans of every strategy: binds `data`
   /// where the program may choose, else gives the place in an arena, and then
   /// what `data` holds is copied there unless state was loaded for the tensor.

@@ -35,6 +35,10 @@ public:
   absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override {
     return inProcess([&] { return session->address(tensor, bytes); });
   }
+  absl::StatusOr<std::shared_ptr<void>> hold(TensorId tensor,
+                                             size_t bytes) override {
+    return inProcess([&] { return session->hold(tensor, bytes); });
+  }
   absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
                                       size_t bytes) override {
     return inProcess(

@@ -49,6 +49,8 @@ public:
   }
   absl::Status bind(TensorId tensor, void *data, size_t bytes) override;
   absl::StatusOr<void *> address(TensorId tensor, size_t bytes) override;
+  absl::StatusOr<std::shared_ptr<void>> hold(TensorId tensor,
+                                             size_t bytes) override;
   absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
                                       size_t bytes) override;
   bool programUpdates(absl::string_view name) override;

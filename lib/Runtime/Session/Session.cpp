@@ -272,6 +272,18 @@ absl::StatusOr<void *> PlanSession::address(TensorId tensor, size_t bytes) {
   return static_cast<void *>(memory.tensorAddress(index));
 }
 
+absl::StatusOr<std::shared_ptr<void>> PlanSession::hold(TensorId tensor,
+                                                        size_t bytes) {
+  absl::StatusOr<void *> place = address(tensor, bytes);
+  if (!place.ok())
+    return place.status();
+  if (tensorAt(indexOf(tensor)).arena() < 0)
+    return absl::FailedPreconditionError(
+        StrCat("rank ", rank(), ": hold of tensor ", nameOf(tensor),
+               ": its memory is the program's own"));
+  return memory.hold(indexOf(tensor));
+}
+
 absl::StatusOr<void *> PlanSession::bindOrLocate(TensorId tensor, void *data,
                                                  size_t bytes) {
   if (absl::Status status = checkIndex(tensor); !status.ok())

@@ -126,6 +126,12 @@ std::byte *SessionMemory::tensorAddress(uint32_t number) const {
   return arenaAddresses[tensor.arena()] + tensor.offset();
 }
 
+std::shared_ptr<std::byte> SessionMemory::hold(uint32_t tensor) const {
+  return std::shared_ptr<std::byte>(
+      arenas[plan.root().tensors()->Get(tensor)->arena()],
+      tensorAddress(tensor));
+}
+
 LocalValue SessionMemory::value(uint32_t number) const {
   const fb::Value &value = *plan.root().values()->Get(number);
   LocalValue result;

@@ -39,6 +39,8 @@ public:
   int64_t tensorBytes(uint32_t tensor) const;
   /// Null where the program has neither bound nor moved it.
   std::byte *tensorAddress(uint32_t tensor) const;
+  /// Of one that lives in an arena, which stays as long as what is returned.
+  std::shared_ptr<std::byte> hold(uint32_t tensor) const;
   bool isBound(uint32_t tensor) const { return bindings[tensor] != nullptr; }
   void bind(uint32_t tensor, std::byte *data) {
     bindings[tensor] = addresses[tensor] = data;

@@ -1,5 +1,6 @@
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
+import ctypes
 import hashlib
 import os
 import warnings
@@ -26,6 +27,8 @@ class _Slot:
         self.is_optional, self.is_in_arena = is_optional, is_in_arena
         # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
         self.held = self.original = None
+        # Where gradients are views: the plan's memory, and the gradient there.
+        self.buffer = self.view = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
         # Whether this step has given it, and whether this rank has added to it since the step before.
@@ -38,6 +41,13 @@ class _Slot:
     @property
     def bytes(self):
         return self.param.numel() * self.param.element_size()
+
+    def renew_view(self):
+        """Where a model's tensors were moved elsewhere, gradients may have been, too."""
+        if self.buffer is not None and (self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer)):
+            form = torch.empty_like(self.param, memory_format=_format(self.param))
+            memory = torch.frombuffer(self.buffer, dtype=self.param.dtype) if self.bytes else form
+            self.view = form.set_(memory.untyped_storage(), 0, form.shape, form.stride())
 
 
 def _list(names, most=8):
@@ -59,6 +69,11 @@ def _is_dense(tensor):
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
 
 
+def _format(param):
+    """As which its gradient lies."""
+    return torch.preserve_format if _is_dense(param) else torch.contiguous_format
+
+
 class DataParallel(torch.nn.Module):
     """`module`, whose gradients are the means over all ranks when `backward()` returns, as with DistributedDataParallel.
 
@@ -68,6 +83,10 @@ class DataParallel(torch.nn.Module):
     of rank 0. State is the module's own:
     `state_dict` has no prefix. Where backward may leave params out, say `find_unused_parameters=True`: those that no rank
     used keep what they had. A param that several modules share is one. Sparse gradients are refused.
+
+    With `gradient_as_bucket_view`, gradients lie in the plan's memory, as with DistributedDataParallel, which spares a copy, and
+    the memory of what backward makes. What the program keeps of `param.grad` is that of the next backward after it, and a
+    process that is forked can't look at it.
 
     With `overlap="step"` and the `optimizer`, backward() waits for nothing. The optimizer's step() and zero_grad() are noted,
     and carried out param by param, right before the forward of the module that owns the param, where its gradient is waited
@@ -81,7 +100,7 @@ class DataParallel(torch.nn.Module):
     gradient in the plan: make another DataParallel once it is."""
 
     def __init__(self, module, plan, *, world=None, overlap="backward", optimizer=None, find_unused_parameters=False,
-                 broadcast_buffers=True, timeout=0):
+                 broadcast_buffers=True, gradient_as_bucket_view=False, timeout=0):
         super().__init__()
         if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
             raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
@@ -102,6 +121,8 @@ class DataParallel(torch.nn.Module):
         self._owns_world = world is None
         self._world = world or runtime.World.launched()
         self._session = runtime.Session(plan, self._world, timeout=timeout, on_warning=warnings.warn)
+        if gradient_as_bucket_view:
+            self._lend()
         self._start(plan)
         name = f"{self._world.next_number()}: bagua.torch"
         if self._world.size > 1:
@@ -140,6 +161,18 @@ class DataParallel(torch.nn.Module):
                                  f"{param.numel()} of {str(param.dtype).removeprefix('torch.')}")
             slots.append(_Slot(name, param, number, tensor.is_optional, tensor.is_in_arena))
         return slots
+
+    def _lend(self):
+        """The plan's memory, to the params' gradients."""
+        for slot in self._slots:
+            if slot.is_in_arena:
+                slot.buffer = self._session.hold(slot.number, slot.bytes)
+            else:
+                memory = torch.empty(slot.bytes, dtype=torch.int8)
+                self._session.bind(slot.number, memory.data_ptr(), slot.bytes)
+                slot.buffer = (ctypes.c_char * slot.bytes).from_address(memory.data_ptr())
+                slot.buffer.memory = memory
+            slot.renew_view()
 
     def _start(self, plan):
         for tensor in plan.tensors:
@@ -245,6 +278,8 @@ class DataParallel(torch.nn.Module):
             self._is_queued = True
             Variable._execution_engine.queue_callback(self._end_of_backward)
         self._give(slot, self._dense_gradient(slot))
+        if slot.view is not None:
+            slot.param.grad = slot.view  # and what autograd has made is free
         if self._deferred:
             self._deferred.given(slot)
 
@@ -264,11 +299,29 @@ class DataParallel(torch.nn.Module):
         return gradient
 
     def _give(self, slot, gradient):
+        slot.renew_view()
+        if slot.view is not None:
+            if gradient is not slot.view:
+                slot.view.copy_(gradient.detach())
+            slot.held, slot.is_given = slot.view, True
+            self._session.mark_ready(slot.number)
+            return
         # Where it lies it may be summed up at once.
         if not slot.is_in_arena and _is_shared(gradient):
             slot.original, gradient = gradient, gradient.clone()
         slot.held, slot.is_given = gradient, True
         self._session.mark_ready(slot.number, gradient.data_ptr(), slot.bytes)
+
+    def _give_absent(self, slot):
+        slot.renew_view()
+        if slot.view is None:
+            gradient = torch.zeros_like(slot.param, memory_format=_format(slot.param))
+            place = gradient.data_ptr(), slot.bytes
+        else:
+            gradient, place = slot.view.zero_(), ()
+        slot.held, slot.is_given = gradient, True
+        mark = self._session.mark_absent if slot.is_optional else self._session.mark_ready
+        mark(slot.number, *place)
 
     def _fail(self, why):
         """Ends the run on all ranks."""
@@ -313,16 +366,15 @@ class DataParallel(torch.nn.Module):
             if self._deferred:  # no forward has asked for what is left of the step before
                 self._deferred.carry_out([slot.param])
                 self._take_back(slot)
-            if slot.param.grad is not None:
-                gradient = self._dense_gradient(slot).clone()  # where no rank has used it, it stays as it is
-            else:
-                form = torch.preserve_format if _is_dense(slot.param) else torch.contiguous_format
-                gradient = torch.zeros_like(slot.param, memory_format=form)
-                if slot.is_optional:
-                    slot.held, slot.is_given = gradient, True
-                    self._session.mark_absent(slot.number, gradient.data_ptr(), slot.bytes)
-                    continue
-            self._give(slot, gradient)
+            if slot.param.grad is None:
+                self._give_absent(slot)
+                continue
+            # Where no rank has used it, it stays as it is.
+            gradient = self._dense_gradient(slot)
+            copy = gradient.clone()
+            if gradient is slot.view:
+                slot.param.grad, copy = copy, gradient
+            self._give(slot, copy)
         if not self.find_unused_parameters:
             return
         used = torch.tensor([slot.is_used for slot in self._slots], dtype=torch.int32)
@@ -373,6 +425,8 @@ class DataParallel(torch.nn.Module):
             handle.remove()
         if self._deferred:
             self._deferred.close()
+        for slot in self._slots:
+            slot.buffer = slot.view = slot.held = None  # what the model has of it keeps the memory
         if self._group:
             self._group.close()
         self._session.close()

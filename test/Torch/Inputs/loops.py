@@ -1,7 +1,8 @@
-"""A rank that runs many training loops by one way of training: loops.py FOLDER ddp|backward|step
+"""A rank that runs many training loops by one way of training: loops.py FOLDER WAY
 
 Each loop is what programs are found to do around DDP. Run by check_loops.py, with torchrun's variables; rank 0 writes the params
-of each loop to FOLDER/LOOP.WAY."""
+of each loop to FOLDER/LOOP.WAY. A way is DDP, or the strategy of a plan, the overlap, and whether gradients are views:
+ddp.backward.False, say."""
 import contextlib
 import copy
 import sys
@@ -138,11 +139,10 @@ class Scaling(Net):
 
 
 class Loop:
-    """One loop: a model, an optimizer of its params, a strategy, and what is done with them."""
+    """One loop: a model, an optimizer of its params, and what is done with them."""
 
-    def __init__(self, train, make=Net, optimizer=sgd, unused=False, strategy="ddp"):
+    def __init__(self, train, make=Net, optimizer=sgd, unused=False):
         self.train, self.make_model, self.make_optimizer, self.unused = train, make, optimizer, unused
-        self.strategy = strategy
 
     def make(self):
         torch.manual_seed(0)
@@ -364,7 +364,7 @@ def hooked_later(run):
 
 
 LOOPS["hooked_later"] = Loop(hooked_later)
-LOOPS["hooked_later_where_gradients_lie"] = Loop(hooked_later, strategy="wfbp-a2a")
+LOOPS["hooked_later_where_gradients_lie"] = Loop(hooked_later)
 
 
 @loop()
@@ -486,7 +486,7 @@ def rate_of_a_schedule(run):
         run.optimizer.zero_grad()
 
 
-LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing, strategy="wfbp-a2a")
+LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing)
 for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
                    ("checkpointed", Checkpointed), ("a_gradient_that_is_none", Ignoring), ("channels_last", Convolution), ("double", lambda: Net().double())]:
     LOOPS[name] = Loop(plain, make)
@@ -502,17 +502,19 @@ def train(name, way, folder, rank):
             model(torch.zeros(1, WIDTH))
         model.zero_grad()
     optimizer = case.make_optimizer(model.parameters())
-    if way == "ddp":
+    if way == "DDP":
         parallel = nn.parallel.DistributedDataParallel(model, find_unused_parameters=case.unused)
         parallel.close = lambda: None
     else:
         import bagua.torch
         from bagua import runtime
-        deferred = {"overlap": "step", "optimizer": optimizer} if way == "step" else {}
+        strategy, overlap, views = way.split(".")
+        deferred = {"overlap": "step", "optimizer": optimizer} if overlap == "step" else {}
         store = dist.PrefixStore(f"bagua/{name}", dist.distributed_c10d._get_default_store())
         world = runtime.World.launched(store=bagua.torch.Store(store))
-        parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{way}.bagua", world=world,
-                                            find_unused_parameters=case.unused, timeout=60, **deferred)
+        parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{strategy}.{overlap}.bagua", world=world,
+                                            find_unused_parameters=case.unused, gradient_as_bucket_view=views == "True",
+                                            timeout=60, **deferred)
     case.train(Run(parallel, model, optimizer, rank))
     with contextlib.suppress(AttributeError):
         parallel.synchronize()
