@@ -169,7 +169,14 @@ TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
       if (run == 0) {
         EXPECT_DONE(bagua_session_save_state(session, &state, &size));
       }
+      bagua_memory *memory = nullptr;
+      EXPECT_DONE(bagua_session_hold(
+          session, 0, bagua_session_local_bytes(session, 0), &place, &memory));
+      auto *gradient = static_cast<float *>(place);
+      const float last = gradient[0];
       bagua_session_free(session);
+      EXPECT_EQ(gradient[0], last);
+      bagua_memory_free(memory);
     }
     bagua_world_free(worlds[rank]);
   });
@@ -296,6 +303,7 @@ TEST(CApiTest, TakesNullHandles) {
   bagua_world_free(nullptr);
   bagua_communicator_free(nullptr);
   bagua_session_free(nullptr);
+  bagua_memory_free(nullptr);
   bagua_bytes_free(nullptr);
 }
 
@@ -370,6 +378,9 @@ TEST(CApiTest, NamesMistakes) {
                BAGUA_INVALID_ARGUMENT, "expected 'done', found null");
   EXPECT_ERROR(bagua_session_wait(nullptr, 0), BAGUA_INVALID_ARGUMENT,
                "expected 'session', found null");
+  void *place = nullptr;
+  EXPECT_ERROR(bagua_session_hold(session, 0, 4, &place, nullptr),
+               BAGUA_INVALID_ARGUMENT, "expected 'memory', found null");
   EXPECT_ERROR(bagua_session_load_state(session, "x", 1),
                BAGUA_INVALID_ARGUMENT, "");
   bagua_session_free(session);

@@ -24,6 +24,7 @@ class _Slot:
 
     def __init__(self, name, param, number, is_optional, is_in_arena):
         self.name, self.param, self.number = name, param, number
+        self.elements, self.dtype = param.numel(), param.dtype
         self.is_optional, self.is_in_arena = is_optional, is_in_arena
         # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
         self.held = self.original = None
@@ -40,13 +41,20 @@ class _Slot:
 
     @property
     def bytes(self):
-        return self.param.numel() * self.param.element_size()
+        return self.elements * self.dtype.itemsize
+
+    def empty(self):
+        """A gradient, as it is to lie."""
+        form = torch.preserve_format if _is_dense(self.param) else torch.contiguous_format
+        return torch.empty_like(self.param, dtype=self.dtype, memory_format=form)
 
     def renew_view(self):
         """Where a model's tensors were moved elsewhere, gradients may have been, too."""
-        if self.buffer is not None and (self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer)):
-            form = torch.empty_like(self.param, memory_format=_format(self.param))
-            memory = torch.frombuffer(self.buffer, dtype=self.param.dtype) if self.bytes else form
+        if self.buffer is None:
+            return
+        if self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer) or self.view.shape != self.param.shape:
+            form = self.empty()
+            memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else form
             self.view = form.set_(memory.untyped_storage(), 0, form.shape, form.stride())
 
 
@@ -67,11 +75,6 @@ def _is_dense(tensor):
     return tensor.layout == torch.strided and (
         tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)) or
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
-
-
-def _format(param):
-    """As which its gradient lies."""
-    return torch.preserve_format if _is_dense(param) else torch.contiguous_format
 
 
 class DataParallel(torch.nn.Module):
@@ -292,8 +295,9 @@ class DataParallel(torch.nn.Module):
             gradient = slot.param.grad = gradient.gradient
         if gradient.layout != torch.strided:
             self._fail(f"{slot.name}: expected a dense gradient, found one of {gradient.layout}")
-        if gradient.dtype != slot.param.dtype:
-            self._fail(f"{slot.name}: expected a gradient of the param's type, {slot.param.dtype}, found {gradient.dtype}")
+        if (gradient.dtype, gradient.numel(), gradient.device.type) != (slot.dtype, slot.elements, "cpu"):
+            self._fail(f"{slot.name}: expected a gradient of {slot.elements} elements of {slot.dtype}, found {gradient.numel()} of "
+                       f"{gradient.dtype} on {gradient.device}")
         if not _is_dense(gradient):
             gradient = slot.param.grad = gradient.contiguous()
         return gradient
@@ -315,7 +319,7 @@ class DataParallel(torch.nn.Module):
     def _give_absent(self, slot):
         slot.renew_view()
         if slot.view is None:
-            gradient = torch.zeros_like(slot.param, memory_format=_format(slot.param))
+            gradient = slot.empty().zero_()
             place = gradient.data_ptr(), slot.bytes
         else:
             gradient, place = slot.view.zero_(), ()

@@ -196,6 +196,18 @@ def grads_to_none_by_hand(run):
 
 
 @loop()
+def grads_moved_elsewhere(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        with contextlib.suppress(AttributeError):
+            run.parallel.synchronize()
+        for param in run.model.parameters():
+            param.grad.data = param.grad.clone()
+        run.optimizer.zero_grad(set_to_none=step % 2 == 0)
+
+
+@loop()
 def grads_zeroed_in_place_on_the_model(run):
     for step in range(STEPS):
         run.backward(step)

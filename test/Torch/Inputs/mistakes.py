@@ -1,5 +1,6 @@
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
 import copy
+import gc
 import sys
 import threading
 import warnings
@@ -151,6 +152,14 @@ def main(folder):
         parallel(model, plan)(torch.ones(4, 32)).sum().backward()
     say("a gradient of another type", other_type)
 
+    def convert(**options):
+        model = parallel(train.Net(), plan, **options)
+        model(torch.ones(4, 32)).sum().backward()
+        model.double()
+        model(torch.ones(4, 32, dtype=torch.float64)).sum().backward()
+    say("a model of another type", convert)
+    say("a model of another type, of views", lambda: convert(gradient_as_bucket_view=True))
+
     def hook_late():
         model = parallel(train.Net(), plan)
         loss = model(torch.ones(4, 32)).sum()
@@ -208,6 +217,18 @@ def main(folder):
     with parallel(model, plan, overlap="step", optimizer=optimizer) as both:
         both(torch.ones(4, 32)).sum().backward()
         optimizer.step()
+
+    # Gradients in the plan's memory, which they keep.
+    places, model = set(), train.Net()
+    with parallel(model, plan, gradient_as_bucket_view=True) as both:
+        for _ in range(2):
+            model.zero_grad()
+            both(torch.ones(4, 32)).sum().backward()
+            places.add(model.scale.grad.data_ptr())
+        kept = model.scale.grad.clone()
+    del both
+    gc.collect()
+    print("gradients as views:", f"{len(places)} place,", "equal" if torch.equal(model.scale.grad, kept) else "different")
 
     # A part of another module, like any other one.
     with parallel(train.Net(), plan) as part:
