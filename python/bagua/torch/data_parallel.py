@@ -32,8 +32,8 @@ class _Slot:
         self.buffer = self.view = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
-        # Whether this step has given it, and whether this rank has added to it since the step before.
-        self.is_given = self.is_used = False
+        # Whether this rank has added to it since the step before.
+        self.is_used = False
         # Whether no rank's backward has made it, so that what was there stays.
         self.is_unused = False
         # By which it is known that a gradient is there.
@@ -115,6 +115,8 @@ class DataParallel(torch.nn.Module):
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
         self._owes_buffers = True
+        # What this step has given, in this order: those that were given first are there first.
+        self._given = []
         # What no_sync() said at each forward since the last backward, and whether that has begun.
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
@@ -307,13 +309,15 @@ class DataParallel(torch.nn.Module):
         if slot.view is not None:
             if gradient is not slot.view:
                 slot.view.copy_(gradient.detach())
-            slot.held, slot.is_given = slot.view, True
+            slot.held = slot.view
+            self._given.append(slot)
             self._session.mark_ready(slot.number)
             return
         # Where it lies it may be summed up at once.
         if not slot.is_in_arena and _is_shared(gradient):
             slot.original, gradient = gradient, gradient.clone()
-        slot.held, slot.is_given = gradient, True
+        slot.held = gradient
+        self._given.append(slot)
         self._session.mark_ready(slot.number, gradient.data_ptr(), slot.bytes)
 
     def _give_absent(self, slot):
@@ -323,7 +327,8 @@ class DataParallel(torch.nn.Module):
             place = gradient.data_ptr(), slot.bytes
         else:
             gradient, place = slot.view.zero_(), ()
-        slot.held, slot.is_given = gradient, True
+        slot.held = gradient
+        self._given.append(slot)
         mark = self._session.mark_absent if slot.is_optional else self._session.mark_ready
         mark(slot.number, *place)
 
@@ -334,16 +339,17 @@ class DataParallel(torch.nn.Module):
 
     def _end_of_backward(self):
         self._is_queued = False
-        left_out = [slot for slot in self._slots if not slot.is_given]
+        given = set(self._given)
+        left_out = [slot for slot in self._slots if slot not in given]
         # A backward within another one (reentrant checkpoints): what follows comes here again.
         if left_out and torch._C._current_autograd_node() is not None:
             return
         self._give_unused(left_out)
         self._session.end_step()
-        for slot in self._slots:
-            slot.is_given = slot.is_used = False
+        given, self._given = self._given, []
         self._is_in_step = False
-        for slot in self._slots:
+        for slot in given:
+            slot.is_used = False
             if not self._deferred or slot.is_unused:
                 self._take_back(slot)
             elif slot in left_out:
