@@ -435,11 +435,12 @@ class DataParallel(torch.nn.Module):
             handle.remove()
         if self._deferred:
             self._deferred.close()
-        for slot in self._slots:
-            slot.buffer = slot.view = slot.held = None  # what the model has of it keeps the memory
         if self._group:
             self._group.close()
         self._session.close()
+        # Nobody works on it any more; what the model has of it keeps the memory.
+        for slot in self._slots:
+            slot.buffer = slot.view = slot.held = slot.original = None
         if self._owns_world:
             self._world.close()
         self._session = None
