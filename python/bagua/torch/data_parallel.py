@@ -382,7 +382,7 @@ class DataParallel(torch.nn.Module):
             # Where no rank has used it, it stays as it is.
             gradient = self._dense_gradient(slot)
             copy = gradient.clone()
-            if gradient is slot.view:
+            if slot.view is not None and gradient.data_ptr() == slot.view.data_ptr():
                 slot.param.grad, copy = copy, gradient
             self._give(slot, copy)
         if not self.find_unused_parameters:

@@ -455,6 +455,26 @@ def left_out_by_all_where_gradients_stay(run):
 
 
 @loop(make=Optional, unused=True)
+def left_out_by_all_where_each_rank_has_its_own(run):
+    for step in range(STEPS):
+        run.backward(step, step % 3 == 0)
+        run.optimizer.step()
+        for param in run.model.parameters():
+            param.grad = (param.grad * (2 - run.rank) if step % 3 == 0 else param.grad).detach()
+
+
+@loop(make=Optional, unused=True)
+def left_out_by_all_where_ranks_scale_what_is_there(run):
+    for step in range(STEPS):
+        run.backward(step, step % 3 == 0)
+        run.optimizer.step()
+        with contextlib.suppress(AttributeError):
+            run.parallel.synchronize()
+        for param in run.model.parameters():
+            param.grad = param.grad.mul_((2 - run.rank) / 2).detach()
+
+
+@loop(make=Optional, unused=True)
 def left_out_and_clipped(run):
     for step in range(STEPS):
         run.backward(step, (run.rank + step) % 2 == 0)
