@@ -30,6 +30,8 @@ class _Slot:
         self.held = self.original = None
         # Where gradients are views: the plan's memory, and the gradient there.
         self.buffer = self.view = None
+        # How it lies there, on all ranks.
+        self.form = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
         # Whether this rank has added to it since the step before.
@@ -53,9 +55,11 @@ class _Slot:
         if self.buffer is None:
             return
         if self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer) or self.view.shape != self.param.shape:
-            form = self.empty()
-            memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else form
-            self.view = form.set_(memory.untyped_storage(), 0, form.shape, form.stride())
+            if self.form is None or self.form[0] != self.param.shape:
+                empty = self.empty()
+                self.form = empty.shape, empty.stride()
+            memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else torch.empty(0, dtype=self.dtype)
+            self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
 
 
 def _list(names, most=8):
@@ -307,8 +311,10 @@ class DataParallel(torch.nn.Module):
     def _give(self, slot, gradient):
         slot.renew_view()
         if slot.view is not None:
+            if gradient.requires_grad:
+                self._fail(f"{slot.name}: expected a backward without create_graph where gradients are views")
             if gradient is not slot.view:
-                slot.view.copy_(gradient.detach())
+                slot.view.copy_(gradient)
             slot.held = slot.view
             self._given.append(slot)
             self._session.mark_ready(slot.number)

@@ -28,7 +28,7 @@ class PendingGradient(torch.Tensor):
         def real(value):
             if not isinstance(value, cls):
                 return value
-            value.before_use(value.gradient)
+            value.before_use(value)
             return value.gradient
         return function(*pytree.tree_map(real, arguments), **pytree.tree_map(real, named or {}))
 
@@ -101,8 +101,8 @@ class DeferredUpdates:
 
     def given(self, slot):
         """A gradient has been given, and is not to be touched."""
-        def before_use(gradient):
-            if slot.held is not gradient:
+        def before_use(pending):
+            if slot.pending is not pending:
                 return  # of a step that is over
             if torch._C._current_autograd_node() is not None:
                 self.check_used(slot)  # backward is about to add to it
@@ -110,7 +110,9 @@ class DeferredUpdates:
                 self.carry_out([slot.param])
             else:
                 self._take_back(slot)
-        slot.pending = slot.param.grad = PendingGradient(slot.held, before_use)
+        # What is given in its place is copied back to it.
+        gradient = slot.held if slot.original is None else slot.original.detach()
+        slot.pending = slot.param.grad = PendingGradient(gradient, before_use)
 
     def is_due(self, slot):
         return slot.param in self._updates

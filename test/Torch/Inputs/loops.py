@@ -518,6 +518,16 @@ def rate_of_a_schedule(run):
         run.optimizer.zero_grad()
 
 
+@loop(make=Sharing)
+def grads_scaled_where_they_share_memory(run):
+    for step in range(STEPS):
+        run.backward(step)
+        for param in run.model.parameters():
+            param.grad.mul_(0.5)
+        nn.utils.clip_grad_value_(run.model.parameters(), 0.01)
+        run.update()
+
+
 LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing)
 for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
                    ("checkpointed", Checkpointed), ("a_gradient_that_is_none", Ignoring), ("channels_last", Convolution), ("double", lambda: Net().double())]:

@@ -160,6 +160,10 @@ def main(folder):
     say("a model of another type", convert)
     say("a model of another type, of views", lambda: convert(gradient_as_bucket_view=True))
 
+    def keep_graph():
+        parallel(train.Net(), plan, gradient_as_bucket_view=True)(torch.ones(4, 32)).sum().backward(create_graph=True)
+    say("a graph of views", keep_graph)
+
     def hook_late():
         model = parallel(train.Net(), plan)
         loss = model(torch.ones(4, 32)).sum()
