@@ -422,6 +422,13 @@ def _check_place(address, size):
         raise TypeError("expected an address and a size, or neither")
 
 
+def buffer_at(address, size, owner):
+    """Memory of `owner`'s, which it keeps, as views of it do."""
+    buffer = (ctypes.c_char * size).from_address(address)
+    buffer.owner = owner
+    return buffer
+
+
 class _Memory(_Object):
     """A tensor's part of an arena."""
 
@@ -466,9 +473,7 @@ class Session(_Object):
         """Where a tensor lives in an arena, as a buffer: views of it (memoryview, numpy's and torch's frombuffer) keep it, also
         when the session is closed."""
         memory = _Memory(self, tensor, size)
-        buffer = (ctypes.c_char * size).from_address(memory.address)
-        buffer.memory = memory
-        return buffer
+        return buffer_at(memory.address, size, owner=memory)
 
     def bind_or_locate(self, tensor, address, size):
         place = c_void_p()

@@ -92,8 +92,8 @@ class DataParallel(torch.nn.Module):
     used keep what they had. A param that several modules share is one. Sparse gradients are refused.
 
     With `gradient_as_bucket_view`, gradients lie in the plan's memory, as with DistributedDataParallel, which spares a copy, and
-    the memory of what backward makes. What the program keeps of `param.grad` is that of the next backward after it, and a
-    process that is forked can't look at it.
+    the memory of what backward makes. What the program keeps of `param.grad` is that of the next backward after it, a
+    process that is forked can't look at it, and backward(create_graph=True) is refused.
 
     With `overlap="step"` and the `optimizer`, backward() waits for nothing. The optimizer's step() and zero_grad() are noted,
     and carried out param by param, right before the forward of the module that owns the param, where its gradient is waited
@@ -179,8 +179,7 @@ class DataParallel(torch.nn.Module):
             else:
                 memory = torch.empty(slot.bytes, dtype=torch.int8)
                 self._session.bind(slot.number, memory.data_ptr(), slot.bytes)
-                slot.buffer = (ctypes.c_char * slot.bytes).from_address(memory.data_ptr())
-                slot.buffer.memory = memory
+                slot.buffer = runtime.buffer_at(memory.data_ptr(), slot.bytes, owner=memory)
             slot.renew_view()
 
     def _start(self, plan):
@@ -315,28 +314,24 @@ class DataParallel(torch.nn.Module):
                 self._fail(f"{slot.name}: expected a backward without create_graph where gradients are views")
             if gradient is not slot.view:
                 slot.view.copy_(gradient)
-            slot.held = slot.view
-            self._given.append(slot)
-            self._session.mark_ready(slot.number)
-            return
+            gradient = slot.view
         # Where it lies it may be summed up at once.
-        if not slot.is_in_arena and _is_shared(gradient):
-            slot.original, gradient = gradient, gradient.clone()
-        slot.held = gradient
-        self._given.append(slot)
-        self._session.mark_ready(slot.number, gradient.data_ptr(), slot.bytes)
+        elif not slot.is_in_arena and _is_shared(gradient):
+            slot.original, gradient = gradient.detach(), gradient.clone()
+        self._hand_over(slot, gradient, self._session.mark_ready)
 
     def _give_absent(self, slot):
         slot.renew_view()
-        if slot.view is None:
-            gradient = slot.empty().zero_()
-            place = gradient.data_ptr(), slot.bytes
-        else:
-            gradient, place = slot.view.zero_(), ()
+        gradient = slot.empty() if slot.view is None else slot.view
+        self._hand_over(slot, gradient.zero_(), self._session.mark_absent if slot.is_optional else self._session.mark_ready)
+
+    def _hand_over(self, slot, gradient, mark):
         slot.held = gradient
         self._given.append(slot)
-        mark = self._session.mark_absent if slot.is_optional else self._session.mark_ready
-        mark(slot.number, *place)
+        if slot.view is None:
+            mark(slot.number, gradient.data_ptr(), slot.bytes)
+        else:
+            mark(slot.number)
 
     def _fail(self, why):
         """Ends the run on all ranks."""
@@ -352,9 +347,9 @@ class DataParallel(torch.nn.Module):
             return
         self._give_unused(left_out)
         self._session.end_step()
-        given, self._given = self._given, []
+        in_order, self._given = self._given, []
         self._is_in_step = False
-        for slot in given:
+        for slot in in_order:
             slot.is_used = False
             if not self._deferred or slot.is_unused:
                 self._take_back(slot)
@@ -368,7 +363,7 @@ class DataParallel(torch.nn.Module):
             # What no rank has used stays as it was, and what the program has set since.
             if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
                 if slot.original is not None:
-                    slot.held = slot.original.detach().copy_(slot.held)
+                    slot.held = slot.original.copy_(slot.held)
                 slot.param.grad = slot.held
             slot.held = slot.original = slot.pending = None
         return slot.param.grad

@@ -111,7 +111,7 @@ class DeferredUpdates:
             else:
                 self._take_back(slot)
         # What is given in its place is copied back to it.
-        gradient = slot.held if slot.original is None else slot.original.detach()
+        gradient = slot.held if slot.original is None else slot.original
         slot.pending = slot.param.grad = PendingGradient(gradient, before_use)
 
     def is_due(self, slot):

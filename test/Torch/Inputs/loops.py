@@ -3,7 +3,6 @@
 Each loop is what programs are found to do around DDP. Run by check_loops.py, with torchrun's variables; rank 0 writes the params
 of each loop to FOLDER/LOOP.WAY. A way is DDP, or the strategy of a plan, the overlap, and whether gradients are views:
 ddp.backward.False, say."""
-import contextlib
 import copy
 import sys
 import time
@@ -200,8 +199,7 @@ def grads_moved_elsewhere(run):
     for step in range(STEPS):
         run.backward(step)
         run.optimizer.step()
-        with contextlib.suppress(AttributeError):
-            run.parallel.synchronize()
+        run.parallel.synchronize()
         for param in run.model.parameters():
             param.grad.data = param.grad.clone()
         run.optimizer.zero_grad(set_to_none=step % 2 == 0)
@@ -367,16 +365,13 @@ def grads_scaled_and_added_to(run):
         run.update()
 
 
+@loop()
 def hooked_later(run):
     def clamp(param):
         param.grad.clamp_(-0.01, 0.01)
     for param in run.model.parameters():
         param.register_post_accumulate_grad_hook(clamp)
     plain(run)
-
-
-LOOPS["hooked_later"] = Loop(hooked_later)
-LOOPS["hooked_later_where_gradients_lie"] = Loop(hooked_later)
 
 
 @loop()
@@ -468,8 +463,7 @@ def left_out_by_all_where_ranks_scale_what_is_there(run):
     for step in range(STEPS):
         run.backward(step, step % 3 == 0)
         run.optimizer.step()
-        with contextlib.suppress(AttributeError):
-            run.parallel.synchronize()
+        run.parallel.synchronize()
         for param in run.model.parameters():
             param.grad = param.grad.mul_((2 - run.rank) / 2).detach()
 
@@ -546,7 +540,7 @@ def train(name, way, folder, rank):
     optimizer = case.make_optimizer(model.parameters())
     if way == "DDP":
         parallel = nn.parallel.DistributedDataParallel(model, find_unused_parameters=case.unused)
-        parallel.close = lambda: None
+        parallel.synchronize = parallel.close = lambda: None
     else:
         import bagua.torch
         from bagua import runtime
@@ -558,8 +552,7 @@ def train(name, way, folder, rank):
                                             find_unused_parameters=case.unused, gradient_as_bucket_view=views == "True",
                                             timeout=60, **deferred)
     case.train(Run(parallel, model, optimizer, rank))
-    with contextlib.suppress(AttributeError):
-        parallel.synchronize()
+    parallel.synchronize()
     if rank == 0:
         torch.save({key: value.clone() for key, value in model.state_dict().items()}, f"{folder}/{name}.{way}")
     parallel.close()
