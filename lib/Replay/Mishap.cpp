@@ -8,31 +8,53 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <system_error>
 #include <vector>
 
 namespace bagua::replay {
 namespace {
 
-/// Its connections break, and it doesn't know yet: as with a cable, none is
-/// left by which it could say what it finds on another.
-void disconnect() {
+std::vector<int> openDescriptors() {
   std::vector<int> descriptors;
   std::error_code ignored;
   for (const auto &entry :
        std::filesystem::directory_iterator("/proc/self/fd", ignored))
     descriptors.push_back(std::atoi(entry.path().filename().c_str()));
+  return descriptors;
+}
+
+/// Its connections break, and it doesn't know yet: as with a cable, none is
+/// left by which it could say what it finds on another.
+void disconnect() {
+  const std::vector<int> descriptors = openDescriptors();
   for (int direction : {SHUT_WR, SHUT_RD})
     for (int descriptor : descriptors)
       shutdown(descriptor, direction);
 }
 
+/// To whom it is connected; what is no connection takes none.
+void sendGarbage() {
+  std::array<char, 4096> bytes;
+  std::mt19937 random(7);
+  for (char &byte : bytes)
+    byte = static_cast<char>(random());
+  for (int descriptor : openDescriptors())
+    send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 } // namespace
 
 void happen(Mishap::Kind kind) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  std::fprintf(stderr, "mishap at %.3f s\n",
+               std::chrono::duration<double>(now).count());
   switch (kind) {
   case Mishap::Kind::Kill:
     kill(getpid(), SIGKILL);
@@ -44,6 +66,8 @@ void happen(Mishap::Kind kind) {
     _exit(3);
   case Mishap::Kind::Disconnect:
     return disconnect();
+  case Mishap::Kind::Garbage:
+    return sendGarbage();
   }
 }
 

@@ -10,7 +10,8 @@
 
 namespace bagua::replay {
 
-/// Has it happen to this process; returns only where the process goes on.
+/// Has it happen to this process, which says when by the monotonic clock;
+/// returns only where the process goes on.
 void happen(Mishap::Kind kind);
 
 } // namespace bagua::replay

@@ -47,7 +47,8 @@ bool setMishap(std::optional<replay::Mishap> &to, const std::string &text) {
       {"kill", Kind::Kill},
       {"stop", Kind::Stop},
       {"exit", Kind::Exit},
-      {"disconnect", Kind::Disconnect}};
+      {"disconnect", Kind::Disconnect},
+      {"garbage", Kind::Garbage}};
   std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts.size() != 4 || kinds.count(parts[3]) == 0)
     return false;
@@ -98,8 +99,9 @@ std::vector<Flag> processFlags() {
                 o.patienceSeconds > 0.1;
        }},
       {"mishap", "R:S:I:HOW", "RANK:STEP:INSTRUCTION:HOW",
-       "kill, stop, exit or disconnect rank R's process in\n"
-       "step S before instruction I (for tests)",
+       "kill, stop, exit or disconnect rank R's process, or\n"
+       "have it send garbage to all, in step S before\n"
+       "instruction I, and say when (for tests)",
        [](Options &o, auto &text) { return setMishap(o.replay.mishap, text); }},
       {"throw-on-rank", "R", "a number of at least 0",
        "throw on rank R in its second step (for tests)",

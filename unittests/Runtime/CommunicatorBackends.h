@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,9 @@ Worlds createProcessWorlds(int size, std::chrono::nanoseconds timeout);
 /// and what ranks of different ones tell each other goes over loopback.
 Worlds createHostWorlds(int size, std::chrono::nanoseconds timeout);
 Worlds createTwoHostWorlds(int size, std::chrono::nanoseconds timeout);
+/// The same, each rank on the host of its name.
+Worlds createWorldsOn(const std::vector<std::string> &hosts,
+                      std::chrono::nanoseconds timeout);
 
 inline const Backend kBackends[] = {
     {"in_process", createInProcessWorlds, 64, false, true},

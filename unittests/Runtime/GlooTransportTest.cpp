@@ -67,18 +67,24 @@ protected:
       EXPECT_TRUE(absl::IsCancelled(members[self]->connect(1 - self, "")));
     }
   }
+  /// What `wait`, a member's, has come to after this long at most.
+  template <typename Wait>
+  auto within(absl::Duration limit, int self, Wait wait) {
+    absl::Notification isOver;
+    std::thread bell([&] {
+      if (!isOver.WaitForNotificationWithTimeout(limit))
+        members[self]->interrupt();
+    });
+    auto result = wait();
+    isOver.Notify();
+    bell.join();
+    return result;
+  }
   /// Waits for a greeting for a while.
   absl::StatusOr<std::string> hear(int self, absl::Duration limit) {
     forgetInterrupts();
-    absl::Notification isHeard;
-    std::thread bell([&] {
-      if (!isHeard.WaitForNotificationWithTimeout(limit))
-        members[self]->interrupt();
-    });
-    auto heard = members[self]->awaitGreeting(1 - self);
-    isHeard.Notify();
-    bell.join();
-    return heard;
+    return within(limit, self,
+                  [&] { return members[self]->awaitGreeting(1 - self); });
   }
 
   std::array<std::unique_ptr<Network>, 2> networks;
@@ -160,8 +166,35 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
 /// A message of Gloo's: its size, opcode, slot, offset, length and offset
 /// there.
 std::string messageOf(uint64_t opcode, uint64_t slot) {
-  const uint64_t fields[] = {48, opcode, slot, 0, 32, 0};
+  const uint64_t fields[] = {opcode == 1 ? 80u : 48u, opcode, slot, 0, 32, 0};
   return {reinterpret_cast<const char *>(fields), sizeof fields};
+}
+
+// Gloo would pass over what it does not know, and take the middle of the next
+// message for its head.
+TEST_F(GlooTransportTest, what_is_no_message_ends_the_connection) {
+  const std::string texts[] = {
+      // Of Gloo's other buffers, and of a slot that nobody has.
+      messageOf(0, 7), messageOf(1, 7), messageOf(4, 7),
+      // Of another size than it says.
+      messageOf(1, 7).replace(0, 1, "x"), messageOf(2, 7).replace(0, 1, "x"),
+      std::string(480, '\xff')};
+  for (const std::string &text : texts) {
+    for (const absl::Status &status : connect())
+      ASSERT_TRUE(status.ok()) << status;
+    int received = 0;
+    ASSERT_TRUE(members[0]
+                    ->receive(1, Channel::Calls, &received, sizeof received)
+                    .ok());
+    for (int end : {0, 1})
+      EXPECT_EQ(send(findSocket(end), text.data(), text.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(text.size()));
+    absl::Status status = within(absl::Seconds(30), 0, [&] {
+      return members[0]->awaitReceived(1, Channel::Calls);
+    });
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    open();
+  }
 }
 
 // Whatever a stranger says before the peer comes: the port is the peer's, or

@@ -75,4 +75,10 @@ Worlds createTwoHostWorlds(int size, std::chrono::nanoseconds timeout) {
                       [](int rank) { return std::to_string(rank % 2); });
 }
 
+Worlds createWorldsOn(const std::vector<std::string> &hosts,
+                      std::chrono::nanoseconds timeout) {
+  return createWorlds(static_cast<int>(hosts.size()), timeout,
+                      [&](int rank) { return hosts[rank]; });
+}
+
 } // namespace bagua::runtime

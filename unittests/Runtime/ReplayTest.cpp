@@ -18,6 +18,7 @@
 
 #include <cstring>
 #include <functional>
+#include <numeric>
 
 namespace bagua::replay {
 namespace {
@@ -651,7 +652,6 @@ TEST(ReplayTest, NamesTheRankThatThrows) {
   EXPECT_EQ(result.status().message(), "rank 2 threw: asked to throw");
 }
 
-/// The program leaves out a tensor that an instruction needs.
 /// An arena that nobody touches takes no memory, one that is checked does.
 TEST(ReplayTest, ChecksNoMoreThanTheMachineHas) {
   PlanBuilder plan = makeDdpPlan(2);
@@ -662,6 +662,21 @@ TEST(ReplayTest, ChecksNoMoreThanTheMachineHas) {
             HasSubstr("' of 17592186044416 bytes: the machine has ")));
 }
 
+/// So much that no busy machine makes up for it: 2.6 times as long in the mean,
+/// and each step is the slowest rank's.
+TEST(ReplayTest, JitterChangesWhatComputeTakes) {
+  ReplayOptions options;
+  options.steps = 20;
+  options.timeScale = 5;
+  options.jitter = 5;
+  auto result = replayPlan(makeDdpPlan(4).load(), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const double computeNs = options.timeScale * 700000;
+  EXPECT_GT(std::accumulate(result->stepNs.begin(), result->stepNs.end(), 0.0),
+            2 * computeNs * static_cast<double>(options.steps));
+}
+
+/// The program leaves out a tensor that an instruction needs.
 TEST(ReplayTest, ReportsATensorThatIsNeverGiven) {
   PlanBuilder plan = makeDdpPlan(3);
   plan.plan.program[1]->gives.clear();

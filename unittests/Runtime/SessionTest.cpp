@@ -53,6 +53,22 @@ TEST(SessionTest, RefusesAWorldOfAnotherSize) {
               HasSubstr("the plan is for 4 ranks, the world has 2"));
 }
 
+TEST(SessionTest, RefusesHostsThatThePlanDoesNotFit) {
+  PlanBuilder builder({{"node", 2}, {"gpu", 2}});
+  builder.addTensor("g", {8});
+  auto plan = builder.load();
+  Worlds worlds = createWorldsOn({"a", "a", "a", "b"}, kLongTime);
+  std::vector<absl::Status> statuses(4);
+  onEachRank(4, [&](int rank) {
+    statuses[rank] =
+        Session::create(plan, std::move(worlds[rank]), {}).status();
+  });
+  expectOnAllRanks(statuses,
+                   HasSubstr("axis 'node' (size 2) does not fit the hosts "
+                             "that ranks are on: it joins ranks 0, 2 on hosts "
+                             "0, 0, and ranks 1, 3 on hosts 0, 1"));
+}
+
 TEST(SessionTest, RefusesDifferentPlans) {
   auto worlds = createInProcessWorlds(2);
   std::shared_ptr<const Plan> plans[] = {makeOneGradient(2, 100).load(),
@@ -73,7 +89,7 @@ TEST(SessionTest, RefusesDifferentPlans) {
 // of both may be under way at once.
 TEST(SessionTest, TwoSessionsShareAWorld) {
   std::vector<std::shared_ptr<World>> worlds;
-  for (auto &world : createInProcessWorlds(3))
+  for (auto &world : backend().createWorlds(3, kLongTime))
     worlds.push_back(std::move(world));
   auto plan = makeOneGradient(3).load();
   std::vector<std::thread> threads;

@@ -33,7 +33,7 @@ inline constexpr int64_t kCheckedSteps = 3;
 
 /// What a rank's process comes to before it runs an instruction.
 struct Mishap {
-  enum class Kind { Kill, Stop, Exit, Disconnect };
+  enum class Kind { Kill, Stop, Exit, Disconnect, Garbage };
   Kind kind = Kind::Kill;
   int64_t rank = 0;
   int64_t step = 0;

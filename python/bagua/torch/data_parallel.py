@@ -9,6 +9,7 @@ import torch
 from torch.autograd import Variable
 
 from bagua import runtime
+from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient
 
 TYPES = {
@@ -84,8 +85,8 @@ def _is_dense(tensor):
 class DataParallel(torch.nn.Module):
     """`module`, whose gradients are the means over all ranks when `backward()` returns, as with DistributedDataParallel.
 
-    `plan` is a file, or a runtime.Plan: one whose gradients are named as `module.named_parameters()`, with `.grad` behind,
-    and whose updates are the program's. `world` is by default the launcher's (torchrun, mpirun, srun). At the start, and
+    `plan` is a file, or a runtime.Plan: one whose gradients are named as `module.named_parameters()` before it was
+    compiled, with `.grad` behind, and whose updates are the program's. `world` is by default the launcher's (torchrun, mpirun, srun). At the start, and
     with `broadcast_buffers` before each forward that follows one with gradients outside of `no_sync()`, all ranks get the values
     of rank 0. State is the module's own:
     `state_dict` has no prefix. Where backward may leave params out, say `find_unused_parameters=True`: those that no rank
@@ -111,10 +112,9 @@ class DataParallel(torch.nn.Module):
         super().__init__()
         if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
             raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
-        if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
-            warnings.warn("the model is compiled as one: its gradients come at the end of backward, all at once, and nothing "
-                          "overlaps with it; expected one that is compiled block by block", stacklevel=2)
         self.module = module
+        self._has_warned = False
+        self._warn_where_compiled(stacklevel=3)
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
@@ -148,7 +148,7 @@ class DataParallel(torch.nn.Module):
 
     def _match(self, plan):
         """The plan's gradients and the module's params, one for one."""
-        params = {name: param for name, param in self.module.named_parameters() if param.requires_grad}
+        params = {name_in_plan(name): param for name, param in self.module.named_parameters() if param.requires_grad}
         gradients = {tensor.name: (number, tensor) for number, tensor in enumerate(plan.tensors)
                      if tensor.is_given and tensor.role == runtime.Role.GRADIENT}
         lacking = [name for name in params if name + ".grad" not in gradients]
@@ -230,13 +230,23 @@ class DataParallel(torch.nn.Module):
         """Whose gradients nobody would reduce; and that nobody works on one while it is reduced."""
         for name, param in self.module.named_parameters():
             if param.requires_grad and param not in self._known:
-                self._fail(f"{name} is to be trained now, and was not when DataParallel was made: expected it to be made anew, by "
+                self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it to be made anew, by "
                            "a plan that has its gradient")
         for slot in self._slots:
             if not self._is_last(slot):
                 self._hook(slot)
 
+    def _warn_where_compiled(self, stacklevel):
+        if not self._has_warned and (torch.compiler.is_compiling() or is_compiled(self) or is_compiled(self.module)):
+            self._has_warned = True
+            warn_of_compiled(stacklevel)
+
     def forward(self, *inputs, **named):
+        self._warn_where_compiled(stacklevel=2)
+        return self._forward(*inputs, **named)
+
+    @torch.compiler.disable(recursive=False)
+    def _forward(self, *inputs, **named):
         if self._is_in_step:
             raise RuntimeError("forward within a step: the last backward did not come to its end")
         has_gradients = torch.is_grad_enabled()

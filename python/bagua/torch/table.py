@@ -6,6 +6,8 @@ import time
 
 import torch
 
+from bagua.torch.compiled import is_compiled, name_in_plan
+
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64"}
 
 
@@ -23,6 +25,7 @@ class _Layer:
 def _find_layers(model):
     layers, seen = {}, set()
     for name, module in model.named_modules():
+        name = name_in_plan(name)
         own = [(own, param) for own, param in module.named_parameters(recurse=False)
                if param.requires_grad and param not in seen]
         seen.update(param for _, param in own)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ends one rank of a run in the middle of a step and looks at the others: mishaps.py STEP.mlir OUT RUNS [PATIENCE]
 
-RUNS processes are killed, stopped, cut off or exit, each before an instruction that is drawn uniformly from a plan's, on
+RUNS processes are killed, stopped, cut off, send garbage to all or exit, each before an instruction that is drawn uniformly from a plan's, on
 a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank,
 where that is, an instruction and a tensor; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that
 strategies write must have been met: the last runs are for those that chance has left out. Nothing may be left in /dev/shm.
@@ -63,7 +63,7 @@ def draw(drawn, plans, kinds):
 
 
 def run(plan, communicator, mishap, patience, job):
-    """By rank: exit status and what it says; and seconds that the last survivor took after the mishap, at most."""
+    """By rank: exit status and what it says; and seconds that the last survivor took after the mishap."""
     begin = time.monotonic()
     processes = []
     for rank in range(RANKS):
@@ -81,12 +81,13 @@ def run(plan, communicator, mishap, patience, job):
             for other in processes:
                 other.kill()
             sys.exit(f"{plan} {mishap}: rank {rank} hangs")
-    took = time.monotonic() - begin
+    end = time.monotonic()
     if processes[lost].poll() is None:
         time.sleep(0.05)
         processes[lost].kill()
-    said = [process.communicate() for process in processes]
-    return [process.returncode for process in processes], [errors for _, errors in said], took
+    errors = [process.communicate()[1] for process in processes]
+    happened = re.search(r"^mishap at ([\d.]+) s$", errors[lost], re.MULTILINE)
+    return [process.returncode for process in processes], errors, end - float(happened[1]) if happened else 0
 
 
 def main(step, out, runs, patience="2"):
@@ -101,7 +102,7 @@ def main(step, out, runs, patience="2"):
         attempts += 1
         strategy, instruction = draw(drawn, plans, owed if int(runs) - done <= len(owed) else None)
         plan, kinds, tensors = plans[strategy]
-        lost, how = drawn.randrange(RANKS), drawn.choice(["kill", "stop", "exit", "disconnect"])
+        lost, how = drawn.randrange(RANKS), drawn.choice(["kill", "stop", "exit", "disconnect", "garbage"])
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{how}"
         communicator = drawn.choice(COMMUNICATORS)
         statuses, errors, took = run(plan, communicator, mishap, patience, f"mishaps-{os.getpid()}-{attempts}")
@@ -121,8 +122,8 @@ def main(step, out, runs, patience="2"):
                     not re.search(rf"rank {rank}: .*instruction \d+ '.*' \(\w+\) on stream", errors[rank]) or \
                     not any(name in errors[rank] for name in tensors):
                 wrong.append(f"{strategy} {communicator} {mishap}: rank {rank} ends with {statuses[rank]}: {errors[rank]}")
-        # From the start of the processes; short patiences are for busy machines, too.
-        if took > max(float(patience) + 2, 9):
+        # Others notice within the patience, and end within a second. The machine may be busy where the patience is short.
+        if took > max(float(patience) + 1, 4):
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
     print("\n".join(wrong))
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")

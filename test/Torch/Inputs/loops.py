@@ -78,6 +78,10 @@ def compiled():
     return model
 
 
+def compiled_as_one():
+    return torch.compile(Net(), backend="eager")
+
+
 class Slow(torch.autograd.Function):
     """Hands its gradient on when those that are given meanwhile have been summed up."""
 
@@ -524,6 +528,7 @@ def grads_scaled_where_they_share_memory(run):
 
 LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing)
 for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
+                   ("compiled_as_one", compiled_as_one), ("compiled_with_its_wrapper", Net),
                    ("checkpointed", Checkpointed), ("a_gradient_that_is_none", Ignoring), ("channels_last", Convolution), ("double", lambda: Net().double())]:
     LOOPS[name] = Loop(plain, make)
 
@@ -551,6 +556,8 @@ def train(name, way, folder, rank):
         parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{strategy}.{overlap}.bagua", world=world,
                                             find_unused_parameters=case.unused, gradient_as_bucket_view=views == "True",
                                             timeout=60, **deferred)
+    if name == "compiled_with_its_wrapper":
+        parallel = torch.compile(parallel, backend="eager")
     case.train(Run(parallel, model, optimizer, rank))
     parallel.synchronize()
     if rank == 0:

@@ -77,17 +77,29 @@ def main(folder):
         model(torch.ones(4, 32)).sum().backward()
     say("unused", leave_out)
 
-    def compiled(model):
+    def compiled(name, before=lambda model: model, after=lambda both, model: both):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            parallel(model, plan)
-        print("compiled as one:", *(warning.message for warning in said))
-    whole, blocks = train.Net(), train.Net()
-    whole.compile(backend="eager")
-    compiled(whole)
-    for block in blocks.layers:
-        block.compile(backend="eager")
-    compiled(blocks)
+            model = before(train.Net())
+            both = after(parallel(model, plan), model)
+            for _ in range(2):
+                both(torch.ones(4, 32)).sum().backward()
+        print(f"{name}:", *(warning.message for warning in said if "compiled" in str(warning.message)))
+
+    def in_place(module, result):
+        module.compile(backend="eager")
+        return result
+    compiled("compiled as one", lambda model: torch.compile(model, backend="eager"))
+    compiled("compiled in place", lambda model: in_place(model, model))
+    compiled("compiled in place once wrapped", after=lambda both, model: in_place(model, both))
+    compiled("compiled with its wrapper", after=lambda both, _: torch.compile(both, backend="eager"))
+    compiled("wrapper compiled in place", after=lambda both, _: in_place(both, both))
+
+    def compile_blocks(model):
+        for block in model.layers:
+            block.compile(backend="eager")
+        return model
+    compiled("compiled by blocks", compile_blocks)
 
     def sparse():
         model = parallel(Sparse(), f"{folder}/sparse.bagua")

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <gloo/common/error.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <exception>
 #include <fcntl.h>
 #include <mutex>
@@ -51,9 +51,46 @@ void CatchingPair::handleEvents(int events) {
   } catch (const std::exception &error) {
     // As if who said it had gone.
     const std::string why = absl::StrCat("Connection closed: ", error.what());
-    if (state_ != CLOSED)
+    if (state_ == CONNECTED)
+      signalException(std::make_exception_ptr(NoMessage(why)));
+    else if (state_ != CLOSED)
       signalException(std::make_exception_ptr(gloo::IoException(why)));
   }
+}
+
+namespace {
+
+/// Whether we have such messages.
+bool isSound(gloo::transport::tcp::Op &op) {
+  using gloo::transport::tcp::Op;
+  switch (op.getOpcode()) {
+  case Op::NOTIFY_SEND_READY:
+  case Op::NOTIFY_RECV_READY:
+    return op.preamble.nbytes == sizeof op.preamble;
+  case Op::SEND_UNBOUND_BUFFER:
+    return op.preamble.nbytes - op.preamble.length == sizeof op.preamble;
+  case Op::SEND_BUFFER:
+    break;
+  }
+  return false;
+}
+
+} // namespace
+
+/// Takes a message's head, as Gloo's own would, and looks at it.
+bool CatchingPair::read() {
+  while (state_ == CONNECTED && rx_.nread < sizeof rx_.preamble) {
+    char *to = reinterpret_cast<char *>(&rx_.preamble) + rx_.nread;
+    const ssize_t got = ::recv(fd_, to, sizeof rx_.preamble - rx_.nread, 0);
+    if (got < 0 && errno == EAGAIN)
+      return false;
+    if (got <= 0)
+      return Pair::read(); // which says what it is
+    rx_.nread += static_cast<size_t>(got);
+    if (rx_.nread == sizeof rx_.preamble && !isSound(rx_))
+      throw NoMessage("it sent what is no message");
+  }
+  return Pair::read();
 }
 
 /// Who connects has left the port at which it listened, and what came there.

@@ -3,7 +3,8 @@
 // Gloo throws where a connection is reset just when it comes to be, or says
 // what no connection of Gloo's says: on a thread of its own, which ends the
 // process. Anybody can do that to a port that listens. Here it ends the
-// connection. And what a stranger has begun to say at the port of who then
+// connection, as does a message that Gloo would pass over, and with it all that
+// come behind. And what a stranger has begun to say at the port of who then
 // connects elsewhere would be the beginning of what the peer says. Its sockets
 // would stay open in programs that this one starts, and connections with them.
 //
@@ -11,6 +12,7 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
 
+#include <gloo/common/error.h>
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
@@ -20,6 +22,12 @@
 #include <mutex>
 
 namespace bagua::runtime {
+
+/// What has come is no message, or none that anybody awaits.
+class NoMessage final : public gloo::IoException {
+public:
+  using gloo::IoException::IoException;
+};
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
@@ -31,6 +39,7 @@ public:
   void handleEvents(int events) override;
 
 protected:
+  bool read() override;
   void waitUntilConnected(std::unique_lock<std::mutex> &lock,
                           bool useTimeout) override;
 

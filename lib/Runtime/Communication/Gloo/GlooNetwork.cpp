@@ -76,6 +76,8 @@ absl::Status attempt(absl::string_view what, Work work) {
   try {
     work();
     return absl::OkStatus();
+  } catch (const NoMessage &error) {
+    return absl::DataLossError(absl::StrCat(what, ": ", error.what()));
   } catch (const std::exception &error) {
     return absl::UnavailableError(absl::StrCat(what, ": ", error.what()));
   }

@@ -133,6 +133,13 @@ absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
 absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   if (auto place = errorPlaceOf(failure); place && peer < 0)
     peer = static_cast<int>(place->rank);
+  if (absl::IsDataLoss(failure) && peer >= 0) {
+    state->abort(withPlace(absl::UnavailableError(absl::StrCat(
+                               describe(), ": rank ", group.members[peer],
+                               " is lost: it sent what is no message")),
+                           {group.members[peer]}));
+    return state->status();
+  }
   if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
     return aborted;
   state->abort(withPlace(

@@ -57,7 +57,8 @@ public:
                                int64_t bytes) = 0;
 
   /// Until one more message of a channel has come. Cancelled after interrupt(),
-  /// and then it may be called again; Unavailable where the connection is lost.
+  /// and then it may be called again; Unavailable where the connection is lost,
+  /// DataLoss where the peer has sent what is no message, which ends it, too.
   /// One thread at a time.
   virtual absl::Status awaitReceived(int peer, Channel channel) = 0;
   /// Whether one more message of a channel has come. Where not, the connections
