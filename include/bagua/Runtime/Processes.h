@@ -61,8 +61,8 @@ struct ProcessOptions {
   /// memory. 0: as much as the host has. Groups over several hosts keep a copy
   /// of each largest buffer that isn't in it.
   size_t sharedBytes = 0;
-  /// How long a rank may be silent before it counts as lost; the same on all
-  /// ranks.
+  /// Within which all know of a rank that is silent: it counts as lost after
+  /// eight tenths. The same on all ranks.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);
 };
 
