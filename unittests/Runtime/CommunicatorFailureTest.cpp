@@ -9,6 +9,7 @@
 
 #include "bagua/Runtime/ErrorPlace.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 
@@ -17,12 +18,15 @@
 #include <filesystem>
 #include <iterator>
 #include <random>
+#include <set>
 #include <sys/socket.h>
 
 namespace bagua::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 class CommunicatorFailureTest : public testing::TestWithParam<Backend> {
@@ -474,6 +478,57 @@ TEST_P(CommunicatorFailureTest, large_messages_on_a_slow_network) {
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(to[0], rank == 1 ? 2 : 1);
   });
+}
+
+/// Ends of TCP connections that this process has open.
+std::set<int> openConnections() {
+  std::set<int> found;
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    sockaddr_storage peer = {};
+    socklen_t size = sizeof peer;
+    if (getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &size) ==
+            0 &&
+        peer.ss_family == AF_INET)
+      found.insert(descriptor);
+  }
+  return found;
+}
+
+// Whose control connection is sound, so that no other news tells of it.
+TEST_P(CommunicatorFailureTest, garbage_between_hosts_names_who_sent_it) {
+  if (GetParam().failsAsOne)
+    GTEST_SKIP() << "no connections between members";
+  Worlds worlds = createWorlds(2);
+  std::vector<std::unique_ptr<Communicator>> members(2);
+  const std::set<int> before = openConnections();
+  onEachRank(2, [&](int rank) { members[rank] = joinAll(*worlds[rank]); });
+  std::vector<int> ends;
+  for (int end : openConnections())
+    if (before.count(end) == 0)
+      ends.push_back(end);
+  ASSERT_EQ(ends.size(), 2u);
+  const std::string garbage(100, 'g');
+  send(ends[0], garbage.data(), garbage.size(), MSG_NOSIGNAL);
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::string> messages(2);
+  onEachRank(2, [&](int rank) {
+    std::vector<float> values(100000);
+    absl::Status status =
+        members[rank]->allReduce(values.data(), values.data(), 100000,
+                                 DataType::Float32, ReduceKind::Sum);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    messages[rank] = std::string(status.message());
+  });
+  // Before who finds its connection closed gives up on other news.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 9s);
+  EXPECT_EQ(messages[0], messages[1]);
+  EXPECT_THAT(messages[0],
+              AnyOf(AllOf(HasSubstr("of rank 0"),
+                          HasSubstr("rank 1 is lost: it sent what is no "
+                                    "message")),
+                    AllOf(HasSubstr("of rank 1"),
+                          HasSubstr("rank 0 is lost: it sent what is no "
+                                    "message"))));
 }
 
 // As a session with two streams does it.

@@ -1,8 +1,6 @@
 """What torch.compile does to a model, as far as its names and the order of its gradients are concerned."""
 import warnings
 
-import torch
-
 
 def name_in_plan(name):
     """A param's or a module's, compiled or not: a plan serves both."""
@@ -11,10 +9,11 @@ def name_in_plan(name):
 
 def is_compiled(module):
     """As one; blocks within it may be in any case."""
-    return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+    is_forward_changed = hasattr(module.forward, "_torchdynamo_orig_callable")
+    return (hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None or
+            is_forward_changed and not getattr(module.forward, "_torchdynamo_disable", False))
 
 
-@torch.compiler.disable
-def warn_of_compiled(stacklevel):
+def warn_of_compiled(stacklevel=2):
     warnings.warn("the model is compiled as one: its gradients come at the end of backward, all at once, and nothing "
                   "overlaps with it; expected one that is compiled block by block", stacklevel=stacklevel + 1)

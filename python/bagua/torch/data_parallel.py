@@ -113,8 +113,9 @@ class DataParallel(torch.nn.Module):
         if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
             raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
         self.module = module
-        self._has_warned = False
-        self._warn_where_compiled(stacklevel=3)
+        self._has_warned = is_compiled(module)
+        if self._has_warned:
+            warn_of_compiled()
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
@@ -236,21 +237,20 @@ class DataParallel(torch.nn.Module):
             if not self._is_last(slot):
                 self._hook(slot)
 
-    def _warn_where_compiled(self, stacklevel):
-        if not self._has_warned and (torch.compiler.is_compiling() or is_compiled(self) or is_compiled(self.module)):
-            self._has_warned = True
-            warn_of_compiled(stacklevel)
-
     def forward(self, *inputs, **named):
-        self._warn_where_compiled(stacklevel=2)
-        return self._forward(*inputs, **named)
+        if torch.is_grad_enabled() or self._is_in_step or self._owes_buffers or self._deferred:
+            self._before_forward(torch.compiler.is_compiling())
+        return self.module(*inputs, **named)
 
-    @torch.compiler.disable(recursive=False)
-    def _forward(self, *inputs, **named):
+    @torch.compiler.disable
+    def _before_forward(self, is_being_compiled):
         if self._is_in_step:
             raise RuntimeError("forward within a step: the last backward did not come to its end")
         has_gradients = torch.is_grad_enabled()
         if has_gradients:
+            if not self._has_warned and (is_being_compiled or is_compiled(self) or is_compiled(self.module)):
+                self._has_warned = True
+                warn_of_compiled()
             self._check_params()
             if self._is_backward:
                 self._forwards, self._is_backward = set(), False
@@ -265,7 +265,6 @@ class DataParallel(torch.nn.Module):
         if self.broadcast_buffers and self._owes_buffers:
             self._broadcast(self.module.buffers())
         self._owes_buffers = has_gradients and self._syncs
-        return self.module(*inputs, **named)
 
     @contextlib.contextmanager
     def no_sync(self):

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from bagua.torch.compiled import is_compiled, name_in_plan
+from bagua.torch.compiled import name_in_plan
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64"}
 
@@ -41,8 +41,8 @@ def _find_layers(model):
 def step_table(model, loss, batch, steps=5):
     """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
 
-    For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them, gradients with
-    `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards; buffers and
+    For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them before it is
+    compiled, gradients with `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards; buffers and
     random numbers are as they were."""
     layers = _find_layers(model)
     begun, handles = [0], []

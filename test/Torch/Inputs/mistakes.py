@@ -1,6 +1,7 @@
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
 import copy
 import gc
+import os
 import sys
 import threading
 import warnings
@@ -77,19 +78,30 @@ def main(folder):
         model(torch.ones(4, 32)).sum().backward()
     say("unused", leave_out)
 
-    def compiled(name, before=lambda model: model, after=lambda both, model: both):
+    def backward(both):
+        both(torch.ones(4, 32)).sum().backward()
+
+    def compiled(name, before=lambda model: model, after=lambda both, model: both, use=backward):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             model = before(train.Net())
             both = after(parallel(model, plan), model)
             for _ in range(2):
-                both(torch.ones(4, 32)).sum().backward()
-        print(f"{name}:", *(warning.message for warning in said if "compiled" in str(warning.message)))
+                use(both)
+        said = [warning for warning in said if "compiled" in str(warning.message)]
+        print(f"{name}:", *(warning.message for warning in said))
+        return said
 
     def in_place(module, result):
         module.compile(backend="eager")
         return result
-    compiled("compiled as one", lambda model: torch.compile(model, backend="eager"))
+    said = compiled("compiled as one", lambda model: torch.compile(model, backend="eager"))
+    print("said at", os.path.basename(said[0].filename))
+
+    def compile_forward(model):
+        model.forward = torch.compile(model.forward, backend="eager")
+        return model
+    compiled("forward compiled", compile_forward)
     compiled("compiled in place", lambda model: in_place(model, model))
     compiled("compiled in place once wrapped", after=lambda both, model: in_place(model, both))
     compiled("compiled with its wrapper", after=lambda both, _: torch.compile(both, backend="eager"))
@@ -100,6 +112,13 @@ def main(folder):
             block.compile(backend="eager")
         return model
     compiled("compiled by blocks", compile_blocks)
+
+    def evaluate(both, _):
+        with torch.no_grad():
+            both(torch.ones(4, 32))
+            return torch.compile(both, backend="eager", fullgraph=True)
+    with torch.no_grad():
+        compiled("evaluated", after=evaluate, use=lambda both: both(torch.ones(4, 32)))
 
     def sparse():
         model = parallel(Sparse(), f"{folder}/sparse.bagua")

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <fcntl.h>
 #include <mutex>
@@ -18,6 +19,31 @@
 #include <utility>
 
 namespace bagua::runtime {
+namespace {
+
+/// Whether we have such messages.
+bool isSound(gloo::transport::tcp::Op &op) {
+  using gloo::transport::tcp::Op;
+  switch (op.getOpcode()) {
+  case Op::NOTIFY_SEND_READY:
+  case Op::NOTIFY_RECV_READY:
+    return op.preamble.nbytes == sizeof op.preamble;
+  case Op::SEND_UNBOUND_BUFFER:
+    return op.preamble.nbytes - op.preamble.length == sizeof op.preamble;
+  case Op::SEND_BUFFER:
+    break;
+  }
+  return false;
+}
+
+/// As if who said it had gone.
+template <typename Exception = gloo::IoException>
+std::exception_ptr closedBy(const char *why) {
+  return std::make_exception_ptr(
+      Exception(absl::StrCat("Connection closed: ", why)));
+}
+
+} // namespace
 
 /// It listens by now.
 CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
@@ -48,34 +74,19 @@ void CatchingPair::handleEvents(int events) {
       handleConnecting();
     else if (state_ == CONNECTED)
       handleReadWrite(events);
+  } catch (const gloo::EnforceNotMet &error) {
+    // That nobody awaits, though its head is sound.
+    end(state_ == CONNECTED ? closedBy<NoMessage>(error.what())
+                            : closedBy(error.what()));
   } catch (const std::exception &error) {
-    // As if who said it had gone.
-    const std::string why = absl::StrCat("Connection closed: ", error.what());
-    if (state_ == CONNECTED)
-      signalException(std::make_exception_ptr(NoMessage(why)));
-    else if (state_ != CLOSED)
-      signalException(std::make_exception_ptr(gloo::IoException(why)));
+    end(closedBy(error.what()));
   }
 }
 
-namespace {
-
-/// Whether we have such messages.
-bool isSound(gloo::transport::tcp::Op &op) {
-  using gloo::transport::tcp::Op;
-  switch (op.getOpcode()) {
-  case Op::NOTIFY_SEND_READY:
-  case Op::NOTIFY_RECV_READY:
-    return op.preamble.nbytes == sizeof op.preamble;
-  case Op::SEND_UNBOUND_BUFFER:
-    return op.preamble.nbytes - op.preamble.length == sizeof op.preamble;
-  case Op::SEND_BUFFER:
-    break;
-  }
-  return false;
+void CatchingPair::end(const std::exception_ptr &why) {
+  if (state_ != CLOSED)
+    signalException(why);
 }
-
-} // namespace
 
 /// Takes a message's head, as Gloo's own would, and looks at it.
 bool CatchingPair::read() {
@@ -84,11 +95,17 @@ bool CatchingPair::read() {
     const ssize_t got = ::recv(fd_, to, sizeof rx_.preamble - rx_.nread, 0);
     if (got < 0 && errno == EAGAIN)
       return false;
-    if (got <= 0)
-      return Pair::read(); // which says what it is
+    if (got < 0) {
+      end(closedBy(std::strerror(errno)));
+      return false;
+    }
+    if (got == 0)
+      return Pair::read(); // which says that it is the end
     rx_.nread += static_cast<size_t>(got);
-    if (rx_.nread == sizeof rx_.preamble && !isSound(rx_))
-      throw NoMessage("it sent what is no message");
+    if (rx_.nread == sizeof rx_.preamble && !isSound(rx_)) {
+      end(closedBy<NoMessage>("it sent what is no message"));
+      return false;
+    }
   }
   return Pair::read();
 }

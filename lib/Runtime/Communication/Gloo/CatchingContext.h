@@ -18,6 +18,7 @@
 #include <gloo/transport/tcp/pair.h>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <mutex>
 
@@ -45,6 +46,7 @@ protected:
 
 private:
   void accept();
+  void end(const std::exception_ptr &why);
 };
 
 /// Makes such pairs.
