@@ -5,16 +5,19 @@
 //===----------------------------------------------------------------------===//
 #include "Mishap.h"
 
+#include "absl/strings/str_format.h"
+
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <random>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -51,10 +54,12 @@ void sendGarbage() {
 
 } // namespace
 
-void happen(Mishap::Kind kind) {
+void happen(Mishap::Kind kind,
+            const std::function<void(const std::string &)> &say) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  std::fprintf(stderr, "mishap at %.3f s\n",
-               std::chrono::duration<double>(now).count());
+  if (say)
+    say(absl::StrFormat("mishap at %.3f s",
+                        std::chrono::duration<double>(now).count()));
   switch (kind) {
   case Mishap::Kind::Kill:
     kill(getpid(), SIGKILL);

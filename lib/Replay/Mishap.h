@@ -8,11 +8,15 @@
 
 #include "bagua/Replay/Replay.h"
 
+#include <functional>
+#include <string>
+
 namespace bagua::replay {
 
-/// Has it happen to this process, which says when by the monotonic clock;
-/// returns only where the process goes on.
-void happen(Mishap::Kind kind);
+/// Has it happen to this process, which says when by the monotonic clock
+/// first; returns only where the process goes on.
+void happen(Mishap::Kind kind,
+            const std::function<void(const std::string &)> &say);
 
 } // namespace bagua::replay
 

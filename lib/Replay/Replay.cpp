@@ -383,7 +383,7 @@ absl::Status Rank::run(std::shared_ptr<runtime::World> world) {
   if (mishap && mishap->rank == number)
     sessionOptions.onInstruction = [&](int64_t step, uint32_t instruction) {
       if (step == mishap->step && instruction == mishap->instruction)
-        happen(mishap->kind);
+        happen(mishap->kind, options.onWarning);
     };
   auto created = runtime::Session::create(plan, std::move(world),
                                           std::move(sessionOptions));

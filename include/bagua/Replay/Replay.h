@@ -31,7 +31,8 @@ using runtime::Plan;
 /// Steps that a check goes by.
 inline constexpr int64_t kCheckedSteps = 3;
 
-/// What a rank's process comes to before it runs an instruction.
+/// What a rank's process comes to before it runs an instruction, and warns of
+/// with the time.
 struct Mishap {
   enum class Kind { Kill, Stop, Exit, Disconnect, Garbage };
   Kind kind = Kind::Kill;

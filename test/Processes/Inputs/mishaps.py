@@ -87,7 +87,7 @@ def run(plan, communicator, mishap, patience, job):
         time.sleep(0.05)
         processes[lost].kill()
     errors = [process.communicate()[1] for process in processes]
-    happened = re.search(r"^mishap at ([\d.]+) s$", errors[lost], re.MULTILINE)
+    happened = re.search(r"mishap at ([\d.]+) s$", errors[lost], re.MULTILINE)
     return [process.returncode for process in processes], errors, end - float(happened[1]) if happened else None
 
 
