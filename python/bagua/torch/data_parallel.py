@@ -86,11 +86,10 @@ class DataParallel(torch.nn.Module):
     """`module`, whose gradients are the means over all ranks when `backward()` returns, as with DistributedDataParallel.
 
     `plan` is a file, or a runtime.Plan: one whose gradients are named as `module.named_parameters()` before it was
-    compiled, with `.grad` behind, and whose updates are the program's. `world` is by default the launcher's (torchrun, mpirun, srun). At the start, and
-    with `broadcast_buffers` before each forward that follows one with gradients outside of `no_sync()`, all ranks get the values
-    of rank 0. State is the module's own:
-    `state_dict` has no prefix. Where backward may leave params out, say `find_unused_parameters=True`: those that no rank
-    used keep what they had. A param that several modules share is one. Sparse gradients are refused.
+    compiled, with `.grad` behind, and whose updates are the program's. `world` is by default the launcher's (torchrun,
+    mpirun, srun). At the start, and with `broadcast_buffers` before each forward that follows one with gradients outside of
+    `no_sync()`, all ranks get the values of rank 0. State is the module's own: `state_dict` has no prefix. Where backward
+    may leave params out, say `find_unused_parameters=True`: those that no rank used keep what they had. A param that several modules share is one. Sparse gradients are refused.
 
     With `gradient_as_bucket_view`, gradients lie in the plan's memory, as with DistributedDataParallel, which spares a copy, and
     the memory of what backward makes. What the program keeps of `param.grad` is that of the next backward after it, a
@@ -231,8 +230,8 @@ class DataParallel(torch.nn.Module):
         """Whose gradients nobody would reduce; and that nobody works on one while it is reduced."""
         for name, param in self.module.named_parameters():
             if param.requires_grad and param not in self._known:
-                self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it to be made anew, by "
-                           "a plan that has its gradient")
+                self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it to be "
+                           "made anew, by a plan that has its gradient")
         for slot in self._slots:
             if not self._is_last(slot):
                 self._hook(slot)
