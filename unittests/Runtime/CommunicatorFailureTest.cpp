@@ -507,7 +507,9 @@ TEST_P(CommunicatorFailureTest, garbage_between_hosts_names_who_sent_it) {
     if (before.count(end) == 0)
       ends.push_back(end);
   ASSERT_EQ(ends.size(), 2u);
-  const std::string garbage(100, 'g');
+  // A head's worth: with bytes unread the connection would be reset, which
+  // ThreadSanitizer takes for no news of what was sent.
+  const std::string garbage(48, 'g');
   send(ends[0], garbage.data(), garbage.size(), MSG_NOSIGNAL);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> messages(2);
