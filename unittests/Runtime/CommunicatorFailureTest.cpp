@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "AllocationCount.h"
 #include "CommunicatorBackends.h"
+#include "OpenConnections.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 
@@ -18,7 +19,6 @@
 #include <filesystem>
 #include <iterator>
 #include <random>
-#include <set>
 #include <sys/socket.h>
 
 namespace bagua::runtime {
@@ -480,32 +480,15 @@ TEST_P(CommunicatorFailureTest, large_messages_on_a_slow_network) {
   });
 }
 
-/// Ends of TCP connections that this process has open.
-std::set<int> openConnections() {
-  std::set<int> found;
-  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-    sockaddr_storage peer = {};
-    socklen_t size = sizeof peer;
-    if (getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &size) ==
-            0 &&
-        peer.ss_family == AF_INET)
-      found.insert(descriptor);
-  }
-  return found;
-}
-
 // Whose control connection is sound, so that no other news tells of it.
 TEST_P(CommunicatorFailureTest, garbage_between_hosts_names_who_sent_it) {
   if (GetParam().failsAsOne)
     GTEST_SKIP() << "no connections between members";
   Worlds worlds = createWorlds(2);
   std::vector<std::unique_ptr<Communicator>> members(2);
-  const std::set<int> before = openConnections();
+  const std::vector<int> before = openConnections();
   onEachRank(2, [&](int rank) { members[rank] = joinAll(*worlds[rank]); });
-  std::vector<int> ends;
-  for (int end : openConnections())
-    if (before.count(end) == 0)
-      ends.push_back(end);
+  const std::vector<int> ends = connectionsSince(before);
   ASSERT_EQ(ends.size(), 2u);
   // A head's worth: with bytes unread the connection would be reset, which
   // ThreadSanitizer takes for no news of what was sent.

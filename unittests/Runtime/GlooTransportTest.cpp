@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/Transport.h"
 #include "Device/Host/Descriptor.h"
+#include "OpenConnections.h"
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -46,6 +47,7 @@ protected:
   }
 
   std::array<absl::Status, 2> connect() {
+    before = openConnections();
     std::string addresses[] = {members[0]->address(1), members[1]->address(0)};
     std::array<absl::Status, 2> statuses;
     std::thread other(
@@ -87,6 +89,8 @@ protected:
                   [&] { return members[self]->awaitGreeting(1 - self); });
   }
 
+  /// Connections at the last connect().
+  std::vector<int> before;
   std::array<std::unique_ptr<Network>, 2> networks;
   std::array<std::unique_ptr<Transport>, 2> members;
 };
@@ -127,18 +131,6 @@ TEST_F(GlooTransportTest, another_connection_begins_anew) {
   }
 }
 
-/// The `number`th end of a connection over TCP in this process.
-int findSocket(int number) {
-  for (int descriptor = 0;; ++descriptor) {
-    sockaddr_in peer = {};
-    socklen_t size = sizeof peer;
-    if (getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &size) ==
-            0 &&
-        peer.sin_family == AF_INET && number-- == 0)
-      return descriptor;
-  }
-}
-
 // Nobody has died, and no other message would tell of it.
 TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
   for (const absl::Status &status : connect())
@@ -147,13 +139,15 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
   const auto bytes = static_cast<int64_t>(from.size());
   // Four seconds' worth.
   constexpr unsigned kBytesPerSecond = 64 << 20;
-  for (int self : {0, 1})
-    setsockopt(findSocket(self), SOL_SOCKET, SO_MAX_PACING_RATE,
-               &kBytesPerSecond, sizeof kBytesPerSecond);
+  const std::vector<int> ends = connectionsSince(before);
+  ASSERT_EQ(ends.size(), 2u);
+  for (int end : ends)
+    setsockopt(end, SOL_SOCKET, SO_MAX_PACING_RATE, &kBytesPerSecond,
+               sizeof kBytesPerSecond);
   ASSERT_TRUE(members[0]->receive(1, Channel::Blocks, to.data(), bytes).ok());
   ASSERT_TRUE(members[1]->send(0, Channel::Blocks, from.data(), bytes).ok());
   std::this_thread::sleep_for(500ms);
-  shutdown(findSocket(0), SHUT_RDWR);
+  shutdown(ends[0], SHUT_RDWR);
   EXPECT_TRUE(
       absl::IsUnavailable(members[0]->awaitReceived(1, Channel::Blocks)));
   absl::StatusOr<bool> hasSent = true;
@@ -188,7 +182,9 @@ TEST_F(GlooTransportTest, what_is_no_message_ends_the_connection) {
                       ->receive(1 - self, Channel::Calls, &received[self],
                                 sizeof received[self])
                       .ok());
-    send(findSocket(0), text.data(), text.size(), MSG_NOSIGNAL);
+    const std::vector<int> ends = connectionsSince(before);
+    ASSERT_EQ(ends.size(), 2u);
+    send(ends[0], text.data(), text.size(), MSG_NOSIGNAL);
     // One of them has heard it, and closes.
     std::vector<absl::StatusCode> found;
     for (int self : {0, 1})

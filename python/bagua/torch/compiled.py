@@ -14,6 +14,7 @@ def is_compiled(module):
             is_forward_changed and not getattr(module.forward, "_torchdynamo_disable", False))
 
 
-def warn_of_compiled(stacklevel=2):
+def warn_of_compiled():
+    """As if the caller's caller had."""
     warnings.warn("the model is compiled as one: its gradients come at the end of backward, all at once, and nothing "
-                  "overlaps with it; expected one that is compiled block by block", stacklevel=stacklevel + 1)
+                  "overlaps with it; expected one that is compiled block by block", stacklevel=3)

@@ -133,22 +133,19 @@ absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
 absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   if (auto place = errorPlaceOf(failure); place && peer < 0)
     peer = static_cast<int>(place->rank);
-  if (absl::IsDataLoss(failure) && peer >= 0) {
-    state->abort(withPlace(absl::UnavailableError(absl::StrCat(
-                               describe(), ": rank ", group.members[peer],
-                               " is lost: it sent what is no message")),
-                           {group.members[peer]}));
-    return state->status();
+  const int rank = peer < 0 ? -1 : group.members[peer];
+  std::string why = absl::StrCat(": ", failure.message());
+  if (absl::IsDataLoss(failure)) {
+    // Of which no other news tells.
+    why = absl::StrCat(": rank ", rank, " is lost: it sent what is no message");
+  } else {
+    if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
+      return aborted;
+    if (peer >= 0)
+      why = absl::StrCat(" needs rank ", rank, why);
   }
-  if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
-    return aborted;
-  state->abort(withPlace(
-      absl::UnavailableError(absl::StrCat(
-          describe(),
-          peer < 0 ? std::string()
-                   : absl::StrCat(" needs rank ", group.members[peer]),
-          ": ", failure.message())),
-      {peer < 0 ? -1 : group.members[peer]}));
+  state->abort(
+      withPlace(absl::UnavailableError(absl::StrCat(describe(), why)), {rank}));
   return state->status();
 }
 
