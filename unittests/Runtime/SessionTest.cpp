@@ -92,6 +92,8 @@ TEST(SessionTest, TwoSessionsShareAWorld) {
   for (auto &world : backend().createWorlds(3, kLongTime))
     worlds.push_back(std::move(world));
   auto plan = makeOneGradient(3).load();
+  // One that goes before its first step ends the others.
+  std::vector<std::unique_ptr<Session>> kept(3);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
@@ -121,7 +123,9 @@ TEST(SessionTest, TwoSessionsShareAWorld) {
         ASSERT_TRUE(other->finish().ok());
       }
       // The world outlives them.
-      ASSERT_TRUE(Session::create(plan, worlds[rank], {}).ok());
+      auto next = Session::create(plan, worlds[rank], {});
+      ASSERT_TRUE(next.ok()) << next.status();
+      kept[rank] = *std::move(next);
     });
   for (std::thread &thread : threads)
     thread.join();
