@@ -226,6 +226,13 @@ bagua_communicator_create_with(bagua_world *world, const int *members,
                                const bagua_communicator_options *options,
                                bagua_communicator **communicator);
 void bagua_communicator_free(bagua_communicator *communicator);
+/** States a fact that all members must have alike in the calls after this one
+ * (bagua/Runtime/Agreement.h): where they differ, these are INVALID_ARGUMENT on
+ * all, and the message says who has which. `meaning` says what the value stands
+ * for; null: a number, or what was said of it before. */
+bagua_code bagua_communicator_agree_on(bagua_communicator *communicator,
+                                       const char *fact, uint64_t value,
+                                       const char *meaning);
 bagua_code bagua_all_reduce(bagua_communicator *communicator, const void *input,
                             void *output, int64_t count, bagua_type type,
                             bagua_reduce_kind kind);
@@ -275,6 +282,13 @@ bagua_code bagua_session_bind_or_locate(bagua_session *session, uint32_t tensor,
 /** 1 or 0. */
 int bagua_session_program_updates(bagua_session *session, const char *name);
 bagua_code bagua_session_start(bagua_session *session);
+/** As bagua_communicator_agree_on, of the steps that begin after this; and of a
+ * tensor, from its next gift on. */
+bagua_code bagua_session_agree_on(bagua_session *session, const char *fact,
+                                  uint64_t value, const char *meaning);
+bagua_code bagua_session_agree_on_tensor(bagua_session *session,
+                                         uint32_t tensor, uint64_t value,
+                                         const char *meaning);
 bagua_code bagua_session_begin_step(bagua_session *session);
 bagua_code bagua_session_mark_ready(bagua_session *session, uint32_t tensor);
 bagua_code bagua_session_mark_ready_at(bagua_session *session, uint32_t tensor,

@@ -6,6 +6,7 @@
 #ifndef BAGUA_LIB_CAPI_HANDLES_H
 #define BAGUA_LIB_CAPI_HANDLES_H
 
+#include "bagua/Runtime/Agreement.h"
 #include "bagua/Runtime/PlanTensor.h"
 #include "bagua/Runtime/Session.h"
 #include "bagua/bagua.h"
@@ -24,6 +25,7 @@ struct bagua_world {
 
 struct bagua_communicator {
   std::shared_ptr<bagua::runtime::World> world;
+  bagua::runtime::Agreement agreement;
   std::unique_ptr<bagua::runtime::Communicator> communicator;
 };
 

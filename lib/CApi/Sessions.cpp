@@ -169,6 +169,27 @@ bagua_code bagua_session_mark_ready_at(bagua_session *session, uint32_t tensor,
                    });
 }
 
+bagua_code bagua_session_agree_on(bagua_session *session, const char *fact,
+                                  uint64_t value, const char *meaning) {
+  return onSession("bagua_session_agree_on", session,
+                   [&](runtime::Session &session) {
+                     absl::Status status =
+                         requireAll("bagua_session_agree_on", {{"fact", fact}});
+                     if (status.ok())
+                       session.agreeOn(fact, value, meaning ? meaning : "");
+                     return status;
+                   });
+}
+
+bagua_code bagua_session_agree_on_tensor(bagua_session *session,
+                                         uint32_t tensor, uint64_t value,
+                                         const char *meaning) {
+  return onSession(
+      "bagua_session_agree_on_tensor", session, [&](runtime::Session &session) {
+        return session.agreeOn(TensorId(tensor), value, meaning ? meaning : "");
+      });
+}
+
 bagua_code bagua_session_mark_absent(bagua_session *session, uint32_t tensor) {
   return onSession("bagua_session_mark_absent", session,
                    [&](runtime::Session &session) {

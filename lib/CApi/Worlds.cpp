@@ -203,13 +203,29 @@ bagua_communicator_create_with(bagua_world *world, const int *members,
     auto made = world->world->createCommunicator(ranks, name, read);
     if (!made.ok())
       return made.status();
-    *communicator = new bagua_communicator{world->world, *std::move(made)};
+    *communicator = new bagua_communicator{world->world, {}, *std::move(made)};
     return absl::OkStatus();
   });
 }
 
 void bagua_communicator_free(bagua_communicator *communicator) {
   delete communicator;
+}
+
+bagua_code bagua_communicator_agree_on(bagua_communicator *communicator,
+                                       const char *fact, uint64_t value,
+                                       const char *meaning) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_communicator_agree_on",
+                   {{"communicator", communicator}, {"fact", fact}});
+    if (!status.ok())
+      return status;
+    runtime::Agreement &agreement = communicator->agreement;
+    agreement.set(fact, value, text(meaning));
+    communicator->communicator->agreeOn(agreement.word(), &agreement);
+    return absl::OkStatus();
+  });
 }
 
 bagua_code bagua_all_reduce(bagua_communicator *communicator, const void *input,

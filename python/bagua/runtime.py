@@ -145,6 +145,7 @@ _FUNCTIONS = {
     "world_hosts": (c_int, c_void_p),
     "world_next_number": (c_int, c_void_p),
     "communicator_create_with": (None, c_void_p, POINTER(c_int), c_int, c_char_p, POINTER(_WaitOptions), _HANDLE),
+    "communicator_agree_on": (None, c_void_p, c_char_p, c_uint64, c_char_p),
     "all_reduce": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int, c_int),
     "all_gather": (None, c_void_p, c_void_p, c_void_p, c_int64, c_int),
     "broadcast": (None, c_void_p, c_void_p, c_int64, c_int, c_int),
@@ -158,6 +159,8 @@ _FUNCTIONS = {
     "session_bind_or_locate": (None, c_void_p, c_uint32, c_void_p, c_size_t, _HANDLE),
     "session_program_updates": (c_int, c_void_p, c_char_p),
     "session_start": (None, c_void_p),
+    "session_agree_on": (None, c_void_p, c_char_p, c_uint64, c_char_p),
+    "session_agree_on_tensor": (None, c_void_p, c_uint32, c_uint64, c_char_p),
     "session_begin_step": (None, c_void_p),
     "session_mark_ready": (None, c_void_p, c_uint32),
     "session_mark_ready_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
@@ -403,6 +406,10 @@ class Communicator(_Object):
                                          byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.communicator_free)
 
+    def agree_on(self, fact, value, meaning=None):
+        """What all members must have alike in the calls after this one, as a number of 64 bits; `meaning` says what it stands for."""
+        _library().communicator_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
+
     def all_reduce(self, source, target, count, type, kind=Kind.SUM):
         _library().all_reduce(self._handle, source, target, count, type, kind)
 
@@ -485,6 +492,14 @@ class Session(_Object):
 
     def start(self):
         _library().session_start(self._handle)
+
+    def agree_on(self, fact, value, meaning=None):
+        """What all ranks must have alike in the steps that begin after this, as a number of 64 bits."""
+        _library().session_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
+
+    def agree_on_tensor(self, tensor, value, meaning=None):
+        """The same of a tensor, from its next gift on."""
+        _library().session_agree_on_tensor(self._handle, tensor, value, meaning and meaning.encode())
 
     def begin_step(self):
         _library().session_begin_step(self._handle)

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "CommunicatorBackends.h"
 
+#include "bagua/Runtime/Agreement.h"
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 
@@ -269,6 +271,79 @@ TEST_P(CommunicatorMisuseTest, a_name_that_exists) {
       EXPECT_EQ(sum, 6);
     }
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Facts that members must have alike
+//===----------------------------------------------------------------------===//
+
+// The calls are alike; of tables the first line that differs is shown.
+TEST_P(CommunicatorMisuseTest, facts_differ) {
+  expectRefusal(4,
+                {"ranks differ in the model: w [4] on ranks 0, 3; w [5] on "
+                 "rank 1"},
+                [](Communicator &communicator) {
+                  const int rank = communicator.rank();
+                  Agreement agreement;
+                  agreement.set("the forward", 7);
+                  agreement.set("the model", rank % 3,
+                                std::string("b [1]\nw [") + "454"[rank % 3] +
+                                    "]\nv [" + "123"[rank % 3] + "]");
+                  communicator.agreeOn(agreement.word(), &agreement);
+                  std::vector<float> data(100000, 5);
+                  absl::Status status = communicator.allReduce(
+                      data.data(), data.data(), 100000, DataType::Float32,
+                      ReduceKind::Sum);
+                  EXPECT_EQ(data, std::vector<float>(100000, 5));
+                  communicator.agreeOn(0, nullptr);
+                  return status;
+                });
+}
+
+// A number means itself; and what differs in the calls too is said by facts.
+TEST_P(CommunicatorMisuseTest, facts_and_calls_differ) {
+  expectRefusal(
+      3, {"ranks differ in the forward: 2 on ranks 0, 2; 3 on rank 1"},
+      [](Communicator &communicator) {
+        const bool isOther = communicator.rank() == 1;
+        Agreement agreement;
+        agreement.set("the forward", isOther ? 3 : 2);
+        communicator.agreeOn(agreement.word(), &agreement);
+        float data[2] = {};
+        absl::Status status = communicator.allReduce(
+            data, data, isOther ? 1 : 2, DataType::Float32, ReduceKind::Sum);
+        communicator.agreeOn(0, nullptr);
+        return status;
+      });
+}
+
+TEST_P(CommunicatorMisuseTest, facts_are_stated_by_some) {
+  expectRefusal(3,
+                {"what ranks must have alike is not stated on rank 0; stated "
+                 "on ranks 1, 2"},
+                [](Communicator &communicator) {
+                  Agreement agreement;
+                  agreement.set("the forward", 1);
+                  if (communicator.rank() > 0)
+                    communicator.agreeOn(agreement.word(), &agreement);
+                  absl::Status status = communicator.barrier();
+                  communicator.agreeOn(0, nullptr);
+                  return status;
+                });
+}
+
+TEST_P(CommunicatorMisuseTest, more_facts_are_stated_by_some) {
+  expectRefusal(2, {"ranks state different facts: 1 on rank 0; 2 on rank 1"},
+                [](Communicator &communicator) {
+                  Agreement agreement;
+                  agreement.set("the forward", 1);
+                  if (communicator.rank() == 1)
+                    agreement.set("the model", 1);
+                  communicator.agreeOn(agreement.word(), &agreement);
+                  absl::Status status = communicator.barrier();
+                  communicator.agreeOn(0, nullptr);
+                  return status;
+                });
 }
 
 TEST_P(CommunicatorMisuseTest, limits_that_are_none) {

@@ -266,7 +266,7 @@ public:
   absl::Status allReduce(const void *input, void *output, int64_t count,
                          DataType type, ReduceKind kind,
                          Queue &queue) override {
-    return runOn(queue, [=] {
+    return runStating(queue, [=] {
       return inner->allReduce(nearOf(input), nearOf(output), count, type, kind);
     });
   }
@@ -274,7 +274,7 @@ public:
                               DataType type, ReduceKind kind, int contributors,
                               absl::Span<const int> owners,
                               Queue &queue) override {
-    return runOn(queue, [=, list = copyOf(owners)] {
+    return runStating(queue, [=, list = copyOf(owners)] {
       return inner->reduceToOwners(nearOf(input), nearOf(output), count, type,
                                    kind, contributors, list);
     });
@@ -283,14 +283,14 @@ public:
                                 DataType type, int receivers,
                                 absl::Span<const int> owners,
                                 Queue &queue) override {
-    return runOn(queue, [=, list = copyOf(owners)] {
+    return runStating(queue, [=, list = copyOf(owners)] {
       return inner->gatherFromOwners(nearOf(input), nearOf(output), count, type,
                                      receivers, list);
     });
   }
   absl::Status allToAll(const void *input, void *output, int64_t blockBytes,
                         Queue &queue) override {
-    return runOn(queue, [=] {
+    return runStating(queue, [=] {
       return inner->allToAll(nearOf(input), nearOf(output), blockBytes);
     });
   }
@@ -302,20 +302,34 @@ public:
     std::vector<void *> places;
     for (void *output : outputs)
       places.push_back(nearOf(output));
-    return runOn(queue, [=, to = copyOf(destinations), from = copyOf(sources)] {
-      return inner->exchange(nearOf(input), bytes, to, from, places);
-    });
+    return runStating(
+        queue, [=, to = copyOf(destinations), from = copyOf(sources)] {
+          return inner->exchange(nearOf(input), bytes, to, from, places);
+        });
   }
   absl::Status barrier(Queue &queue) override {
-    return runOn(queue, [this] { return inner->barrier(); });
+    return runStating(queue, [this] { return inner->barrier(); });
+  }
+  void agreeOn(uint64_t newWord, const AgreedFacts *newFacts) override {
+    word = newWord;
+    facts = newFacts;
   }
 
 private:
+  /// As it was stated when the call was made.
+  absl::Status runStating(Queue &queue, std::function<absl::Status()> call) {
+    return runOn(queue, [=, stated = word, statedFacts = facts] {
+      inner->agreeOn(stated, statedFacts);
+      return call();
+    });
+  }
   static std::vector<int> copyOf(absl::Span<const int> list) {
     return {list.begin(), list.end()};
   }
 
   std::unique_ptr<Communicator> inner;
+  uint64_t word = 0;
+  const AgreedFacts *facts = nullptr;
 };
 
 class FarWorld final : public World {

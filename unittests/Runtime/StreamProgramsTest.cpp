@@ -7,6 +7,7 @@
 #include "Session/StreamPrograms.h"
 #include "PlanBuilder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace bagua::runtime::test {
@@ -52,6 +53,27 @@ TEST(StreamProgramsTest, PassesWaitsOnAcrossStreams) {
   ASSERT_EQ(waits.afterPrevious.size(), 1u);
   EXPECT_EQ(waits.afterPrevious[0].count, 1u);
   EXPECT_EQ(waits.readyPrevious, std::vector<uint32_t>{0});
+}
+
+/// A collective carries what was given before it, whichever instruction waits
+/// for that, and each tensor once on a stream; a rank that takes no part in the
+/// first one carries the same with the second.
+TEST(StreamProgramsTest, CollectivesCarryWhatWasGivenBefore) {
+  PlanBuilder builder = makeDdpPlan(4);
+  builder.op(1).stream = builder.addStream("copies");
+  builder.op(1).after = {0};
+  builder.op(2).after = {1};
+  auto plan = builder.load();
+  StreamPrograms all = makeStreamPrograms(
+      plan->root(), {true, true, true, true}, {true, true, true});
+  ASSERT_EQ(all.streams[0].size(), 3u);
+  EXPECT_EQ(all.streams[0][0].carries, std::vector<uint32_t>{0});
+  EXPECT_THAT(all.streams[0][1].carries, testing::UnorderedElementsAre(1, 2));
+  EXPECT_TRUE(all.streams[0][2].carries.empty()); // a split
+  StreamPrograms some = makeStreamPrograms(
+      plan->root(), {false, false, true, true}, {true, true, true});
+  EXPECT_THAT(some.streams[0][0].carries,
+              testing::UnorderedElementsAre(0, 1, 2));
 }
 
 /// One stream waits for a long list, hands it on through instructions that have

@@ -14,6 +14,7 @@
 #ifndef BAGUA_RUNTIME_COMMUNICATOR_H
 #define BAGUA_RUNTIME_COMMUNICATOR_H
 
+#include "bagua/Runtime/Agreement.h"
 #include "bagua/Runtime/Queue.h"
 #include "bagua/Support/DataType.h"
 #include "bagua/Support/ReduceKind.h"
@@ -112,6 +113,12 @@ public:
 
   /// Returns when all members have called it.
   virtual absl::Status barrier(Queue &queue = hostQueue()) = 0;
+
+  /// Has this member's later calls carry `word` (Agreement.h), which all
+  /// members' calls must have alike. Where they differ, and no member's is 0,
+  /// the error says in which of `facts`, which outlive the calls. 0 and null:
+  /// nothing is stated, as in the beginning.
+  virtual void agreeOn(uint64_t word, const AgreedFacts *facts) = 0;
 };
 
 class Device;

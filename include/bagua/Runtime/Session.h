@@ -144,6 +144,21 @@ public:
   /// have not, or that of another step. After an error it may be called again.
   virtual absl::Status start() = 0;
 
+  /// States a fact of this rank's steps from the next beginStep on, which all
+  /// ranks must state alike: which model the program trains, to which forward a
+  /// step belongs. The name is one of few, and ranks first state them in one
+  /// order. Collectives carry what is stated, and where ranks differ, every
+  /// rank gets InvalidArgument with the fact, what two ranks have stated and
+  /// who they are, before a result is written. `meaning` says what the value
+  /// stands for, as in Agreement.h. Not compared with servers.
+  virtual void agreeOn(absl::string_view name, uint64_t value,
+                     absl::string_view meaning = {}) = 0;
+  /// The same of a tensor, from its next gift on: in which layout it lies.
+  /// Every collective carries it that can't start before the tensor is given.
+  /// InvalidArgument for a tensor that the plan doesn't have.
+  virtual absl::Status agreeOn(TensorId tensor, uint64_t value,
+                               absl::string_view meaning) = 0;
+
   virtual absl::Status beginStep() = 0;
   /// Gives a tensor where it is bound or lives in an arena. FailedPrecondition
   /// where it was not taken back since it was given last, or the plan doesn't

@@ -6,7 +6,13 @@
 #include "Communication/CallingCommunicator.h"
 
 #include "Communication/CopyBytes.h"
+#include "Communication/Disagreement.h"
 #include "Kernels/ReduceKernels.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <string>
+#include <utility>
 
 namespace bagua::runtime {
 
@@ -74,7 +80,24 @@ absl::Status CallingCommunicator::barrier(Queue &queue) {
 absl::Status CallingCommunicator::runAfter(Queue &queue, CollectiveCall &call,
                                            const CallBuffers &buffers) {
   absl::Status status = queue.drain();
-  return status.ok() ? run(call, buffers) : status;
+  if (!status.ok())
+    return status;
+  call.agreement = word;
+  status = run(call, buffers);
+  return status.ok() || !isDisagreement(status) ? status : explain(status);
+}
+
+/// All members come here, or none.
+absl::Status CallingCommunicator::explain(const absl::Status &disagreement) {
+  const uint64_t stated = std::exchange(word, 0);
+  absl::StatusOr<std::string> what =
+      describeDisagreement(*this, worldRanks(), *facts);
+  word = stated;
+  if (!what.ok())
+    return what.status();
+  return absl::Status(
+      disagreement.code(),
+      absl::StrCat("communicator '", std::string(name()), "': ", *what));
 }
 
 //===----------------------------------------------------------------------===//

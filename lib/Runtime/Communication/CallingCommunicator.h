@@ -17,6 +17,8 @@
 #include "absl/types/span.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 namespace bagua::runtime {
 
@@ -38,10 +40,17 @@ public:
                         absl::Span<const int> sources,
                         absl::Span<void *const> outputs, Queue &queue) final;
   absl::Status barrier(Queue &queue) final;
+  void agreeOn(uint64_t newWord, const AgreedFacts *newFacts) final {
+    word = newWord;
+    facts = newFacts;
+  }
 
 protected:
   /// This member's next call, reset for `op`.
   virtual CollectiveCall &nextCall(CollectiveOp op) = 0;
+  virtual std::string_view name() const = 0;
+  /// The members' ranks in the world.
+  virtual absl::Span<const int> worldRanks() const = 0;
   /// Runs it, filled in.
   virtual absl::Status run(CollectiveCall &call,
                            const CallBuffers &buffers) = 0;
@@ -49,6 +58,10 @@ protected:
 private:
   absl::Status runAfter(Queue &queue, CollectiveCall &call,
                         const CallBuffers &buffers);
+  absl::Status explain(const absl::Status &disagreement);
+
+  uint64_t word = 0;
+  const AgreedFacts *facts = nullptr;
 };
 
 /// Makes the results of member `self` out of copies of all members' inputs,

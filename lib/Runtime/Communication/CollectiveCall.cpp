@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/CollectiveCall.h"
 
+#include "Communication/Disagreement.h"
 #include "Kernels/ReduceKernels.h"
 
 #include "absl/strings/str_cat.h"
@@ -199,6 +200,10 @@ std::string describeDifference(const CallTable &calls,
       {"contributors or receivers",
        [](const CollectiveCall &call) { return absl::StrCat(call.endpoints); }},
       {"owners", ownersOf},
+      {"what ranks must have alike",
+       [](const CollectiveCall &call) {
+         return std::string(call.agreement ? "stated" : "not stated");
+       }},
   };
   for (auto [name, print] : fields) {
     std::vector<std::string> values;
@@ -263,6 +268,7 @@ void CollectiveCall::reset(CollectiveOp newOp) {
   kind = ReduceKind::Sum;
   endpoints = 0;
   count = 0;
+  agreement = 0;
   input = output = 0;
   isReachable = true;
   rankCount = destinationCount = refusalSize = 0;
@@ -297,6 +303,7 @@ void CollectiveCall::refuse(absl::string_view why) {
 bool CollectiveCall::agreesWith(const CollectiveCall &other) const {
   return op == other.op && type == other.type && kind == other.kind &&
          endpoints == other.endpoints && count == other.count &&
+         agreement == other.agreement &&
          (!hasOwners(op) || ranks() == other.ranks());
 }
 
@@ -387,6 +394,17 @@ std::string refusalOf(const CollectiveCall &call, const CallBuffers &buffers,
                          : refusal;
 }
 
+/// Whether all have stated facts, and not the same.
+static bool isDisagreementOf(const CallTable &calls) {
+  bool isAlike = true;
+  for (int member = 0; member < calls.size(); ++member) {
+    if (calls[member].isRefused() || calls[member].agreement == 0)
+      return false;
+    isAlike &= calls[member].agreement == calls[0].agreement;
+  }
+  return !isAlike;
+}
+
 absl::Status checkCalls(const CallTable &calls,
                         absl::Span<const int> worldRanks,
                         std::string_view communicator) {
@@ -409,8 +427,11 @@ absl::Status checkCalls(const CallTable &calls,
                                      describeDifference(calls, worldRanks));
   if (what.empty())
     return absl::OkStatus();
-  return absl::InvalidArgumentError(
+  absl::Status status = absl::InvalidArgumentError(
       absl::StrCat("communicator '", view(communicator), "': ", what));
+  if (isDisagreementOf(calls))
+    markDisagreement(status);
+  return status;
 }
 
 } // namespace bagua::runtime

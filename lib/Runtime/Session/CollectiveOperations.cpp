@@ -561,7 +561,12 @@ absl::StatusOr<std::unique_ptr<Operation>> CollectiveBuilder::build() {
 absl::StatusOr<std::unique_ptr<Operation>>
 makeCollective(const OperationSource &source,
                const fb::Instruction &instruction) {
-  return CollectiveBuilder(source, instruction).build();
+  auto operation = CollectiveBuilder(source, instruction).build();
+  const auto &groups = source.communicators.groupsOf(instruction);
+  if (operation.ok() && *operation && groups.size() == 1 &&
+      !usesServers(*collectiveOf(instruction)))
+    (*operation)->agreeing = groups[0].communicator.get();
+  return operation;
 }
 
 } // namespace bagua::runtime

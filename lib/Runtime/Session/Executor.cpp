@@ -70,8 +70,8 @@ std::string durationToString(std::chrono::nanoseconds duration) {
 Executor::Executor(const Plan &loaded, World &ownWorld,
                    const SessionOptions &sessionOptions)
     : plan(loaded), world(ownWorld), options(sessionOptions),
-      rank(ownWorld.rank()), given(loaded.root().tensors()->size()),
-      promised(given.size()) {}
+      rank(ownWorld.rank()), agreement(loaded),
+      given(loaded.root().tensors()->size()), promised(given.size()) {}
 
 Executor::~Executor() { stop(); }
 
@@ -90,9 +90,13 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
       continue;
     made[i] = std::make_unique<Stream>();
     made[i]->number = static_cast<uint32_t>(i);
-    for (const ScheduledInstruction &scheduled : steps.streams[i])
+    for (const ScheduledInstruction &scheduled : steps.streams[i]) {
+      const size_t place = made[i]->slots.size();
       made[i]->slots.push_back(
-          {operations[scheduled.instruction].get(), &scheduled});
+          {operations[scheduled.instruction].get(), &scheduled,
+           std::array{CollectiveFacts(agreement, steps.streams[i], place, 0),
+                      CollectiveFacts(agreement, steps.streams[i], place, 1)}});
+    }
     ++threadCount;
   }
   {
@@ -449,11 +453,28 @@ ErrorPlace Executor::placeOf(const Stream &stream, uint64_t sequence) const {
   return place;
 }
 
+/// Has a collective carry what is stated of its step, and of what was given
+/// before it.
+void Executor::agree(Stream &stream, uint64_t sequence, const Slot &slot) {
+  const int64_t step = stepOf(sequence, stream.slots.size());
+  if (sequence % stream.slots.size() == 0)
+    stream.carried = 0;
+  if (!agreement.isStated(step))
+    return;
+  for (uint32_t tensor : slot.scheduled->carries)
+    stream.carried += agreement.shareOf(tensor, step);
+  if (slot.operation && slot.operation->agreeing)
+    slot.operation->agreeing->agreeOn(
+        agreementWord(agreement.shareOfStep(step) + stream.carried),
+        &slot.facts[step % kStepsInFlight]);
+}
+
 /// Enqueues instruction `sequence` of a stream, which the caller has taken.
 absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   int64_t step = firstStep + stepOf(sequence, stream.slots.size());
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  agree(stream, sequence, slot);
   if (slot.operation) {
     if (options.onInstruction)
       options.onInstruction(step, slot.scheduled->instruction);
@@ -522,6 +543,7 @@ void Executor::runStream(Stream &stream) {
 
 void Executor::give(uint32_t tensor, int64_t step, Queue &queue) {
   promised[tensor] = countOf(step);
+  agreement.give(tensor, step);
   queue.signal(given[tensor], countOf(step));
   given[tensor].tell();
 }

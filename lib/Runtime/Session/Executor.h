@@ -19,6 +19,7 @@
 
 #include "Device/Device.h"
 #include "Session/Operation.h"
+#include "Session/StepAgreement.h"
 #include "Session/StreamPrograms.h"
 
 #include "bagua/Runtime/Communicator.h"
@@ -30,6 +31,7 @@
 
 #include "absl/status/status.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -60,6 +62,7 @@ public:
 
   /// Opens the next step to the streams.
   void openStep(int64_t step) {
+    agreement.open(step);
     opened.signal(countOf(step));
     opened.tell();
   }
@@ -93,6 +96,9 @@ public:
   void warnOfStream(uint32_t stream, const std::string &text);
   std::string describeCall(uint32_t stream) const;
 
+  /// What the program states.
+  StepAgreement &stated() { return agreement; }
+
   const StreamPrograms &schedule() const { return steps; }
   int64_t bytesSent() const { return sent.load(std::memory_order_relaxed); }
 
@@ -104,6 +110,8 @@ private:
   struct Slot {
     Operation *operation;
     const ScheduledInstruction *scheduled;
+    /// In even and in odd steps.
+    std::array<CollectiveFacts, kStepsInFlight> facts;
   };
 
   /// A stream with work.
@@ -116,6 +124,9 @@ private:
     Timeline completed;
     /// Whether others are told what it waits for.
     std::atomic<bool> hasNote{false};
+    /// Shares of what was stated of the tensors that its collectives of this
+    /// step have carried.
+    uint64_t carried = 0;
 
     /// The next instruction to be enqueued, counted since start().
     uint64_t next() const { return turn.load(std::memory_order_acquire) >> 1; }
@@ -167,6 +178,7 @@ private:
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
   bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(Stream &stream, uint64_t sequence);
+  void agree(Stream &stream, uint64_t sequence, const Slot &slot);
   absl::Status execute(Stream &stream, uint64_t sequence);
   const Stream *streamInProgress() const;
   ErrorPlace placeOf(const Stream &stream, uint64_t sequence) const;
@@ -203,6 +215,7 @@ private:
 
   std::vector<std::unique_ptr<Operation>> operations;
   StreamPrograms steps;
+  StepAgreement agreement;
   /// By the stream's number in the plan; null where it has no work.
   std::vector<std::unique_ptr<Stream>> streams;
   /// Held where these come and go, and by who may be at another thread then:

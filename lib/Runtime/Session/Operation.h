@@ -34,6 +34,10 @@ public:
   int64_t bytesSent = 0;
   /// Bytes of memory that it has besides arenas.
   int64_t scratchBytes = 0;
+  /// Whose members must have alike what was stated of the step; null where
+  /// there is none, and where servers, whose programs state nothing, are among
+  /// them.
+  Communicator *agreeing = nullptr;
 };
 
 /// What an operation is made of. Lives only while operations are made, apart

@@ -50,6 +50,14 @@ public:
   absl::Status start() override {
     return inProcess([&] { return session->start(); });
   }
+  void agreeOn(absl::string_view name, uint64_t value,
+             absl::string_view meaning) override {
+    session->agreeOn(name, value, meaning);
+  }
+  absl::Status agreeOn(TensorId tensor, uint64_t value,
+                       absl::string_view meaning) override {
+    return inProcess([&] { return session->agreeOn(tensor, value, meaning); });
+  }
   absl::Status beginStep() override {
     return inProcess([&] { return session->beginStep(); });
   }

@@ -55,6 +55,12 @@ public:
                                       size_t bytes) override;
   bool programUpdates(absl::string_view name) override;
   absl::Status start() override;
+  void agreeOn(absl::string_view name, uint64_t value,
+             absl::string_view meaning) override {
+    executor.stated().set(name, value, meaning);
+  }
+  absl::Status agreeOn(TensorId tensor, uint64_t value,
+                       absl::string_view meaning) override;
   absl::Status beginStep() override;
   absl::Status markReady(TensorId tensor, Queue &after) override;
   absl::Status markReady(TensorId tensor, void *data, size_t bytes,

@@ -42,6 +42,14 @@ void PlanSession::record(const char *what, TensorId tensor, int64_t startNs) {
                       {{"step", step()}}});
 }
 
+absl::Status PlanSession::agreeOn(TensorId tensor, uint64_t value,
+                                  absl::string_view meaning) {
+  if (absl::Status status = checkIndex(tensor); !status.ok())
+    return refuse(status);
+  executor.stated().setTensor(indexOf(tensor), value, meaning);
+  return absl::OkStatus();
+}
+
 absl::Status PlanSession::beginStep() {
   if (executor.hasFailed())
     return executor.failure();

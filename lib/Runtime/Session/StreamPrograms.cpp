@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Session/StreamPrograms.h"
 
+#include "Plan/Opcodes.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -62,6 +64,7 @@ private:
   void addReady(uint32_t number, std::vector<uint32_t> &list) const;
   void collectReady(uint32_t from, uint32_t stream,
                     std::vector<uint64_t> &seenBy, std::vector<uint32_t> &list);
+  std::vector<uint32_t> collectGifts(uint32_t number);
   void resolvePrevious();
   void orderReady();
   void resolveUsers();
@@ -83,6 +86,10 @@ private:
   /// By instruction: a bit for each stream that waits for its tensors already,
   /// of this step or of the one before.
   std::vector<uint64_t> seenBy, seenPreviousBy;
+  /// The same of collectives that carry what was given before an instruction.
+  std::vector<uint64_t> carriedBy;
+  /// The same by tensor.
+  std::vector<uint64_t> giftCarriedBy;
   // Empty between uses.
   FurthestPoints furthest;
   std::vector<uint32_t> stack;
@@ -119,6 +126,34 @@ void ScheduleBuilder::collectReady(uint32_t from, uint32_t stream,
   }
 }
 
+/// What the program gives before a collective can start, whether or not this
+/// rank takes part in what comes between: on each path back to the program, up
+/// to where an earlier collective of the stream has been.
+std::vector<uint32_t> ScheduleBuilder::collectGifts(uint32_t number) {
+  const uint64_t bit = uint64_t{1}
+                       << plan.instructions()->Get(number)->stream();
+  std::vector<uint32_t> gifts;
+  stack.assign(1, number);
+  while (!stack.empty()) {
+    uint32_t at = stack.back();
+    stack.pop_back();
+    if (std::exchange(carriedBy[at], carriedBy[at] | bit) & bit)
+      continue;
+    const fb::Instruction &op = *plan.instructions()->Get(at);
+    if (op.ready())
+      for (uint32_t tensor : *op.ready())
+        if (!(std::exchange(giftCarriedBy[tensor],
+                            giftCarriedBy[tensor] | bit) &
+              bit))
+          gifts.push_back(tensor);
+    if (op.after())
+      stack.insert(stack.end(), op.after()->begin(), op.after()->end());
+    if (predecessor[at] >= 0)
+      stack.push_back(static_cast<uint32_t>(predecessor[at]));
+  }
+  return gifts;
+}
+
 void ScheduleBuilder::visit(uint32_t number) {
   const fb::Instruction &op = *plan.instructions()->Get(number);
   uint32_t stream = op.stream();
@@ -153,7 +188,9 @@ void ScheduleBuilder::visit(uint32_t number) {
   auto &list = schedule.streams[stream];
   furthest.drop(stream); // its own stream's order
   waits.after = furthest.take();
-  list.push_back({number, std::move(waits)});
+  list.push_back({number, std::move(waits), {}});
+  if (kindOf(op.opcode()) == InstructionKind::Collective)
+    list.back().carries = collectGifts(number);
   doneWhen[number] = {{stream, static_cast<uint32_t>(list.size())}};
 }
 
@@ -207,7 +244,8 @@ void ScheduleBuilder::resolveUsers() {
 
 StreamPrograms ScheduleBuilder::build() {
   seenBy.assign(plan.instructions()->size(), 0);
-  seenPreviousBy = seenBy;
+  seenPreviousBy = carriedBy = seenBy;
+  giftCarriedBy.assign(plan.tensors()->size(), 0);
   for (uint32_t i = 0; i < plan.instructions()->size(); ++i)
     visit(i);
   resolvePrevious();

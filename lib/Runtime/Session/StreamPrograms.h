@@ -35,6 +35,9 @@ struct ScheduledInstruction {
   /// Its number in the plan.
   uint32_t instruction;
   Conditions waits;
+  /// Of a collective: tensors that are given before it can start, and not
+  /// before an earlier collective of its stream. All ranks name the same.
+  std::vector<uint32_t> carries;
 };
 
 struct StreamPrograms {

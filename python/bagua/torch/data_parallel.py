@@ -1,14 +1,18 @@
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
 import ctypes
-import hashlib
 import os
 import warnings
+import weakref
 
 import torch
+from torch._dynamo import compiled_autograd
 from torch.autograd import Variable
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.utils.weak import WeakIdKeyDictionary
 
 from bagua import runtime
+from bagua.torch.agreement import Model, fingerprint
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient
 
@@ -31,8 +35,9 @@ class _Slot:
         self.held = self.original = None
         # Where gradients are views: the plan's memory, and the gradient there.
         self.buffer = self.view = None
-        # How it lies there, on all ranks.
-        self.form = None
+        # How its gradient lies when it is given: shape and strides, which all ranks must have alike, and the param's by which
+        # these were found.
+        self.form = self.param_form = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
         # Whether this rank has added to it since the step before.
@@ -46,19 +51,35 @@ class _Slot:
     def bytes(self):
         return self.elements * self.dtype.itemsize
 
+    def has_new_form(self):
+        """Whether the param lies otherwise than when this was asked last, and so does its gradient from now on: as the param
+        does, or contiguous where that is not dense. One that is a view lies as it did while its shape is the same."""
+        param_form = self.param.shape, self.param.stride()
+        if param_form == self.param_form:
+            return False
+        self.param_form = param_form
+        if self.view is not None and self.form[0] == self.param.shape:
+            return False
+        layout = torch.preserve_format if _is_dense(self.param) else torch.contiguous_format
+        self.form = self.param.shape, torch.empty_like(self.param, device="meta", memory_format=layout).stride()
+        return True
+
     def empty(self):
         """A gradient, as it is to lie."""
-        form = torch.preserve_format if _is_dense(self.param) else torch.contiguous_format
-        return torch.empty_like(self.param, dtype=self.dtype, memory_format=form)
+        return torch.empty_strided(*self.form, dtype=self.dtype)
+
+    def in_form(self, gradient):
+        """The same gradient, copied where it lies otherwise."""
+        if gradient.stride() == self.form[1] or all(
+                size == 1 or own == other for size, own, other in zip(gradient.shape, gradient.stride(), self.form[1])):
+            return gradient
+        return self.empty().copy_(gradient)
 
     def renew_view(self):
         """Where a model's tensors were moved elsewhere, gradients may have been, too."""
         if self.buffer is None:
             return
         if self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer) or self.view.shape != self.param.shape:
-            if self.form is None or self.form[0] != self.param.shape:
-                empty = self.empty()
-                self.form = empty.shape, empty.stride()
             memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else torch.empty(0, dtype=self.dtype)
             self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
 
@@ -80,6 +101,27 @@ def _is_dense(tensor):
     return tensor.layout == torch.strided and (
         tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)) or
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
+
+
+# By param: a weak reference to what trains it. Not an attribute of the param, which would be saved with it.
+_OWNERS = WeakIdKeyDictionary()
+
+# What to write where DistributedDataParallel has wrapped the model as well.
+INSTEAD = "expected model = bagua.torch.DataParallel(model, plan) alone, and no other wrapper"
+
+
+def _refuse_distributed(module):
+    if any(isinstance(inner, torch.nn.parallel.DistributedDataParallel) for inner in module.modules()):
+        raise ValueError(f"DistributedDataParallel within DataParallel, which would reduce gradients twice: {INSTEAD}")
+
+
+def _retire_former(module):
+    """A model that is wrapped anew leaves its former wrapper, which ends its run in order."""
+    for param in module.parameters():
+        former = _OWNERS.get(param, lambda: None)()
+        if former is not None:
+            with contextlib.suppress(runtime.Error):  # a run that has failed may be begun anew
+                former.close()
 
 
 class DataParallel(torch.nn.Module):
@@ -111,6 +153,8 @@ class DataParallel(torch.nn.Module):
         super().__init__()
         if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
             raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
+        _refuse_distributed(module)
+        _retire_former(module)
         self.module = module
         self._has_warned = is_compiled(module)
         if self._has_warned:
@@ -121,28 +165,41 @@ class DataParallel(torch.nn.Module):
         self._owes_buffers = True
         # What this step has given, in this order: those that were given first are there first.
         self._given = []
+        # Forwards with gradients, outside of no_sync(); whether the last one's backward is still to come.
+        self._forward_count, self._owes_step = 0, False
         # What no_sync() said at each forward since the last backward, and whether that has begun.
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots = self._match(plan)
         self._known = {slot.param for slot in self._slots}
+        self._model = Model(module)
+        self._options = dict(overlap=overlap, find_unused_parameters=find_unused_parameters, broadcast_buffers=broadcast_buffers,
+                             gradient_as_bucket_view=gradient_as_bucket_view)
         self._owns_world = world is None
         self._world = world or runtime.World.launched()
         self._session = runtime.Session(plan, self._world, timeout=timeout, on_warning=warnings.warn)
+        for slot in self._slots:
+            self._settle_form(slot)
         if gradient_as_bucket_view:
             self._lend()
         self._start(plan)
         name = f"{self._world.next_number()}: bagua.torch"
         if self._world.size > 1:
             self._group = self._world.communicator(name, timeout=timeout, on_warning=warnings.warn)
-        self._agree()
-        self._broadcast([*module.parameters(), *module.buffers()])
+        self._agree_on_model()
+        if self._group:
+            self._group.barrier()  # before values are written over
+        self._broadcast([*self._model.params, *self._model.buffers])
         if optimizer:
             self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail)
         for slot in self._slots:
             self._hook(slot)
-        self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self.synchronize())]
+        own = weakref.ref(self)
+        for slot in self._slots:
+            _OWNERS[slot.param] = own
+        self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self.synchronize()),
+                         register_optimizer_step_pre_hook(lambda optimizer, *_: own() and own()._before_update(optimizer))]
 
     # Before the first step.
 
@@ -189,30 +246,46 @@ class DataParallel(torch.nn.Module):
                                  "program's (updates=program or updates=late of its strategy)")
         self._session.start()
 
-    def _agree(self):
-        """That all ranks have one model, before values are written over."""
-        if not self._group:
-            return
-        text = "\n".join([f"{name} {tuple(tensor.shape)} {tensor.dtype}" for name, tensor in self.module.state_dict().items()
-                          if torch.is_tensor(tensor)] +
-                         # Gradients lie as their params do.
-                         [f"{slot.name} {slot.param.stride()}" for slot in self._slots])
-        own = torch.tensor([int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)])
-        found = torch.empty(self._world.size, dtype=torch.int64)
-        self._group.all_gather(own.data_ptr(), found.data_ptr(), 1, runtime.Type.INT64)
-        for rank, value in enumerate(found.tolist()):
-            if value != found[0]:
-                raise ValueError(f"rank {rank} has another model than rank 0: names, shapes, types or strides of its state differ")
+    def _agree_on_model(self):
+        """States what this rank trains: what communicates from here on is an error where another rank trains something else."""
+        text = self._model.describe(self._options)
+        for stated in (self._session, self._group):
+            if stated:
+                stated.agree_on("the model", fingerprint(text), text)
+
+    def _count_forward(self):
+        self._forward_count += 1
+        self._owes_step = True
+        for stated in (self._session, self._group):
+            if stated:
+                stated.agree_on("the number of forwards with gradients, outside of no_sync(), up to here", self._forward_count)
+
+    def _settle_form(self, slot):
+        """States how a gradient lies, where that has changed."""
+        if slot.has_new_form():
+            shape, strides = slot.form
+            text = f"{list(shape)} with strides {list(strides)}"
+            self._session.agree_on_tensor(slot.number, fingerprint(text), text)
 
     @torch.no_grad()
     def _broadcast(self, tensors):
-        if not self._group:
+        """All at once, as bytes one behind the other."""
+        sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
+        if not self._group or not sum(sizes):
             return
-        for tensor in tensors:
-            whole = tensor if tensor.is_contiguous() else tensor.contiguous()
-            self._group.broadcast(whole.data_ptr(), whole.numel() * whole.element_size(), runtime.Type.INT8)
-            if whole is not tensor:
-                tensor.copy_(whole)
+        starts = [0]
+        for size in sizes:
+            starts.append(starts[-1] + (size + 7) // 8 * 8)
+        flat = torch.zeros(starts[-1], dtype=torch.uint8)
+        parts = [flat[start:start + size].view(tensor.dtype).view(tensor.shape)
+                 for start, size, tensor in zip(starts, sizes, tensors)]
+        if self._world.rank == 0:
+            for part, tensor in zip(parts, tensors):
+                part.copy_(tensor)
+        self._group.broadcast(flat.data_ptr(), flat.numel(), runtime.Type.INT8)
+        if self._world.rank != 0:
+            for part, tensor in zip(parts, tensors):
+                tensor.copy_(part)
 
     # In steps.
 
@@ -220,7 +293,8 @@ class DataParallel(torch.nn.Module):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        slot.hook = slot.param.register_post_accumulate_grad_hook(lambda _: self._ready(slot))
+        own = weakref.ref(self)  # the model does not keep what wraps it
+        slot.hook = slot.param.register_post_accumulate_grad_hook(lambda _: own() and own()._ready(slot))
 
     @staticmethod
     def _is_last(slot):
@@ -228,13 +302,24 @@ class DataParallel(torch.nn.Module):
 
     def _check_params(self):
         """Whose gradients nobody would reduce; and that nobody works on one while it is reduced."""
-        for name, param in self.module.named_parameters():
-            if param.requires_grad and param not in self._known:
-                self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it to be "
-                           "made anew, by a plan that has its gradient")
+        if self._model.has_changed():
+            for name, param in self.module.named_parameters():
+                if param.requires_grad and param not in self._known:
+                    self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it "
+                               "to be made anew, by a plan that has its gradient")
+            self._agree_on_model()
         for slot in self._slots:
             if not self._is_last(slot):
                 self._hook(slot)
+
+    @property
+    def require_backward_grad_sync(self):
+        """As DistributedDataParallel's: False is no_sync(), until it is True again."""
+        return self._syncs
+
+    @require_backward_grad_sync.setter
+    def require_backward_grad_sync(self, syncs):
+        self._syncs = bool(syncs)
 
     def forward(self, *inputs, **named):
         if torch.is_grad_enabled() or self._is_in_step or self._owes_buffers or self._deferred:
@@ -245,6 +330,11 @@ class DataParallel(torch.nn.Module):
     def _before_forward(self, is_being_compiled):
         if self._is_in_step:
             raise RuntimeError("forward within a step: the last backward did not come to its end")
+        if self._session is None:
+            raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
+        if torch.nn.parallel.DistributedDataParallel._active_ddp_module is not None:
+            self._fail(f"DataParallel within DistributedDataParallel (accelerator.prepare makes one), which would reduce gradients "
+                       f"twice: {INSTEAD}")
         has_gradients = torch.is_grad_enabled()
         if has_gradients:
             if not self._has_warned and (is_being_compiled or is_compiled(self) or is_compiled(self.module)):
@@ -254,6 +344,8 @@ class DataParallel(torch.nn.Module):
             if self._is_backward:
                 self._forwards, self._is_backward = set(), False
             self._forwards.add(self._syncs)
+            if self._syncs:
+                self._count_forward()
         if self._deferred and not has_gradients:
             self.synchronize()  # blocks that were compiled and run before know of no hooks
         elif self._deferred and self._syncs:
@@ -262,7 +354,7 @@ class DataParallel(torch.nn.Module):
                 if slot.held is not None and not self._deferred.is_due(slot):
                     self._take_back(slot)
         if self.broadcast_buffers and self._owes_buffers:
-            self._broadcast(self.module.buffers())
+            self._broadcast(self._model.buffers if has_gradients else list(self.module.buffers()))
         self._owes_buffers = has_gradients and self._syncs
 
     @contextlib.contextmanager
@@ -276,6 +368,9 @@ class DataParallel(torch.nn.Module):
 
     def _ready(self, slot):
         """A gradient is there; on the thread that autograd runs on."""
+        if compiled_autograd.compiled_autograd_enabled or compiled_autograd.in_compiled_autograd_region:
+            self._fail("expected a backward of eager autograd, found one that torch compiles, which ends before its gradients are "
+                       "reduced: turn compiled autograd off")
         if not self._is_last(slot):
             self._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
         if self._forwards and self._syncs not in self._forwards:
@@ -287,9 +382,7 @@ class DataParallel(torch.nn.Module):
         slot.is_used, slot.is_unused = True, False
         if not self._syncs:
             return
-        if not self._is_in_step:
-            self._session.begin_step()
-            self._is_in_step = True
+        self._begin_step()
         if not self._is_queued:
             self._is_queued = True
             Variable._execution_engine.queue_callback(self._end_of_backward)
@@ -299,8 +392,23 @@ class DataParallel(torch.nn.Module):
         if self._deferred:
             self._deferred.given(slot)
 
+    def _begin_step(self):
+        if not self._is_in_step:
+            self._session.begin_step()
+            self._is_in_step, self._owes_step = True, False
+
+    def _before_update(self, optimizer):
+        """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without
+        `find_unused_parameters` their next collectives find that this rank has gone on."""
+        if not self._owes_step or not self.find_unused_parameters or self._session is None:
+            return
+        if any(param in self._known for group in optimizer.param_groups for param in group["params"]):
+            self._begin_step()
+            self._end_of_backward()
+
     def _dense_gradient(self, slot):
-        """The param's, as it can be reduced; elements lie in the same order on all ranks."""
+        """The param's, as it can be reduced: on all ranks elements lie in the order that was stated."""
+        self._settle_form(slot)
         gradient = slot.param.grad
         if gradient is None:  # a function of the program's has said so
             gradient = slot.param.grad = torch.zeros_like(slot.param)
@@ -311,9 +419,10 @@ class DataParallel(torch.nn.Module):
         if (gradient.dtype, gradient.numel(), gradient.device.type) != (slot.dtype, slot.elements, "cpu"):
             self._fail(f"{slot.name}: expected a gradient of {slot.elements} elements of {slot.dtype}, found {gradient.numel()} of "
                        f"{gradient.dtype} on {gradient.device}")
-        if not _is_dense(gradient):
-            gradient = slot.param.grad = gradient.contiguous()
-        return gradient
+        in_form = slot.in_form(gradient)
+        if in_form is not gradient:
+            slot.param.grad = in_form
+        return in_form
 
     def _give(self, slot, gradient):
         slot.renew_view()
@@ -444,6 +553,9 @@ class DataParallel(torch.nn.Module):
             handle.remove()
         if self._deferred:
             self._deferred.close()
+        for slot in self._slots:
+            if _OWNERS.get(slot.param, lambda: None)() is self:
+                del _OWNERS[slot.param]
         if self._group:
             self._group.close()
         self._session.close()
@@ -452,7 +564,7 @@ class DataParallel(torch.nn.Module):
             slot.buffer = slot.view = slot.held = slot.original = None
         if self._owns_world:
             self._world.close()
-        self._session = None
+        self._session, self._owes_buffers = None, False
 
     def __enter__(self):
         return self

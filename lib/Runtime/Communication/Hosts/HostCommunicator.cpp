@@ -94,6 +94,8 @@ public:
 
 private:
   CollectiveCall &nextCall(CollectiveOp op) override;
+  std::string_view name() const override { return group.name; }
+  absl::Span<const int> worldRanks() const override { return group.members; }
   absl::Status run(CollectiveCall &call, const CallBuffers &buffers) override;
 
   bool hasNeighbours() const { return layout.neighbours().size() > 1; }

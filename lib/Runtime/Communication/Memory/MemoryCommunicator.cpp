@@ -60,6 +60,8 @@ public:
 
 private:
   CollectiveCall &nextCall(CollectiveOp op) override;
+  std::string_view name() const override { return group->name; }
+  absl::Span<const int> worldRanks() const override { return group->members; }
   absl::Status run(CollectiveCall &call,
                    const CallBuffers &ownBuffers) override;
   absl::Status runWindowed(const CollectiveCall &call);

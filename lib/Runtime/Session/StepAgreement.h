@@ -1,0 +1,126 @@
+//===- StepAgreement.h - What a step's collectives carry ------------------===//
+//
+// The facts that a program states of its steps and of the tensors it gives, as
+// the words that collectives carry. A collective of a stream carries the facts
+// of its step, and those of all tensors that were given before it could start:
+// of these the plan says which, so that all ranks name the same.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_STEPAGREEMENT_H
+#define BAGUA_LIB_RUNTIME_SESSION_STEPAGREEMENT_H
+
+#include "Session/StreamPrograms.h"
+
+#include "bagua/Runtime/Agreement.h"
+#include "bagua/Runtime/Plan.h"
+#include "bagua/Support/StepsInFlight.h"
+
+#include "absl/strings/string_view.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bagua::runtime {
+
+class StepAgreement {
+public:
+  explicit StepAgreement(const Plan &plan);
+
+  // For the program's thread.
+
+  /// States a fact of all steps that are opened from now on.
+  void set(absl::string_view name, uint64_t value, absl::string_view meaning);
+  /// States a fact of a tensor, from its next gift on.
+  void setTensor(uint32_t tensor, uint64_t value, absl::string_view meaning);
+  /// What is stated holds for `step`, of which the last but one has ended.
+  void open(int64_t step);
+  void give(uint32_t tensor, int64_t step) {
+    given[sideOf(step)][tensor] = stated[tensor];
+  }
+
+  // For the streams, of a step that is open and of tensors that were given in
+  // it.
+
+  /// Whether anything is stated of it.
+  bool isStated(int64_t step) const { return opened[sideOf(step)].isStated; }
+  /// Shares of a word.
+  uint64_t shareOfStep(int64_t step) const {
+    return opened[sideOf(step)].share;
+  }
+  uint64_t shareOf(uint32_t tensor, int64_t step) const {
+    return agreementShare(kTensors + tensor, given[sideOf(step)][tensor]);
+  }
+
+  /// Facts of a step, and the one of a tensor that was given in it.
+  const std::vector<uint64_t> &valuesOfStep(int64_t step) const {
+    return opened[sideOf(step)].values;
+  }
+  uint64_t valueOf(uint32_t tensor, int64_t step) const {
+    return given[sideOf(step)][tensor];
+  }
+  size_t tensorCount() const { return stated.size(); }
+  /// By number, those of the step first, then tensors'.
+  std::string nameOf(size_t fact, int64_t step) const;
+  std::string meaningOf(size_t fact, int64_t step) const;
+
+private:
+  /// Tensors' shares are told from those of a step's facts.
+  static constexpr uint64_t kTensors = 1 << 20;
+
+  static size_t sideOf(int64_t step) {
+    return static_cast<size_t>(step % kStepsInFlight);
+  }
+
+  struct Step {
+    std::vector<uint64_t> values;
+    uint64_t share = 0;
+    bool isStated = false;
+  };
+
+  const Plan &plan;
+  std::vector<uint64_t> stated;
+  std::vector<uint64_t> current;
+  bool isAnyStated = false;
+  std::array<Step, kStepsInFlight> opened;
+  std::array<std::vector<uint64_t>, kStepsInFlight> given;
+
+  /// What streams read of where they have failed, and programs change.
+  mutable std::mutex mutex;
+  std::vector<std::string> names;
+  /// By fact (tensors from kTensors on) and value.
+  std::map<std::pair<uint64_t, uint64_t>, std::string> meanings;
+};
+
+/// The facts behind the word of one collective of a stream, in steps of one
+/// side.
+class CollectiveFacts final : public AgreedFacts {
+public:
+  /// All three outlive it; `place` is the collective's in the stream.
+  CollectiveFacts(const StepAgreement &agreement,
+                  const std::vector<ScheduledInstruction> &stream, size_t place,
+                  int64_t step)
+      : agreement(agreement), stream(stream), place(place), step(step) {}
+
+  std::vector<uint64_t> values() const override;
+  std::string nameOf(size_t fact) const override {
+    return agreement.nameOf(fact, step);
+  }
+  std::string meaningOf(size_t fact) const override {
+    return agreement.meaningOf(fact, step);
+  }
+
+private:
+  const StepAgreement &agreement;
+  const std::vector<ScheduledInstruction> &stream;
+  const size_t place;
+  const int64_t step;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_STEPAGREEMENT_H

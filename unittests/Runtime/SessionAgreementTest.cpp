@@ -1,0 +1,106 @@
+//===- SessionAgreementTest.cpp - What ranks must have alike in a step ----===//
+//
+// A rank is made to differ from the others in one fact: every rank gets the
+// error, which names the fact and two ranks, and no result is written.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanBuilder.h"
+#include "SessionHarness.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace bagua::runtime::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string meaningOf(uint64_t layout) {
+  return absl::StrCat("strides [", layout, "]");
+}
+
+/// Steps in which all state the same, the numbers changing from step to step.
+TEST(SessionAgreementTest, FactsThatAreAlikeChangeNothing) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    for (uint64_t step = 0; step < 5; ++step) {
+      rank.session->agreeOn("the forward", step);
+      for (uint32_t tensor = 0; tensor < 3; ++tensor)
+        BAGUA_RETURN_IF_ERROR(rank.session->agreeOn(
+            TensorId(tensor), step / 2 + 1, meaningOf(step / 2 + 1)));
+      // Gradients come in another order on each rank.
+      const uint32_t first = (rank.rank() + step) % 3;
+      BAGUA_RETURN_IF_ERROR(
+          rank.step({first, (first + 1) % 3, (first + 2) % 3}));
+    }
+    return rank.session->finish();
+  };
+  runAll(makeDdpPlan(4).load(), body);
+}
+
+/// Of a step: a rank is one forward ahead, as after a backward that it skipped.
+TEST(SessionAgreementTest, ARankInAnotherForward) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    for (uint64_t forward = 1; forward <= 4; ++forward) {
+      const bool isAhead = rank.rank() == 1 && forward >= 3;
+      rank.session->agreeOn("the forward", forward + isAhead);
+      BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+    }
+    return absl::OkStatus();
+  };
+  expectOnAllRanks(runRanks(makeDdpPlan(3).load(), body),
+                   HasSubstr("ranks differ in the forward: 3 on ranks 0, 2; 4 "
+                             "on rank 1"));
+}
+
+/// Of a tensor in a bucket: nothing of it is written, and it is named.
+TEST(SessionAgreementTest, ATensorThatLiesOtherwise) {
+  for (uint32_t tensor = 0; tensor < 3; ++tensor) {
+    auto body = [&](RankContext &rank) -> absl::Status {
+      for (uint32_t each = 0; each < 3; ++each) {
+        const uint64_t layout = 1 + (each == tensor && rank.rank() == 2);
+        BAGUA_RETURN_IF_ERROR(
+            rank.session->agreeOn(TensorId(each), layout, meaningOf(layout)));
+      }
+      return rank.step({0, 1, 2});
+    };
+    const char *names[] = {"l3", "l2", "l1"};
+    expectOnAllRanks(
+        runRanks(makeDdpPlan(4).load(), body),
+        HasSubstr(absl::StrCat("ranks differ in tensor '", names[tensor],
+                               ".weight.grad': strides [1] on ranks 0, 1, 3; "
+                               "strides [2] on rank 2")));
+  }
+}
+
+/// Facts of a step that is under way stay what they were when it began.
+TEST(SessionAgreementTest, FactsOfTheNextStepDoNotReachThisOne) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    for (uint64_t step = 0; step < 20; ++step) {
+      rank.session->agreeOn("the forward", step);
+      BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+      rank.session->agreeOn("the forward", 1000 + rank.rank());
+      for (uint32_t tensor : {0, 1, 2})
+        BAGUA_RETURN_IF_ERROR(rank.give(tensor));
+      for (uint32_t tensor : {0, 1, 2})
+        BAGUA_RETURN_IF_ERROR(rank.wait(tensor));
+      BAGUA_RETURN_IF_ERROR(rank.session->endStep());
+    }
+    return rank.session->finish();
+  };
+  runAll(makeDdpPlan(3).load(), body);
+}
+
+TEST(SessionAgreementTest, ATensorThatThePlanDoesNotHave) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    EXPECT_THAT(message(rank.session->agreeOn(TensorId(3), 1, "strides [1]")),
+                HasSubstr("tensor number 3 is not below 3"));
+    BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+    return rank.session->finish();
+  };
+  runAll(makeDdpPlan(2).load(), body);
+}
+
+} // namespace
+} // namespace bagua::runtime::test
