@@ -188,18 +188,19 @@ class DataParallel(torch.nn.Module):
         if self._world.size > 1:
             self._group = self._world.communicator(name, timeout=timeout, on_warning=warnings.warn)
         self._agree_on_model()
+        self._count_forwards(0)
         if self._group:
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *self._model.buffers])
         if optimizer:
-            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail)
+            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail, self._before_update)
         for slot in self._slots:
             self._hook(slot)
         own = weakref.ref(self)
         for slot in self._slots:
             _OWNERS[slot.param] = own
         self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self.synchronize()),
-                         register_optimizer_step_pre_hook(lambda optimizer, *_: own() and own()._before_update(optimizer))]
+                         register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating))]
 
     # Before the first step.
 
@@ -253,12 +254,11 @@ class DataParallel(torch.nn.Module):
             if stated:
                 stated.agree_on("the model", fingerprint(text), text)
 
-    def _count_forward(self):
-        self._forward_count += 1
-        self._owes_step = True
+    def _count_forwards(self, count):
+        self._forward_count = count
         for stated in (self._session, self._group):
             if stated:
-                stated.agree_on("the number of forwards with gradients, outside of no_sync(), up to here", self._forward_count)
+                stated.agree_on("the number of forwards with gradients, outside of no_sync(), up to here", count)
 
     def _settle_form(self, slot):
         """States how a gradient lies, where that has changed."""
@@ -344,8 +344,6 @@ class DataParallel(torch.nn.Module):
             if self._is_backward:
                 self._forwards, self._is_backward = set(), False
             self._forwards.add(self._syncs)
-            if self._syncs:
-                self._count_forward()
         if self._deferred and not has_gradients:
             self.synchronize()  # blocks that were compiled and run before know of no hooks
         elif self._deferred and self._syncs:
@@ -356,6 +354,10 @@ class DataParallel(torch.nn.Module):
         if self.broadcast_buffers and self._owes_buffers:
             self._broadcast(self._model.buffers if has_gradients else list(self.module.buffers()))
         self._owes_buffers = has_gradients and self._syncs
+        # Once buffers are there: a rank may get them before a micro-batch that others don't have.
+        if has_gradients and self._syncs:
+            self._count_forwards(self._forward_count + 1)
+            self._owes_step = True
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -396,6 +398,11 @@ class DataParallel(torch.nn.Module):
         if not self._is_in_step:
             self._session.begin_step()
             self._is_in_step, self._owes_step = True, False
+
+    def _before_step(self, optimizer):
+        """Of any optimizer. Updates that are noted ask by themselves: what carries them out comes here, too, once they are due."""
+        if not self._deferred:
+            self._before_update(optimizer)
 
     def _before_update(self, optimizer):
         """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without

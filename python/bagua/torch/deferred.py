@@ -46,13 +46,14 @@ class DeferredUpdates:
     """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward.
 
     `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one;
-    `fail(why)` ends the run."""
+    `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted."""
 
-    def __init__(self, model, slots, optimizer, take_back, fail):
+    def __init__(self, model, slots, optimizer, take_back, fail, before_update):
         if type(optimizer) not in OPTIMIZERS:
             raise ValueError('overlap="step": expected an optimizer that updates each param by itself (' +
                              ", ".join(known.__name__ for known in OPTIMIZERS) + f"), found {type(optimizer).__name__}")
         self._optimizer, self._take_back, self._fail = optimizer, take_back, fail
+        self._before_update = before_update
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
         self._updates = {}
@@ -127,6 +128,7 @@ class DeferredUpdates:
         if closure is not None:
             raise ValueError('overlap="step": expected step() without a closure')
         self._check_optimizer()
+        self._before_update(self._optimizer)
         self._optimizer._opt_called = True  # as schedulers want to know
         for group in self._optimizer.param_groups:
             hyper = {name: value.clone() if torch.is_tensor(value) else value for name, value in group.items()

@@ -219,7 +219,7 @@ def main(folder):
                 weight.data = weight.data.t().contiguous().t()
             try:
                 bagua.torch.DataParallel(model, f"{folder}/momentum.bagua", world=world)
-            except ValueError as error:
+            except RuntimeError as error:
                 errors[number] = error
         ranks = [threading.Thread(target=rank, args=pair) for pair in enumerate(runtime.World.in_process(4))]
         for thread in ranks:

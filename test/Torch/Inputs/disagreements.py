@@ -1,0 +1,341 @@
+"""What a rank may do that others don't, one kind a function; as a program, one rank of all: disagreements.py WORK RANK
+
+A kind is called on each rank with what it may use, makes rank 1 differ, and says what the error must have. Where it names none,
+or where no error comes, gradients must be those of one process with all batches."""
+import contextlib
+import sys
+import time
+
+import torch
+from torch import nn
+from torch._dynamo import compiled_autograd
+
+import bagua.torch
+from bagua import runtime
+
+STEPS = 3
+KINDS = {}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.images = nn.Conv2d(2, 3, 3, padding=1)
+        self.norm = nn.BatchNorm2d(3)
+        self.out = nn.Linear(12, 4)
+        self.register_buffer("scale", torch.ones(4), persistent=False)
+        self.register_buffer("count", torch.zeros(4, dtype=torch.int32), persistent=False)
+
+    def forward(self, x):
+        x = self.norm(self.images(x.view(-1, 2, 2, 2)))
+        return self.out(x.flatten(1)) * self.scale
+
+
+def batch(rank, step):
+    generator = torch.Generator().manual_seed(1000 * rank + step)
+    return torch.randn(4, 8, generator=generator)
+
+
+class Rank:
+    """One rank's training in one run."""
+
+    def __init__(self, work, rank, way, kind):
+        self.work, self.rank, self.way, self.kind = work, rank, way, kind
+        torch.manual_seed(0)
+        self.model = Net()
+        self.world = runtime.World.connect(rank, 2, rendezvous=f"{work}/{kind.__name__}.{way}", patience=5, timeout=60)
+        self.parallel = None
+
+    def is_other(self):
+        return self.rank == 1
+
+    def wrap(self, **options):
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        ways = {"views": dict(gradient_as_bucket_view=True), "step": dict(overlap="step", optimizer=self.optimizer)}
+        updates = "late" if self.way == "step" else "program"
+        self.parallel = bagua.torch.DataParallel(self.model, f"{self.work}/net.{updates}.bagua", world=self.world, timeout=30,
+                                                 **{**ways.get(self.way, {}), **options})
+        return self.parallel
+
+    def loss(self, step):
+        return self.parallel(batch(self.rank, step)).square().mean()
+
+    def train(self, steps=STEPS, between=lambda step: None):
+        for step in range(steps):
+            between(step)
+            self.loss(step).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def check(self, had=lambda rank, step: True, steps=STEPS, rounding=0):
+        """Params are those of one process in which `had` says which ranks' batches reached a step's loss, in every bit or but
+        for `rounding`."""
+        self.parallel.synchronize()
+        torch.manual_seed(0)
+        alone = Net()
+        optimizer = torch.optim.SGD(alone.parameters(), lr=0.1)
+        for step in range(steps):
+            # Each rank normalises its own batch.
+            sums = [torch.zeros_like(param) for param in alone.parameters()]
+            for rank in range(2):
+                if had(rank, step):
+                    gradients = torch.autograd.grad(alone(batch(rank, step)).square().mean(), list(alone.parameters()))
+                    sums = [total + gradient for total, gradient in zip(sums, gradients)]
+            for param, total in zip(alone.parameters(), sums):
+                param.grad = total / 2
+            optimizer.step()
+        for (name, own), expected in zip(self.model.named_parameters(), alone.parameters()):
+            if not (own - expected).abs().max() <= rounding:
+                raise AssertionError(f"{name} is off by {(own - expected).abs().max():.1e}")
+
+
+def kind(*expected):
+    def add(function):
+        KINDS[function.__name__] = function
+        function.expected = expected
+        return function
+    return add
+
+
+@kind()
+def nothing_differs(rank):
+    rank.wrap()
+    rank.train()
+    rank.check()
+
+
+@kind()
+def a_gradient_in_another_layout(rank):
+    """By autograd.grad from images that lie otherwise."""
+    rank.wrap(find_unused_parameters=True)
+    params = list(rank.model.parameters())
+    for step in range(STEPS):
+        images = batch(rank.rank, step).view(-1, 2, 2, 2)
+        if rank.is_other():
+            images = images.contiguous(memory_format=torch.channels_last)
+        with rank.parallel.no_sync():
+            gradients = torch.autograd.grad(rank.model(images).square().mean(), params)
+        for param, gradient in zip(params, gradients):
+            param.grad = gradient
+        (rank.parallel(batch(rank.rank, step)) * 0).sum().backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.check(rounding=1e-6)  # convolutions of the other layout round otherwise
+
+
+@kind("ranks differ in tensor 'images.weight.grad'", "on rank 0", "on rank 1")
+def a_param_in_another_layout(rank):
+    """From the second step on; gradients that are views stay where they were."""
+    def change(step):
+        rank.parallel.synchronize()
+        if step == 1 and rank.is_other():
+            rank.model.to(memory_format=torch.channels_last)
+    rank.wrap()
+    rank.train(between=change)
+    rank.check(rounding=1e-6)
+
+
+@kind("ranks differ in the model", "param images.weight", "strides")
+def another_layout_at_the_start(rank):
+    if rank.is_other():
+        rank.model.to(memory_format=torch.channels_last)
+    rank.wrap()
+
+
+@kind("ranks differ in the model", "buffer scale: float32 [4] on rank 0", "buffer count: int32 [4] on rank 1")
+def buffers_in_another_order(rank):
+    if rank.is_other():
+        del rank.model.scale
+        rank.model.register_buffer("scale", torch.ones(4), persistent=False)
+    rank.wrap()
+
+
+@kind("ranks differ in the model", "buffer count: int32 [4] on rank 0; buffer count: float32 [4] on rank 1")
+def a_buffer_of_another_type(rank):
+    if rank.is_other():
+        rank.model.count = rank.model.count.float()
+    rank.wrap()
+
+
+@kind("ranks differ in the model", "on rank 0; buffer norm.late: float32 [3] on rank 1")
+def a_buffer_that_comes_late(rank):
+    def add(step):
+        if step == 1 and rank.is_other():
+            rank.model.norm.register_buffer("late", torch.zeros(3))
+    rank.wrap()
+    rank.train(between=add)
+
+
+@kind("ranks differ in the model", "buffer count: float32 [4] on rank 1")
+def a_buffer_that_becomes_another_type(rank):
+    def change(step):
+        if step == 1 and rank.is_other():
+            rank.model.count = rank.model.count.float()
+    rank.wrap()
+    rank.train(between=change)
+
+
+@kind("ranks differ in the model", "param norm.weight: float32 [3], strides [1]")
+def a_param_that_is_frozen(rank):
+    def freeze(step):
+        if step == 1 and rank.is_other():
+            rank.model.norm.weight.requires_grad_(False)
+    rank.wrap(find_unused_parameters=True)
+    rank.train(between=freeze)
+
+
+@kind("ranks differ in the model", "broadcast_buffers=True on rank 0; broadcast_buffers=False on rank 1")
+def other_options(rank):
+    rank.wrap(broadcast_buffers=not rank.is_other())
+
+
+@kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
+def a_backward_that_is_skipped(rank):
+    """Without buffers, which the next forward would wait for."""
+    rank.wrap(broadcast_buffers=False)
+    for step in range(STEPS):
+        loss = rank.loss(step)
+        if step == 1 and rank.is_other():
+            continue
+        loss.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.parallel.close()
+
+
+@kind("ranks differ in the number of forwards", ": 2 on rank 0; 1 on rank 1")
+def a_second_backward(rank):
+    rank.wrap(broadcast_buffers=False)
+    for step in range(STEPS):
+        loss = rank.loss(step)
+        loss.backward(retain_graph=True)
+        if step == 0 and rank.is_other():
+            loss.backward()
+    rank.parallel.close()
+
+
+@kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
+def a_forward_too_many(rank):
+    rank.wrap(broadcast_buffers=False)
+    for step in range(STEPS):
+        if step == 1 and rank.is_other():
+            rank.loss(step)
+        rank.loss(step).backward()
+    rank.parallel.close()
+
+
+@kind()
+def a_forward_without_gradients_too_many(rank):
+    def look(step):
+        if rank.is_other():
+            rank.parallel.eval()
+            with torch.no_grad():
+                rank.model(batch(0, step))
+            rank.parallel.train()
+    rank.wrap()
+    rank.train(between=look)
+    rank.check()
+
+
+@kind()
+def more_micro_batches(rank):
+    rank.wrap()
+
+    def add(step):
+        if rank.is_other():
+            with rank.parallel.no_sync():
+                (rank.loss(step) * 0).backward()
+    rank.train(between=add)
+    rank.check()
+
+
+@kind()
+def a_loss_without_params(rank):
+    """The step is made before the optimizer's, and all are absent."""
+    rank.wrap(find_unused_parameters=True)
+    for step in range(STEPS):
+        loss = rank.loss(step)
+        if step == 1 and rank.is_other():
+            loss = torch.zeros((), requires_grad=True) * 1
+        loss.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.check(had=lambda rank, step: (rank, step) != (1, 1))
+
+
+@kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
+def a_loss_without_params_that_is_not_expected(rank):
+    rank.wrap(broadcast_buffers=False)
+    for step in range(STEPS):
+        loss = rank.loss(step)
+        if step == 1 and rank.is_other():
+            loss = torch.zeros((), requires_grad=True) * 1
+        loss.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.parallel.close()
+
+
+@kind("found one that torch compiles")
+def a_compiled_backward(rank):
+    rank.wrap()
+    for step in range(STEPS):
+        loss = rank.loss(step)
+        with (compiled_autograd._enable(torch.compile(backend="eager")) if rank.is_other() else contextlib.nullcontext()):
+            loss.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.parallel.close()
+
+
+@kind()
+def wrapped_anew(rank):
+    """On rank 1 the former wrapper is closed, on rank 0 it is dropped."""
+    rank.wrap()
+    rank.train(steps=1)
+    if rank.is_other():
+        rank.parallel.close()
+    rank.wrap()
+    rank.train()
+    rank.parallel.synchronize()
+
+
+def run(work, rank, way, kind):
+    begin = time.monotonic()
+    said = "no error"
+    own = Rank(work, rank, way, kind)
+    try:
+        kind(own)
+        if own.parallel:
+            own.parallel.close()
+    except (RuntimeError, ValueError) as error:
+        said = str(error)
+    except AssertionError as error:
+        print(f"wrong: rank {rank}, {kind.__name__}, {way}: {error}", flush=True)
+        return
+    finally:
+        if own.parallel:
+            with contextlib.suppress(RuntimeError, ValueError):
+                own.parallel.close()
+        own.world.close()
+    is_right = said == "no error" and kind in UNCHANGED.get(way, ()) or (
+        all(part in said for part in kind.expected) if kind.expected else said == "no error")
+    if not is_right:
+        print(f"wrong: rank {rank}, {kind.__name__}, {way}: {said}", flush=True)
+    print(f"{kind.__name__}, {way}: {time.monotonic() - begin:.1f} s: {said}", flush=True)
+
+
+# Where what differs makes no difference, and numbers are right.
+UNCHANGED = {"views": [KINDS["a_param_in_another_layout"]]}
+
+
+def main(work, rank):
+    torch.set_num_threads(1)
+    torch.backends.mkldnn.enabled = False
+    for way in ("backward", "views", "step"):
+        for kind in KINDS.values():
+            run(work, int(rank), way, kind)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
