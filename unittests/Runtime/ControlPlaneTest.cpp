@@ -91,31 +91,6 @@ TEST(ControlChannelTest, long_messages_are_refused) {
               HasSubstr("a message of 2147483647 bytes, expected at most"));
 }
 
-// As only somebody makes who means harm: small on the wire, large in memory.
-TEST(ControlChannelTest, texts_that_are_shared_are_refused) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto host = builder.CreateString(std::string(500000, 'h'));
-  const auto hosts = builder.CreateVector(
-      std::vector<flatbuffers::Offset<flatbuffers::String>>(8000, host));
-  fb::ControlMessageBuilder message(builder);
-  message.add_hosts(hosts);
-  builder.FinishSizePrefixed(message.Finish());
-  Wire wire;
-  ControlChannel to(std::move(wire.first));
-  const auto *bytes =
-      reinterpret_cast<const char *>(builder.GetBufferPointer());
-  absl::Status status;
-  for (size_t at = 0; at < builder.GetSize();) {
-    const ssize_t sent = send(wire.second.number(), bytes + at,
-                              builder.GetSize() - at, MSG_DONTWAIT);
-    at += sent > 0 ? static_cast<size_t>(sent) : 0;
-    ASSERT_TRUE(to.fill().ok());
-    status = to.next().status();
-  }
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("one text for several hosts"));
-}
-
 // Random bytes, and messages with some bytes changed, cut or repeated: each is
 // a message or is refused, and reading comes to an end.
 TEST(ControlChannelTest, garbage_does_no_harm) {
@@ -124,7 +99,7 @@ TEST(ControlChannelTest, garbage_does_no_harm) {
   for (int round = 0; round < 20000; ++round) {
     flatbuffers::FlatBufferBuilder builder;
     ControlMessage message = makeMessage(std::string(random() % 40, 't'));
-    message.hosts = {"a", "b"};
+    message.hosts = {0, 1};
     builder.FinishSizePrefixed(fb::ControlMessage::Pack(builder, &message));
     std::string bytes(
         reinterpret_cast<const char *>(builder.GetBufferPointer()),
@@ -210,7 +185,7 @@ protected:
       hub[rank] = ControlChannel(std::move(wire.first));
       ends[rank] = std::move(wire.second);
     }
-    planes[0] = std::make_shared<ControlPlane>(0, std::move(hub), patience);
+    planes[0] = std::make_shared<ControlPlane>(0, 3, std::move(hub), patience);
     EXPECT_TRUE(planes[0]->start(listeners[0]->events()).ok());
   }
   ~ControlPlaneTest() override {
@@ -226,7 +201,7 @@ protected:
     std::vector<ControlChannel> channels;
     channels.emplace_back(std::move(ends[rank]));
     planes[rank] =
-        std::make_shared<ControlPlane>(rank, std::move(channels), patience);
+        std::make_shared<ControlPlane>(rank, 3, std::move(channels), patience);
     EXPECT_TRUE(planes[rank]->start(listeners[rank]->events()).ok());
   }
 
@@ -268,7 +243,7 @@ TEST_F(ControlPlaneTest, a_claim_ends_in_time) {
   std::vector<ControlChannel> channels;
   channels.emplace_back(std::move(wire.first));
   auto lonely =
-      std::make_shared<ControlPlane>(1, std::move(channels), patience);
+      std::make_shared<ControlPlane>(1, 3, std::move(channels), patience);
   ASSERT_TRUE(lonely->start(listeners[2]->events()).ok());
   EXPECT_EQ(
       lonely->claim("key", "", 20ms, [] { return false; }).status().code(),
@@ -344,6 +319,62 @@ TEST_F(ControlPlaneTest, who_sends_garbage_is_lost) {
   for (int rank : {0, 1})
     EXPECT_THAT(listeners[rank]->await(1),
                 ElementsAre(HasSubstr("loss 2 rank 2 is lost: it sent ")));
+}
+
+struct Wrong {
+  fb::ControlKind kind;
+  int rank;
+  int code;
+  const char *found;
+};
+
+// Its messages say of which rank they are, so each is looked at.
+TEST_F(ControlPlaneTest, who_says_in_rank_0s_place_what_can_not_be) {
+  using Kind = fb::ControlKind;
+  const Wrong all[] = {
+      {Kind::Note, 1000000, 0,
+       "a message with rank 1000000, expected one below 3"},
+      {Kind::Leave, -1, 0, "a message with rank -1, expected one below 3"},
+      {Kind::Lost, 3, 0, "a message with rank 3, expected one below 3"},
+      {Kind::Abort, 2, 0, "a message with code 0, expected 1 to 16"},
+      {Kind::Abort, 2, 17, "a message with code 17, expected 1 to 16"},
+      {Kind::Claim, 0, 0, "a message of kind 8, which rank 0 does not send"},
+      {Kind::Welcome, 0, 0, "a message of kind 1, which rank 0 does not send"},
+      {Kind(99), 0, 0, "a message of kind 99, which rank 0 does not send"},
+  };
+  for (const Wrong &wrong : all) {
+    Wire wire;
+    std::vector<ControlChannel> channels;
+    channels.emplace_back(std::move(wire.first));
+    auto listener = std::make_shared<Listener>();
+    auto plane =
+        std::make_shared<ControlPlane>(1, 3, std::move(channels), patience);
+    ASSERT_TRUE(plane->start(listener->events()).ok());
+    ControlChannel hostile(std::move(wire.second));
+    ControlMessage message = makeMessage("x");
+    message.kind = wrong.kind;
+    message.rank = wrong.rank;
+    message.code = wrong.code;
+    hostile.queue(message);
+    ASSERT_TRUE(hostile.flush().ok());
+    EXPECT_THAT(listener->await(1),
+                ElementsAre(std::string("loss 0 rank 0 is lost: it sent ") +
+                            wrong.found));
+    plane->retire();
+  }
+}
+
+TEST_F(ControlPlaneTest, nobody_speaks_for_another_rank) {
+  start(1);
+  ControlChannel hostile(std::move(ends[2]));
+  ControlMessage message = makeMessage("x");
+  message.kind = fb::ControlKind::Leave;
+  message.rank = 1;
+  hostile.queue(message);
+  ASSERT_TRUE(hostile.flush().ok());
+  EXPECT_THAT(listeners[1]->await(1),
+              ElementsAre("loss 2 rank 2 is lost: it sent a message with rank "
+                          "1, expected its own, 2"));
 }
 
 class ImpatientControlPlaneTest : public ControlPlaneTest {

@@ -205,7 +205,7 @@ public:
       else
         channels.push_back(std::move(others[rank]));
       planes.push_back(
-          std::make_shared<ControlPlane>(rank, std::move(channels), 30s));
+          std::make_shared<ControlPlane>(rank, size, std::move(channels), 30s));
       EXPECT_TRUE(planes.back()
                       ->start({[](const absl::Status &) {},
                                [](int, const std::string &) {}, [](int) {},

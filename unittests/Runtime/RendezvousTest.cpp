@@ -5,12 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlChannel.h"
+#include "Communication/Rendezvous/MeetingMessages.h"
 #include "Communication/Rendezvous/Sockets.h"
+#include "Communication/Secret.h"
 #include "Communication/SharedMemory/SharedRegion.h"
 #include "CommunicatorBackends.h"
 
 #include "bagua/Runtime/Processes.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/blocking_counter.h"
@@ -24,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -38,8 +42,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-/// Of messages between ranks.
-constexpr int kProtocol = 4;
 /// Of a store's file.
 const std::string kFirstLine = "bagua store 1\n";
 
@@ -76,21 +78,19 @@ protected:
   TcpAddress awaitAddress() { return *parseTcpAddress(awaitRecord()[0]); }
   /// Says to rank 0 what a rank would, if it is there.
   ControlChannel sayHello(int rank, int size, int version = kProtocol,
-                          uint64_t process = 1) {
+                          uint64_t process = 1, const std::string &host = "") {
     const std::vector<std::string> record = awaitRecord();
     auto socket = connectTo(*parseTcpAddress(record[0]),
                             std::chrono::steady_clock::now() + kLongTime);
     if (!socket.ok())
       return {};
     ControlChannel channel(*std::move(socket));
-    ControlMessage hello;
-    hello.kind = fb::ControlKind::Hello;
-    hello.rank = rank;
-    hello.size = size;
+    JoinOptions options;
+    options.rank = rank;
+    options.size = size;
+    options.host = host;
+    ControlMessage hello = helloOf(options, process, record[1]);
     hello.version = version;
-    hello.secret = record[1];
-    hello.patience_ns = std::chrono::nanoseconds(10s).count();
-    hello.process = process;
     channel.queue(hello);
     channel.flush().IgnoreError();
     return channel;
@@ -293,7 +293,7 @@ TEST_F(RendezvousTest, ranks_of_another_version_are_refused) {
     EXPECT_EQ(said->kind, fb::ControlKind::Refusal);
   });
   EXPECT_EQ(connect(0, 2).status().message(),
-            "rank 1 speaks version 99 of the protocol, rank 0 version 4");
+            "rank 1 speaks version 99 of the protocol, rank 0 version 5");
   other.join();
 }
 
@@ -408,6 +408,126 @@ TEST_F(RendezvousTest, who_stood_still_is_there_all_the_same) {
 }
 #endif
 
+/// What all users of this host can read.
+std::string readNames() {
+  std::ostringstream names;
+  names << std::ifstream("/proc/net/unix").rdbuf();
+  return names.str();
+}
+
+// While ranks meet for their shared memory, its giver has a name there.
+TEST_F(RendezvousTest, the_secret_is_in_no_name) {
+  std::thread first([&] {
+    EXPECT_EQ(connect(0, 2).status().message(),
+              "rank 1 is lost: its process ended");
+  });
+  const std::vector<std::string> record = awaitRecord();
+  const std::string secret = record[1];
+  // One that has come, and does not take the memory.
+  ControlChannel guest =
+      sayHello(1, 2, kProtocol, 1, absl::HexStringToBytes(record[2]));
+  std::optional<ControlMessage> said;
+  while ((said = awaitMessage(guest)) &&
+         said->kind != fb::ControlKind::Welcome) {
+  }
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->secret, secret);
+  const std::string name = "@bagua-" + derive(secret, "memory of rank 0");
+  std::string names;
+  const auto limit = std::chrono::steady_clock::now() + kLongTime;
+  do
+    names = readNames();
+  while (!absl::StrContains(names, name) && !absl::StrContains(names, secret) &&
+         std::chrono::steady_clock::now() < limit);
+  EXPECT_TRUE(absl::StrContains(names, name));
+  EXPECT_FALSE(absl::StrContains(names, secret.substr(0, 8)));
+  guest = ControlChannel();
+  first.join();
+}
+
+// Neither the secret nor anything by which a stranger could say to be rank 0.
+TEST_F(RendezvousTest, who_listens_in_rank_0s_place_learns_nothing) {
+  auto stranger = listenOn({"127.0.0.1", 0});
+  ASSERT_TRUE(stranger.ok());
+  ASSERT_TRUE(connect(0, 1).ok());
+  const std::string network = awaitRecord()[2];
+  const std::string secret(32, 'a');
+  ASSERT_TRUE(createFileStore(path)
+                  ->set("bagua/rank0",
+                        absl::StrCat(toString(*addressOf(stranger->number())),
+                                     " ", secret, " ", network))
+                  .ok());
+  std::string heard;
+  std::thread other([&] {
+    for (int i = 0; i < 20; ++i) {
+      awaitReadable(stranger->number(), std::chrono::steady_clock::now() + 60s);
+      auto come = acceptFrom(*stranger);
+      if (!come.ok() || !*come)
+        return;
+      ControlChannel channel(*std::move(come));
+      std::optional<ControlMessage> hello;
+      while (!hello && channel.fill().ok())
+        if (auto next = channel.next(); next.ok())
+          hello = *std::move(next);
+      if (!hello)
+        continue;
+      EXPECT_EQ(hello->secret, "");
+      EXPECT_NE(hello->proof, secret);
+      // What it has heard, in the place of what it can't know.
+      ControlMessage welcome;
+      welcome.kind =
+          i % 2 ? fb::ControlKind::Welcome : fb::ControlKind::Refusal;
+      welcome.code = 3;
+      welcome.hosts = {0, 0};
+      welcome.secret = i % 4 < 2 ? hello->proof : secret;
+      welcome.proof = hello->proof;
+      channel.queue(welcome);
+      channel.flush().IgnoreError();
+    }
+  });
+  absl::Status status = connect(1, 2, 2s).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("who listens there does not prove to be rank 0"));
+  shutdown(stranger->number(), SHUT_RDWR);
+  other.join();
+}
+
+// They take all the room there is for those who have not said who they are, and
+// come again as soon as they are turned away.
+TEST_F(RendezvousTest, silent_strangers_keep_nobody_waiting) {
+  std::atomic<bool> isOver{false};
+  std::atomic<int> turnedAway{0};
+  std::thread strangers([&] {
+    const TcpAddress address = awaitAddress();
+    std::vector<Descriptor> silent(400);
+    while (!isOver) {
+      for (Descriptor &each : silent) {
+        char byte;
+        const bool isOpen = each &&
+                            recv(each.number(), &byte, 1, MSG_DONTWAIT) < 0 &&
+                            errno == EAGAIN;
+        if (isOpen || isOver)
+          continue;
+        turnedAway += each ? 1 : 0;
+        auto socket = connectTo(address, std::chrono::steady_clock::now() + 1s);
+        each = socket.ok() ? *std::move(socket) : Descriptor();
+      }
+    }
+  });
+  std::vector<std::thread> ranks;
+  ranks.emplace_back([&] { EXPECT_TRUE(connect(0, 4).ok()); });
+  while (turnedAway < 1000)
+    std::this_thread::sleep_for(1ms);
+  // Strangers have 2 s to say who they are; none of these ranks waits so long.
+  for (int rank = 1; rank < 4; ++rank)
+    ranks.emplace_back([&, rank] { EXPECT_TRUE(connect(rank, 4).ok()); });
+  for (std::thread &rank : ranks)
+    rank.join();
+  isOver = true;
+  strangers.join();
+}
+
 // Garbage, silence, messages of another run: none of it keeps ranks apart.
 TEST_F(RendezvousTest, strangers_are_turned_away) {
   std::thread strangers([&] {
@@ -428,8 +548,8 @@ TEST_F(RendezvousTest, strangers_are_turned_away) {
         hello.kind = fb::ControlKind::Hello;
         hello.rank = 1;
         hello.size = 3;
-        hello.version = 1;
-        hello.secret = "guessed";
+        hello.version = kProtocol;
+        hello.proof = std::string(32, 'a');
         channel.queue(hello);
         channel.flush().IgnoreError();
       } else if (i % 3 == 2) {

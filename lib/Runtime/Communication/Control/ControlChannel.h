@@ -35,7 +35,8 @@ public:
 
   /// Appends a message to what is to be sent.
   void queue(const ControlMessage &message);
-  bool hasUnsent() const { return sent < outgoing.size(); }
+  bool hasUnsent() const { return unsentBytes() > 0; }
+  size_t unsentBytes() const { return outgoing.size() - sent; }
   /// Sends what fits. Unavailable where the other side is gone.
   absl::Status flush();
 

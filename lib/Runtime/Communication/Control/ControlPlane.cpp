@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlPlane.h"
 
+#include "Communication/Control/CheckMessage.h"
+
 #include "bagua/Runtime/ErrorPlace.h"
 
 #include "absl/strings/str_cat.h"
@@ -31,8 +33,9 @@ using fb::ControlKind;
 constexpr int kBeats = 10;
 constexpr int kMissedBeats = 8;
 
-/// Bytes of a text that is said, well below what a message may have.
-constexpr size_t kMostText = size_t{64} << 10;
+/// What waits for a peer that reads nothing. More than any run says in the
+/// time in which it would be found silent.
+constexpr size_t kMostUnsent = size_t{64} << 20;
 
 /// Control planes of rank 0 that are retired and still needed by others. The
 /// process does not exit before they are done.
@@ -68,9 +71,10 @@ Lingering &lingering() {
 
 } // namespace
 
-ControlPlane::ControlPlane(int ownRank, std::vector<ControlChannel> channels,
+ControlPlane::ControlPlane(int ownRank, int worldSize,
+                           std::vector<ControlChannel> channels,
                            std::chrono::nanoseconds patience)
-    : rank(ownRank), patience(patience),
+    : rank(ownRank), size(worldSize), patience(patience),
       alarm(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (size_t i = isHub() ? 1 : 0; i < channels.size(); ++i)
     peers.push_back({static_cast<int>(i), std::move(channels[i]), Clock::now(),
@@ -269,7 +273,7 @@ void ControlPlane::answer(Peer &peer, const std::string &key) {
   std::lock_guard<std::mutex> lock(mutex);
   auto kept = texts.find(key);
   if (kept == texts.end()) {
-    askers[key].push_back(peer.rank);
+    askers[key].insert(peer.rank);
     return;
   }
   ControlMessage reply = message(ControlKind::Kept);
@@ -280,7 +284,7 @@ void ControlPlane::answer(Peer &peer, const std::string &key) {
 
 /// Those who have asked too early.
 void ControlPlane::answerNew() {
-  std::vector<std::pair<std::string, std::vector<int>>> waiting;
+  std::vector<std::pair<std::string, std::set<int>>> waiting;
   {
     std::lock_guard<std::mutex> lock(mutex);
     for (const std::string &key : std::exchange(newKeys, {}))
@@ -291,8 +295,7 @@ void ControlPlane::answerNew() {
   }
   for (auto &[key, ranks] : waiting)
     for (Peer &peer : peers)
-      if (peer.isOpen &&
-          std::find(ranks.begin(), ranks.end(), peer.rank) != ranks.end())
+      if (peer.isOpen && ranks.count(peer.rank) > 0)
         answer(peer, key);
 }
 
@@ -326,9 +329,8 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
     sendOutbox();
     answerNew();
     for (Peer &peer : peers)
-      // One that has closed its end may have said goodbye before.
-      if (peer.isOpen && !peer.channel.flush().ok())
-        listen(peer);
+      if (peer.isOpen)
+        flush(peer);
     if (isDone())
       break;
     awaitSockets();
@@ -409,6 +411,15 @@ void ControlPlane::awaitSockets() {
   [[maybe_unused]] ssize_t got = read(alarm.number(), &count, sizeof count);
 }
 
+void ControlPlane::flush(Peer &peer) {
+  // One that has closed its end may have said goodbye before.
+  if (!peer.channel.flush().ok())
+    return listen(peer);
+  if (peer.channel.unsentBytes() > kMostUnsent)
+    lose(peer, absl::StrCat("it has left ", peer.channel.unsentBytes(),
+                            " bytes unread that it was sent"));
+}
+
 void ControlPlane::listen(Peer &peer) {
   absl::Status read = peer.channel.fill();
   while (peer.isOpen) {
@@ -417,6 +428,9 @@ void ControlPlane::listen(Peer &peer) {
       return lose(peer, absl::StrCat("it sent ", message.status().message()));
     if (!message->has_value())
       break;
+    if (absl::Status status = checkMessage(**message, peer.rank, size);
+        !status.ok())
+      return lose(peer, absl::StrCat("it sent ", status.message()));
     peer.lastHeard = Clock::now();
     handle(peer, **message);
   }
@@ -434,10 +448,8 @@ void ControlPlane::listen(Peer &peer) {
                           "heard of each other");
 }
 
-void ControlPlane::handle(Peer &peer, ControlMessage &message) {
-  // Nobody speaks for another rank but rank 0.
-  if (isHub())
-    message.rank = peer.rank;
+/// Of a message that checkMessage() has passed.
+void ControlPlane::handle(Peer &peer, const ControlMessage &message) {
   switch (message.kind) {
   case ControlKind::Abort:
     hasFailed = true;
@@ -496,7 +508,8 @@ void ControlPlane::handOn(const ControlMessage &message, int except) {
 
 void ControlPlane::lose(Peer &peer, const std::string &why) {
   peer.isOpen = false;
-  if (peer.hasLeft)
+  // Rank 0 is needed until the end, by all others.
+  if (peer.hasLeft && isHub())
     return;
   const std::string text = absl::StrCat("rank ", peer.rank, " is lost: ", why);
   // One that was stopped, and wakes, would take rank 0 for lost.

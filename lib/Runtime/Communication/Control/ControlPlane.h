@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,8 +46,9 @@ public:
   using Clock = std::chrono::steady_clock;
 
   /// On rank 0: `channels` to all others, by rank, the first one without. On
-  /// another rank: the one to rank 0. Whoever is silent for `patience` is lost.
-  ControlPlane(int rank, std::vector<ControlChannel> channels,
+  /// another of the run's `size` ranks: the one to rank 0. Whoever is silent
+  /// for `patience` is lost.
+  ControlPlane(int rank, int size, std::vector<ControlChannel> channels,
                std::chrono::nanoseconds patience);
   ~ControlPlane() = default;
 
@@ -126,8 +128,9 @@ private:
   void sendToOthers(const ControlMessage &message, int except);
   void handOn(const ControlMessage &message, int except);
   void awaitSockets();
+  void flush(Peer &peer);
   void listen(Peer &peer);
-  void handle(Peer &peer, ControlMessage &message);
+  void handle(Peer &peer, const ControlMessage &message);
   void ask(const std::string &key);
   void keep(const std::string &key, const std::string &text);
   void tellWatchers(const std::string &key);
@@ -139,6 +142,7 @@ private:
   void findSilent(Clock::time_point now);
 
   const int rank;
+  const int size;
   const std::chrono::nanoseconds patience;
   /// Of the control plane's thread, once it runs.
   std::vector<Peer> peers;
@@ -160,7 +164,7 @@ private:
   /// On rank 0: keys whose askers are still to be told; who asked for one that
   /// there was nothing under.
   std::vector<std::string> newKeys;
-  std::map<std::string, std::vector<int>> askers;
+  std::map<std::string, std::set<int>> askers;
   bool isRetired = false;
   Clock::time_point retiredAt;
   /// Whether all is sent that was said before.

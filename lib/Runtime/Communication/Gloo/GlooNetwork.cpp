@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/CatchingContext.h"
 #include "Communication/Hosts/Transport.h"
+#include "Communication/Secret.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/Fingerprint.h"
@@ -83,13 +84,19 @@ absl::Status attempt(absl::string_view what, Work work) {
   }
 }
 
+/// Strangers see it.
+uint64_t firstSlotOf(const std::string &secret) {
+  const std::string digits = derive(secret, "slots");
+  return fingerprintBytes(digits.data(), digits.size());
+}
+
 class GlooTransport final : public Transport {
 public:
   GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext,
                 const std::string &secret)
       : context(std::move(ownContext)), peers(context->size) {
     for (Peer &peer : peers)
-      peer.firstSlot = fingerprintBytes(secret.data(), secret.size());
+      peer.firstSlot = firstSlotOf(secret);
   }
   /// Connections first: who is at one may still write to a greeting.
   ~GlooTransport() override {

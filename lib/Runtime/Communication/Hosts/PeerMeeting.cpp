@@ -11,14 +11,13 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerMeeting.h"
 
+#include "Communication/MembersName.h"
+#include "Communication/Secret.h"
 #include "Communication/StatusCopy.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
-#include "bagua/Support/Fingerprint.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <chrono>
@@ -45,23 +44,16 @@ constexpr char kTakenUp[] = " taken up";
 /// from who came by chance (a scanner, another job's rank); nobody is kept from
 /// listening to the network, where nothing is encrypted.
 std::string greetingOf(const HostGroup &group, int from, int to) {
-  const std::string text =
-      absl::StrCat(group.secret, " ", group.name, " ", from, " ", to);
-  const std::string again = absl::StrCat(text, " ", group.secret);
-  return absl::StrFormat("%016x%016x",
-                         fingerprintBytes(text.data(), text.size()),
-                         fingerprintBytes(again.data(), again.size()));
+  return derive(group.secret, absl::StrCat("greeting in '", group.name, "' of ",
+                                           from, " for ", to));
 }
 
 } // namespace
 
 std::string addressKey(const HostGroup &group, int from, int to, int attempt) {
   // Rank 0 keeps a key for each pair.
-  const std::string members = absl::StrJoin(group.members, ",");
-  return absl::StrCat(
-      "address ", group.name, " ",
-      absl::Hex(fingerprintBytes(members.data(), members.size())), " ", from,
-      " ", to, " ", attempt);
+  return absl::StrCat("address ", group.name, " ", nameOf(group.members), " ",
+                      from, " ", to, " ", attempt);
 }
 
 PeerMeeting::PeerMeeting(const HostGroup &ownGroup, RunState &ownState,

@@ -9,9 +9,11 @@
 #include "Communication/Control/ControlPlane.h"
 #include "Communication/Hosts/HostCommunicator.h"
 #include "Communication/Hosts/HostNetwork.h"
+#include "Communication/MembersName.h"
 #include "Communication/Memory/RunState.h"
 #include "Communication/OwnProcess.h"
 #include "Communication/Rendezvous/Joining.h"
+#include "Communication/Secret.h"
 #include "Communication/SharedMemory/SharedRegion.h"
 #include "Communication/Timeout.h"
 
@@ -206,7 +208,7 @@ absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
   const AddressSpace &space = run->region->addresses();
   std::string offset = absl::StrCat(space.offsetOf(*own));
   auto kept = run->control->claim(
-      absl::StrCat("group ", name, " ", absl::StrJoin(members, ","), " of ",
+      absl::StrCat("group ", name, " ", nameOf(members), " of ",
                    neighbours[0]),
       offset, options.timeout, [this] { return !run->state->status().ok(); });
   uint64_t place = 0;
@@ -320,14 +322,6 @@ ProcessWorld::allocate(size_t bytes) {
 // Connecting
 //===----------------------------------------------------------------------===//
 
-std::vector<int> numberHosts(const std::vector<std::string> &names) {
-  std::map<std::string, int> numbers;
-  std::vector<int> hosts;
-  for (const std::string &name : names)
-    hosts.push_back(numbers.emplace(name, numbers.size()).first->second);
-  return hosts;
-}
-
 std::vector<int> firstNumbers(size_t count) {
   std::vector<int> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -368,8 +362,9 @@ shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
   auto isOver = [&] { return !run.state->status().ok(); };
   auto count = static_cast<int>(neighbours.size());
   // One run may have several hosts on one kernel.
-  std::string name =
-      absl::StrCat("bagua-", run.secret, "-", neighbours.front());
+  const std::string name = absl::StrCat(
+      "bagua-", derive(run.secret,
+                       absl::StrCat("memory of rank ", neighbours.front())));
   if (run.rank == neighbours.front()) {
     auto region = SharedRegion::create(count, partBytes);
     if (!region.ok())
@@ -429,6 +424,13 @@ absl::Status checkOptions(const ProcessOptions &options) {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size)
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a rank in [0, ", options.size, "), found ", options.rank));
+  if (options.size > kMostRanks)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected at most ", kMostRanks, " ranks, found ", options.size));
+  if (options.host.size() > kMostName)
+    return absl::InvalidArgumentError(
+        absl::StrCat("host: expected a name of at most ", kMostName,
+                     " bytes, found ", options.host.size()));
   if (options.patience < std::chrono::milliseconds(100) ||
       options.patience > std::chrono::hours(24))
     return absl::InvalidArgumentError(absl::StrCat(
@@ -466,7 +468,7 @@ connectProcesses(const ProcessOptions &options) {
     return joined.status();
 
   auto run = std::make_shared<ProcessRun>();
-  run->hosts = numberHosts(joined->hosts);
+  run->hosts = std::move(joined->hosts);
   run->started = options.ordersByHost
                      ? orderByHost(*joined, run->hosts, options.rank)
                      : firstNumbers(run->hosts.size());
@@ -476,7 +478,7 @@ connectProcesses(const ProcessOptions &options) {
                               ? ownInterface(*joined, run->hosts, run->rank)
                               : options.interface;
   run->control = std::make_shared<ControlPlane>(
-      run->rank, std::move(joined->channels), options.patience);
+      run->rank, options.size, std::move(joined->channels), options.patience);
   run->state = std::make_shared<RunState>(
       options.size,
       static_cast<int>(neighboursOf(run->hosts, run->rank).size()),

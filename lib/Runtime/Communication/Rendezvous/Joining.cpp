@@ -7,15 +7,16 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Joining.h"
 
+#include "Communication/Rendezvous/MeetingMessages.h"
+#include "Communication/Secret.h"
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/time.h"
 
 #include <algorithm>
+#include <map>
 #include <poll.h>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -25,8 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using fb::ControlKind;
 
-/// Of the messages. Ranks of different ones refuse each other.
-constexpr int kProtocol = 4;
 constexpr char kRecord[] = "bagua/rank0";
 /// In which ranks hear of each other, and a connection must say who it is: in
 /// less, so that no rank gives up behind silent strangers.
@@ -36,25 +35,9 @@ constexpr std::chrono::milliseconds kBeat(500);
 /// Between two tries, the first and at most: a name's addresses are asked for
 /// in each.
 constexpr std::chrono::milliseconds kFirstRetry(20), kLastRetry(500);
-/// Connections that have not said who they are; more wait in the kernel.
+/// Connections that have not said who they are. Where more come, those that
+/// have said nothing for longest make room.
 constexpr size_t kMostStrangers = 64;
-
-uint64_t drawNumber() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
-std::string drawSecret() {
-  std::random_device device;
-  std::string bytes;
-  for (int i = 0; i < 16; ++i)
-    bytes += static_cast<char>(device() & 0xff);
-  return absl::BytesToHexString(bytes);
-}
-
-std::string durationToString(std::chrono::nanoseconds duration) {
-  return absl::FormatDuration(absl::FromChrono(duration));
-}
 
 //===----------------------------------------------------------------------===//
 // Rank 0
@@ -65,11 +48,9 @@ public:
   explicit Host(const JoinOptions &options)
       : options(options), deadline(Clock::now() + options.timeout) {
     joined.channels.resize(static_cast<size_t>(options.size));
-    joined.hosts.resize(static_cast<size_t>(options.size));
-    joined.hosts[0] = options.host;
-    hasGone.resize(static_cast<size_t>(options.size));
-    processes.resize(static_cast<size_t>(options.size));
     joined.secret = drawSecret();
+    members.resize(static_cast<size_t>(options.size));
+    members[0].host = options.host;
   }
 
   absl::StatusOr<Joined> run();
@@ -79,21 +60,36 @@ private:
     ControlChannel channel;
     Deadline deadline;
   };
+  struct Member {
+    std::string host;
+    /// What it has drawn for itself, and by which this rank proves itself to
+    /// it.
+    uint64_t process = 0;
+    std::string proof;
+    /// Whether it was here before.
+    bool hasGone = false;
+  };
 
   absl::Status publish();
   void await() const;
   absl::Status acceptStrangers();
   absl::Status hear();
+  void makeRoom();
   bool hearStranger(Stranger &stranger, absl::Status &status);
-  absl::Status admit(ControlChannel &channel, const fb::ControlMessageT &hello);
-  std::string disagreement(const fb::ControlMessageT &hello) const;
+  absl::Status admit(ControlChannel &channel, const ControlMessage &hello);
+  std::string objection(const ControlMessage &hello) const;
   void hearMembers();
   void beat();
-  void tellAll(const ControlMessage &message);
+  void tellAll(ControlMessage message);
+  /// By which ranks of this run tell each other from strangers.
+  const std::string &secret() const {
+    return options.store ? joined.secret : options.run;
+  }
   absl::Status refuseAll(const absl::Status &why);
   bool isMissing(int rank) const { return joined.channels[rank].socket() < 0; }
   bool areAllHere() const;
   std::string missing() const;
+  std::vector<int> numberHosts() const;
   std::string reachedAt() const;
 
   const JoinOptions &options;
@@ -103,10 +99,8 @@ private:
   bool isOutOfDescriptors = false;
   Deadline lastBeat;
   Joined joined;
-  /// By rank: whether it was here before.
-  std::vector<bool> hasGone;
-  /// By rank: what it has drawn for itself.
-  std::vector<uint64_t> processes;
+  /// By rank.
+  std::vector<Member> members;
 };
 
 absl::Status Host::publish() {
@@ -136,16 +130,17 @@ std::string Host::missing() const {
   std::vector<int> never, gone;
   for (int rank = 1; rank < options.size; ++rank)
     if (isMissing(rank))
-      (hasGone[rank] ? gone : never).push_back(rank);
-  return never.empty()
-             ? absl::StrCat("ranks ", absl::StrJoin(gone, ", "),
-                            ", which have gone again")
-             : absl::StrCat("ranks ", absl::StrJoin(never, ", "), " to come");
+      (members[rank].hasGone ? gone : never).push_back(rank);
+  return never.empty() ? absl::StrCat("ranks ", listRanks(gone),
+                                      ", which have gone again")
+                       : absl::StrCat("ranks ", listRanks(never), " to come");
 }
 
-void Host::tellAll(const ControlMessage &message) {
-  for (ControlChannel &channel : joined.channels)
-    if (channel.socket() >= 0) {
+void Host::tellAll(ControlMessage message) {
+  for (size_t rank = 1; rank < members.size(); ++rank)
+    if (ControlChannel &channel = joined.channels[rank];
+        channel.socket() >= 0) {
+      message.proof = members[rank].proof;
       channel.queue(message);
       channel.flush().IgnoreError(); // a loss is found by reading
     }
@@ -154,7 +149,7 @@ void Host::tellAll(const ControlMessage &message) {
 /// Until somebody comes or says something, or it is time to speak.
 void Host::await() const {
   std::vector<pollfd> sockets;
-  if (strangers.size() < kMostStrangers && !isOutOfDescriptors)
+  if (!isOutOfDescriptors)
     sockets.push_back({listener.number(), POLLIN, 0});
   for (const Stranger &stranger : strangers)
     sockets.push_back({stranger.channel.socket(), POLLIN, 0});
@@ -164,24 +159,17 @@ void Host::await() const {
   poll(sockets.data(), sockets.size(), static_cast<int>(kBeat.count()));
 }
 
-ControlMessage refusalOf(const absl::Status &why) {
-  ControlMessage refusal;
-  refusal.kind = ControlKind::Refusal;
-  refusal.code = why.raw_code();
-  refusal.text = std::string(why.message());
-  return refusal;
-}
-
 /// Tells those who have come, too.
 absl::Status Host::refuseAll(const absl::Status &why) {
   tellAll(refusalOf(why));
   return why;
 }
 
-/// Where descriptors are out, strangers may yet give some back.
+/// Some of those that wait. Where descriptors are out, strangers may yet give
+/// some back.
 absl::Status Host::acceptStrangers() {
   isOutOfDescriptors = false;
-  while (strangers.size() < kMostStrangers) {
+  for (size_t i = 0; i < kMostStrangers; ++i) {
     auto socket = acceptFrom(listener);
     isOutOfDescriptors = !socket.ok();
     if (isOutOfDescriptors && !strangers.empty())
@@ -200,39 +188,41 @@ absl::Status Host::acceptStrangers() {
   return absl::OkStatus();
 }
 
-/// What keeps a rank of this run from taking part; empty: nothing.
-std::string Host::disagreement(const fb::ControlMessageT &hello) const {
-  if (hello.version != kProtocol)
-    return absl::StrCat("rank ", hello.rank, " speaks version ", hello.version,
-                        " of the protocol, rank 0 version ", kProtocol);
-  if (hello.size != options.size)
-    return absl::StrCat("rank ", hello.rank, " says that the run has ",
-                        hello.size, " ranks, rank 0 says ", options.size);
-  if (hello.rank < 1 || hello.rank >= options.size)
-    return absl::StrCat("a rank ", hello.rank, " has come, expected 1 to ",
-                        options.size - 1);
-  // One whose connection was cut may be back before this side hears of it.
-  if (!isMissing(hello.rank) && processes[hello.rank] != hello.process)
-    return absl::StrCat("rank ", hello.rank, " has come twice");
-  if (hello.patience_ns != options.patience.count())
-    return absl::StrCat(
-        "rank ", hello.rank, " lets others be silent for ",
-        durationToString(std::chrono::nanoseconds(hello.patience_ns)),
-        " (patience), rank 0 for ", durationToString(options.patience));
-  return {};
+/// A rank says at once who it is, so of those that have been heard and are
+/// still strangers the oldest is least likely to be one.
+void Host::makeRoom() {
+  size_t tooMany =
+      strangers.size() - std::min(strangers.size(), kMostStrangers);
+  if (isOutOfDescriptors && !strangers.empty())
+    tooMany = std::max<size_t>(tooMany, 1);
+  strangers.erase(strangers.begin(),
+                  strangers.begin() + static_cast<ptrdiff_t>(tooMany));
 }
 
-absl::Status Host::admit(ControlChannel &channel,
-                         const fb::ControlMessageT &hello) {
-  std::string why = disagreement(hello);
+/// What keeps a rank of this run from taking part; empty: nothing.
+std::string Host::objection(const ControlMessage &hello) const {
+  std::string why = disagreement(hello, options);
+  // One whose connection was cut may be back before this side hears of it.
+  if (why.empty() && !isMissing(hello.rank) &&
+      members[hello.rank].process != hello.process)
+    return absl::StrCat("rank ", hello.rank, " has come twice");
+  return why;
+}
+
+absl::Status Host::admit(ControlChannel &channel, const ControlMessage &hello) {
+  std::string why = objection(hello);
   if (why.empty()) {
-    joined.hosts[hello.rank] = hello.host;
-    processes[hello.rank] = hello.process;
+    Member &member = members[hello.rank];
+    member.host = hello.host;
+    member.process = hello.process;
+    member.proof = proofFor(hello, secret());
     joined.channels[hello.rank] = std::move(channel);
     return absl::OkStatus();
   }
   absl::Status status = absl::InvalidArgumentError(why);
-  channel.queue(refusalOf(status));
+  ControlMessage refusal = refusalOf(status);
+  refusal.proof = proofFor(hello, secret());
+  channel.queue(refusal);
   channel.flush().IgnoreError();
   return refuseAll(status);
 }
@@ -246,11 +236,8 @@ bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
     return false;
   if (!message->has_value())
     return Clock::now() < stranger.deadline;
-  const ControlMessage &hello = **message;
-  bool isOurs = hello.kind == ControlKind::Hello &&
-                hello.secret == (options.store ? joined.secret : options.run);
-  if (isOurs)
-    status.Update(admit(stranger.channel, hello));
+  if (isHelloOf(**message, secret()))
+    status.Update(admit(stranger.channel, **message));
   return false;
 }
 
@@ -259,7 +246,7 @@ void Host::hearMembers() {
   for (int rank = 1; rank < options.size; ++rank)
     if (!isMissing(rank) && !joined.channels[rank].fill().ok()) {
       joined.channels[rank] = ControlChannel();
-      hasGone[rank] = true;
+      members[rank].hasGone = true;
     }
 }
 
@@ -267,11 +254,11 @@ absl::Status Host::hear() {
   // First, for one that has gone may be here again.
   hearMembers();
   absl::Status status;
-  for (size_t i = strangers.size(); i-- > 0;)
-    if (!hearStranger(strangers[i], status)) {
-      std::swap(strangers[i], strangers.back());
-      strangers.pop_back();
-    }
+  strangers.erase(std::remove_if(strangers.begin(), strangers.end(),
+                                 [&](Stranger &stranger) {
+                                   return !hearStranger(stranger, status);
+                                 }),
+                  strangers.end());
   return status;
 }
 
@@ -286,10 +273,19 @@ void Host::beat() {
   tellAll(heartbeat);
 }
 
+/// The number of each rank's host, counted from 0 as they come up.
+std::vector<int> Host::numberHosts() const {
+  std::map<std::string, int> numbers;
+  std::vector<int> hosts;
+  for (const Member &member : members)
+    hosts.push_back(numbers.emplace(member.host, numbers.size()).first->second);
+  return hosts;
+}
+
 /// Of the connections to other hosts.
 std::string Host::reachedAt() const {
   for (int rank = 1; rank < options.size; ++rank)
-    if (joined.hosts[rank] != options.host)
+    if (members[rank].host != options.host)
       if (auto own = addressOf(joined.channels[rank].socket()); own.ok())
         return own->host;
   return {};
@@ -309,14 +305,12 @@ absl::StatusOr<Joined> Host::run() {
       status = hear();
     if (!status.ok())
       return status;
+    makeRoom();
     beat();
   }
-  ControlMessage welcome;
-  welcome.kind = ControlKind::Welcome;
-  welcome.hosts = joined.hosts;
-  welcome.secret = joined.secret;
-  welcome.text = joined.reachedAt = reachedAt();
-  tellAll(welcome);
+  joined.hosts = numberHosts();
+  joined.reachedAt = reachedAt();
+  tellAll(welcomeOf(joined));
   return std::move(joined);
 }
 
@@ -334,7 +328,8 @@ public:
 private:
   absl::Status findHost();
   absl::StatusOr<Joined> attempt();
-  absl::StatusOr<Joined> awaitWelcome(ControlChannel channel);
+  absl::StatusOr<Joined> awaitWelcome(ControlChannel channel,
+                                      const ControlMessage &hello);
   absl::Status refuse(const absl::Status &why) {
     isRefused = true;
     return why;
@@ -383,7 +378,8 @@ absl::Status Guest::findHost() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
+absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel,
+                                           const ControlMessage &hello) {
   Deadline lastHeard = Clock::now();
   std::string waitsFor;
   absl::Status read;
@@ -403,31 +399,26 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel) {
       read = channel.fill();
       continue;
     }
+    ControlMessage &said = **message;
+    auto answer = readAnswer(said, hello, secret, options);
+    if (absl::IsAborted(answer.status()))
+      return absl::UnavailableError(absl::StrCat("at ", toString(address), ": ",
+                                                 answer.status().message()));
+    if (!answer.ok())
+      return refuse(answer.status());
     isLastLook = false;
     lastHeard = Clock::now();
-    ControlMessage &said = **message;
-    if (said.kind == ControlKind::Refusal)
-      return refuse(absl::Status(said.code > 0
-                                     ? static_cast<absl::StatusCode>(said.code)
-                                     : absl::StatusCode::kUnknown,
-                                 said.text));
-    if (said.kind == ControlKind::Heartbeat)
-      waitsFor = said.text;
-    if (said.kind != ControlKind::Welcome)
+    waitsFor = std::move(said.text);
+    if (!answer->has_value())
       continue;
-    if (said.hosts.size() != static_cast<size_t>(options.size) ||
-        (options.store && said.secret != secret))
-      return absl::InvalidArgumentError("rank 0 welcomes to another run");
-    Joined joined;
-    joined.hosts = std::move(said.hosts);
-    joined.secret = std::move(said.secret);
-    joined.reachedAt = std::move(said.text);
-    joined.channels.push_back(std::move(channel));
-    return joined;
+    (*answer)->channels.push_back(std::move(channel));
+    return **std::move(answer);
   }
   if (!waitsFor.empty() && Clock::now() >= deadline)
     return absl::UnavailableError(absl::StrCat("it waits for ", waitsFor));
-  return absl::UnavailableError(
+  const bool isCut = lastHeard + kPatience > deadline;
+  return absl::Status(
+      isCut ? absl::StatusCode::kCancelled : absl::StatusCode::kUnavailable,
       absl::StrCat("rank 0 at ", toString(address), " says nothing"));
 }
 
@@ -439,30 +430,26 @@ absl::StatusOr<Joined> Guest::attempt() {
   if (!socket.ok())
     return socket.status();
   ControlChannel channel(*std::move(socket));
-  ControlMessage hello;
-  hello.kind = ControlKind::Hello;
-  hello.rank = options.rank;
-  hello.size = options.size;
-  hello.version = kProtocol;
-  hello.secret = secret;
-  hello.host = options.host;
-  hello.patience_ns = options.patience.count();
-  hello.process = process;
+  const ControlMessage hello = helloOf(options, process, secret);
   channel.queue(hello);
   if (absl::Status status = channel.flush(); !status.ok())
     return status;
-  return awaitWelcome(std::move(channel));
+  return awaitWelcome(std::move(channel), hello);
 }
 
 absl::StatusOr<Joined> Guest::run() {
+  absl::Status why;
   while (true) {
     absl::StatusOr<Joined> joined = attempt();
     if (joined.ok() || isRefused)
       return joined;
+    // The limit may have cut the last attempt, which then tells less.
+    if (why.ok() || !absl::IsCancelled(joined.status()))
+      why = joined.status();
     if (Clock::now() >= deadline)
       return absl::DeadlineExceededError(absl::StrCat(
           "rank ", options.rank, " waited ", durationToString(options.timeout),
-          " for rank 0: ", joined.status().message()));
+          " for rank 0: ", why.message()));
     next = (next + 1) % options.address.ports;
     if (next == 0)
       std::this_thread::sleep_for(

@@ -15,10 +15,16 @@
 #include "absl/status/statusor.h"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace bagua::runtime {
+
+/// The most bytes of a host's name, or of an address.
+constexpr size_t kMostName = 1024;
+/// The most ranks: of so many the longest message is below what one may have.
+constexpr int kMostRanks = 1 << 17;
 
 struct JoinOptions {
   int rank = 0;
@@ -42,8 +48,8 @@ struct JoinOptions {
 struct Joined {
   /// As ControlPlane wants them.
   std::vector<ControlChannel> channels;
-  /// By rank.
-  std::vector<std::string> hosts;
+  /// By rank: the number of its host, counted from 0 as they come up.
+  std::vector<int> hosts;
   /// 128 bits, of this run alone.
   std::string secret;
   /// The address of rank 0's host by which ranks of others reach it. Empty: all

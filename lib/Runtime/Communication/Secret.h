@@ -1,0 +1,39 @@
+//===- Secret.h - The secret of a run, and what is made of it -------------===//
+//
+// The secret itself is seen by the run's ranks alone. Wherever strangers see
+// something that only ranks of the run can know (the name of a socket, a
+// greeting), that is derived from the secret, one way.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_SECRET_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_SECRET_H
+
+#include "absl/strings/string_view.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace bagua::runtime {
+
+/// Hexadecimal digits of a secret, and of what is derived from one.
+constexpr size_t kSecretDigits = 32;
+
+/// 128 random bits.
+std::string drawSecret();
+/// Whether `text` has the form of a secret.
+bool isSecret(absl::string_view text);
+uint64_t drawNumber();
+
+/// 128 bits that depend on the secret and on their purpose (keyed BLAKE2b).
+/// They tell nothing of the secret, nor of what is derived for another purpose.
+std::string derive(absl::string_view secret, absl::string_view purpose);
+
+/// Whether `found` is what derive() gives, in a time that does not tell how
+/// much of it is right.
+bool isDerived(absl::string_view found, absl::string_view secret,
+               absl::string_view purpose);
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_SECRET_H
