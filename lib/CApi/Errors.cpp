@@ -72,7 +72,9 @@ absl::Status readStruct(const char *name, const void *given, void *known,
   size_t bytes = 0;
   std::memcpy(&bytes, given, sizeof(bytes));
   constexpr size_t kMostBytes = 4096;
-  if (bytes <= sizeof(bytes) || bytes > kMostBytes)
+  // No version's struct ends within a pointer.
+  if (bytes <= sizeof(bytes) || bytes > kMostBytes ||
+      bytes % alignof(void *) != 0)
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": expected struct_size to be sizeof(", name,
                      "), found ", bytes));

@@ -329,6 +329,12 @@ TEST(CApiTest, NamesMistakes) {
   bagua_world_options options = {};
   EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
                "expected struct_size to be sizeof(bagua_world_options)");
+  // In the middle of a pointer.
+  for (size_t cut = 1; cut < sizeof(void *); ++cut) {
+    options.struct_size = sizeof(options) - cut;
+    EXPECT_ERROR(bagua_world_connect(&options, &world), BAGUA_INVALID_ARGUMENT,
+                 "expected struct_size to be sizeof(bagua_world_options)");
+  }
   options.struct_size = sizeof(options);
   options.rank = 3;
   options.size = 2;

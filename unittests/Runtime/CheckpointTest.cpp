@@ -20,6 +20,7 @@
 #include <random>
 #include <sstream>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,23 @@ TEST_F(CheckpointTest, SaysWhyAFileCantBeWritten) {
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
   absl::Status full = writeCheckpoint("/dev/full/none", "x");
   EXPECT_THAT(std::string(full.message()), HasSubstr("/dev/full/none': open"));
+}
+
+// With a reader or without, and whatever else is there.
+TEST_F(CheckpointTest, DoesNotWaitForAFifo) {
+  const std::string partial = path + ".partial";
+  ASSERT_EQ(mkfifo(partial.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(writeCheckpoint(path, "x").message()),
+              HasSubstr("can't write checkpoint '" + path +
+                        "': open: No such "
+                        "device"));
+  Descriptor reader(open(partial.c_str(), O_RDONLY | O_NONBLOCK));
+  EXPECT_THAT(std::string(writeCheckpoint(path, "x").message()),
+              HasSubstr("'" + partial + "' is there and no file"));
+  std::filesystem::remove(partial);
+  std::filesystem::create_symlink("/dev/null", partial);
+  EXPECT_THAT(std::string(writeCheckpoint(path, "x").message()),
+              HasSubstr("'" + partial + "' is there and no file"));
 }
 
 /// The child writes states of its own letter and length, one after the other.

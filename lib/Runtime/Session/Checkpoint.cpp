@@ -6,6 +6,7 @@
 #include "bagua/Runtime/Checkpoint.h"
 
 #include "Device/Host/Descriptor.h"
+#include "Files/Limits.h"
 #include "Files/ReadFile.h"
 #include "Session/SessionState.h"
 
@@ -87,10 +88,20 @@ bool isOnAll(const StateName &name, const std::vector<int64_t> &found,
 } // namespace
 
 absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes) {
+  if (absl::Status fits = checkFileSize(bytes.size()); !fits.ok())
+    return absl::Status(fits.code(), absl::StrCat("can't write checkpoint '",
+                                                  path, "': ", fits.message()));
   const std::string partial = absl::StrCat(path, ".partial");
-  Descriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  // Nobody waits for who is at the other end of a FIFO.
+  Descriptor file(
+      open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
   if (!file)
     return failure(path, "open");
+  struct stat about = {};
+  if (fstat(file.number(), &about) != 0 || !S_ISREG(about.st_mode))
+    return absl::UnavailableError(absl::StrCat("can't write checkpoint '", path,
+                                               "': '", partial,
+                                               "' is there and no file"));
   if (!isOnlyWriter(file.number(), partial))
     return absl::UnavailableError(absl::StrCat(
         "can't write checkpoint '", path, "': another process is writing it"));

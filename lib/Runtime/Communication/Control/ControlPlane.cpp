@@ -6,6 +6,7 @@
 #include "Communication/Control/ControlPlane.h"
 
 #include "Communication/Control/CheckMessage.h"
+#include "Files/Limits.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 
@@ -16,7 +17,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <system_error>
@@ -84,7 +84,7 @@ ControlPlane::ControlPlane(int ownRank, int worldSize,
 absl::Status ControlPlane::start(ControlEvents handlers) {
   if (!alarm)
     return absl::ResourceExhaustedError(
-        absl::StrCat("no eventfd: ", std::strerror(errno)));
+        absl::StrCat("no eventfd: ", describeError(errno)));
   events = std::move(handlers);
   lastRound = lastBeat = Clock::now();
   std::vector<int> all;

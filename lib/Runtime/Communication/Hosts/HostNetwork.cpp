@@ -8,6 +8,7 @@
 #include "Communication/Hosts/PeerMeeting.h"
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/StatusCopy.h"
+#include "Files/Limits.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -24,6 +25,9 @@ namespace {
 constexpr std::chrono::seconds kFarewell(1);
 /// How long who keeps connections looks whether older ones are over.
 constexpr std::chrono::milliseconds kLook(1);
+/// Beside those that a group's connections keep: who accepts one holds two for
+/// a moment.
+constexpr int kSpareDescriptors = 4;
 /// In which a peer accepts a connection. Gloo ends its process where that is
 /// taken back before.
 constexpr std::chrono::milliseconds kAccept(100);
@@ -97,6 +101,9 @@ absl::Status HostNetwork::connect(HostGroup &group,
                     group.secret, options.timeout);
   if (!opened.ok())
     return named(opened.status());
+  // Gloo tries without a pause to take up who comes when there are none.
+  if (absl::Status status = checkDescriptors(kSpareDescriptors); !status.ok())
+    return named(status);
   group.transport = *std::move(opened);
   for (int peer : peers)
     control->publish(addressKey(group, group.self, peer, /*attempt=*/0),

@@ -241,6 +241,13 @@ absl::Status checkCreation(const std::vector<int> &members,
   if (absl::Status status = checkTimeout(options.timeout); !status.ok())
     return withMessage(
         status, absl::StrCat("communicator '", name, "': ", status.message()));
+  // It is part of keys that ranks tell each other.
+  constexpr size_t kMostName = 4096;
+  if (name.size() > kMostName)
+    return absl::InvalidArgumentError(
+        absl::StrCat("communicator '", name.substr(0, 32),
+                     "...': expected a name of at most ", kMostName,
+                     " bytes, found ", name.size()));
   std::set<int> distinct(members.begin(), members.end());
   if (distinct.size() == members.size() && distinct.count(rank) > 0 &&
       *distinct.begin() >= 0 && *distinct.rbegin() < size)

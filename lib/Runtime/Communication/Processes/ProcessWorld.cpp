@@ -208,8 +208,7 @@ absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
   const AddressSpace &space = run->region->addresses();
   std::string offset = absl::StrCat(space.offsetOf(*own));
   auto kept = run->control->claim(
-      absl::StrCat("group ", name, " ", nameOf(members), " of ",
-                   neighbours[0]),
+      absl::StrCat("group ", name, " ", nameOf(members), " of ", neighbours[0]),
       offset, options.timeout, [this] { return !run->state->status().ok(); });
   uint64_t place = 0;
   if (!kept.ok()) {
@@ -363,8 +362,8 @@ shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
   auto count = static_cast<int>(neighbours.size());
   // One run may have several hosts on one kernel.
   const std::string name = absl::StrCat(
-      "bagua-", derive(run.secret,
-                       absl::StrCat("memory of rank ", neighbours.front())));
+      "bagua-",
+      derive(run.secret, absl::StrCat("memory of rank ", neighbours.front())));
   if (run.rank == neighbours.front()) {
     auto region = SharedRegion::create(count, partBytes);
     if (!region.ok())
@@ -443,13 +442,9 @@ absl::Status checkOptions(const ProcessOptions &options) {
   return absl::OkStatus();
 }
 
-} // namespace
-
-absl::StatusOr<std::unique_ptr<World>>
-connectProcesses(const ProcessOptions &options) {
+absl::StatusOr<Joined> joinOthers(const ProcessOptions &options) {
   if (absl::Status status = checkOptions(options); !status.ok())
     return status;
-  const Deadline deadline = std::chrono::steady_clock::now() + options.timeout;
   JoinOptions join;
   join.rank = options.rank;
   join.size = options.size;
@@ -463,10 +458,19 @@ connectProcesses(const ProcessOptions &options) {
   if (!address.ok())
     return address.status();
   join.address = *std::move(address);
-  absl::StatusOr<Joined> joined = joinRun(join);
+  return joinRun(join);
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<World>>
+connectProcesses(const ProcessOptions &options) {
+  const Deadline deadline = std::chrono::steady_clock::now() + options.timeout;
+  absl::StatusOr<Joined> joined = joinOthers(options);
+  if (!joined.ok() && options.rank == 0 && options.store)
+    leaveFailure(*options.store, joined.status());
   if (!joined.ok())
     return joined.status();
-
   auto run = std::make_shared<ProcessRun>();
   run->hosts = std::move(joined->hosts);
   run->started = options.ordersByHost

@@ -9,6 +9,7 @@
 #include "bagua/Runtime/Store.h"
 
 #include "Device/Host/Descriptor.h"
+#include "Files/Limits.h"
 #include "Files/ReadFile.h"
 
 #include "absl/strings/ascii.h"
@@ -113,8 +114,10 @@ private:
             absl::StrCat("store '", path, "': ", status.message())};
   }
   absl::Status failure(const char *what) const {
-    return named(
-        absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno))));
+    return named(absl::Status(isOutOfDescriptors(errno)
+                                  ? absl::StatusCode::kResourceExhausted
+                                  : absl::StatusCode::kUnavailable,
+                              absl::StrCat(what, ": ", describeError(errno))));
   }
   /// With `how` of flock().
   absl::Status lock(const Descriptor &file, int how) const;
@@ -163,6 +166,8 @@ absl::Status FileStore::set(const std::string &name, const std::string &text) {
     return failure("ftruncate");
   std::string record = absl::StrCat(*whole == 0 ? kFirstLine : "", name.size(),
                                     " ", text.size(), "\n", name, text, "\n");
+  if (absl::Status fits = checkFileSize(*whole + record.size()); !fits.ok())
+    return named(fits);
   ssize_t written = write(file.number(), record.data(), record.size());
   if (written < 0)
     return failure("write");

@@ -11,6 +11,7 @@
 #include "Communication/Secret.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -26,7 +27,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using fb::ControlKind;
 
+/// Where rank 0 listens, the secret, its network; or how it has failed, after a
+/// number by which failures of several runs differ.
 constexpr char kRecord[] = "bagua/rank0";
+constexpr char kFailed[] = "failed";
 /// In which ranks hear of each other, and a connection must say who it is: in
 /// less, so that no rank gives up behind silent strangers.
 constexpr std::chrono::seconds kPatience(5);
@@ -318,6 +322,19 @@ absl::StatusOr<Joined> Host::run() {
 // Other ranks
 //===----------------------------------------------------------------------===//
 
+/// How rank 0 has failed, where a record says so; else Ok.
+absl::Status readFailure(const std::string &record) {
+  constexpr int kLast = static_cast<int>(absl::StatusCode::kUnauthenticated);
+  std::vector<std::string> words =
+      absl::StrSplit(record, absl::MaxSplits(' ', 3));
+  int code = 0;
+  if (words.size() != 4 || words[0] != kFailed ||
+      !absl::SimpleAtoi(words[2], &code) || code < 1 || code > kLast)
+    return absl::OkStatus();
+  return absl::Status(static_cast<absl::StatusCode>(code),
+                      absl::StrCat("rank 0 has failed: ", words[3]));
+}
+
 class Guest {
 public:
   explicit Guest(const JoinOptions &options)
@@ -338,6 +355,8 @@ private:
   const JoinOptions &options;
   const Deadline deadline;
   TcpAddress address;
+  /// What the store has said of rank 0 when this rank came.
+  std::optional<std::optional<std::string>> firstRecord;
   std::string secret;
   const uint64_t process = drawNumber();
   /// Of the address's ports: the one to try.
@@ -358,8 +377,14 @@ absl::Status Guest::findHost() {
   if (!record.ok())
     return absl::IsAborted(record.status()) ? refuse(record.status())
                                             : record.status();
+  if (!firstRecord)
+    firstRecord = *record;
   if (!record->has_value())
     return absl::NotFoundError("the store says nothing of rank 0");
+  if (absl::Status failed = readFailure(**record); !failed.ok())
+    // What was there at first may be a former run's.
+    return *record == *firstRecord ? absl::UnavailableError(failed.message())
+                                   : refuse(failed);
   std::vector<std::string> words = absl::StrSplit(**record, ' ');
   auto found = parseTcpAddress(words[0]);
   if (!found.ok() || words.size() != 3)
@@ -441,7 +466,8 @@ absl::StatusOr<Joined> Guest::run() {
   absl::Status why;
   while (true) {
     absl::StatusOr<Joined> joined = attempt();
-    if (joined.ok() || isRefused)
+    // Without descriptors it can't try again either.
+    if (joined.ok() || isRefused || absl::IsResourceExhausted(joined.status()))
       return joined;
     // The limit may have cut the last attempt, which then tells less.
     if (why.ok() || !absl::IsCancelled(joined.status()))
@@ -458,6 +484,14 @@ absl::StatusOr<Joined> Guest::run() {
 }
 
 } // namespace
+
+void leaveFailure(Store &store, const absl::Status &why) {
+  store
+      .set(kRecord, absl::StrCat(kFailed, " ", absl::Hex(drawNumber()), " ",
+                                 why.raw_code(), " ",
+                                 why.message().substr(0, kMostName)))
+      .IgnoreError(); // others learn of it when their limit is over
+}
 
 absl::StatusOr<Joined> joinRun(const JoinOptions &options) {
   return options.rank == 0 ? Host(options).run() : Guest(options).run();

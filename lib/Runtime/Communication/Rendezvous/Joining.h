@@ -63,6 +63,11 @@ struct Joined {
 /// ResourceExhausted where rank 0 has no descriptors for all.
 absl::StatusOr<Joined> joinRun(const JoinOptions &options);
 
+/// What rank 0 leaves where others look for it when it has failed, so that they
+/// do not wait for it: before it listens, nobody else could tell them. Ranks
+/// that look only afterwards do wait, for the record may be a former run's.
+void leaveFailure(Store &store, const absl::Status &why);
+
 } // namespace bagua::runtime
 
 #endif // BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_JOINING_H

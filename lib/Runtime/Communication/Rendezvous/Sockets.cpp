@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Sockets.h"
 
+#include "Files/Limits.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -35,9 +37,15 @@ constexpr std::chrono::milliseconds kRetry(5);
 /// Between questions whether a wait is over.
 constexpr std::chrono::milliseconds kLook(200);
 
-absl::Status failure(absl::string_view what) {
-  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+/// ResourceExhausted where there are no more descriptors; else Unavailable.
+absl::Status failureBy(int error, absl::string_view what) {
+  return absl::Status(isOutOfDescriptors(error)
+                          ? absl::StatusCode::kResourceExhausted
+                          : absl::StatusCode::kUnavailable,
+                      absl::StrCat(what, ": ", describeError(error)));
 }
+
+absl::Status failure(absl::string_view what) { return failureBy(errno, what); }
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -49,6 +57,8 @@ absl::StatusOr<AddressList> resolve(const TcpAddress &address, int flags) {
   addrinfo *found = nullptr;
   int error = getaddrinfo(address.host.c_str(),
                           absl::StrCat(address.port).c_str(), &hints, &found);
+  if (error == EAI_SYSTEM)
+    return failure(absl::StrCat("can't look up '", address.host, "'"));
   if (error != 0)
     return absl::InvalidArgumentError(absl::StrCat(
         "'", address.host, "' is no address: ", gai_strerror(error)));
@@ -267,8 +277,9 @@ absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
 absl::StatusOr<Descriptor> acceptFrom(const Descriptor &listener) {
   Descriptor result(accept4(listener.number(), nullptr, nullptr,
                             SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!result && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-                  errno == ENOMEM))
+  if (!result && isOutOfDescriptors(errno))
+    return failure("can't take one up");
+  if (!result && (errno == ENOBUFS || errno == ENOMEM))
     return absl::ResourceExhaustedError(
         absl::StrCat("can't take one up: ", std::strerror(errno)));
   int yes = 1;
@@ -352,6 +363,9 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
     if (recvmsg(giver.number(), &box.message,
                 MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
       continue;
+    // What there is no descriptor for is left out of the message.
+    if (box.message.msg_flags & MSG_CTRUNC)
+      return failureBy(EMFILE, "can't take up the host's shared memory");
     cmsghdr *header = CMSG_FIRSTHDR(&box.message);
     if (!header || header->cmsg_type != SCM_RIGHTS)
       continue;

@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/SharedMemory/SharedRegion.h"
 
+#include "Files/Limits.h"
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -45,24 +46,35 @@ size_t bytesOfPart(int ranks, size_t wanted) {
 
 absl::Status failure(const char *what) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("shared memory: ", what, ": ", std::strerror(errno)));
+      absl::StrCat("shared memory: ", what, ": ", describeError(errno)));
 }
 
 } // namespace
 
-SharedRegion::SharedRegion(Descriptor shared, int ranks, size_t wanted,
-                           int place)
-    : file(std::move(shared)), partBytes(bytesOfPart(ranks, wanted)),
+SharedRegion::SharedRegion(Descriptor shared, int ranks, size_t part, int place)
+    : file(std::move(shared)), partBytes(part),
       wholeBytes(static_cast<size_t>(ranks) * partBytes),
-      partBegin(static_cast<size_t>(place) * partBytes) {}
+      partBegin(static_cast<size_t>(place) * partBytes),
+      isLimited(partBytes < bytesOfPart(ranks, 0)) {}
 
 SharedRegion::~SharedRegion() {
+  copies.reset();
   if (space.base)
     munmap(space.base, wholeBytes);
 }
 
 absl::StatusOr<std::shared_ptr<SharedRegion>>
-SharedRegion::create(int ranks, size_t partBytes) {
+SharedRegion::create(int ranks, size_t wanted) {
+  size_t partBytes = bytesOfPart(ranks, wanted);
+  // What is not asked for is what there is.
+  const size_t most = mostFileBytes() / static_cast<size_t>(ranks);
+  if (wanted == 0)
+    partBytes = std::min(partBytes, most / pageBytes() * pageBytes());
+  absl::Status fits = checkFileSize(static_cast<size_t>(ranks) *
+                                    std::max(partBytes, pageBytes()));
+  if (!fits.ok())
+    return absl::Status(fits.code(), absl::StrCat("shared memory of ", ranks,
+                                                  " ranks: ", fits.message()));
   Descriptor file(memfd_create("bagua", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file)
     return failure("memfd_create");
@@ -79,15 +91,21 @@ SharedRegion::create(int ranks, size_t partBytes) {
 }
 
 absl::StatusOr<std::shared_ptr<SharedRegion>>
-SharedRegion::open(Descriptor file, int ranks, size_t partBytes, int place) {
+SharedRegion::open(Descriptor file, int ranks, size_t wanted, int place) {
+  struct stat status = {};
+  if (fstat(file.number(), &status) != 0)
+    return failure("fstat");
+  // Of no wanted size, its maker has taken what his limits allow.
+  const auto found = static_cast<size_t>(std::max<off_t>(0, status.st_size));
+  const size_t most = bytesOfPart(ranks, wanted);
+  const size_t partBytes = wanted ? most : found / static_cast<size_t>(ranks);
+  if (found != partBytes * static_cast<size_t>(ranks) || partBytes == 0 ||
+      partBytes % pageBytes() != 0 || partBytes > most)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "shared memory: expected ", most * static_cast<size_t>(ranks),
+        " bytes for ", ranks, " ranks, found ", status.st_size));
   std::shared_ptr<SharedRegion> region(
       new SharedRegion(std::move(file), ranks, partBytes, place));
-  struct stat status = {};
-  if (fstat(region->descriptor(), &status) != 0 ||
-      status.st_size != static_cast<off_t>(region->wholeBytes))
-    return absl::InvalidArgumentError(
-        absl::StrCat("shared memory: expected ", region->wholeBytes,
-                     " bytes for ", ranks, " ranks, found ", status.st_size));
   if (absl::Status mapped = region->map(); !mapped.ok())
     return mapped;
   return region;
@@ -98,19 +116,24 @@ absl::Status SharedRegion::map() {
                        MAP_SHARED | MAP_NORESERVE, descriptor(), 0);
   if (address == MAP_FAILED)
     return failure("mmap");
-  // A core dump of a part of a terabyte helps nobody, and a child that is
-  // forked has no business here.
+  // A core dump of a part of a terabyte helps nobody.
   madvise(address, wholeBytes, MADV_DONTDUMP);
-  madvise(address, wholeBytes, MADV_DONTFORK);
+  copies.emplace(address, wholeBytes, descriptor());
   space = {static_cast<std::byte *>(address), wholeBytes};
   return absl::OkStatus();
+}
+
+std::string SharedRegion::reasonOfSize() const {
+  return isLimited ? ", by the size that is set or the limit of files (ulimit "
+                     "-f) where it was made"
+                   : "";
 }
 
 absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes) {
   if (bytes > partBytes)
     return absl::ResourceExhaustedError(
         absl::StrCat("shared memory: ", bytes, " bytes are more than the ",
-                     partBytes, " that a rank may have"));
+                     partBytes, " that a rank may have", reasonOfSize()));
   bytes = std::max(roundToPage(bytes), roundToPage(1));
   std::lock_guard<std::mutex> lock(mutex);
   size_t at = 0;
@@ -120,8 +143,9 @@ absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes) {
     at = offset + size;
   }
   if (partBytes - at < bytes)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "shared memory: no ", bytes, " bytes are left of ", partBytes));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("shared memory: no ", bytes, " bytes are left of ",
+                     partBytes, reasonOfSize()));
   taken[at] = bytes;
   return space.base + partBegin + at;
 }

@@ -10,6 +10,7 @@
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_SHAREDMEMORY_SHAREDREGION_H
 
 #include "Communication/Memory/AddressSpace.h"
+#include "Communication/SharedMemory/ForkedCopies.h"
 #include "Device/Host/Descriptor.h"
 
 #include "absl/status/statusor.h"
@@ -19,13 +20,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 namespace bagua::runtime {
 
 class SharedRegion {
 public:
   /// A new one, with a part of `partBytes` for each of `ranks`; 0: as much as
-  /// the host has.
+  /// the host has, or as a file may have (ulimit -f). ResourceExhausted where
+  /// that is less than `partBytes`.
   static absl::StatusOr<std::shared_ptr<SharedRegion>> create(int ranks,
                                                               size_t partBytes);
   /// One that another process has created, with the same sizes; seen by its
@@ -48,13 +52,18 @@ public:
 
 private:
   SharedRegion(Descriptor file, int ranks, size_t partBytes, int place);
+  /// Behind what a part is too small for: why it is as small as it is.
+  std::string reasonOfSize() const;
   absl::Status map();
 
   Descriptor file;
   const size_t partBytes;
   const size_t wholeBytes;
   const size_t partBegin;
+  /// Whether parts are smaller than the host's memory for the limit of files.
+  const bool isLimited;
   AddressSpace space;
+  std::optional<ForkedCopies> copies;
 
   std::mutex mutex;
   /// Offset and bytes of what is allocated.

@@ -1,0 +1,62 @@
+//===- ForkedCopies.cpp - What forked processes see of shared memory ------===//
+//
+// The range is left out by fork itself, so that no moment is in which the child
+// could write to what is shared, and mapped again by the child. One list for
+// the process, which is locked while it forks.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/SharedMemory/ForkedCopies.h"
+
+#include <map>
+#include <mutex>
+#include <pthread.h>
+#include <sys/mman.h>
+
+namespace bagua::runtime {
+namespace {
+
+struct Range {
+  size_t bytes;
+  int file;
+};
+
+struct List {
+  std::mutex mutex;
+  std::map<void *, Range> ranges;
+};
+
+List &list();
+
+void mapCopies() {
+  for (const auto &[address, range] : list().ranges)
+    mmap(address, range.bytes, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, range.file, 0);
+  list().ranges.clear();
+  list().mutex.unlock();
+}
+
+/// Never destroyed: processes fork until they end.
+List &list() {
+  static List *const all = [] {
+    pthread_atfork([] { list().mutex.lock(); }, [] { list().mutex.unlock(); },
+                   mapCopies);
+    return new List;
+  }();
+  return *all;
+}
+
+} // namespace
+
+ForkedCopies::ForkedCopies(void *ownAddress, size_t bytes, int file)
+    : address(ownAddress) {
+  std::lock_guard<std::mutex> lock(list().mutex);
+  madvise(address, bytes, MADV_DONTFORK);
+  list().ranges[address] = {bytes, file};
+}
+
+ForkedCopies::~ForkedCopies() {
+  std::lock_guard<std::mutex> lock(list().mutex);
+  list().ranges.erase(address);
+}
+
+} // namespace bagua::runtime
