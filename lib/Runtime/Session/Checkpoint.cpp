@@ -6,7 +6,7 @@
 #include "bagua/Runtime/Checkpoint.h"
 
 #include "Device/Host/Descriptor.h"
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 #include "Files/ReadFile.h"
 #include "Session/SessionState.h"
 

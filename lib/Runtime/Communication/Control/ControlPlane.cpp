@@ -6,7 +6,7 @@
 #include "Communication/Control/ControlPlane.h"
 
 #include "Communication/Control/CheckMessage.h"
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 

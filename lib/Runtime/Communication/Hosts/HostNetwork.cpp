@@ -8,7 +8,7 @@
 #include "Communication/Hosts/PeerMeeting.h"
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/StatusCopy.h"
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 
 #include "absl/strings/str_cat.h"
 

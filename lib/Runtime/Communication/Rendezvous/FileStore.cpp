@@ -9,7 +9,7 @@
 #include "bagua/Runtime/Store.h"
 
 #include "Device/Host/Descriptor.h"
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 #include "Files/ReadFile.h"
 
 #include "absl/strings/ascii.h"

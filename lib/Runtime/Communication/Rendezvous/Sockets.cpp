@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Sockets.h"
 
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/SharedMemory/SharedRegion.h"
 
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

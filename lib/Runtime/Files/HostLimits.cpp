@@ -1,9 +1,9 @@
-//===- Limits.cpp - What this process may have ----------------------------===//
+//===- HostLimits.cpp - What this process may have ------------------------===//
 //
 // The soft limits; and of descriptors, what is left, by trying.
 //
 //===----------------------------------------------------------------------===//
-#include "Files/Limits.h"
+#include "Files/HostLimits.h"
 
 #include "Device/Host/Descriptor.h"
 

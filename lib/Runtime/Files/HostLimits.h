@@ -1,12 +1,12 @@
-//===- Limits.h - What this process may have ------------------------------===//
+//===- HostLimits.h - What this process may have --------------------------===//
 //
 // Of files and descriptors. Who makes a file larger than it may be is killed by
 // a signal, so its limit is asked for before; who has no descriptor left is
 // told the limit.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_FILES_LIMITS_H
-#define BAGUA_LIB_RUNTIME_FILES_LIMITS_H
+#ifndef BAGUA_LIB_RUNTIME_FILES_HOSTLIMITS_H
+#define BAGUA_LIB_RUNTIME_FILES_HOSTLIMITS_H
 
 #include "absl/status/status.h"
 
@@ -33,4 +33,4 @@ std::string describeError(int error);
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_FILES_LIMITS_H
+#endif // BAGUA_LIB_RUNTIME_FILES_HOSTLIMITS_H
