@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -258,6 +259,30 @@ TEST_F(GlooTransportTest, strangers_end_one_connection_at_most) {
         EXPECT_EQ(received, sent);
         open();
       }
+}
+
+// It comes over the control plane, from who might say anything.
+TEST_F(GlooTransportTest, an_address_that_is_none_is_refused) {
+  const std::string real = members[0]->address(1);
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    std::string address = real;
+    switch (round % 3) {
+    case 0: // any length
+      address.resize(random() % (2 * real.size()), 'x');
+      break;
+    case 1: // a kind of address that there is not
+      address[0] = static_cast<char>(50 + random() % 200);
+      break;
+    default: // nothing of it is right
+      for (char &byte : address)
+        byte = static_cast<char>(128 + random() % 128);
+    }
+    if (address == real)
+      continue;
+    EXPECT_FALSE(members[1]->connect(0, address).ok()) << round;
+    ASSERT_TRUE(members[1]->renew(0).ok());
+  }
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 //===- RendezvousTest.cpp - How processes find each other -----------------===//
 //
-// Stores, and who is let in: ranks that don't agree, don't come or come twice,
+// Who is let in: ranks that don't agree, don't come or come twice,
 // strangers, and what a former run has left.
 //
 //===----------------------------------------------------------------------===//
@@ -17,13 +17,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 
 #include <csignal>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,9 +40,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-/// Of a store's file.
-const std::string kFirstLine = "bagua store 1\n";
 
 class RendezvousTest : public testing::Test {
 protected:
@@ -109,92 +105,6 @@ protected:
 
   const std::string path;
 };
-
-TEST_F(RendezvousTest, the_last_text_of_a_name_holds) {
-  auto store = createFileStore(path);
-  EXPECT_EQ(*store->get("a"), std::nullopt);
-  ASSERT_TRUE(store->set("a", "one").ok());
-  ASSERT_TRUE(store->set("b", std::string("two\n\0 3", 7)).ok());
-  ASSERT_TRUE(store->set("a", "").ok());
-  auto other = createFileStore(path);
-  EXPECT_EQ(*other->get("a"), "");
-  EXPECT_EQ(*other->get("b"), std::string("two\n\0 3", 7));
-  EXPECT_EQ(*other->get("c"), std::nullopt);
-}
-
-TEST_F(RendezvousTest, what_is_no_store_is_refused) {
-  for (const char *text :
-       {"garbage", "1 1\nabc", "1 x\nab\n", "99999999999999999999 1\nab\n",
-        "1 18446744073709551615\nab\n", "-1 1\nab\n"}) {
-    std::ofstream(path) << kFirstLine << text;
-    absl::Status status = createFileStore(path)->get("a").status();
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("found bytes that are no record"))
-        << text;
-  }
-  EXPECT_EQ(createFileStore("/nonexistent/a")->set("a", "b").code(),
-            absl::StatusCode::kUnavailable);
-}
-
-// Whatever somebody keeps at that path stays as it is, though it begin like a
-// record that is cut.
-TEST_F(RendezvousTest, nobodys_file_is_taken_for_a_store) {
-  for (const char *text : {"2024", "1500 3000\n1.5 2.5\n", "bagua store 2\n"}) {
-    std::ofstream(path) << text;
-    auto store = createFileStore(path);
-    for (const absl::Status &status :
-         {store->set("a", "b"), store->get("a").status()})
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("expected a file of ranks that meet, or none, "
-                            "found another one"));
-    std::ostringstream found;
-    found << std::ifstream(path).rdbuf();
-    EXPECT_EQ(found.str(), text);
-  }
-}
-
-// Nor does anybody wait where no file is, or read what has no end.
-TEST_F(RendezvousTest, what_is_no_file_is_not_waited_for) {
-  std::remove(path.c_str());
-  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(*createFileStore(path)->get("a"), std::nullopt);
-  EXPECT_FALSE(createFileStore(path)->set("a", "b").ok());
-  EXPECT_FALSE(createFileStore("/dev/zero")->get("a").ok());
-}
-
-// Cut after every byte, as by a rank that is killed while it writes.
-TEST_F(RendezvousTest, a_record_that_is_cut_is_none) {
-  const std::string first = kFirstLine + "1 3\na1\n2\n", second = "1 2\nbxy\n";
-  for (size_t bytes = 0; bytes <= first.size() + second.size(); ++bytes) {
-    SCOPED_TRACE(bytes);
-    std::ofstream(path) << (first + second).substr(0, bytes);
-    auto store = createFileStore(path);
-    std::optional<std::string> a, b;
-    if (bytes >= first.size())
-      a = "1\n2";
-    if (bytes == first.size() + second.size())
-      b = "xy";
-    EXPECT_EQ(*store->get("a"), a);
-    EXPECT_EQ(*store->get("b"), b);
-    EXPECT_TRUE(store->set("c", "later").ok());
-    EXPECT_EQ(*store->get("a"), a);
-    EXPECT_EQ(*store->get("b"), b);
-    EXPECT_EQ(*store->get("c"), "later");
-  }
-}
-
-TEST_F(RendezvousTest, who_keeps_a_store_locked_is_not_waited_for_without_end) {
-  auto store = createFileStore(path, 20ms);
-  ASSERT_TRUE(store->set("a", "one").ok());
-  std::FILE *other = std::fopen(path.c_str(), "r");
-  ASSERT_EQ(flock(fileno(other), LOCK_EX), 0);
-  for (const absl::Status &status :
-       {store->set("a", "two"), store->get("a").status()})
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("another process has kept it locked for 20ms"));
-  std::fclose(other);
-  EXPECT_EQ(*store->get("a"), "one");
-}
 
 // Two runs at the same ports, the first of which somebody else has, who says
 // nothing: ranks find their own run.
@@ -366,6 +276,33 @@ TEST_F(RendezvousTest, a_rank_that_comes_twice_is_refused) {
   });
 }
 
+// It floods rank 0, which neither keeps what it says nor is kept busy by it.
+TEST_F(RendezvousTest, a_rank_that_speaks_out_of_turn_is_not_there) {
+  std::thread others([&] {
+    ControlChannel talker = sayHello(1, 3, kProtocol, 7);
+    ASSERT_TRUE(awaitMessage(talker)); // rank 0 knows it
+    ControlMessage message;
+    message.kind = fb::ControlKind::Claim;
+    message.text = std::string(500'000, 'x');
+    absl::Status status;
+    while (status.ok()) {
+      talker.queue(message);
+      while (status.ok() && talker.hasUnsent())
+        status = talker.flush();
+    }
+    std::thread last([&] {
+      auto world = connect(2, 3);
+      EXPECT_TRUE(world.ok()) << world.status();
+    });
+    auto world = connect(1, 3);
+    EXPECT_TRUE(world.ok()) << world.status();
+    last.join();
+  });
+  auto world = connect(0, 3);
+  EXPECT_TRUE(world.ok()) << world.status();
+  others.join();
+}
+
 // Rank 0 has not heard that its first connection has gone, as where a network
 // was cut.
 TEST_F(RendezvousTest, who_was_cut_off_comes_again) {
@@ -455,45 +392,42 @@ TEST_F(RendezvousTest, who_listens_in_rank_0s_place_learns_nothing) {
   ASSERT_TRUE(connect(0, 1).ok());
   const std::string network = awaitRecord()[2];
   const std::string secret(32, 'a');
-  ASSERT_TRUE(createFileStore(path)
+  auto store = createFileStore(path);
+  ASSERT_TRUE(store
                   ->set("bagua/rank0",
                         absl::StrCat(toString(*addressOf(stranger->number())),
                                      " ", secret, " ", network))
                   .ok());
-  std::string heard;
-  std::thread other([&] {
-    for (int i = 0; i < 20; ++i) {
-      awaitReadable(stranger->number(), std::chrono::steady_clock::now() + 60s);
-      auto come = acceptFrom(*stranger);
-      if (!come.ok() || !*come)
-        return;
-      ControlChannel channel(*std::move(come));
-      std::optional<ControlMessage> hello;
-      while (!hello && channel.fill().ok())
-        if (auto next = channel.next(); next.ok())
-          hello = *std::move(next);
-      if (!hello)
-        continue;
-      EXPECT_EQ(hello->secret, "");
-      EXPECT_NE(hello->proof, secret);
-      // What it has heard, in the place of what it can't know.
-      ControlMessage welcome;
-      welcome.kind =
-          i % 2 ? fb::ControlKind::Welcome : fb::ControlKind::Refusal;
-      welcome.code = 3;
-      welcome.hosts = {0, 0};
-      welcome.secret = i % 4 < 2 ? hello->proof : secret;
-      welcome.proof = hello->proof;
-      channel.queue(welcome);
-      channel.flush().IgnoreError();
-    }
-  });
-  absl::Status status = connect(1, 2, 2s).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("who listens there does not prove to be rank 0"));
-  shutdown(stranger->number(), SHUT_RDWR);
-  other.join();
+  absl::Status status;
+  std::thread guest([&] { status = connect(1, 2).status(); });
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(awaitReadable(stranger->number(),
+                              std::chrono::steady_clock::now() + kLongTime));
+    auto come = acceptFrom(*stranger);
+    ASSERT_TRUE(come.ok() && *come);
+    ControlChannel channel(*std::move(come));
+    std::optional<ControlMessage> hello = awaitMessage(channel);
+    ASSERT_TRUE(hello);
+    EXPECT_EQ(hello->secret, "");
+    EXPECT_NE(hello->proof, secret);
+    // What it has heard, in the place of what it can't know.
+    ControlMessage answer;
+    answer.kind = i % 2 ? fb::ControlKind::Welcome : fb::ControlKind::Refusal;
+    answer.code = 3;
+    answer.hosts = {0, 0};
+    answer.secret = i % 4 < 2 ? hello->proof : secret;
+    answer.proof = hello->proof;
+    JoinOptions options;
+    options.store = store.get();
+    EXPECT_EQ(readAnswer(answer, *hello, secret, options).status(),
+              absl::AbortedError("who listens there does not prove to be rank "
+                                 "0: he does not know the run's secret"));
+    channel.queue(answer);
+    channel.flush().IgnoreError();
+  }
+  leaveFailure(*store, absl::DataLossError("enough"));
+  guest.join();
+  EXPECT_EQ(status, absl::DataLossError("rank 0 has failed: enough"));
 }
 
 // They take all the room there is for those who have not said who they are, and
@@ -596,17 +530,44 @@ TEST_F(RendezvousTest, a_former_runs_record_is_passed_over) {
   }
 }
 
+/// Says when somebody has looked there.
+class WatchedStore final : public Store {
+public:
+  WatchedStore(const std::string &path, absl::Notification &ownHasLooked)
+      : file(createFileStore(path)), hasLooked(ownHasLooked) {}
+
+  absl::Status set(const std::string &name, const std::string &text) override {
+    return file->set(name, text);
+  }
+  absl::StatusOr<std::optional<std::string>>
+  get(const std::string &name) override {
+    auto text = file->get(name);
+    if (!hasLooked.HasBeenNotified())
+      hasLooked.Notify();
+    return text;
+  }
+
+private:
+  const std::unique_ptr<Store> file;
+  absl::Notification &hasLooked;
+};
+
 // Rank 0 can't listen there, and nobody could come to hear of it.
 TEST_F(RendezvousTest, who_waits_hears_that_rank_0_has_failed) {
+  absl::Notification hasLooked;
   std::thread guest([&] {
-    absl::Status status = connect(1, 2).status();
+    ProcessOptions options;
+    options.rank = 1;
+    options.size = 2;
+    options.store = std::make_shared<WatchedStore>(path, hasLooked);
+    options.timeout = kLongTime;
+    absl::Status status = connectProcesses(options).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("rank 0 has failed: expected the name or an address "
                           "of a network interface of this host, found 'no-"));
   });
-  // Until the guest has looked.
-  std::this_thread::sleep_for(300ms);
+  hasLooked.WaitForNotification();
   ProcessOptions options;
   options.size = 2;
   options.store = createFileStore(path);

@@ -42,6 +42,8 @@ public:
 
   /// Reads what is there. Unavailable where the other side is gone.
   absl::Status fill();
+  /// Whether there is anything that next() has not returned.
+  bool hasUnread() const { return !incoming.empty(); }
   /// The next whole message, if there is one. InvalidArgument for what is none.
   absl::StatusOr<std::optional<ControlMessage>> next();
 

@@ -245,13 +245,16 @@ bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
   return false;
 }
 
-/// Who has come and goes again comes back, or is missing.
+/// Who has come and goes again comes back, or is missing. So is who says
+/// anything: nobody does before all are here.
 void Host::hearMembers() {
-  for (int rank = 1; rank < options.size; ++rank)
-    if (!isMissing(rank) && !joined.channels[rank].fill().ok()) {
-      joined.channels[rank] = ControlChannel();
-      members[rank].hasGone = true;
-    }
+  for (int rank = 1; rank < options.size; ++rank) {
+    ControlChannel &channel = joined.channels[rank];
+    if (isMissing(rank) || (channel.fill().ok() && !channel.hasUnread()))
+      continue;
+    channel = ControlChannel();
+    members[rank].hasGone = true;
+  }
 }
 
 absl::Status Host::hear() {
@@ -387,10 +390,12 @@ absl::Status Guest::findHost() {
                                    : refuse(failed);
   std::vector<std::string> words = absl::StrSplit(**record, ' ');
   auto found = parseTcpAddress(words[0]);
+  // The text may hold the secret.
   if (!found.ok() || words.size() != 3)
     return absl::InvalidArgumentError(
-        absl::StrCat("the store says of rank 0: '", **record,
-                     "', expected its address, a secret and its network"));
+        absl::StrCat("the store says ", words.size(),
+                     " words of rank 0, the first of them '", words[0],
+                     "': expected its address, a secret and its network"));
   address = *std::move(found);
   secret = words[1];
   // The record may be a former run's, so that another one follows.
