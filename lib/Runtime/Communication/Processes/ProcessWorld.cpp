@@ -465,7 +465,7 @@ absl::StatusOr<Joined> joinOthers(const ProcessOptions &options) {
 
 absl::StatusOr<std::unique_ptr<World>>
 connectProcesses(const ProcessOptions &options) {
-  const Deadline deadline = std::chrono::steady_clock::now() + options.timeout;
+  const auto begin = std::chrono::steady_clock::now();
   absl::StatusOr<Joined> joined = joinOthers(options);
   if (!joined.ok() && options.rank == 0 && options.store)
     leaveFailure(*options.store, joined.status());
@@ -495,7 +495,7 @@ connectProcesses(const ProcessOptions &options) {
   if (absl::Status started = run->control->start(eventsOf(run->state));
       !started.ok())
     return started;
-  auto region = shareMemory(*run, options.sharedBytes, deadline);
+  auto region = shareMemory(*run, options.sharedBytes, begin + options.timeout);
   if (!region.ok()) {
     // Unless another rank's end is the reason.
     run->state->abortBy(run->rank,

@@ -305,8 +305,8 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
   if (!isOwnFile)
     return world;
-  // All have come; else it says why not.
-  if (launch.rank == 0 && world.ok())
+  // All have come, or nobody needs it any more.
+  if (launch.rank == 0)
     unlink(place.c_str());
   if (!world.ok())
     return withMessage(world.status(),
