@@ -58,16 +58,20 @@ struct ProcessOptions {
   std::chrono::nanoseconds communicatorTimeout = std::chrono::seconds(600);
   /// The most memory that this rank may share with others of its host, and the
   /// same on all of these: address space, of which only what is used takes
-  /// memory. 0: as much as the host has. Groups over several hosts keep a copy
-  /// of each largest buffer that isn't in it.
+  /// memory. 0: as much as the host has, or as a file may have (ulimit -f).
+  /// Groups over several hosts keep a copy of each largest buffer that isn't in
+  /// it.
   size_t sharedBytes = 0;
   /// Within which all know of a rank that is silent: it counts as lost after
   /// eight tenths. The same on all ranks.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);
 };
 
-/// Connects to all other ranks. DeadlineExceeded names those that have not
-/// come, InvalidArgument and FailedPrecondition what ranks don't agree on.
+/// Connects to all other ranks, at most 131072. DeadlineExceeded names those
+/// that have not come, InvalidArgument and FailedPrecondition what ranks don't
+/// agree on, ResourceExhausted a limit of this host's, such as that of
+/// descriptors; where rank 0 fails before it listens, its error is that of
+/// those which look for it in the store meanwhile, too.
 absl::StatusOr<std::unique_ptr<World>>
 connectProcesses(const ProcessOptions &options);
 
