@@ -284,6 +284,7 @@ void Host::beat() {
 std::vector<int> Host::numberHosts() const {
   std::map<std::string, int> numbers;
   std::vector<int> hosts;
+  hosts.reserve(members.size());
   for (const Member &member : members)
     hosts.push_back(numbers.emplace(member.host, numbers.size()).first->second);
   return hosts;

@@ -29,8 +29,10 @@ List &list();
 
 void mapCopies() {
   for (const auto &[address, range] : list().ranges)
-    mmap(address, range.bytes, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, range.file, 0);
+    // Where there is no room for it, it is not there.
+    (void)mmap(address, range.bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, range.file,
+               0);
   list().ranges.clear();
   list().mutex.unlock();
 }
