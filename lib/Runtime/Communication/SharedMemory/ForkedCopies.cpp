@@ -28,11 +28,12 @@ struct List {
 List &list();
 
 void mapCopies() {
-  for (const auto &[address, range] : list().ranges)
+  for (const auto &[address, range] : list().ranges) {
     // Where there is no room for it, it is not there.
-    (void)mmap(address, range.bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, range.file,
-               0);
+    [[maybe_unused]] void *copy =
+        mmap(address, range.bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, range.file, 0);
+  }
   list().ranges.clear();
   list().mutex.unlock();
 }
