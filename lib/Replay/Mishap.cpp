@@ -7,18 +7,24 @@
 
 #include "absl/strings/str_format.h"
 
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace bagua::replay {
@@ -52,6 +58,50 @@ void sendGarbage() {
     send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/// The process's threads.
+std::vector<pid_t> threadsOf(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code ignored;
+  for (const auto &entry : std::filesystem::directory_iterator(
+           absl::StrFormat("/proc/%d/task", process), ignored))
+    threads.push_back(std::atoi(entry.path().filename().c_str()));
+  return threads;
+}
+
+/// As the control plane's does, and no other.
+bool isPolling(pid_t process, pid_t thread) {
+  int call = -1;
+  std::ifstream(absl::StrFormat("/proc/%d/task/%d/syscall", process, thread)) >>
+      call;
+  return call == SYS_poll;
+}
+
+/// As where pages that they touch do not come. By a process of its own, which
+/// traces them until this one ends.
+void freeze() {
+  constexpr int kMostMicroseconds = 3000;
+  const pid_t process = getpid();
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  if (fork() != 0)
+    return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(std::random_device()() % kMostMicroseconds));
+  std::vector<pid_t> threads = threadsOf(process);
+  auto polling = threads.end();
+  while (polling == threads.end() && getppid() == process)
+    polling = std::find_if(threads.begin(), threads.end(), [&](pid_t thread) {
+      return isPolling(process, thread);
+    });
+  const pid_t spared = polling == threads.end() ? 0 : *polling;
+  for (pid_t thread : threads)
+    if (thread != spared && ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0)
+      ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+  while (getppid() == process)
+    pause();
+  _exit(0);
+}
+
 } // namespace
 
 void happen(Mishap::Kind kind,
@@ -73,6 +123,11 @@ void happen(Mishap::Kind kind,
     return disconnect();
   case Mishap::Kind::Garbage:
     return sendGarbage();
+  case Mishap::Kind::Stick:
+    while (true)
+      pause();
+  case Mishap::Kind::Freeze:
+    return freeze();
   }
 }
 

@@ -37,6 +37,12 @@ FAULTS = [
      "an installed header includes"),
     ("a long function", "lib/Scheduling/Merging.cpp", "void f() {\n" + "  f();\n" * 60 + "}\n", "at most 60 lines"),
     ("a library prints", "lib/Transforms/Place.cpp", 'void f() { llvm::errs() << "placed\\n"; }\n', "a library prints"),
+    ("a condition is waited for without a limit", "lib/Runtime/Communication/Memory/Gate.cpp",
+     "void f() { changed.wait(lock); }\n", "waits without a limit"),
+    ("a futex is waited for without a limit", "lib/Runtime/Communication/Memory/Gate.cpp",
+     "void f() { syscall(SYS_futex, at, FUTEX_WAIT, expected, nullptr, nullptr, 0); }\n", "waits without a limit"),
+    ("one more wait where some are known to end", "lib/Runtime/Session/Executor.cpp",
+     "void f() { timeline.sleep(target, kNoLimit); }\n", "expected 3 waits without a limit"),
     ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
 ]
 

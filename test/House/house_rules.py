@@ -2,7 +2,7 @@
 """Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
 
 Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
-libraries that do not print; a bagua-run that only reads its command line and prints.
+libraries that do not print; no wait without a limit in the runtime; a bagua-run that only reads its command line and prints.
 """
 import collections
 import pathlib
@@ -68,6 +68,20 @@ KNOWS_OPCODES = ("Plan/Opcodes.cpp", "Kernels/Arithmetic.cpp", "Replay/Calibrate
 # What only a tool may do; replay prints the warnings of bagua-run's sessions for it.
 PRINTS_FOR_A_TOOL = "lib/Replay/Replay.cpp"
 PRINTS = re.compile(r"\b(?:llvm|std)::(?:errs|outs|dbgs|cerr|cout|clog)\b|\bf?printf\s*\(|\bf?puts\s*\(")
+# A wait that ends only when somebody else does something. How many a file may have, and why each ends all the same.
+ENDLESS = re.compile(r"\.wait\(\s*lock\w*\s*[,)]|\b(?:sleep|waitRecv|waitSend)\([^;]*\bk(?:NoLimit|Never)\b|"
+                     r"\.join\(\)|\bpthread_join\(|\bpoll\([^;]*,\s*-1\)|\bepoll_wait\([^;]*,\s*-1\)|FUTEX_WAIT\b[^;]*expected,\s*nullptr|"
+                     r"\bflock\([^;]*LOCK_(?:EX|SH)\)|F_(?:OFD_)?SETLKW|\bwaitpid\([^;]*,\s*0\)|\bpause\(\)|\bsem_wait\(|"
+                     r"WaitForNotification\(\)|\.Await\(|\bgetaddrinfo\(")
+ENDS_ALL_THE_SAME = {
+    "lib/Runtime/Session/Executor.cpp": (3, "a stream has nothing to do, or its program takes its time, which a failed run ends; who joins "
+                                            "a stream's thread gives its memory to the program, which must not be written to then"),
+    "lib/Runtime/Communication/Hosts/Alarm.cpp": (2, "nothing is due; rings are quick, so the thread that is joined ends"),
+    "lib/Runtime/Communication/Gloo/GlooNetwork.cpp": (3, "a limit of Gloo's ends all connections: alarms and aborts interrupt it"),
+    "lib/Runtime/Communication/Control/ControlPlane.cpp": (1, "rank 0 hands on what others say until each has left or is lost, and a failed "
+                                                              "run ends it in time"),
+    "lib/Runtime/Communication/Rendezvous/Sockets.cpp": (1, "the resolver has limits of its own"),
+}
 MOST_LINES = 60
 MOST_LINES_OF_BAGUA_RUN = 500
 
@@ -151,6 +165,11 @@ def check_text(path, text):
     if path.startswith("lib/") and path != PRINTS_FOR_A_TOOL and (match := PRINTS.search(text)):
         line = text[:match.start()].count("\n") + 1
         yield f"{path}:{line}: a library prints: {match[0]}"
+    if path.startswith("lib/Runtime/"):
+        found = len(ENDLESS.findall(re.sub(r"//[^\n]*", "", text)))
+        expected, why = ENDS_ALL_THE_SAME.get(path, (0, "none is known to end"))
+        if found != expected:
+            yield f"{path}: expected {expected} waits without a limit ({why}), found {found}"
     for file, header in FORBIDDEN:
         if path == file and re.search(r'#include "[^"]*' + header + '"', text):
             yield f"{path}: may not include {header}"

@@ -44,10 +44,9 @@ bool setNumber(double &to, const std::string &text, bool mayBeZero) {
 bool setMishap(std::optional<replay::Mishap> &to, const std::string &text) {
   using Kind = replay::Mishap::Kind;
   static const std::map<std::string, Kind> kinds = {
-      {"kill", Kind::Kill},
-      {"stop", Kind::Stop},
-      {"exit", Kind::Exit},
-      {"disconnect", Kind::Disconnect},
+      {"kill", Kind::Kill},      {"stop", Kind::Stop},
+      {"exit", Kind::Exit},      {"disconnect", Kind::Disconnect},
+      {"stick", Kind::Stick},    {"freeze", Kind::Freeze},
       {"garbage", Kind::Garbage}};
   std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts.size() != 4 || kinds.count(parts[3]) == 0)
@@ -99,9 +98,10 @@ std::vector<Flag> processFlags() {
                 o.patienceSeconds > 0.1;
        }},
       {"mishap", "R:S:I:HOW", "RANK:STEP:INSTRUCTION:HOW",
-       "kill, stop, exit or disconnect rank R's process, or\n"
-       "have it send garbage to all, in step S before\n"
-       "instruction I, and say when (for tests)",
+       "kill, stop, exit or disconnect rank R's process, have\n"
+       "it send garbage to all, its thread stick or all of\n"
+       "them freeze, in step S before instruction I, and say\n"
+       "when (for tests)",
        [](Options &o, auto &text) { return setMishap(o.replay.mishap, text); }},
       {"throw-on-rank", "R", "a number of at least 0",
        "throw on rank R in its second step (for tests)",

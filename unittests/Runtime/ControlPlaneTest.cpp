@@ -141,6 +141,10 @@ public:
   ControlEvents events() {
     auto self = shared_from_this();
     ControlEvents result;
+    result.findHanging = [self](std::chrono::nanoseconds) {
+      std::lock_guard<std::mutex> lock(self->mutex);
+      return self->hanging;
+    };
     result.onAbort = [self](const absl::Status &why) {
       self->add("abort " + std::string(why.message()));
     };
@@ -162,6 +166,11 @@ public:
     return heard;
   }
 
+  void hang(const std::string &what) {
+    std::lock_guard<std::mutex> lock(mutex);
+    hanging = what;
+  }
+
 private:
   void add(const std::string &what) {
     std::lock_guard<std::mutex> lock(mutex);
@@ -171,6 +180,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> heard;
+  std::string hanging;
 };
 
 class ControlPlaneTest : public testing::Test {
@@ -397,6 +407,24 @@ TEST_F(ImpatientControlPlaneTest, who_is_silent_is_lost_in_time) {
   EXPECT_THAT(
       listeners[2]->await(1),
       ElementsAre(HasSubstr("loss 2 rank 2 is lost: nothing was heard")));
+}
+
+// A thread of a rank's hangs, and the control plane's goes on: the rank is lost
+// to all, once, itself included.
+TEST_F(ImpatientControlPlaneTest, who_hangs_is_lost_though_it_is_heard_of) {
+  start(1);
+  start(2);
+  for (int rank : {0, 1}) {
+    const std::string loss = "loss " + std::to_string(rank) + " rank " +
+                             std::to_string(rank) + " is lost: it hangs";
+    listeners[rank]->hang("it hangs");
+    const size_t count = rank + 1;
+    for (auto &listener : listeners)
+      EXPECT_EQ(listener->await(count).back(), loss);
+  }
+  std::this_thread::sleep_for(200ms);
+  for (auto &listener : listeners)
+    EXPECT_EQ(listener->await(0).size(), 2u);
 }
 
 // Those hang in their own programs, and never leave.

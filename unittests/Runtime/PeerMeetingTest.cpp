@@ -208,8 +208,10 @@ public:
           std::make_shared<ControlPlane>(rank, size, std::move(channels), 30s));
       EXPECT_TRUE(planes.back()
                       ->start({[](const absl::Status &) {},
-                               [](int, const std::string &) {}, [](int) {},
-                               [](int, const absl::Status &) {}})
+                               [](int, const std::string &) {},
+                               [](int) {},
+                               [](int, const absl::Status &) {},
+                               {}})
                       .ok());
       states.push_back(std::make_unique<RunState>(size, 1, 30s));
       transports.push_back(

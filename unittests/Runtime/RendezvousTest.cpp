@@ -8,7 +8,6 @@
 #include "Communication/Rendezvous/MeetingMessages.h"
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/Secret.h"
-#include "Communication/SharedMemory/SharedRegion.h"
 #include "CommunicatorBackends.h"
 
 #include "bagua/Runtime/Processes.h"
@@ -705,20 +704,6 @@ TEST_F(RendezvousTest, ranks_are_ordered_by_host) {
     else
       EXPECT_EQ(awaitAbort(**world).message(), "of rank 2");
   });
-}
-
-// Each rank's part begins at a page, also where ranks and memory are so many
-// that what a process can address has to be shared out.
-TEST(SharedRegionTest, parts_begin_at_pages) {
-  auto region = SharedRegion::create(3, size_t{1} << 44);
-  if (!region.ok())
-    GTEST_SKIP() << region.status();
-  auto third = SharedRegion::open(Descriptor(dup((*region)->descriptor())), 3,
-                                  size_t{1} << 44, 2);
-  ASSERT_TRUE(third.ok()) << third.status();
-  auto memory = (*third)->allocate(1);
-  ASSERT_TRUE(memory.ok()) << memory.status();
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(*memory) % 4096, 0u);
 }
 
 // Addresses of IPv6, at which ranks meet and hosts talk.

@@ -34,7 +34,18 @@ inline constexpr int64_t kCheckedSteps = 3;
 /// What a rank's process comes to before it runs an instruction, and warns of
 /// with the time.
 struct Mishap {
-  enum class Kind { Kill, Stop, Exit, Disconnect, Garbage };
+  enum class Kind {
+    Kill,
+    Stop,
+    Exit,
+    Disconnect,
+    Garbage,
+    /// The thread that is at the instruction hangs there.
+    Stick,
+    /// All threads but the control plane's hang, wherever they are a little
+    /// later.
+    Freeze
+  };
   Kind kind = Kind::Kill;
   int64_t rank = 0;
   int64_t step = 0;

@@ -122,6 +122,7 @@ public:
 };
 
 class Device;
+class WorkWatch;
 
 /// How one rank uses a communicator; members may differ.
 struct CommunicatorOptions {
@@ -182,9 +183,13 @@ public:
 
   /// Memory of the device that the other members of this rank's groups reach
   /// without copies in between; zeros. Collectives take any memory, and are
-  /// fastest on this. Freed with the last copy of the pointer.
-  /// ResourceExhausted where there is none.
+  /// fastest on this. Freed with the last copy of the pointer. A rank that was
+  /// lost, and lives, does not reach it once calls on it have returned.
+  /// ResourceExhausted where there is none; after an abort its status.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
+
+  /// Notices threads of this rank's that hang. Null: nobody does.
+  virtual WorkWatch *workWatch() { return nullptr; }
 
   /// Says what this rank is busy with, for messages of ranks that wait for it.
   /// Empty: nothing.

@@ -116,7 +116,8 @@ public:
   virtual absl::StatusOr<void *> address(TensorId tensor, size_t bytes) = 0;
 
   /// address() of a tensor that lives in an arena, for objects of a framework's
-  /// that outlive the session: its memory stays as long as what is returned.
+  /// that outlive the session: its memory stays as long as what is returned. A
+  /// rank that was lost does not reach it once the session is destroyed.
   /// FailedPrecondition where the memory is the program's own.
   virtual absl::StatusOr<std::shared_ptr<void>> hold(TensorId tensor,
                                                      size_t bytes) = 0;

@@ -97,6 +97,11 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
            std::array{CollectiveFacts(agreement, steps.streams[i], place, 0),
                       CollectiveFacts(agreement, steps.streams[i], place, 1)}});
     }
+    if (WorkWatch *watch = world.workWatch())
+      made[i]->place = std::make_unique<WorkWatch::Place>(
+          *watch, [this, stream = made[i].get()] {
+            return describeCall(*stream, stream->next());
+          });
     ++threadCount;
   }
   {
@@ -234,6 +239,7 @@ const Executor::Stream *Executor::streamInProgress() const {
 }
 
 void Executor::warn(const std::string &text) {
+  NotAtWork program;
   if (options.onWarning)
     options.onWarning(absl::StrCat("rank ", rank, ": ", text));
 }
@@ -469,6 +475,13 @@ void Executor::agree(Stream &stream, uint64_t sequence, const Slot &slot) {
         &slot.facts[step % kStepsInFlight]);
 }
 
+absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {
+  AtWork work(stream.place.get());
+  if (options.onInstruction)
+    options.onInstruction(step, slot.scheduled->instruction);
+  return slot.operation->enqueue(*stream.queue, step);
+}
+
 /// Enqueues instruction `sequence` of a stream, which the caller has taken.
 absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
@@ -476,9 +489,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   agree(stream, sequence, slot);
   if (slot.operation) {
-    if (options.onInstruction)
-      options.onInstruction(step, slot.scheduled->instruction);
-    absl::Status status = slot.operation->enqueue(*stream.queue, step);
+    absl::Status status = enqueue(stream, slot, step);
     if (stream.hasNote.load(std::memory_order_relaxed) &&
         stream.hasNote.exchange(false))
       note(stream, "");
@@ -522,6 +533,8 @@ bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
 }
 
 void Executor::runStream(Stream &stream) {
+  if (stream.place)
+    stream.place->attend();
   while (true) {
     uint64_t sequence = stream.next();
     int64_t step = stepOf(sequence, stream.slots.size());

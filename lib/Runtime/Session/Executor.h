@@ -17,6 +17,7 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
 #define BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
 
+#include "Communication/WorkWatch.h"
 #include "Device/Device.h"
 #include "Session/Operation.h"
 #include "Session/StepAgreement.h"
@@ -122,6 +123,8 @@ private:
     std::unique_ptr<Queue> queue;
     /// Completed instructions since start().
     Timeline completed;
+    /// Of the thread that is at it; null where nobody watches.
+    std::unique_ptr<WorkWatch::Place> place;
     /// Whether others are told what it waits for.
     std::atomic<bool> hasNote{false};
     /// Shares of what was stated of the tensors that its collectives of this
@@ -179,6 +182,7 @@ private:
   bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(Stream &stream, uint64_t sequence);
   void agree(Stream &stream, uint64_t sequence, const Slot &slot);
+  absl::Status enqueue(Stream &stream, const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
   const Stream *streamInProgress() const;
   ErrorPlace placeOf(const Stream &stream, uint64_t sequence) const;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Ends one rank of a run in the middle of a step and looks at the others: mishaps.py STEP.mlir OUT RUNS [PATIENCE]
 
-RUNS processes are killed, stopped, cut off, send garbage to all or exit, each before an instruction that is drawn uniformly from a plan's, on
-a rank and in a step but the last that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank,
-where that is, an instruction and a tensor; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that
+RUNS processes are killed, stopped (some for good, some until the others have ended), cut off, send garbage to all or exit, or their threads hang while they
+live: the one that is at an instruction, or all but the control plane's a little later. Each before an instruction that is drawn uniformly from a plan's, on a rank and in a step but the last that are drawn, too, of one host, of two, or each on one of its own. All others must end within the limit, with one error that names the lost rank,
+as must that which wakes, where that is, an instruction and a tensor; where the rank has nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that
 strategies write must have been met: the last runs are for those that chance has left out. Nothing may be left in /dev/shm.
 """
 import collections
@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear"
               "bagua-allreduce"]
 # Whether these have something to do is a plan's affair.
 MAY_BE_IDLE = {"After", "Concat", "Split"}
-MISHAPS = ["kill", "stop", "exit", "disconnect", "garbage"]
+MISHAPS = ["kill", "stop", "wake", "exit", "disconnect", "garbage", "stick", "freeze"]
 RANKS = 4
 COMMUNICATORS = [["--communicator=shared-memory"], ["--communicator=gloo", "--hosts=2"], ["--communicator=gloo"]]
 
@@ -63,16 +64,18 @@ def draw(drawn, plans, kinds):
     return strategy, drawn.choice([i for i, kind in enumerate(of_plan) if not kinds or kind in kinds])
 
 
-def run(plan, communicator, mishap, patience, job):
+def run(plan, communicator, mishap, wakes, patience, job):
     """By rank: exit status and what it says; and seconds that the last survivor took after the mishap, None where there was none."""
     begin = time.monotonic()
+    lost, how = int(mishap.split(":")[0]), mishap.split(":")[3]
+    # So that a run does not end before its threads freeze.
+    steps = 300 if how == "freeze" else 5
     processes = []
     for rank in range(RANKS):
         environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
         processes.append(subprocess.Popen(
-            ["bagua-run", plan, *communicator, "--steps=5", "--time-scale=0", f"--mishap={mishap}",
+            ["bagua-run", plan, *communicator, f"--steps={steps}", "--time-scale=0", f"--mishap={mishap}",
              f"--patience={patience}"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    lost = int(mishap.split(":")[0])
     for rank, process in enumerate(processes):
         if rank == lost:
             continue
@@ -83,7 +86,14 @@ def run(plan, communicator, mishap, patience, job):
                 other.kill()
             sys.exit(f"{plan} {mishap}: rank {rank} hangs")
     end = time.monotonic()
-    if processes[lost].poll() is None:
+    if wakes:
+        processes[lost].send_signal(signal.SIGCONT)
+        try:
+            processes[lost].wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            processes[lost].kill()
+            sys.exit(f"{plan} {mishap}: rank {lost} has woken, and hangs")
+    elif processes[lost].poll() is None:
         time.sleep(0.05)
         processes[lost].kill()
     errors = [process.communicate()[1] for process in processes]
@@ -104,9 +114,10 @@ def main(step, out, runs, patience="2"):
         strategy, instruction = draw(drawn, plans, owed if int(runs) - done <= len(owed) else None)
         plan, kinds, tensors = plans[strategy]
         lost, how = drawn.randrange(RANKS), drawn.choice(MISHAPS)
-        mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{how}"
+        wakes = how == "wake"
+        mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{'stop' if wakes else how}"
         communicator = drawn.choice(COMMUNICATORS)
-        statuses, errors, took = run(plan, communicator, mishap, patience, f"mishaps-{os.getpid()}-{attempts}")
+        statuses, errors, took = run(plan, communicator, mishap, wakes, patience, f"mishaps-{os.getpid()}-{attempts}")
         if took is None:
             continue
         done += 1
@@ -117,6 +128,9 @@ def main(step, out, runs, patience="2"):
         slowest = max(slowest, took)
         for rank in range(RANKS):
             if rank == lost:
+                # Rank 0 is told by nobody, and finds the others gone.
+                if wakes and (statuses[rank] != 1 or not re.search(rf"rank {lost or '[1-3]'} is lost", errors[rank])):
+                    wrong.append(f"{strategy} {communicator} {mishap}: woken, it ends with {statuses[rank]}: {errors[rank]}")
                 continue
             if statuses[rank] != 1 or not re.search(rf"rank {lost} is lost", errors[rank]) or \
                     f"(rank {lost} is node={lost // 2}, gpu={lost % 2})" not in errors[rank] or \

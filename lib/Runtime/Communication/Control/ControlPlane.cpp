@@ -341,6 +341,7 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
     if (now - lastBeat >= patience / kBeats) {
       sendToOthers(message(ControlKind::Heartbeat), -1);
       lastBeat = now;
+      findHanging();
     }
     findSilent(now);
     lastRound = now;
@@ -469,6 +470,10 @@ void ControlPlane::handle(Peer &peer, const ControlMessage &message) {
     peer.hasLeft = true;
     return;
   case ControlKind::Lost:
+    // It is heard of, and hangs: nobody needs to wait for its end.
+    peer.hasLeft = isHub();
+    hasFailed = true;
+    handOn(message, peer.rank);
     return events.onLoss(message.rank, absl::UnavailableError(message.text));
   case ControlKind::Claim:
     keep(message.key, message.text);
@@ -529,7 +534,10 @@ ControlMessage ControlPlane::reportOf(int lost, const std::string &text) const {
 
 void ControlPlane::reportLoss(int lost, const std::string &text) {
   hasFailed = true;
-  handOn(reportOf(lost, text), lost);
+  if (lost == rank)
+    sendToOthers(reportOf(lost, text), -1);
+  else
+    handOn(reportOf(lost, text), lost);
   events.onLoss(lost, absl::UnavailableError(text));
 }
 
@@ -545,6 +553,19 @@ void ControlPlane::findSilent(Clock::time_point now) {
       lose(peer, absl::StrCat("nothing was heard of it for ",
                               absl::FormatDuration(absl::FromChrono(silence))));
   }
+}
+
+/// Others must not wait for a rank whose thread hangs, though it is heard of.
+void ControlPlane::findHanging() {
+  if (isLost || !events.findHanging)
+    return;
+  // Two looks go by before it counts.
+  const std::string what =
+      events.findHanging(patience / kBeats * (kMissedBeats - 1));
+  if (what.empty())
+    return;
+  isLost = true;
+  reportLoss(rank, absl::StrCat("rank ", rank, " is lost: ", what));
 }
 
 } // namespace bagua::runtime

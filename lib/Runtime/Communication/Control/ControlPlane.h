@@ -39,6 +39,10 @@ struct ControlEvents {
   std::function<void(int rank)> onLeave;
   /// A rank's process has ended without leaving, or is not heard of.
   std::function<void(int rank, const absl::Status &)> onLoss;
+  /// Asked some times in the time that a loss may take: what has hung in this
+  /// process for `limit`; empty: nothing. Then this rank is lost to all, itself
+  /// included.
+  std::function<std::string(std::chrono::nanoseconds limit)> findHanging;
 };
 
 class ControlPlane : public std::enable_shared_from_this<ControlPlane> {
@@ -140,6 +144,7 @@ private:
   ControlMessage reportOf(int lost, const std::string &text) const;
   void reportLoss(int lost, const std::string &text);
   void findSilent(Clock::time_point now);
+  void findHanging();
 
   const int rank;
   const int size;
@@ -153,6 +158,8 @@ private:
   Clock::time_point lastBeat;
   /// Whether a rank gave up or is lost.
   bool hasFailed = false;
+  /// Whether this one is, for it hangs.
+  bool isLost = false;
 
   std::mutex mutex;
   std::condition_variable changed;

@@ -261,7 +261,8 @@ absl::Status HostCommunicator::leaveWork(const absl::Status &work,
   else if (!agreed.ok())
     state.depart(*group.neighbours, self); // nobody is
   else
-    return state.meetAfterWork(*group.neighbours, self);
+    return state.meetAfterWork(*group.neighbours, self, callName,
+                               movingOptions);
   return work;
 }
 

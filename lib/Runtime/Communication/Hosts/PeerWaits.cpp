@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerWaits.h"
 
+#include "Communication/WorkWatch.h"
+
 #include "bagua/Runtime/ErrorPlace.h"
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +68,7 @@ std::string PeerWaits::describe() const {
 
 absl::Status PeerWaits::await(int peer, Transport::Channel channel,
                               absl::Span<const int> others) {
+  NotAtWork waiting;
   while (true) {
     absl::Status status = group.transport->awaitReceived(peer, channel);
     if (status.ok())
@@ -90,6 +93,7 @@ absl::Status PeerWaits::await(int peer, Transport::Channel channel,
 }
 
 absl::Status PeerWaits::awaitSent() {
+  NotAtWork waiting;
   while (true) {
     absl::StatusOr<bool> hasSent = group.transport->awaitSent();
     if (hasSent.ok() && !*hasSent)

@@ -7,6 +7,9 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_ADDRESSSPACE_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_ADDRESSSPACE_H
 
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -33,6 +36,21 @@ struct AddressSpace {
     return reinterpret_cast<std::byte *>(reinterpret_cast<uint64_t>(base) +
                                          offset);
   }
+};
+
+/// Memory of a rank's own that others of its host write to.
+class ReachableMemory {
+public:
+  virtual ~ReachableMemory() = default;
+
+  /// Takes it out of the reach of all others where a process of `lost`, ranks
+  /// of the run, may still write to it: threads of this process go on finding
+  /// it where it was, with what they have written there. Returns when that is
+  /// done.
+  virtual absl::Status withdraw(absl::Span<const int> lost) = 0;
+  /// Whether it was, or is about to be: writes of others from now on are
+  /// missing.
+  virtual bool isWithdrawn() const = 0;
 };
 
 } // namespace bagua::runtime

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Memory/Gate.h"
 
+#include "Communication/WorkWatch.h"
+
 #include "hwy/cache_control.h"
 
 #include <cassert>
-#include <cerrno>
 #include <climits>
 #include <ctime>
 #include <linux/futex.h>
@@ -29,7 +30,8 @@ constexpr int kSpins = 100;
 // member that is ready to run arrives ten times sooner than over a futex. Some
 // tens of microseconds where nobody else wants the core.
 constexpr int kYields = 100;
-// How often one that waits at a closed gate looks whether others are gone.
+// How long one that waits for the ends of others' work sleeps before it looks
+// whether they are given up.
 constexpr std::chrono::nanoseconds kGoneInterval =
     std::chrono::milliseconds(50);
 
@@ -46,18 +48,15 @@ Gate::Gate(int members, Scope scope)
   assert(members >= 1 && members <= kMaxMembers);
 }
 
-/// Sleeps while the word is `expected`; false when `limit` is over. May return
-/// early. Null: no limit.
-bool Gate::sleep(uint32_t expected, const std::chrono::nanoseconds *limit) {
+/// Sleeps while the word is `expected`, at most for `limit`. May return early.
+void Gate::sleep(uint32_t expected, std::chrono::nanoseconds limit) {
+  NotAtWork waiting;
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
   timespec time = {};
-  if (limit) {
-    auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*limit);
-    time.tv_sec = seconds.count();
-    time.tv_nsec = (*limit - seconds).count();
-  }
-  long result = syscall(SYS_futex, addressOf(word), FUTEX_WAIT | futexFlags,
-                        expected, limit ? &time : nullptr, nullptr, 0);
-  return result == 0 || errno != ETIMEDOUT;
+  time.tv_sec = seconds.count();
+  time.tv_nsec = (limit - seconds).count();
+  syscall(SYS_futex, addressOf(word), FUTEX_WAIT | futexFlags, expected, &time,
+          nullptr, 0);
 }
 
 void Gate::wakeAll() {
@@ -123,7 +122,7 @@ Gate::Outcome Gate::wait(Ticket ticket, std::chrono::nanoseconds limit,
         word.compare_exchange_weak(seen, seen | kSleepers,
                                    std::memory_order_relaxed,
                                    std::memory_order_relaxed))
-      sleep(seen | kSleepers, &left);
+      sleep(seen | kSleepers, left);
     seen = word.load(std::memory_order_acquire);
   }
   return (seen & kGenerationMask) != ticket.generation ? Outcome::Passed
@@ -134,13 +133,13 @@ bool Gate::meetAlways(bool spin, absl::FunctionRef<bool()> isGivenUp) {
   uint32_t generation = countIn(/*evenIfClosed=*/true).generation;
   uint32_t seen = watch(generation, /*evenIfClosed=*/true, spin);
   while (!isOver(seen, generation, /*evenIfClosed=*/true)) {
-    if ((seen & kClosed) && isGivenUp())
+    if (isGivenUp())
       return false;
     if ((seen & kSleepers) ||
         word.compare_exchange_weak(seen, seen | kSleepers,
                                    std::memory_order_relaxed,
                                    std::memory_order_relaxed))
-      sleep(seen | kSleepers, seen & kClosed ? &kGoneInterval : nullptr);
+      sleep(seen | kSleepers, kGoneInterval);
     seen = word.load(std::memory_order_acquire);
   }
   return true;

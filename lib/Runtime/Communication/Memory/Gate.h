@@ -57,11 +57,11 @@ public:
   /// some microseconds first: only sensible while every member has one.
   Outcome wait(Ticket ticket, std::chrono::nanoseconds limit, bool spin);
 
-  /// Arrives and waits, whether or not the gate is closed and however long it
-  /// takes. For the end of a section that all members are in and in which none
-  /// waits for anything. Once the gate is closed, `isGivenUp` is asked now and
-  /// then: whether all members that are missing are gone for good; then it
-  /// returns false.
+  /// Arrives and waits, whether or not the gate is closed. For the end of a
+  /// section that all members are in and in which none waits for anything.
+  /// `isGivenUp` is asked some 20 times a second, however long it takes:
+  /// whether members that are missing are waited for no longer; then it returns
+  /// false.
   bool meetAlways(bool spin, absl::FunctionRef<bool()> isGivenUp);
 
   /// After TimedOut: closes the gate, unless all members have arrived
@@ -87,7 +87,7 @@ private:
 
   Ticket countIn(bool evenIfClosed);
   uint32_t watch(uint32_t generation, bool evenIfClosed, bool spin) const;
-  bool sleep(uint32_t expected, const std::chrono::nanoseconds *limit);
+  void sleep(uint32_t expected, std::chrono::nanoseconds limit);
   void wakeAll();
   static bool isOver(uint32_t seen, uint32_t generation, bool evenIfClosed) {
     return (seen & kGenerationMask) != generation ||

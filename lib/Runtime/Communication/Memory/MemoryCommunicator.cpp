@@ -154,7 +154,7 @@ absl::Status MemoryCommunicator::run(CollectiveCall &call,
   if (!areAllReachable())
     return runWindowed(call);
   work(call, {0, call.count});
-  return state->meetAfterWork(*group, self);
+  return state->meetAfterWork(*group, self, collectiveOpName(call.op), options);
 }
 
 /// Says where the buffers are.

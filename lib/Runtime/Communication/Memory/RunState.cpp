@@ -8,6 +8,7 @@
 
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
+#include "Communication/WorkWatch.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 
@@ -16,12 +17,19 @@
 #include "absl/time/time.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
 namespace bagua::runtime {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long a member may at least take for its part of the work, in which it
+/// waits for nobody.
+constexpr std::chrono::nanoseconds kLeastWork = std::chrono::seconds(10);
 
 /// Ranks of all runs that this process is in, as far as they are on its host.
 std::atomic<int> &liveRanks() {
@@ -129,13 +137,66 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
   }
 }
 
-absl::Status RunState::meetAfterWork(const MemoryGroup &group, int member) {
-  uint32_t departures = group.memory.member(member).departures.fetch_add(
-                            1, std::memory_order_release) +
-                        1;
-  bool haveMet = group.memory.gate().meetAlways(
-      haveCoresForAll(), [&] { return haveDeparted(group, departures); });
-  return haveMet ? absl::OkStatus() : status();
+/// A member's wait for others' ends of work.
+struct RunState::WorkWait {
+  const MemoryGroup &group;
+  const uint32_t departures;
+  const std::chrono::nanoseconds limit;
+  /// As in messages.
+  const absl::FunctionRef<std::string()> describe;
+  /// When it was first looked for those missing, and found an abort.
+  std::optional<Clock::time_point> begin;
+  std::optional<Clock::time_point> aborted;
+};
+
+absl::Status RunState::meetAfterWork(const MemoryGroup &group, int member,
+                                     std::string_view what,
+                                     const CommunicatorOptions &options) {
+  const uint32_t departures = group.memory.member(member).departures.fetch_add(
+                                  1, std::memory_order_release) +
+                              1;
+  auto describe = [&] {
+    return describeCall(group.name, group.members[member], what, options);
+  };
+  WorkWait wait = {group,    departures, std::max(options.timeout, kLeastWork),
+                   describe, {},         {}};
+  const bool haveMet = group.memory.gate().meetAlways(
+      haveCoresForAll(), [&] { return isGivenUp(wait); });
+  ReachableMemory *reachable = group.place.reachable.get();
+  if (haveMet && !(reachable && reachable->isWithdrawn()))
+    return absl::OkStatus();
+  absl::Status withdrawn;
+  if (!haveMet && reachable)
+    withdrawn = reachable->withdraw(
+        findWorking(group, departures, /*evenIfLost=*/true));
+  const absl::Status why = status();
+  return withdrawn.ok() ? why
+                        : withMessage(why, absl::StrCat(why.message(), "; ",
+                                                        withdrawn.message()));
+}
+
+/// Whether those that are missing are waited for no longer. Aborts the run
+/// where they take too long.
+bool RunState::isGivenUp(WorkWait &wait) {
+  const Clock::time_point now = Clock::now();
+  if (!wait.begin) {
+    wait.begin = now;
+    return false;
+  }
+  if (status().ok()) {
+    const std::vector<int> working =
+        findWorking(wait.group, wait.departures, /*evenIfLost=*/true);
+    if (now - *wait.begin >= wait.limit && !working.empty())
+      abort(lateStatus(
+          absl::StrCat(wait.describe(), " is done with its part and"),
+          wait.limit, working));
+    return false;
+  }
+  if (!wait.aborted)
+    wait.aborted = now;
+  return findWorking(wait.group, wait.departures, /*evenIfLost=*/false)
+             .empty() ||
+         (wait.group.place.reachable && now - *wait.aborted >= kNewsLimit);
 }
 
 void RunState::depart(const MemoryGroup &group, int member) {
@@ -150,20 +211,24 @@ void RunState::departAfterAbort(const MemoryGroup &group, int member) {
   depart(group, member);
   const uint32_t departures =
       group.memory.member(member).departures.load(std::memory_order_relaxed);
-  while (!haveDeparted(group, departures))
+  const Clock::time_point end = Clock::now() + kNewsLimit;
+  while (Clock::now() < end &&
+         !findWorking(group, departures, /*evenIfLost=*/false).empty())
     std::this_thread::sleep_for(kLook);
 }
 
-/// Whether all members that are left have ended as many works.
-bool RunState::haveDeparted(const MemoryGroup &group,
-                            uint32_t departures) const {
+/// World ranks of the members which have not ended as many works.
+std::vector<int> RunState::findWorking(const MemoryGroup &group,
+                                       uint32_t departures,
+                                       bool evenIfLost) const {
+  std::vector<int> working;
   std::lock_guard<std::mutex> lock(mutex);
   for (int i = 0; i < group.size(); ++i)
-    if (!isLost[group.members[i]] &&
+    if ((evenIfLost || !isLost[group.members[i]]) &&
         group.memory.member(i).departures.load(std::memory_order_acquire) !=
             departures)
-      return false;
-  return true;
+      working.push_back(group.members[i]);
+  return working;
 }
 
 std::string RunState::describeWait(const std::string &call,
@@ -209,6 +274,7 @@ absl::Status RunState::missMember(const MemoryGroup &group,
                                   const std::string &call) {
   absl::Status result;
   {
+    NotAtWork waiting;
     std::unique_lock<std::mutex> lock(mutex);
     std::vector<int> left;
     for (int i = 0; i < group.size(); ++i) {
@@ -430,6 +496,7 @@ absl::Status RunState::status() const {
 }
 
 absl::Status RunState::awaitAbort(std::chrono::nanoseconds limit) {
+  NotAtWork waiting;
   std::unique_lock<std::mutex> lock(mutex);
   aborted.wait_for(lock, limit, [this] { return !abortStatus.ok(); });
   return statusLocked();

@@ -41,6 +41,9 @@ struct GroupPlace {
   std::shared_ptr<void> owner;
   /// What members can reach of each other.
   AddressSpace addresses;
+  /// Of this member, where others write to it by mappings of their own. Null:
+  /// members are threads of one process, which can't be kept from it.
+  std::shared_ptr<ReachableMemory> reachable;
 };
 
 /// The members of a communicator, or those of one host, and where they meet.
@@ -77,14 +80,19 @@ public:
   absl::Status meet(const MemoryGroup &group, int member, std::string_view what,
                     const CommunicatorOptions &options);
   /// Meets those whose work on this member's buffers is not done. They wait for
-  /// nobody until they come here too, so neither time nor an abort ends this;
-  /// whose process is lost is not waited for, and then the call has failed.
-  absl::Status meetAfterWork(const MemoryGroup &group, int member);
+  /// nobody until they come here too, so an abort doesn't end this. Who takes
+  /// longer than the limit (at least 10 s) has the run aborted. Who is lost, or
+  /// not done for 10 s after an abort, is given up: then the call has failed,
+  /// and what the rank has allocated is withdrawn from those. Threads of one
+  /// process are never given up, for nothing would keep them from its memory.
+  absl::Status meetAfterWork(const MemoryGroup &group, int member,
+                             std::string_view what,
+                             const CommunicatorOptions &options);
   /// In its place, for a member that has not worked, or whose work has failed:
   /// it is not waited for any longer.
   void depart(const MemoryGroup &group, int member);
   /// The same after an abort, and then waits for all others, whose work an
-  /// abort ends.
+  /// abort ends; for 10 s at most. They only read what is this member's.
   void departAfterAbort(const MemoryGroup &group, int member);
 
   /// Those of `all` members of the communicator of this name that are on this
@@ -147,7 +155,10 @@ private:
   void abortLocked(const absl::Status &why, bool isOwn);
   void tellOfAbort();
   bool isShort(const MemoryGroup &group) const;
-  bool haveDeparted(const MemoryGroup &group, uint32_t departures) const;
+  struct WorkWait;
+  bool isGivenUp(WorkWait &wait);
+  std::vector<int> findWorking(const MemoryGroup &group, uint32_t departures,
+                               bool evenIfLost) const;
 
   /// The group is owned by its communicators; the entry stays, so that a name
   /// is not used twice.

@@ -16,6 +16,7 @@
 #include "Communication/Secret.h"
 #include "Communication/SharedMemory/SharedRegion.h"
 #include "Communication/Timeout.h"
+#include "Communication/WorkWatch.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,10 @@ std::string ownHost() {
 struct ProcessRun {
   ~ProcessRun() {
     network = nullptr;
+    // No other survivor is at work there: each call of this rank's has waited
+    // for that.
+    if (region)
+      region->forgetWithdrawn();
     if (control)
       control->retire();
   }
@@ -55,6 +60,7 @@ struct ProcessRun {
   int rank = 0;
   std::shared_ptr<RunState> state;
   std::shared_ptr<ControlPlane> control;
+  std::shared_ptr<WorkWatch> watch = std::make_shared<WorkWatch>();
   /// By rank, as World::hosts and startedAs.
   std::vector<int> hosts;
   std::vector<int> started;
@@ -99,7 +105,8 @@ absl::StatusOr<std::byte *> GroupPlaces::make(const GroupShape &shape) {
     dropped.erase(std::remove_if(dropped.begin(), dropped.end(), isOver),
                   dropped.end());
   }
-  auto memory = region->allocate(GroupMemory::bytesFor(shape));
+  auto memory = region->allocate(GroupMemory::bytesFor(shape),
+                                 SharedRegion::Use::Meeting);
   if (memory.ok())
     GroupMemory::initialize(*memory, shape);
   return memory;
@@ -141,6 +148,7 @@ public:
                      const CommunicatorOptions &options) override;
   absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
 
+  WorkWatch *workWatch() override { return run->watch.get(); }
   void note(const std::string &what) override {
     run->state->note(run->rank, what);
     run->control->note(what);
@@ -225,6 +233,7 @@ absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
     return absl::InternalError(absl::StrCat(
         "communicator '", name, "': rank 0 keeps '", *kept, "', no place"));
   result.addresses = space;
+  result.reachable = run->region;
   result.memory = space.at(place);
   result.owner = std::shared_ptr<void>(
       nullptr, [places = places, memory = result.memory, shape = result.shape,
@@ -312,7 +321,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
 
 absl::StatusOr<std::shared_ptr<std::byte>>
 ProcessWorld::allocate(size_t bytes) {
-  if (absl::Status status = process.check("a world"); !status.ok())
+  absl::Status status = process.check("a world");
+  if (status.ok())
+    status = run->state->status();
+  if (!status.ok())
     return status;
   return allocateFrom(run->region, bytes);
 }
@@ -404,7 +416,8 @@ absl::StatusOr<TcpAddress> meetingPlace(const ProcessOptions &options) {
   return TcpAddress{*std::move(host), 0};
 }
 
-ControlEvents eventsOf(const std::shared_ptr<RunState> &state) {
+ControlEvents eventsOf(const std::shared_ptr<RunState> &state,
+                       const std::shared_ptr<WorkWatch> &watch) {
   ControlEvents events;
   events.onAbort = [state](const absl::Status &why) {
     state->abortFromAfar(why);
@@ -415,6 +428,14 @@ ControlEvents eventsOf(const std::shared_ptr<RunState> &state) {
   events.onLeave = [state](int rank) { state->leave(rank); };
   events.onLoss = [state](int rank, const absl::Status &why) {
     state->lose(rank, why);
+  };
+  events.findHanging = [watch](std::chrono::nanoseconds limit) {
+    std::string what =
+        watch->findStuck(std::chrono::steady_clock::now(), limit);
+    return what.empty()
+               ? what
+               : absl::StrCat(what, " hangs: its thread has not run for ",
+                              absl::FormatDuration(absl::FromChrono(limit)));
   };
   return events;
 }
@@ -492,7 +513,8 @@ connectProcesses(const ProcessOptions &options) {
       });
   run->network = std::make_unique<HostNetwork>(run->rank, run->state,
                                                run->control, interface);
-  if (absl::Status started = run->control->start(eventsOf(run->state));
+  if (absl::Status started =
+          run->control->start(eventsOf(run->state, run->watch));
       !started.ok())
     return started;
   auto region = shareMemory(*run, options.sharedBytes, begin + options.timeout);
@@ -505,6 +527,7 @@ connectProcesses(const ProcessOptions &options) {
     return run->state->status();
   }
   run->region = *std::move(region);
+  run->region->mark(run->rank);
   return std::make_unique<ProcessWorld>(std::move(run));
 }
 

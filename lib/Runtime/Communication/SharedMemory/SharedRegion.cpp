@@ -13,9 +13,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -129,24 +132,27 @@ std::string SharedRegion::reasonOfSize() const {
                    : "";
 }
 
-absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes) {
+absl::StatusOr<std::byte *> SharedRegion::allocate(size_t bytes, Use use) {
   if (bytes > partBytes)
     return absl::ResourceExhaustedError(
         absl::StrCat("shared memory: ", bytes, " bytes are more than the ",
                      partBytes, " that a rank may have", reasonOfSize()));
   bytes = std::max(roundToPage(bytes), roundToPage(1));
   std::lock_guard<std::mutex> lock(mutex);
+  if (withdrawn)
+    return absl::FailedPreconditionError(
+        "shared memory: a rank that is lost could write to it");
   size_t at = 0;
-  for (auto [offset, size] : taken) {
+  for (auto &[offset, piece] : taken) {
     if (offset - at >= bytes)
       break;
-    at = offset + size;
+    at = offset + piece.bytes;
   }
   if (partBytes - at < bytes)
     return absl::ResourceExhaustedError(
         absl::StrCat("shared memory: no ", bytes, " bytes are left of ",
                      partBytes, reasonOfSize()));
-  taken[at] = bytes;
+  taken[at] = {bytes, use};
   return space.base + partBegin + at;
 }
 
@@ -156,8 +162,102 @@ void SharedRegion::free(std::byte *address) {
   auto found = taken.find(at);
   if (found == taken.end())
     return;
-  madvise(address, found->second, MADV_REMOVE);
+  const auto [bytes, use] = found->second;
+  if (withdrawn && use == Use::Data)
+    madvise(address, bytes, MADV_DONTNEED); // what this process has of it
+  else
+    madvise(address, bytes, MADV_REMOVE);
   taken.erase(found);
+}
+
+//===----------------------------------------------------------------------===//
+// Out of the reach of others
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A lock on one byte of the file, whose content doesn't matter: the system
+/// lets go of it when the process has ended, and has no memory any more, or
+/// closes the file.
+struct flock lockOf(int rank) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = rank;
+  lock.l_len = 1;
+  return lock;
+}
+
+/// Has each page copied that others could write to. Threads of this process
+/// that write there meanwhile lose nothing.
+void touch(std::byte *begin, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += pageBytes())
+    __atomic_fetch_or(reinterpret_cast<unsigned char *>(begin + at), 0,
+                      __ATOMIC_RELAXED);
+}
+
+} // namespace
+
+void SharedRegion::mark(int rank) const {
+  struct flock lock = lockOf(rank);
+  fcntl(descriptor(), F_SETLK, &lock);
+}
+
+/// Whether a process of one of these ranks has this memory, as far as the
+/// system knows.
+bool SharedRegion::isReachedBy(absl::Span<const int> ranks) const {
+  for (int rank : ranks) {
+    struct flock lock = lockOf(rank);
+    if (fcntl(descriptor(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
+      return true;
+  }
+  return false;
+}
+
+absl::Status SharedRegion::withdraw(absl::Span<const int> lost) {
+  // A process that ends has no memory any more a little before it has no lock.
+  constexpr std::chrono::milliseconds kEnding(100);
+  const auto end = std::chrono::steady_clock::now() + kEnding;
+  while (isReachedBy(lost) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (!isReachedBy(lost))
+    return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(mutex);
+  if (withdrawn.exchange(true))
+    return absl::OkStatus();
+  absl::Status status;
+  for (auto &[at, piece] : taken)
+    if (piece.use == Use::Data)
+      status.Update(makePrivate(partBegin + at, piece.bytes));
+  return status;
+}
+
+/// A private mapping of the same pages, and then a copy of each, as the system
+/// makes it before a page is written to: so it has all that threads of this
+/// process have written, before, meanwhile and after.
+absl::Status SharedRegion::makePrivate(size_t at, size_t bytes) const {
+  std::byte *begin = space.base + at;
+  if (mmap(begin, bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, descriptor(),
+           static_cast<off_t>(at)) == MAP_FAILED)
+    return failure("mmap");
+  if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0)
+    return absl::OkStatus();
+  if (errno != EINVAL) // a system before Linux 5.14
+    return failure("can't be withdrawn");
+  touch(begin, bytes);
+  return absl::OkStatus();
+}
+
+void SharedRegion::forgetWithdrawn() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!withdrawn)
+    return;
+  for (auto &[at, piece] : taken)
+    if (piece.use == Use::Data)
+      fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                static_cast<off_t>(partBegin + at),
+                static_cast<off_t>(piece.bytes));
 }
 
 } // namespace bagua::runtime

@@ -13,8 +13,11 @@
 #include "Communication/SharedMemory/ForkedCopies.h"
 #include "Device/Host/Descriptor.h"
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,8 +28,12 @@
 
 namespace bagua::runtime {
 
-class SharedRegion {
+class SharedRegion final : public ReachableMemory {
 public:
+  /// What memory is for: data of this rank's, or a place where members of a
+  /// group meet, which they need as long as any of them does.
+  enum class Use { Data, Meeting };
+
   /// A new one, with a part of `partBytes` for each of `ranks`; 0: as much as
   /// the host has, or as a file may have (ulimit -f). ResourceExhausted where
   /// that is less than `partBytes`.
@@ -36,7 +43,7 @@ public:
   /// `place`-th rank.
   static absl::StatusOr<std::shared_ptr<SharedRegion>>
   open(Descriptor file, int ranks, size_t partBytes, int place);
-  ~SharedRegion();
+  ~SharedRegion() override;
   SharedRegion(const SharedRegion &) = delete;
   SharedRegion &operator=(const SharedRegion &) = delete;
 
@@ -45,16 +52,34 @@ public:
   const AddressSpace &addresses() const { return space; }
 
   /// Zeros in this rank's part, at a multiple of a page. ResourceExhausted
-  /// where the part is full.
-  absl::StatusOr<std::byte *> allocate(size_t bytes);
+  /// where the part is full, FailedPrecondition where it was withdrawn.
+  absl::StatusOr<std::byte *> allocate(size_t bytes, Use use = Use::Data);
   /// Of what allocate() returned. Gives its pages back.
   void free(std::byte *address);
 
+  /// Says which rank of the run this process is, for as long as it has this
+  /// region, or lives.
+  void mark(int rank) const;
+  /// Of memory for data alone. What others see in its place stays as it is, and
+  /// takes as much memory again, for they may be reading it.
+  absl::Status withdraw(absl::Span<const int> lost) override;
+  bool isWithdrawn() const override { return withdrawn; }
+  /// Once no other rank reads there, frees what others see of what was
+  /// withdrawn.
+  void forgetWithdrawn();
+
 private:
+  struct Piece {
+    size_t bytes;
+    Use use;
+  };
+
   SharedRegion(Descriptor file, int ranks, size_t partBytes, int place);
   /// Behind what a part is too small for: why it is as small as it is.
   std::string reasonOfSize() const;
   absl::Status map();
+  bool isReachedBy(absl::Span<const int> ranks) const;
+  absl::Status makePrivate(size_t at, size_t bytes) const;
 
   Descriptor file;
   const size_t partBytes;
@@ -66,8 +91,9 @@ private:
   std::optional<ForkedCopies> copies;
 
   std::mutex mutex;
-  /// Offset and bytes of what is allocated.
-  std::map<size_t, size_t> taken;
+  /// What is allocated, by offset in this rank's part.
+  std::map<size_t, Piece> taken;
+  std::atomic<bool> withdrawn{false};
 };
 
 } // namespace bagua::runtime

@@ -1,0 +1,114 @@
+//===- WorkWatch.cpp - Threads that hang in work of their own -------------===//
+//
+// The system says of each thread whether it is ready to run, and how often it
+// has begun and ended to.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/WorkWatch.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <fstream>
+#include <unistd.h>
+#include <utility>
+
+namespace bagua::runtime {
+namespace {
+
+thread_local WorkWatch::Place *ownPlace = nullptr;
+
+pid_t ownThread() {
+  static thread_local const pid_t self = gettid();
+  return self;
+}
+
+/// What changes when a thread runs. Empty where it need not, or nothing is
+/// known of it: it is ready to, or it waits for others and nobody has stopped
+/// it.
+std::string progressOf(pid_t thread, bool isAtWork) {
+  std::ifstream status(absl::StrCat("/proc/self/task/", thread, "/status"));
+  std::string line, progress;
+  while (std::getline(status, line)) {
+    const bool isState = absl::StartsWith(line, "State:");
+    if (isState && absl::StrContains(line, "R ("))
+      return {};
+    if (isState && !isAtWork && !absl::StrContains(line, "stop"))
+      return {};
+    if (absl::StrContains(line, "ctxt_switches"))
+      absl::StrAppend(&progress, line, " ");
+  }
+  return progress;
+}
+
+} // namespace
+
+WorkWatch::Place::Place(WorkWatch &ownWatch,
+                        std::function<std::string()> ownDescribe)
+    : watch(ownWatch), describe(std::move(ownDescribe)) {
+  std::lock_guard<std::mutex> lock(watch.mutex);
+  watch.places.push_back(this);
+}
+
+WorkWatch::Place::~Place() {
+  std::lock_guard<std::mutex> lock(watch.mutex);
+  watch.places.erase(std::find(watch.places.begin(), watch.places.end(), this));
+}
+
+void WorkWatch::Place::attend() {
+  thread.store(ownThread(), std::memory_order_relaxed);
+}
+
+std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
+  std::lock_guard<std::mutex> lock(mutex);
+  const bool wasStopped = now - std::exchange(lastLook, now) > limit / 2;
+  for (Place *place : places) {
+    Place::Look &last = place->last;
+    const uint64_t turns = place->turns.load(std::memory_order_acquire);
+    const bool isSame = turns == std::exchange(last.turns, turns);
+    // Nothing is asked of those that come and go.
+    std::string progress =
+        isSame ? progressOf(place->thread.load(std::memory_order_relaxed),
+                            /*isAtWork=*/turns % 2 == 1)
+               : std::string();
+    const bool hasMoved =
+        progress.empty() || progress != last.progress || wasStopped;
+    last.progress = std::move(progress);
+    if (hasMoved)
+      last.since = now;
+    else if (now - last.since >= limit)
+      return place->describe();
+  }
+  return {};
+}
+
+AtWork::AtWork(WorkWatch::Place *at) : place(at) {
+  if (!place)
+    return;
+  before = place->thread.exchange(ownThread(), std::memory_order_relaxed);
+  place->turns.fetch_add(1, std::memory_order_release);
+  ownPlace = place;
+}
+
+AtWork::~AtWork() {
+  if (!place)
+    return;
+  ownPlace = nullptr;
+  place->turns.fetch_add(1, std::memory_order_release);
+  place->thread.store(before, std::memory_order_relaxed);
+}
+
+NotAtWork::NotAtWork() : place(std::exchange(ownPlace, nullptr)) {
+  if (place)
+    place->turns.fetch_add(1, std::memory_order_release);
+}
+
+NotAtWork::~NotAtWork() {
+  if (!place)
+    return;
+  place->turns.fetch_add(1, std::memory_order_release);
+  ownPlace = place;
+}
+
+} // namespace bagua::runtime

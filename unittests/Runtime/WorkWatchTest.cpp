@@ -1,0 +1,208 @@
+//===- WorkWatchTest.cpp - Threads that hang ------------------------------===//
+//
+// Time is what the tests say that it is: no look waits for it.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/WorkWatch.h"
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace bagua::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+class WorkWatchTest : public testing::Test {
+protected:
+  /// What is found by looks `every` so long, in all that is long for a thread.
+  std::string look(std::chrono::nanoseconds every = 1s) {
+    std::string found;
+    for (auto end = now + 20 * kLimit; now < end && found.empty(); now += every)
+      found = watch.findStuck(now, kLimit);
+    return found;
+  }
+
+  static constexpr std::chrono::seconds kLimit{8};
+  WorkWatch watch;
+  WorkWatch::Place place{watch, [] { return "copy of 'w'"; }};
+  WorkWatch::Time now = std::chrono::steady_clock::now();
+};
+
+/// Until a thread of this process has gone to sleep.
+void awaitSleep(pid_t thread) {
+  const std::string path =
+      "/proc/self/task/" + std::to_string(thread) + "/stat";
+  std::string text;
+  while (text.find(") S ") == std::string::npos) {
+    std::ifstream file(path);
+    std::getline(file, text);
+  }
+}
+
+// One that sleeps where nobody waits for others, until it is told.
+class Sleeper {
+public:
+  explicit Sleeper(WorkWatch::Place &place)
+      : thread([&] {
+          AtWork work(&place);
+          number = gettid();
+          asleep.Notify();
+          over.WaitForNotification();
+        }) {
+    asleep.WaitForNotification();
+    awaitSleep(number);
+  }
+  ~Sleeper() {
+    over.Notify();
+    thread.join();
+  }
+
+private:
+  absl::Notification asleep, over;
+  pid_t number = 0;
+  std::thread thread;
+};
+
+TEST_F(WorkWatchTest, a_thread_that_does_not_run_hangs) {
+  Sleeper sleeper(place);
+  EXPECT_EQ(look(), "copy of 'w'");
+}
+
+TEST_F(WorkWatchTest, not_before_the_limit) {
+  Sleeper sleeper(place);
+  // The first look finds it at work, the second what it is at.
+  for (int second = 0; second < 9; ++second)
+    EXPECT_EQ(watch.findStuck(now + second * 1s, kLimit), "") << second;
+  EXPECT_EQ(watch.findStuck(now + 9s, kLimit), "copy of 'w'");
+}
+
+TEST_F(WorkWatchTest, who_is_at_no_work_does_not_hang) {
+  {
+    Sleeper sleeper(place);
+  }
+  EXPECT_EQ(look(), "");
+}
+
+// For others, or in the program's code.
+TEST_F(WorkWatchTest, who_waits_does_not_hang) {
+  absl::Notification asleep, over;
+  std::thread thread([&] {
+    AtWork work(&place);
+    NotAtWork waiting;
+    NotAtWork program; // of which one runs within another
+    asleep.Notify();
+    over.WaitForNotification();
+  });
+  asleep.WaitForNotification();
+  EXPECT_EQ(look(), "");
+  over.Notify();
+  thread.join();
+}
+
+/// Stops a thread of this process, by another one, until that is told to end.
+class Stopped {
+public:
+  explicit Stopped(pid_t thread) {
+    int told[2];
+    EXPECT_EQ(pipe(told), 0);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    tracer = fork();
+    if (tracer == 0) {
+      bool isTraced = ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 &&
+                      ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0 &&
+                      waitpid(thread, nullptr, __WALL) == thread;
+      if (write(told[1], &isTraced, 1) == 1)
+        pause();
+      _exit(0);
+    }
+    EXPECT_EQ(read(told[0], &hasStopped, 1), 1);
+  }
+  ~Stopped() {
+    kill(tracer, SIGKILL);
+    waitpid(tracer, nullptr, 0);
+  }
+
+  bool hasStopped = false;
+
+private:
+  pid_t tracer;
+};
+
+// A debugger's, wherever it is.
+TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
+  absl::Notification asleep, over;
+  pid_t number = 0;
+  std::thread thread([&] {
+    place.attend();
+    number = gettid();
+    asleep.Notify();
+    over.WaitForNotification();
+  });
+  asleep.WaitForNotification();
+  EXPECT_EQ(look(), "");
+  {
+    Stopped stopped(number);
+    if (stopped.hasStopped) { // which not every machine lets it
+      EXPECT_EQ(look(), "copy of 'w'");
+    }
+  }
+  over.Notify();
+  thread.join();
+}
+
+// And is at work again afterwards.
+TEST_F(WorkWatchTest, who_has_waited_may_hang) {
+  absl::Notification asleep, over;
+  pid_t number = 0;
+  std::thread thread([&] {
+    AtWork work(&place);
+    {
+      NotAtWork waiting;
+    }
+    number = gettid();
+    asleep.Notify();
+    over.WaitForNotification();
+  });
+  asleep.WaitForNotification();
+  awaitSleep(number);
+  EXPECT_EQ(look(), "copy of 'w'");
+  over.Notify();
+  thread.join();
+}
+
+// However long it takes, or has no core.
+TEST_F(WorkWatchTest, who_computes_does_not_hang) {
+  std::atomic<bool> over{false};
+  absl::Notification begun;
+  std::thread thread([&] {
+    AtWork work(&place);
+    begun.Notify();
+    while (!over)
+      continue;
+  });
+  begun.WaitForNotification();
+  EXPECT_EQ(look(), "");
+  over = true;
+  thread.join();
+}
+
+// Where the whole process was stopped nobody could run.
+TEST_F(WorkWatchTest, time_in_which_nobody_looked_does_not_count) {
+  Sleeper sleeper(place);
+  EXPECT_EQ(look(/*every=*/5s), "");
+}
+
+} // namespace
+} // namespace bagua::runtime
