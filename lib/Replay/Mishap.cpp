@@ -7,6 +7,9 @@
 
 #include "absl/strings/str_format.h"
 
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -29,6 +32,9 @@
 
 namespace bagua::replay {
 namespace {
+
+/// As heartbeats have, and calls without data.
+constexpr uint32_t kSmallBytes = 600;
 
 std::vector<int> openDescriptors() {
   std::vector<int> descriptors;
@@ -56,6 +62,27 @@ void sendGarbage() {
     byte = static_cast<char>(random());
   for (int descriptor : openDescriptors())
     send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/// Packets of more than `most` bytes are dropped that come by one connection to
+/// another host, whose sockets alone have a limit for what is not acknowledged.
+void drop(uint32_t most) {
+  std::array<sock_filter, 4> code = {
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, most, 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, 0),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
+  const sock_fprog program = {code.size(), code.data()};
+  for (int descriptor : openDescriptors()) {
+    int limit = 0;
+    socklen_t size = sizeof limit;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size) ==
+            0 &&
+        limit > 0 &&
+        setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                   sizeof program) == 0)
+      return;
+  }
 }
 
 /// The process's threads.
@@ -128,6 +155,10 @@ void happen(Mishap::Kind kind,
       pause();
   case Mishap::Kind::Freeze:
     return freeze();
+  case Mishap::Kind::Cut:
+    return drop(0);
+  case Mishap::Kind::Eat:
+    return drop(kSmallBytes);
   }
 }
 

@@ -44,10 +44,11 @@ bool setNumber(double &to, const std::string &text, bool mayBeZero) {
 bool setMishap(std::optional<replay::Mishap> &to, const std::string &text) {
   using Kind = replay::Mishap::Kind;
   static const std::map<std::string, Kind> kinds = {
-      {"kill", Kind::Kill},      {"stop", Kind::Stop},
-      {"exit", Kind::Exit},      {"disconnect", Kind::Disconnect},
-      {"stick", Kind::Stick},    {"freeze", Kind::Freeze},
-      {"garbage", Kind::Garbage}};
+      {"kill", Kind::Kill},       {"stop", Kind::Stop},
+      {"exit", Kind::Exit},       {"disconnect", Kind::Disconnect},
+      {"garbage", Kind::Garbage}, {"stick", Kind::Stick},
+      {"freeze", Kind::Freeze},   {"cut", Kind::Cut},
+      {"eat", Kind::Eat}};
   std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts.size() != 4 || kinds.count(parts[3]) == 0)
     return false;
@@ -98,10 +99,9 @@ std::vector<Flag> processFlags() {
                 o.patienceSeconds > 0.1;
        }},
       {"mishap", "R:S:I:HOW", "RANK:STEP:INSTRUCTION:HOW",
-       "kill, stop, exit or disconnect rank R's process, have\n"
-       "it send garbage to all, its thread stick or all of\n"
-       "them freeze, in step S before instruction I, and say\n"
-       "when (for tests)",
+       "kill, stop, exit, disconnect, garbage, stick, freeze,\n"
+       "cut or eat: what happens to rank R in step S before\n"
+       "instruction I, which says when (for tests)",
        [](Options &o, auto &text) { return setMishap(o.replay.mishap, text); }},
       {"throw-on-rank", "R", "a number of at least 0",
        "throw on rank R in its second step (for tests)",

@@ -40,7 +40,7 @@ protected:
   GlooTransportTest() { open(); }
   void open() {
     for (int self : {0, 1}) {
-      networks[self] = *createGlooNetwork("127.0.0.1");
+      networks[self] = *createGlooNetwork("127.0.0.1", 60s);
       const int peer = 1 - self;
       members[self] =
           *networks[self]->open(self, 2, {&peer, 1}, "of the run", 60s);

@@ -44,7 +44,10 @@ struct Mishap {
     Stick,
     /// All threads but the control plane's hang, wherever they are a little
     /// later.
-    Freeze
+    Freeze,
+    /// One path to another host loses what comes by it: all, or what is large.
+    Cut,
+    Eat
   };
   Kind kind = Kind::Kill;
   int64_t rank = 0;

@@ -7,8 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -36,6 +40,18 @@ bool isSound(gloo::transport::tcp::Op &op) {
   return false;
 }
 
+/// The address of one end of a connection, as text.
+template <typename End> std::string hostOf(int socket, End end) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST];
+  if (end(socket, reinterpret_cast<sockaddr *>(&address), &size) != 0 ||
+      getnameinfo(reinterpret_cast<sockaddr *>(&address), size, text,
+                  sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return text;
+}
+
 /// As if who said it had gone.
 template <typename Exception = gloo::IoException>
 std::exception_ptr closedBy(const char *why) {
@@ -48,10 +64,31 @@ std::exception_ptr closedBy(const char *why) {
 /// It listens by now.
 CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
                            gloo::transport::tcp::Device *device, int rank,
-                           std::chrono::milliseconds timeout)
-    : Pair(context, device, rank, timeout) {
+                           std::chrono::milliseconds timeout,
+                           std::chrono::milliseconds ownPatience)
+    : Pair(context, device, rank, timeout), patience(ownPatience) {
   std::lock_guard<std::mutex> lock(m_);
   fcntl(fd_, F_SETFD, FD_CLOEXEC);
+}
+
+/// Watches the path: what was sent is to be acknowledged, and a host that hears
+/// nothing asks the other one. Else the system would go on trying.
+void CatchingPair::changeState(state nextState) noexcept {
+  Pair::changeState(nextState);
+  if (nextState != CONNECTED)
+    return;
+  // With a limit for what was sent this many are not counted.
+  constexpr int kQuestions = 4;
+  const auto limit = static_cast<int>(patience.count());
+  const int seconds = std::max(1, limit / 1000 / kQuestions);
+  const int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &kQuestions, sizeof kQuestions);
+  setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  own = hostOf(fd_, getsockname);
+  theirs = hostOf(fd_, getpeername);
 }
 
 /// While events still come to this class.
@@ -140,8 +177,8 @@ void CatchingPair::accept() {
 }
 
 std::unique_ptr<gloo::transport::Pair> &CatchingContext::createPair(int rank) {
-  pairs_[rank] =
-      std::make_unique<CatchingPair>(this, device_.get(), rank, getTimeout());
+  pairs_[rank] = std::make_unique<CatchingPair>(this, device_.get(), rank,
+                                                getTimeout(), patience);
   return pairs_[rank];
 }
 

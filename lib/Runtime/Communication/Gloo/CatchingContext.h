@@ -7,6 +7,7 @@
 // come behind. And what a stranger has begun to say at the port of who then
 // connects elsewhere would be the beginning of what the peer says. Its sockets
 // would stay open in programs that this one starts, and connections with them.
+// And a path that is gone would be noticed by nobody for a quarter of an hour.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
@@ -21,6 +22,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace bagua::runtime {
 
@@ -34,12 +36,18 @@ class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
   CatchingPair(gloo::transport::tcp::Context *context,
                gloo::transport::tcp::Device *device, int rank,
-               std::chrono::milliseconds timeout);
+               std::chrono::milliseconds timeout,
+               std::chrono::milliseconds patience);
   ~CatchingPair() override;
 
   void handleEvents(int events) override;
 
+  /// Of a connection that has come to be.
+  const std::string &ownHost() const { return own; }
+  const std::string &peerHost() const { return theirs; }
+
 protected:
+  void changeState(state nextState) noexcept override;
   bool read() override;
   void waitUntilConnected(std::unique_lock<std::mutex> &lock,
                           bool useTimeout) override;
@@ -47,14 +55,24 @@ protected:
 private:
   void accept();
   void end(const std::exception_ptr &why);
+
+  const std::chrono::milliseconds patience;
+  std::string own;
+  std::string theirs;
 };
 
 /// Makes such pairs.
 class CatchingContext final : public gloo::transport::tcp::Context {
 public:
-  using Context::Context;
+  /// Connections end when nothing is acknowledged for `patience`.
+  CatchingContext(std::shared_ptr<gloo::transport::tcp::Device> device,
+                  int rank, int size, std::chrono::milliseconds patience)
+      : Context(std::move(device), rank, size), patience(patience) {}
 
   std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
+
+private:
+  const std::chrono::milliseconds patience;
 };
 
 } // namespace bagua::runtime

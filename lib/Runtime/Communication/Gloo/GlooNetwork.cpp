@@ -17,10 +17,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include <gloo/transport/context.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -90,11 +92,19 @@ uint64_t firstSlotOf(const std::string &secret) {
   return fingerprintBytes(digits.data(), digits.size());
 }
 
+/// Whether it is the path that was lost, as far as Gloo says.
+bool isOfPath(const absl::Status &status) {
+  for (int error : {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH})
+    if (absl::StrContains(status.message(), std::strerror(error)))
+      return true;
+  return false;
+}
+
 class GlooTransport final : public Transport {
 public:
   GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext,
-                const std::string &secret)
-      : context(std::move(ownContext)), peers(context->size) {
+                const std::string &secret, std::chrono::milliseconds limit)
+      : context(std::move(ownContext)), patience(limit), peers(context->size) {
     for (Peer &peer : peers)
       peer.firstSlot = firstSlotOf(secret);
   }
@@ -172,25 +182,27 @@ public:
                     int64_t bytes) override {
     Peer &of = peers[peer];
     ++of.unsent;
-    return withPlace(attempt("can't send",
-                             [&] {
-                               watch(peer);
-                               of.sent->send(
-                                   peer, of.slotOf(static_cast<int>(channel)),
-                                   offsetOf(data), bytes);
-                             }),
-                     {peer});
+    return withPlace(
+        namePath(attempt("can't send",
+                         [&] {
+                           watch(peer);
+                           of.sent->send(peer,
+                                         of.slotOf(static_cast<int>(channel)),
+                                         offsetOf(data), bytes);
+                         })),
+        {peer});
   }
   absl::Status receive(int peer, Channel channel, void *data,
                        int64_t bytes) override {
     return withPlace(
-        attempt("can't receive",
-                [&] {
-                  watch(peer);
-                  bufferOf(peer, channel)
-                      .recv(peer, peers[peer].slotOf(static_cast<int>(channel)),
-                            offsetOf(data), bytes);
-                }),
+        namePath(attempt(
+            "can't receive",
+            [&] {
+              watch(peer);
+              bufferOf(peer, channel)
+                  .recv(peer, peers[peer].slotOf(static_cast<int>(channel)),
+                        offsetOf(data), bytes);
+            })),
         {peer});
   }
 
@@ -221,6 +233,11 @@ public:
       return true;
     }
     return false;
+  }
+
+  Ends ends(int peer) const override {
+    const auto &pair = static_cast<const CatchingPair &>(*peers[peer].pair);
+    return {pair.ownHost(), pair.peerHost()};
   }
 
   void interrupt() override {
@@ -292,6 +309,14 @@ private:
     for (std::unique_ptr<UnboundBuffer> &buffer : of.received)
       buffer->recv(peer, of.slotOf(kNothing), 0, 0);
   }
+  /// What Gloo says by words alone.
+  absl::Status namePath(const absl::Status &status) const {
+    return isOfPath(status)
+               ? absl::DeadlineExceededError(absl::StrCat(
+                     "nothing that was sent was acknowledged for ",
+                     absl::FormatDuration(absl::FromChrono(patience))))
+               : status;
+  }
   static size_t offsetOf(const void *data) {
     return reinterpret_cast<size_t>(data);
   }
@@ -316,7 +341,7 @@ private:
       return {absl::StatusCode::kCancelled, ""};
     bool isDone = false;
     absl::Status status =
-        attempt("the connection is lost", [&] { isDone = wait(); });
+        namePath(attempt("the connection is lost", [&] { isDone = wait(); }));
     bool wasInterrupted = !beginWait(nullptr);
     if (!status.ok() || isDone) {
       // For the next wait.
@@ -335,6 +360,7 @@ private:
   }
 
   const std::shared_ptr<gloo::transport::Context> context;
+  const std::chrono::milliseconds patience;
   std::vector<Peer> peers;
 
   std::mutex mutex;
@@ -345,20 +371,23 @@ private:
 
 class GlooNetwork final : public Network {
 public:
-  explicit GlooNetwork(std::shared_ptr<gloo::transport::tcp::Device> ownDevice)
-      : device(std::move(ownDevice)) {}
+  GlooNetwork(std::shared_ptr<gloo::transport::tcp::Device> ownDevice,
+              std::chrono::milliseconds limit)
+      : device(std::move(ownDevice)), patience(limit) {}
 
   absl::StatusOr<std::unique_ptr<Transport>>
   open(int self, int size, absl::Span<const int> peers,
        const std::string &secret, std::chrono::nanoseconds limit) override {
     std::unique_ptr<GlooTransport> transport;
     absl::Status status = attempt("can't listen", [&] {
-      auto context = std::make_shared<CatchingContext>(device, self, size);
+      auto context =
+          std::make_shared<CatchingContext>(device, self, size, patience);
       // Gloo waits five times as long for a connection.
       context->setTimeout(
           std::chrono::duration_cast<std::chrono::milliseconds>(limit) / 5 +
           std::chrono::milliseconds(1));
-      transport = std::make_unique<GlooTransport>(std::move(context), secret);
+      transport =
+          std::make_unique<GlooTransport>(std::move(context), secret, patience);
       transport->prepare(peers);
     });
     if (!status.ok())
@@ -368,19 +397,28 @@ public:
 
 private:
   const std::shared_ptr<gloo::transport::tcp::Device> device;
+  const std::chrono::milliseconds patience;
 };
 
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Network>>
-createGlooNetwork(const std::string &address) {
+createGlooNetwork(const std::string &address,
+                  std::chrono::nanoseconds patience) {
+  // Below, what is sent anew by a system that has heard nothing might not come.
+  constexpr std::chrono::milliseconds kLeast(1000);
+  constexpr std::chrono::milliseconds kMost = std::chrono::hours(24);
+  const auto limit = std::clamp(
+      std::chrono::duration_cast<std::chrono::milliseconds>(patience), kLeast,
+      kMost);
   gloo::transport::tcp::attr attributes;
   attributes.hostname = address;
   std::unique_ptr<Network> network;
   absl::Status status = attempt(absl::StrCat("can't use ", address), [&] {
     network = std::make_unique<GlooNetwork>(
         std::make_shared<gloo::transport::tcp::Device>(
-            gloo::transport::tcp::CreateDeviceAttr(attributes)));
+            gloo::transport::tcp::CreateDeviceAttr(attributes)),
+        limit);
   });
   if (!status.ok())
     return status;

@@ -8,7 +8,7 @@
 namespace bagua::runtime {
 
 absl::StatusOr<std::unique_ptr<Network>>
-createGlooNetwork(const std::string &) {
+createGlooNetwork(const std::string &, std::chrono::nanoseconds) {
   return absl::UnimplementedError(
       "ranks of different hosts can't communicate: Bagua was built without "
       "Gloo (Debian's libgloo-dev)");

@@ -31,14 +31,23 @@ constexpr int kSpareDescriptors = 4;
 /// In which a peer accepts a connection. Gloo ends its process where that is
 /// taken back before.
 constexpr std::chrono::milliseconds kAccept(100);
+/// Of the patience: by how much later a path is lost than its host.
+constexpr int kLaterPart = 5;
+/// Where the patience is short: on a path that loses many packets the system
+/// tries again after 0.2 s, 0.4 s, 0.8 s and so on, and some of these are lost.
+constexpr std::chrono::nanoseconds kLeastPathPatience =
+    std::chrono::seconds(10);
 
 } // namespace
 
 HostNetwork::HostNetwork(int ownRank, std::shared_ptr<RunState> ownState,
                          std::shared_ptr<ControlPlane> ownControl,
-                         std::string ownInterface)
+                         std::string ownInterface,
+                         std::chrono::nanoseconds patience)
     : rank(ownRank), state(std::move(ownState)), control(std::move(ownControl)),
-      interface(std::move(ownInterface)) {}
+      interface(std::move(ownInterface)),
+      pathPatience(
+          std::max(kLeastPathPatience, patience + patience / kLaterPart)) {}
 
 HostNetwork::~HostNetwork() {
   const auto end = std::chrono::steady_clock::now() + kFarewell;
@@ -70,7 +79,7 @@ absl::Status HostNetwork::prepare() {
   auto address = addressOfInterface(interface);
   if (!address.ok())
     return address.status();
-  auto made = createGlooNetwork(*address);
+  auto made = createGlooNetwork(*address, pathPatience);
   if (!made.ok())
     return made.status();
   try {

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -27,9 +28,11 @@ namespace bagua::runtime {
 
 class HostNetwork {
 public:
-  /// `interface`: a name or an address.
+  /// `interface`: a name or an address. `patience`: that of the control plane,
+  /// which says of whole hosts that they are lost before a path to them is.
   HostNetwork(int rank, std::shared_ptr<RunState> state,
-              std::shared_ptr<ControlPlane> control, std::string interface);
+              std::shared_ptr<ControlPlane> control, std::string interface,
+              std::chrono::nanoseconds patience);
   /// Waits a little for those connected to come to the end, too; not in a run
   /// that was aborted.
   ~HostNetwork();
@@ -54,6 +57,7 @@ private:
   const std::shared_ptr<RunState> state;
   const std::shared_ptr<ControlPlane> control;
   const std::string interface;
+  const std::chrono::nanoseconds pathPatience;
 
   std::mutex mutex;
   std::unique_ptr<Network> network;

@@ -134,6 +134,18 @@ absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
   return state->status();
 }
 
+std::string PeerWaits::describePath(int peer, absl::string_view found) const {
+  const int own = group.members[group.self];
+  const int other = group.members[peer];
+  const Transport::Ends ends = group.transport->ends(peer);
+  return absl::StrCat(": rank ", own, " (", ends.own, ") and rank ", other,
+                      " (", ends.peer, ") have lost each other: ", found,
+                      own == 0 || other == 0
+                          ? ", though what is small passes, by which they hear "
+                            "of each other"
+                          : ", though rank 0 hears of both");
+}
+
 absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   if (auto place = errorPlaceOf(failure); place && peer < 0)
     peer = static_cast<int>(place->rank);
@@ -142,6 +154,11 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   if (absl::IsDataLoss(failure)) {
     // Of which no other news tells.
     why = absl::StrCat(": rank ", rank, " is lost: it sent what is no message");
+  } else if (absl::IsDeadlineExceeded(failure) && peer >= 0) {
+    // Had a host been lost, that would be known by now.
+    if (absl::Status aborted = state->status(); !aborted.ok())
+      return aborted;
+    why = describePath(peer, failure.message());
   } else {
     if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
       return aborted;

@@ -10,6 +10,7 @@
 #include "Communication/Hosts/HostCommunicator.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 #include <chrono>
@@ -56,6 +57,7 @@ private:
   using Time = Alarm::Time;
 
   std::string describe() const;
+  std::string describePath(int peer, absl::string_view found) const;
   void putOff();
   absl::Status endInTime(int peer, Transport::Channel channel,
                          absl::Span<const int> others);

@@ -58,8 +58,9 @@ public:
 
   /// Until one more message of a channel has come. Cancelled after interrupt(),
   /// and then it may be called again; Unavailable where the connection is lost,
-  /// DataLoss where the peer has sent what is no message, which ends it, too.
-  /// One thread at a time.
+  /// DataLoss where the peer has sent what is no message, which ends it, too;
+  /// DeadlineExceeded where the peer's host has acknowledged nothing for longer
+  /// than the network's patience, which does as well. One thread at a time.
   virtual absl::Status awaitReceived(int peer, Channel channel) = 0;
   /// Whether one more message of a channel has come. Where not, the connections
   /// to all peers may be lost: for one that gives up.
@@ -67,6 +68,13 @@ public:
   /// Until one more message that was sent is on its way; false once all are.
   /// Errors are those of awaitReceived.
   virtual absl::StatusOr<bool> awaitSent() = 0;
+
+  /// Addresses of the ends of a connection, as far as they are known.
+  struct Ends {
+    std::string own;
+    std::string peer;
+  };
+  virtual Ends ends(int /*peer*/) const { return {}; }
 
   /// Ends the wait in progress, or the next one; a connection that is being
   /// made does not come to be. From any thread.
@@ -90,10 +98,14 @@ public:
        const std::string &secret, std::chrono::nanoseconds limit) = 0;
 };
 
-/// TCP, by Gloo, at a numeric address of this host's. Unavailable where that
-/// can't be used; Unimplemented where the library was built without Gloo.
+/// TCP, by Gloo, at a numeric address of this host's. A connection is lost when
+/// nothing of what was sent on it was acknowledged for `patience`, and when the
+/// other host does not answer for as long: large packets may be lost where
+/// small ones are not. Unavailable where the address can't be used;
+/// Unimplemented where the library was built without Gloo.
 absl::StatusOr<std::unique_ptr<Network>>
-createGlooNetwork(const std::string &address);
+createGlooNetwork(const std::string &address,
+                  std::chrono::nanoseconds patience);
 
 } // namespace bagua::runtime
 

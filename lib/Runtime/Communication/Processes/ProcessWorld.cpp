@@ -511,8 +511,8 @@ connectProcesses(const ProcessOptions &options) {
       [control = run->control](const absl::Status &why) {
         control->abort(why);
       });
-  run->network = std::make_unique<HostNetwork>(run->rank, run->state,
-                                               run->control, interface);
+  run->network = std::make_unique<HostNetwork>(
+      run->rank, run->state, run->control, interface, options.patience);
   if (absl::Status started =
           run->control->start(eventsOf(run->state, run->watch));
       !started.ok())
