@@ -201,6 +201,11 @@ int bagua_world_next_number(bagua_world *world);
 /** From any thread. */
 void bagua_world_abort(bagua_world *world, const char *why);
 
+/** bagua/Runtime/Waits.h: who waits where, for what and since when, as text of
+ * `size` bytes, to be freed by bagua_bytes_free. From any thread, while others
+ * hang. */
+bagua_code bagua_describe_waits(void **text, size_t *size);
+
 /*===--- Collectives, beside those of plans ---===*/
 
 typedef struct bagua_communicator bagua_communicator;

@@ -9,10 +9,12 @@
 
 #include "bagua/Runtime/Launch.h"
 #include "bagua/Runtime/Processes.h"
+#include "bagua/Runtime/Waits.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -160,6 +162,23 @@ int bagua_world_hosts(const bagua_world *world) {
 
 int bagua_world_next_number(bagua_world *world) {
   return world ? world->world->nextNumber() : -1;
+}
+
+bagua_code bagua_describe_waits(void **text, size_t *size) {
+  return guard([&]() -> absl::Status {
+    absl::Status status =
+        requireAll("bagua_describe_waits", {{"text", text}, {"size", size}});
+    if (!status.ok())
+      return status;
+    const std::string found = runtime::describeWaits();
+    void *copy = std::malloc(found.size() + 1);
+    if (!copy)
+      return absl::ResourceExhaustedError("");
+    std::memcpy(copy, found.data(), found.size());
+    *text = copy;
+    *size = found.size();
+    return absl::OkStatus();
+  });
 }
 
 void bagua_world_abort(bagua_world *world, const char *why) {

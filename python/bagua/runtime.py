@@ -174,6 +174,7 @@ _FUNCTIONS = {
     "session_step": (c_int64, c_void_p),
     "session_bytes_sent": (c_int64, c_void_p),
     "session_arena_bytes": (c_int64, c_void_p),
+    "describe_waits": (None, _HANDLE, POINTER(c_size_t)),
     "session_save_state": (None, c_void_p, _HANDLE, POINTER(c_size_t)),
     "session_load_state": (None, c_void_p, c_char_p, c_size_t),
     "write_checkpoint": (None, c_char_p, c_char_p, c_size_t),
@@ -238,6 +239,16 @@ def _library():
 
 def _bytes(text):
     return None if text is None else os.fsencode(text)
+
+
+def _taken(call, *arguments):
+    """Bytes that a call makes."""
+    data, size = c_void_p(), c_size_t()
+    call(*arguments, byref(data), byref(size))
+    try:
+        return ctypes.string_at(data, size.value)
+    finally:
+        _library().bytes_free(data)
 
 
 def _warning(tell):
@@ -563,15 +574,15 @@ class Session(_Object):
         return _library().session_arena_bytes(self._handle)
 
     def save_state(self):
-        data, size = c_void_p(), c_size_t()
-        _library().session_save_state(self._handle, byref(data), byref(size))
-        try:
-            return ctypes.string_at(data, size.value)
-        finally:
-            _library().bytes_free(data)
+        return _taken(_library().session_save_state, self._handle)
 
     def load_state(self, state):
         _library().session_load_state(self._handle, state, len(state))
+
+
+def describe_waits():
+    """Who waits where, for what and since when: each world and session of this process, as text. On any thread, while others hang."""
+    return _taken(_library().describe_waits).decode(errors="replace")
 
 
 def write_checkpoint(path, state):

@@ -514,6 +514,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   // woken finds both.
   stream.queue->signal(stream.completed, sequence + 1);
   stream.pass(sequence);
+  stream.since.store(nowMilliseconds(), std::memory_order_relaxed);
   stream.completed.tell();
   return absl::OkStatus();
 }
@@ -621,14 +622,13 @@ absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
   Stream &stream = *streams[point.stream];
   const uint64_t target = targetOf(stream, point, step);
   bool mayWatch = true;
-  while (!isPassed(stream, target, queue)) {
-    if (hasFailed())
-      return failure();
-    if (absl::Status status = help(stream, target, tensor, mayWatch);
-        !status.ok())
-      return status;
+  absl::Status status;
+  while (status.ok() && !isPassed(stream, target, queue)) {
+    awaited.store(tensor, std::memory_order_relaxed);
+    status = hasFailed() ? failure() : help(stream, target, tensor, mayWatch);
   }
-  return absl::OkStatus();
+  awaited.store(kNothing, std::memory_order_relaxed);
+  return status;
 }
 
 bool Executor::isStepReached(int64_t step) const {

@@ -17,6 +17,7 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
 #define BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
 
+#include "Communication/WaitReport.h"
 #include "Communication/WorkWatch.h"
 #include "Device/Device.h"
 #include "Session/Operation.h"
@@ -108,6 +109,10 @@ public:
   std::string tensorName(uint32_t tensor) const;
 
 private:
+  /// In place of a tensor that the program waits for.
+  static constexpr int64_t kNothing = -2;
+  static int64_t nowMilliseconds();
+
   struct Slot {
     Operation *operation;
     const ScheduledInstruction *scheduled;
@@ -125,6 +130,8 @@ private:
     Timeline completed;
     /// Of the thread that is at it; null where nobody watches.
     std::unique_ptr<WorkWatch::Place> place;
+    /// When it last came further, on the steady clock.
+    std::atomic<int64_t> since{nowMilliseconds()};
     /// Whether others are told what it waits for.
     std::atomic<bool> hasNote{false};
     /// Shares of what was stated of the tensors that its collectives of this
@@ -202,6 +209,10 @@ private:
     return promised[blocker.tensor] >= blocker.target;
   }
   std::string describeBlocker(const Slot &slot, const Blocker &blocker) const;
+  std::string describeObstacle(const Stream &stream, uint64_t sequence) const;
+  std::string describeStream(const Stream &stream) const;
+  std::string describeGifts() const;
+  void appendWaits(std::string &text) const;
   void warn(const std::string &text);
   void note(Stream &stream, const std::string &what);
   bool isOver() const { return hasFailed() || isStopping; }
@@ -243,6 +254,10 @@ private:
   std::mutex noteMutex;
   /// By the stream's number: what others are told that it waits for.
   std::vector<std::string> notes;
+
+  /// Which tensor the program waits for; -1: the end of a step.
+  std::atomic<int64_t> awaited{kNothing};
+  const WaitReport report{[this](std::string &text) { appendWaits(text); }};
 };
 
 } // namespace bagua::runtime

@@ -43,6 +43,9 @@ void PeerWaits::begin(std::string_view newCall) {
   call = newCall;
   isMoving = false;
   const Time now = Clock::now();
+  // All names are whole constants.
+  callName.store(call.data(), std::memory_order_relaxed);
+  since.store(now, std::memory_order_relaxed);
   deadline = now + limit;
   warning = options.onWarning ? now + limit / 10 : Time::max();
   bell.set(std::min(warning, deadline));
@@ -60,7 +63,24 @@ CommunicatorOptions PeerWaits::whileMoving(CommunicatorOptions options) {
 }
 
 /// Something has come, or gone. The bell is set when it rings.
-void PeerWaits::putOff() { deadline = Clock::now() + movingLimit; }
+void PeerWaits::putOff() {
+  const Time now = Clock::now();
+  since.store(now, std::memory_order_relaxed);
+  deadline = now + movingLimit;
+}
+
+void PeerWaits::appendWaits(std::string &text) const {
+  const int peer = awaited.load(std::memory_order_relaxed);
+  if (peer < 0)
+    return;
+  absl::StrAppend(&text, "  communicator '", group.name,
+                  "': ", callName.load(std::memory_order_relaxed), " of rank ",
+                  group.members[group.self], " waits for a message of rank ",
+                  group.members[peer], " of another host, for ",
+                  absl::FormatDuration(absl::FromChrono(
+                      Clock::now() - since.load(std::memory_order_relaxed))),
+                  "\n");
+}
 
 std::string PeerWaits::describe() const {
   return describeCall(group.name, group.members[group.self], call, options);
@@ -69,6 +89,7 @@ std::string PeerWaits::describe() const {
 absl::Status PeerWaits::await(int peer, Transport::Channel channel,
                               absl::Span<const int> others) {
   NotAtWork waiting;
+  awaited.store(peer, std::memory_order_relaxed);
   while (true) {
     absl::Status status = group.transport->awaitReceived(peer, channel);
     if (status.ok())
@@ -87,6 +108,7 @@ absl::Status PeerWaits::await(int peer, Transport::Channel channel,
     }
     bell.set(std::min(warning, deadline));
   }
+  awaited.store(-1, std::memory_order_relaxed);
   if (isMoving)
     putOff();
   return absl::OkStatus();

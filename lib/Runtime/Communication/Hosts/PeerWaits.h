@@ -8,11 +8,13 @@
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERWAITS_H
 
 #include "Communication/Hosts/HostCommunicator.h"
+#include "Communication/WaitReport.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -56,6 +58,7 @@ public:
 private:
   using Time = Alarm::Time;
 
+  void appendWaits(std::string &text) const;
   std::string describe() const;
   std::string describePath(int peer, absl::string_view found) const;
   void putOff();
@@ -73,6 +76,13 @@ private:
   Time warning;
   Time deadline;
   bool isMoving = false;
+
+  /// For reports, on other threads: the call in progress, who is waited for
+  /// (-1: nobody) and when something came last.
+  std::atomic<const char *> callName{""};
+  std::atomic<int> awaited{-1};
+  std::atomic<Time> since{Time()};
+  const WaitReport report{[this](std::string &text) { appendWaits(text); }};
 };
 
 } // namespace bagua::runtime

@@ -94,6 +94,7 @@ RunState::RunState(int worldSize, int ranksOfHost,
       announceAbort(std::move(announce)), isGone(worldSize), isLost(worldSize),
       notes(worldSize) {
   liveRanks() += neighbours;
+  dumpOnSignal();
 }
 
 RunState::~RunState() { liveRanks() -= neighbours; }
@@ -415,6 +416,50 @@ bool RunState::hasLeft(int rank) const {
 void RunState::note(int rank, const std::string &what) {
   std::lock_guard<std::mutex> lock(mutex);
   notes[rank] = what;
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+void RunState::appendWaits(std::string &text) const {
+  absl::StrAppend(&text, "  world of ", size, " ranks");
+  std::unique_lock<std::mutex> lock = tryFor(mutex);
+  if (!lock) {
+    text += ": a thread that hangs keeps its state\n";
+    return;
+  }
+  absl::StrAppend(&text, abortStatus.ok() ? "" : ", whose run has ended: ",
+                  abortStatus.message(), "\n");
+  for (int rank = 0; rank < size; ++rank) {
+    if (isGone[rank])
+      absl::StrAppend(&text, "    rank ", rank,
+                      isLost[rank] ? " is lost\n" : " has left\n");
+    if (!notes[rank].empty())
+      absl::StrAppend(&text, "    rank ", rank, ": ", notes[rank], "\n");
+  }
+  for (auto &[key, entry] : groups)
+    if (std::shared_ptr<MemoryGroup> group = entry.group.lock())
+      appendGroup(text, *group, entry);
+}
+
+/// Which members on this host have come to the call in progress.
+void RunState::appendGroup(std::string &text, const MemoryGroup &group,
+                           const Entry &entry) const {
+  uint32_t latest = 0;
+  for (int i = 0; i < group.size(); ++i)
+    if (entry.joined[i])
+      latest = std::max(latest, group.memory.member(i).arrivals.load());
+  std::vector<int> come, missing;
+  for (int i = 0; i < group.size(); ++i)
+    (group.memory.member(i).arrivals.load() < latest ? missing : come)
+        .push_back(group.members[i]);
+  absl::StrAppend(&text, "    communicator '", group.name, "': meeting ",
+                  latest, ", ranks ", absl::StrJoin(come, ", "), " have come");
+  if (!missing.empty())
+    absl::StrAppend(&text, ", ranks ", absl::StrJoin(missing, ", "),
+                    " have not");
+  text += "\n";
 }
 
 //===----------------------------------------------------------------------===//

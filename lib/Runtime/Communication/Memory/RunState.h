@@ -10,6 +10,7 @@
 
 #include "Communication/Memory/AddressSpace.h"
 #include "Communication/Memory/GroupMemory.h"
+#include "Communication/WaitReport.h"
 
 #include "bagua/Runtime/Communicator.h"
 
@@ -131,6 +132,9 @@ public:
                            std::chrono::nanoseconds waited,
                            const std::vector<int> &missing) const;
 
+  /// Appends what ranks of this process wait for, line by line (Waits.h).
+  void appendWaits(std::string &text) const;
+
   void abort(const absl::Status &why);
   /// The same of what speaks of this rank, where it speaks of none.
   void abortBy(int rank, const absl::Status &why);
@@ -167,6 +171,9 @@ private:
     std::vector<bool> joined;
   };
 
+  void appendGroup(std::string &text, const MemoryGroup &group,
+                   const Entry &entry) const;
+
   const int neighbours;
   const Announce announceAbort;
 
@@ -185,6 +192,8 @@ private:
   std::mutex handlerMutex;
   /// By rank and owner.
   std::map<std::pair<int, const void *>, std::function<void()>> handlers;
+
+  const WaitReport report{[this](std::string &text) { appendWaits(text); }};
 };
 
 /// "communicator 'grads': all_reduce of rank 0", and what it is for.

@@ -1,0 +1,40 @@
+//===- WaitReport.h - What is told of an object's waits -------------------===//
+//
+// Each world and each session has one, by which Waits.h finds it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_WAITREPORT_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_WAITREPORT_H
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+
+namespace bagua::runtime {
+
+class WaitReport {
+public:
+  /// `describe` appends whole lines; called on any thread, as long as the
+  /// report lives. It must not wait for long: see tryFor().
+  explicit WaitReport(std::function<void(std::string &)> describe);
+  ~WaitReport();
+  WaitReport(const WaitReport &) = delete;
+  WaitReport &operator=(const WaitReport &) = delete;
+
+  void append(std::string &text) const { describe(text); }
+
+private:
+  const std::function<void(std::string &)> describe;
+};
+
+/// A lock, or none where another thread keeps it for long.
+std::unique_lock<std::mutex> tryFor(std::mutex &mutex);
+
+/// Writes describeWaits() on the signal that the environment asks for, from the
+/// first call on.
+void dumpOnSignal();
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_WAITREPORT_H

@@ -1,0 +1,107 @@
+//===- ExecutorWaits.cpp - What a session waits for -----------------------===//
+//
+// Read beside everything that runs: each line was true at some time.
+//
+//===----------------------------------------------------------------------===//
+#include "Session/Executor.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+#include <algorithm>
+
+namespace bagua::runtime {
+
+/// What keeps an instruction from being enqueued, and is nothing a queue
+/// follows.
+std::string Executor::describeObstacle(const Stream &stream,
+                                       uint64_t sequence) const {
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const Conditions &waits = slot.scheduled->waits;
+  const auto step = static_cast<int64_t>(sequence / stream.slots.size());
+  for (int64_t back : {0, 1}) {
+    if (step < back)
+      break;
+    for (uint32_t tensor : back ? waits.readyPrevious : waits.ready)
+      if (!given[tensor].reached(countOf(step - back)))
+        return absl::StrCat("waits for tensor ", tensorName(tensor),
+                            ", which the program has not given");
+    for (StreamPoint point : back ? waits.afterPrevious : waits.after)
+      if (!isReached(point, step - back))
+        return absl::StrCat("waits for stream '",
+                            plan.root().streams()->Get(point.stream)->str(),
+                            "'");
+  }
+  return "is about to begin";
+}
+
+std::string Executor::describeStream(const Stream &stream) const {
+  const uint64_t sequence = stream.next();
+  std::string what;
+  if (sequence >= opened.value() * stream.slots.size())
+    what = "has nothing to do";
+  else
+    what = absl::StrCat(describeCall(stream, sequence), " ",
+                        stream.isTaken() ? "is in progress"
+                                         : describeObstacle(stream, sequence));
+  const int64_t since = stream.since.load(std::memory_order_relaxed);
+  return absl::StrCat(what, ", for ",
+                      absl::FormatDuration(absl::Milliseconds(
+                          std::max<int64_t>(0, nowMilliseconds() - since))));
+}
+
+/// What the program still owes to the step that is open.
+std::string Executor::describeGifts() const {
+  constexpr size_t kShown = 8;
+  std::vector<std::string> missing;
+  const uint64_t count = opened.value();
+  for (uint32_t i = 0; i < given.size(); ++i)
+    if (steps.firstWaiter[i] >= 0 && !given[i].reached(count))
+      missing.push_back(tensorName(i));
+  if (missing.empty())
+    return "has given all tensors";
+  const size_t more = missing.size() - std::min(missing.size(), kShown);
+  missing.resize(missing.size() - more);
+  return absl::StrCat("has not given ", absl::StrJoin(missing, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+void Executor::appendWaits(std::string &text) const {
+  absl::StrAppend(&text, "  session of plan '",
+                  plan.root().name() ? plan.root().name()->str() : "",
+                  "', rank ", rank);
+  std::unique_lock<std::mutex> lock = tryFor(streamsMutex);
+  if (!lock || streams.empty()) {
+    absl::StrAppend(&text, lock ? ": no streams run\n"
+                                : ": a thread that hangs keeps its streams\n");
+    return;
+  }
+  const auto count = static_cast<int64_t>(opened.value());
+  absl::StrAppend(&text, hasFailed() ? ", which has failed" : "",
+                  count > 0 ? absl::StrCat(", step ", firstStep + count - 1)
+                            : std::string(", before its first step"),
+                  ": the program ", describeGifts());
+  if (const int64_t tensor = awaited.load(std::memory_order_relaxed);
+      tensor != kNothing)
+    absl::StrAppend(
+        &text, "; it waits for ",
+        tensor < 0 ? std::string("the end of a step")
+                   : absl::StrCat("tensor ",
+                                  tensorName(static_cast<uint32_t>(tensor))));
+  text += "\n";
+  for (auto &stream : streams)
+    if (stream)
+      absl::StrAppend(&text, "    stream '",
+                      plan.root().streams()->Get(stream->number)->str(),
+                      "': ", describeStream(*stream), "\n");
+}
+
+int64_t Executor::nowMilliseconds() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+} // namespace bagua::runtime

@@ -1,0 +1,110 @@
+"""waits.py PLAN FOLDER: a run hangs, for one of two ranks does not give a tensor; each is asked who waits for what, by a signal and by a call.
+
+waits.py --rank RANK HOST PLAN RENDEZVOUS is one rank. BAGUA_DUMP_SIGNAL says which signal, if any: a program's handler before it is called, too.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from bagua.runtime import Plan, Session, World, describe_waits
+
+RANKS, LIMIT = 2, 60
+
+
+def rank_of_run(rank, host, path, rendezvous):
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    plan = Plan(path)
+    world = World.connect(rank, RANKS, rendezvous=rendezvous, host=host, timeout=LIMIT)
+    session = Session(plan, world, timeout=LIMIT)
+    given = []
+    for number, tensor in enumerate(plan.tensors):
+        session.program_updates(tensor.name)
+        session.address(number, session.local_bytes(number))
+        given.append(number)
+    session.start()
+    session.begin_step()
+    # The first of the plan's to be waited for; rank 1 gives none.
+    if rank == 0:
+        for number in given:
+            session.mark_ready(number)
+
+    def ask():
+        for line in sys.stdin:
+            print(describe_waits() + "that was all", flush=True)
+
+    threading.Thread(target=ask, daemon=True).start()
+    print("begun", flush=True)
+    if rank == 0:
+        session.wait(given[0])
+    time.sleep(LIMIT)
+
+
+def until(stream, text):
+    said = []
+    for line in stream:
+        said.append(line)
+        if text in line:
+            return "".join(said)
+    sys.exit(f"expected '{text}', found {''.join(said)}")
+
+
+def expect(pattern, said):
+    if not re.search(pattern, said):
+        sys.exit(f"expected '{pattern}', found:\n{said}")
+
+
+def run(plan, folder, hosts, asks):
+    rendezvous = f"{folder}/{'-'.join(hosts)}-{asks}"
+    environment = dict(os.environ, **({"BAGUA_DUMP_SIGNAL": "USR1"} if asks else {}))
+    ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), hosts[rank], plan, rendezvous], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) for rank in range(RANKS)]
+    try:
+        for process in ranks:
+            until(process.stdout, "begun")
+        patterns = [
+            [r"session of plan '.*', rank 0, step 0: the program has given all tensors; it waits for tensor '.*'",
+             r"stream 'comm': instruction \d+ '.*' \(AllReduce\) on stream 'comm' \(touches '.*'\) in step 0 is in progress, for [\d.]+\w+",
+             r"ranks 0 have come, ranks 1 have not" if hosts[0] == hosts[1] else
+             r"communicator 'comm .*': all_reduce of rank 0 waits for a message of rank 1 of another host, for [\d.]+\w+"],
+            [r"session of plan '.*', rank 1, step 0: the program has not given '.*'",
+             r"stream 'comm': instruction .* in step 0 waits for tensor '.*', which the program has not given, for [\d.]+\w+"]]
+        for rank, process in enumerate(ranks):
+            # It may be on its way to where it hangs.
+            for _ in range(100):
+                process.stdin.write("?\n")
+                process.stdin.flush()
+                said = until(process.stdout, "that was all")
+                if all(re.search(pattern, said) for pattern in patterns[rank]):
+                    break
+                time.sleep(0.05)
+            for pattern in patterns[rank]:
+                expect(pattern, said)
+            process.send_signal(signal.SIGUSR1)
+            if asks:
+                said = until(process.stderr, "stream 'comm'")
+                expect(rf"bagua: process {process.pid}\n", said)
+        # Who has a handler of its own, and does not ask for dumps, lives, and nothing is written.
+        for process in ranks:
+            if process.poll() is not None:
+                sys.exit(f"a rank ended with {process.returncode}")
+            process.kill()
+            if not asks and (said := process.stderr.read()):
+                sys.exit(f"expected nothing, found {said}")
+    finally:
+        for process in ranks:
+            process.kill()
+
+
+def main(plan, folder):
+    for hosts in (["one", "one"], ["one", "two"]):
+        for asks in (True, False):
+            run(plan, folder, hosts, asks)
+    print("each rank says what it waits for")
+
+
+if __name__ == "__main__":
+    sys.exit(rank_of_run(int(sys.argv[2]), *sys.argv[3:]) if sys.argv[1] == "--rank" else main(*sys.argv[1:]))
