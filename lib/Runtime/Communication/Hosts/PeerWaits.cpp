@@ -77,8 +77,10 @@ void PeerWaits::appendWaits(std::string &text) const {
                   "': ", callName.load(std::memory_order_relaxed), " of rank ",
                   group.members[group.self], " waits for a message of rank ",
                   group.members[peer], " of another host, for ",
-                  absl::FormatDuration(absl::FromChrono(
-                      Clock::now() - since.load(std::memory_order_relaxed))),
+                  absl::FormatDuration(absl::Trunc(
+                      absl::FromChrono(Clock::now() -
+                                       since.load(std::memory_order_relaxed)),
+                      absl::Milliseconds(1))),
                   "\n");
 }
 
