@@ -73,7 +73,10 @@ void drop(uint32_t most) {
       sock_filter BPF_STMT(BPF_RET | BPF_K, 0),
       sock_filter BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
   const sock_fprog program = {code.size(), code.data()};
-  for (int descriptor : openDescriptors()) {
+  // The last one is of a communicator that steps use.
+  std::vector<int> descriptors = openDescriptors();
+  std::sort(descriptors.begin(), descriptors.end(), std::greater<>());
+  for (int descriptor : descriptors) {
     int limit = 0;
     socklen_t size = sizeof limit;
     if (getsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size) ==

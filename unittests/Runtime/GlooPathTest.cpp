@@ -75,6 +75,10 @@ protected:
     send(bytes);
     EXPECT_TRUE(members[1]->awaitReceived(0, Channel::Blocks).ok());
     EXPECT_EQ(received, sent);
+    auto left = members[0]->awaitSent();
+    while (left.ok() && *left)
+      left = members[0]->awaitSent();
+    EXPECT_TRUE(left.ok()) << left.status();
   }
   /// Without a limit: what does not come fails the whole suite.
   void expectLost(const absl::Status &status) {

@@ -5,13 +5,14 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/WorkWatch.h"
 
-#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -23,6 +24,25 @@ namespace bagua::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// As absl::Notification, of which ThreadSanitizer knows nothing.
+class Event {
+public:
+  void Notify() {
+    std::lock_guard<std::mutex> lock(mutex);
+    hasCome = true;
+    changed.notify_all();
+  }
+  void WaitForNotification() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [this] { return hasCome; });
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool hasCome = false;
+};
 
 class WorkWatchTest : public testing::Test {
 protected:
@@ -70,7 +90,7 @@ public:
   }
 
 private:
-  absl::Notification asleep, over;
+  Event asleep, over;
   pid_t number = 0;
   std::thread thread;
 };
@@ -97,7 +117,7 @@ TEST_F(WorkWatchTest, who_is_at_no_work_does_not_hang) {
 
 // For others, or in the program's code.
 TEST_F(WorkWatchTest, who_waits_does_not_hang) {
-  absl::Notification asleep, over;
+  Event asleep, over;
   std::thread thread([&] {
     AtWork work(&place);
     NotAtWork waiting;
@@ -142,7 +162,7 @@ private:
 
 // A debugger's, wherever it is.
 TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
-  absl::Notification asleep, over;
+  Event asleep, over;
   pid_t number = 0;
   std::thread thread([&] {
     place.attend();
@@ -164,7 +184,7 @@ TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
 
 // And is at work again afterwards.
 TEST_F(WorkWatchTest, who_has_waited_may_hang) {
-  absl::Notification asleep, over;
+  Event asleep, over;
   pid_t number = 0;
   std::thread thread([&] {
     AtWork work(&place);
@@ -185,7 +205,7 @@ TEST_F(WorkWatchTest, who_has_waited_may_hang) {
 // However long it takes, or has no core.
 TEST_F(WorkWatchTest, who_computes_does_not_hang) {
   std::atomic<bool> over{false};
-  absl::Notification begun;
+  Event begun;
   std::thread thread([&] {
     AtWork work(&place);
     begun.Notify();

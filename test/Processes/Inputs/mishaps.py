@@ -73,7 +73,7 @@ def run(plan, communicator, mishap, wakes, patience, job):
     begin = time.monotonic()
     lost, how = int(mishap.split(":")[0]), mishap.split(":")[3]
     # So that a run does not end before its threads freeze, or the path is used.
-    steps = {"freeze": 300, "cut": 100, "eat": 100}.get(how, 5)
+    steps = {"freeze": 300, "cut": 40, "eat": 40}.get(how, 5)
     processes = []
     for rank in range(RANKS):
         environment = dict(os.environ, BAGUA_RANK=str(rank), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)

@@ -22,6 +22,10 @@ using Clock = std::chrono::steady_clock;
 
 /// Limits of a day and more are this.
 constexpr std::chrono::hours kMostLimit(24);
+/// A connection on which nothing came for so long may be lost by its path, and
+/// then all know within the second time whether it was the peer that was lost.
+constexpr std::chrono::seconds kLong(5);
+constexpr std::chrono::seconds kSoon(1);
 
 } // namespace
 
@@ -184,10 +188,18 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
       return aborted;
     why = describePath(peer, failure.message());
   } else {
-    if (absl::Status aborted = state->awaitAbort(kNewsLimit); !aborted.ok())
+    // A peer that has given up the path closes its end, and may be at other
+    // things; whose process ends does so at once.
+    const bool isOfPath =
+        peer >= 0 &&
+        Clock::now() - since.load(std::memory_order_relaxed) >= kLong;
+    if (absl::Status aborted = state->awaitAbort(isOfPath ? kSoon : kNewsLimit);
+        !aborted.ok())
       return aborted;
     if (peer >= 0)
-      why = absl::StrCat(" needs rank ", rank, why);
+      why = isOfPath ? describePath(peer, "the other one gave up what was not "
+                                          "acknowledged")
+                     : absl::StrCat(" needs rank ", rank, why);
   }
   state->abort(
       withPlace(absl::UnavailableError(absl::StrCat(describe(), why)), {rank}));
