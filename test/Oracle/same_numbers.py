@@ -136,7 +136,8 @@ def read_results(module):
 
 
 def draw(module, seed):
-    """Arguments: what all devices have alike is drawn once. State is small, optimizer state not negative either."""
+    """Arguments: what all devices are declared to have alike is drawn once, all else by each, state too: that a program
+    starts with copies is not in its text. State is small, optimizer state not negative either."""
     import numpy
     drawn = []
     for index, (path, shape, kind, same, donated, _) in enumerate(module.arguments):
@@ -152,7 +153,7 @@ def draw(module, seed):
             drawn.append(one())
         else:
             first = one()
-            drawn.append([first if same or donated else one() for _ in module.devices])
+            drawn.append([first if same else one() for _ in module.devices])
     return drawn
 
 

@@ -33,6 +33,8 @@ class Step:
     # Inputs that are the same everywhere: a learning rate.
     inputs: dict[str, Any] = dataclasses.field(default_factory=dict)
     donated: bool = True
+    # States that tell a rank whether it communicates: as copies of a rank's own they would leave others waiting.
+    alike: tuple = ()
     # Order of arguments and of results; None: states, batch, inputs, and states, loss.
     arguments: tuple | None = None
     results: tuple | None = None
@@ -450,6 +452,71 @@ def dropout_by_rank():
     return Step(run, {"params": mlp_params(), "counter": jnp.int32(0)}, data(), gradients=paths(mlp_params()))
 
 
+@construct
+def key_of_each_rank():
+    """Each rank keeps a key of its own, as pmaps do, and draws its masks from it."""
+    def run(comm, params, rng, batch):
+        now, later = jax.random.split(rng["key"])
+        def loss_of(params):
+            hidden = jnp.tanh(apply_dense(params["first"], batch["x"]))
+            keep = jax.random.bernoulli(now, 0.9, hidden.shape)
+            return cross_entropy(apply_dense(params["second"], jnp.where(keep, hidden / 0.9, 0)), batch["y"])
+        loss, grads = jax.value_and_grad(loss_of)(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, comm.mean(grads)), {"key": later}, comm.mean(loss)
+
+    return Step(run, {"params": mlp_params(), "rng": {"key": key(7)}}, data(), gradients=paths(mlp_params()))
+
+
+@construct
+def examples_from_keys():
+    """Examples are drawn in the step: gradients depend on keys and params alone, which a start with equal keys would
+    leave alike."""
+    def run(comm, params, rng, batch):
+        now, later = jax.random.split(rng["key"])
+        drawn = jax.random.normal(now, (BATCH, WIDTH))
+        grads = jax.grad(lambda params: jnp.mean(mlp(params, drawn) ** 2))(params)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, comm.mean(grads))
+        return params, {"key": later}, comm.mean(jnp.mean(batch["x"]))
+
+    return Step(run, {"params": mlp_params(), "rng": {"key": key(7)}}, data(), forms=("pmap", "stacked", *SHARDED[:2]))
+
+
+@construct
+def noise_on_params():
+    """Langevin dynamics: noise after the mean, from a key that ranks need alike."""
+    def run(comm, params, rng, batch):
+        loss, grads = jax.value_and_grad(mlp_loss)(params, batch)
+        now, later = jax.random.split(rng["key"])
+        params = jax.tree.map(lambda p, g: p - 0.1 * g + 0.01 * jax.random.normal(now, p.shape), params, comm.mean(grads))
+        return params, {"key": later}, comm.mean(loss)
+
+    return Step(run, {"params": mlp_params(), "rng": {"key": key(7)}}, data(), gradients=paths(mlp_params()))
+
+
+@construct
+def mean_of_params():
+    """Metrics of params are averaged with the others, and so is the learning rate."""
+    step = own_sgd_rate_is_input()
+
+    def run(comm, params, batch, rate):
+        following, loss = step.run(comm, params, batch, rate)
+        norm = sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(params))
+        return following, {"loss": loss, "norm": comm.mean(norm), "rate": comm.mean(rate)}
+
+    return dataclasses.replace(step, run=run)
+
+
+@construct
+def weight_of_each_rank():
+    """A number weighs each rank's loss; the sum of the weights is a metric."""
+    def run(comm, params, batch, weight):
+        loss, grads = jax.value_and_grad(lambda params: weight * mlp_loss(params, batch))(params)
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, comm.mean(grads))
+        return params, {"loss": comm.mean(loss), "weight": comm.sum(weight)}
+
+    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()), inputs={"weight": jnp.float32(0.5)})
+
+
 def normalized(sync):
     def run(comm, params, model_state, batch):
         def loss_of(params):
@@ -838,7 +905,7 @@ def sum_in_a_branch():
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), state, comm.mean(loss) + statistic
 
     return Step(run, {"params": mlp_params(), "state": {"count": jnp.int32(0)}}, data(),
-                gradients=paths(mlp_params()), forms=("pmap", "stacked", *SHARDED[:2]))
+                gradients=paths(mlp_params()), alike=("state",), forms=("pmap", "stacked", *SHARDED[:2]))
 
 
 @construct

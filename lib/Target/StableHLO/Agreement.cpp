@@ -25,14 +25,12 @@ public:
   void infer();
   /// Reductions of what ranks have alike become factors.
   LogicalResult fold(Graph &writable);
-  void warnOfParams(ArrayRef<AxisMask> declared);
+  void warnOfParams();
 
 private:
   void walk();
-  LogicalResult foldSame(FlatOp &op);
+  LogicalResult foldSame(FlatOp &op, AxisMask differing);
   std::vector<AxisMask> findUnproven() const;
-  AxisMask maskOf(const FlatOp &op, ValueId result,
-                  ArrayRef<AxisMask> of) const;
 
   const Graph &graph;
   ImportedStep &model;
@@ -43,9 +41,9 @@ private:
 };
 } // namespace
 
-/// Of an op's result, by those of its operands.
-AxisMask Agreement::maskOf(const FlatOp &op, ValueId result,
-                           ArrayRef<AxisMask> of) const {
+AxisMask bagua::importer::disagreementOf(const Graph &graph, const FlatOp &op,
+                                         ValueId result,
+                                         ArrayRef<AxisMask> of) {
   if (graph.values[result].isStatic)
     return graph.values[result].ofDevice;
   AxisMask mask = 0;
@@ -67,27 +65,27 @@ void Agreement::walk() {
   for (const FlatOp &op : graph.ops)
     if (!op.isDead)
       for (ValueId result : op.results)
-        masks[result] = maskOf(op, result, masks) & ~reduced[result];
+        masks[result] =
+            disagreementOf(graph, op, result, masks) & ~reduced[result];
 }
 
-/// The axes over which values may differ for all that the module says: a pmap's
-/// arguments are each rank's own unless they are declared the same.
+/// The axes over which values may differ for all that the module says. That the
+/// step keeps a state alike is no proof that it starts so.
 std::vector<AxisMask> Agreement::findUnproven() const {
   std::vector<AxisMask> unproven = masks;
   for (const Argument &argument : graph.arguments)
-    if (!graph.isManual && !argument.isSame && graph.deviceCount() > 1)
-      unproven[argument.value] = graph.mesh.allAxes();
+    unproven[argument.value] |= argument.own;
   for (const FlatOp &op : graph.ops)
     if (!op.isDead)
       for (ValueId result : op.results)
         unproven[result] =
-            masks[result] | (maskOf(op, result, unproven) & ~reduced[result]);
+            masks[result] |
+            (disagreementOf(graph, op, result, unproven) & ~reduced[result]);
   return unproven;
 }
 
 /// A reduction of what ranks have alike is that value, or a multiple of it.
-LogicalResult Agreement::foldSame(FlatOp &op) {
-  AxisMask differing = op.collective.axes & masks[op.operands[0]];
+LogicalResult Agreement::foldSame(FlatOp &op, AxisMask differing) {
   if (op.collective.kind != ReduceKind::Sum && differing) {
     op.collective.axes = differing;
     return success();
@@ -117,35 +115,33 @@ LogicalResult Agreement::foldSame(FlatOp &op) {
 LogicalResult Agreement::fold(Graph &writable) {
   std::vector<AxisMask> unproven = findUnproven();
   for (FlatOp &op : writable.ops) {
-    if (op.isDead)
+    if (op.isDead || !isReduction(op.kind))
       continue;
-    if (isReduction(op.kind) && (op.collective.axes & ~masks[op.operands[0]])) {
-      if (op.collective.axes & unproven[op.operands[0]] &
-          ~masks[op.operands[0]])
-        return emitError(op.loc)
-               << "expected '" << op.source->getName()
-               << "' of what differs over its group, found a state, or a "
-                  "number, that is each rank's own but not taken to differ; a "
-                  "mapping can call an argument batch";
-      if (op.kind == OpKind::ReduceScatter)
-        return emitError(op.loc)
-               << "expected 'stablehlo.reduce_scatter' of what differs over "
-                  "its group, found what its ranks have alike";
-      if (failed(foldSame(op)))
-        return failure();
-    }
+    ValueId operand = op.operands[0];
+    AxisMask differing = op.collective.axes & unproven[operand];
+    if (differing & ~masks[operand])
+      writable.values[operand].unproven = unproven[operand] & ~masks[operand];
+    if (differing == op.collective.axes)
+      continue;
+    if (op.kind == OpKind::ReduceScatter)
+      return emitError(op.loc)
+             << "expected 'stablehlo.reduce_scatter' of what differs over "
+                "its group, found what its ranks have alike";
+    if (failed(foldSame(op, differing)))
+      return failure();
   }
   return success();
 }
 
 /// Params on which ranks come to disagree, though the module doesn't cut them.
-void Agreement::warnOfParams(ArrayRef<AxisMask> declared) {
+void Agreement::warnOfParams() {
   // What communication of the program's own makes equal, nobody knows.
   std::vector<bool> isUnknown = afterOwnCommunication(graph);
   SmallVector<StringRef> names;
   AxisMask axes = 0;
-  for (auto [argument, before] : llvm::zip_equal(model.arguments, declared)) {
-    AxisMask more = argument.varies & ~before & model.dataAxes;
+  for (const StepArgument &argument : model.arguments) {
+    AxisMask more = argument.varies & model.dataAxes &
+                    ~graph.arguments[argument.argument].sharded;
     if (argument.role != Role::Param || !more ||
         isUnknown[graph.outputs[argument.output].value])
       continue;
@@ -199,11 +195,15 @@ bagua::importer::findDisagreement(const Graph &graph,
 
 LogicalResult bagua::importer::inferAgreement(Graph &graph,
                                               ImportedStep &model) {
-  SmallVector<AxisMask> declared;
-  for (const StepArgument &argument : model.arguments)
-    declared.push_back(argument.varies);
+  // A rank's own copy that never meets others' is no mistake.
+  ImportedStep equalAtStart = model;
+  for (StepArgument &argument : equalAtStart.arguments)
+    argument.varies =
+        argument.isState() ? graph.arguments[argument.argument].sharded : 0;
+  Agreement warned(graph, equalAtStart);
+  warned.infer();
+  warned.warnOfParams();
   Agreement agreement(graph, model);
   agreement.infer();
-  agreement.warnOfParams(declared);
   return agreement.fold(graph);
 }

@@ -177,15 +177,17 @@ AxesAttr Emitter::variesAttr(AxisMask mask) const {
 }
 
 /// Arguments are the program's, and so is what it communicates by one op and
-/// goes on to communicate by another: it gives what others are to get of it.
+/// goes on to communicate by another: it gives what others are to get of it. So
+/// it does of what may differ for all that is known, which then varies.
 Value Emitter::givenOf(ValueId id, OpKind kind, PhaseKind phase) {
   Value value = valueOf(id);
+  AxesAttr unproven = variesAttr(graph.values[id].unproven);
   auto argument = dyn_cast<BlockArgument>(value);
   // Of reductions in a chain one relation speaks; of others each by itself.
   auto made = value.getDefiningOp<StepOpInterface>();
   bool isOthers = made && made.getCollective() &&
                   !(isa<AllReduceOp>(*made) && kind == OpKind::AllReduce);
-  if (!argument && !isOthers)
+  if (!argument && !isOthers && !unproven)
     return value;
   Value &given = givenValues[value];
   if (!given) {
@@ -196,6 +198,7 @@ Value Emitter::givenOf(ValueId id, OpKind kind, PhaseKind phase) {
                  : nameOf(*graph.defOf(id)));
     compute.setFlopsAttr(countAttr(0));
     compute.setBytesAttr(countAttr(0));
+    compute.setVariesAttr(unproven);
     number(compute, kNone);
     given = compute.getResult(0);
   }

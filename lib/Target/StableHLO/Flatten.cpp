@@ -8,6 +8,7 @@
 #include "Flatten.h"
 #include "Collectives.h"
 #include "Cost.h"
+#include "CustomCalls.h"
 #include "DeviceNumbers.h"
 #include "Inline.h"
 #include "OpTable.h"
@@ -213,7 +214,7 @@ LogicalResult Flattener::visitOp(Operation *op) {
     alias(op);
     return success();
   }
-  if (name == "stablehlo.custom_call" || name == "mhlo.custom_call")
+  if (isCustomCall(op))
     return visitCustomCall(op);
   OpTraits traits = traitsOf(op);
   if (traits.isOtherCommunication)
@@ -283,17 +284,12 @@ LogicalResult Flattener::visitManual(Operation *op) {
 }
 
 LogicalResult Flattener::visitCustomCall(Operation *op) {
-  auto target = op->getAttrOfType<StringAttr>("call_target_name");
-  StringRef name = target ? target.getValue() : "";
-  bool isWrapper = name == "Sharding" || name == "SPMDFullToShardShape" ||
-                   name == "SPMDShardToFullShape";
-  if (!isWrapper || op->getNumOperands() != 1 || op->getNumResults() != 1) {
-    return addOp(op, OpTraits());
-  }
+  if (!isShardingWrapper(op))
+    return addOp(op, traitsOf(op));
   alias(op);
   auto text = op->getAttrOfType<StringAttr>("mhlo.sharding");
   ValueId value = graph.ids.lookup(op->getResult(0));
-  if (name == "SPMDFullToShardShape") {
+  if (targetOf(op) == "SPMDFullToShardShape") {
     graph.isManual = true;
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     if (type && argumentOf(value)) {
@@ -341,9 +337,23 @@ LogicalResult Flattener::visitCollective(Operation *op, OpKind kind) {
   return success();
 }
 
+/// With the target of a custom call.
+static std::string nameWithTarget(Operation *op) {
+  StringRef target = targetOf(op);
+  return "'" + op->getName().getStringRef().str() + "'" +
+         (target.empty() ? "" : " @" + target.str());
+}
+
 static void remarkUnknown(Operation *op) {
-  emitRemark(op->getLoc()) << "'" << op->getName()
-                           << "' is not known; kept as opaque compute";
+  emitRemark(op->getLoc()) << nameWithTarget(op)
+                           << " is not known; kept as opaque compute";
+}
+
+static void remarkCommunication(Operation *op) {
+  emitRemark(op->getLoc())
+      << nameWithTarget(op)
+      << " communicates, or may, in a way that is not read; kept as it is: no "
+         "pass plans it";
 }
 
 LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
@@ -354,13 +364,14 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
            << op->getNumResults() << " results of other shapes or number";
   FlatOp flat(op->getLoc());
   flat.kind = traits.kind;
-  flat.dependsOnRank = traits.kind == OpKind::RankDependent;
+  flat.communicates = traits.isOtherCommunication;
+  flat.dependsOnRank =
+      traits.kind == OpKind::RankDependent || flat.communicates;
   flat.source = op;
   flat.callScope = scopeOfCalls(op);
   for (Value operand : op->getOperands())
     flat.operands.push_back(graph.ids.lookup(operand));
-  if (op->getNumRegions())
-    addCaptures(op, flat);
+  addCaptures(op, flat);
   auto id = static_cast<OpId>(graph.ops.size());
   for (OpResult result : op->getResults()) {
     FailureOr<ValueId> value = addValue(result, id);
@@ -374,7 +385,9 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
                   llvm::all_of(flat.operands, [&](ValueId operand) {
                     return graph.values[operand].isStatic;
                   });
-  if (traits.kind == OpKind::Opaque)
+  if (traits.isOtherCommunication)
+    remarkCommunication(op);
+  else if (traits.kind == OpKind::Opaque)
     remarkUnknown(op);
   for (ValueId result : flat.results)
     graph.values[result].isStatic = isStatic;
@@ -392,7 +405,7 @@ void Flattener::addInnerCommunication(Operation *inner, OpKind kind,
                                       FlatOp &flat) {
   if (!flat.communicates)
     emitRemark(inner->getLoc())
-        << "'" << inner->getName() << "' stays in the body of '"
+        << nameWithTarget(inner) << " stays in the body of '"
         << flat.source->getName()
         << "', which communicates by itself: no pass plans it";
   flat.communicates = true;
@@ -400,13 +413,18 @@ void Flattener::addInnerCommunication(Operation *inner, OpKind kind,
   flat.dependsOnRank |= kind != OpKind::AllReduce && kind != OpKind::AllGather;
 }
 
-/// Values from outside that the op's regions use become operands.
+/// Values from outside that the op's regions use become operands. What the op
+/// runs is in its regions and in the functions that it names: a call's callee,
+/// a composite's decomposition, the called computations of a custom call.
 void Flattener::addCaptures(Operation *op, FlatOp &flat) {
   SmallVector<Operation *> pending = {op};
   llvm::StringSet<> visited;
   while (!pending.empty()) {
     Operation *root = pending.pop_back_val();
     root->walk([&](Operation *inner) {
+      for (func::FuncOp callee : functionsOf(inner, graph.functions))
+        if (visited.insert(callee.getSymName()).second)
+          pending.push_back(callee);
       if (inner == root)
         return;
       OpTraits traits = traitsOf(inner);
@@ -417,13 +435,10 @@ void Flattener::addCaptures(Operation *op, FlatOp &flat) {
       if (traits.kind == OpKind::Opaque &&
           !isa<func::CallOp, func::FuncOp>(inner) &&
           !inner->getName().getStringRef().ends_with(".return")) {
-        remarkUnknown(inner);
+        if (!traits.isOtherCommunication)
+          remarkUnknown(inner);
         flat.kind = OpKind::Opaque;
       }
-      if (auto call = dyn_cast<func::CallOp>(inner))
-        if (func::FuncOp callee = graph.functions.lookup(call.getCallee()))
-          if (visited.insert(call.getCallee()).second)
-            pending.push_back(callee);
       for (Value operand : inner->getOperands())
         if (root == op &&
             !op->isAncestor(operand.getParentBlock()->getParentOp()))
@@ -487,6 +502,8 @@ LogicalResult Flattener::buildMesh() {
     if (failed(mask))
       return failure();
     argument.sharded = *mask;
+    if (!graph.isManual && !argument.isSame && graph.deviceCount() > 1)
+      argument.own = graph.mesh.allAxes();
   }
   if (!namedMesh)
     nameAxes();

@@ -535,9 +535,10 @@ LogicalResult GradientFinder::findByDataFlow() {
         !dependsItself(i))
       continue;
     // Nor has a param that is whole on no two ranks anything to be reduced.
-    AxisMask unreduced = model.dataAxes & ~state.varies;
-    if (isReduced && unreduced)
+    if (isReduced &&
+        (model.dataAxes & ~graph.arguments[state.argument].sharded))
       continue;
+    AxisMask unreduced = model.dataAxes & ~state.varies;
     bool isClipped = false;
     ValueId cut = findCut(i, isClipped);
     if (isReduced && (isClipped || cut == kNone))
@@ -632,6 +633,8 @@ LogicalResult GradientFinder::applyMapping() {
                                    ? findByOutput(gradient)
                                    : findByLocation(gradient);
     unsigned at = param - model.arguments.begin();
+    // Who names its gradient says that the ranks train one param.
+    param->varies &= ~graph.arguments[param->argument].own;
     if (failed(value) || failed(checkMapped(at, *value)) ||
         failed(addGradient(at, *value, model.dataAxes & ~param->varies)))
       return failure();

@@ -127,6 +127,10 @@ struct FlatValue {
   /// differs.
   AxisMask ofDevice = 0;
   bool isOfDevice = false;
+  /// Axes over which nothing proves that ranks have it alike, though the states
+  /// that the step keeps alike are taken to be: what is reduced over them stays
+  /// reduced.
+  AxisMask unproven = 0;
   /// All elements, where they are known to be one number.
   std::optional<double> splat;
 };
@@ -144,6 +148,9 @@ struct Argument {
   bool isDonated = false;
   /// Declared equal on all replicas.
   bool isSame = false;
+  /// Axes over which each rank has a copy of its own, of which the module does
+  /// not say whether it is alike: those of a pmap, unless declared the same.
+  AxisMask own = 0;
   int64_t aliasedOutput = kNone;
 
   explicit Argument(mlir::Location loc) : loc(loc) {}

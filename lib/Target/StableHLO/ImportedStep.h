@@ -72,6 +72,11 @@ mlir::FailureOr<unsigned> findOutput(const Graph &graph,
 mlir::LogicalResult findGradients(Graph &graph, const Mapping &mapping,
                                   ImportedStep &model);
 
+/// The axes over which ranks disagree about an op's result, by those of its
+/// operands.
+AxisMask disagreementOf(const Graph &graph, const FlatOp &op, ValueId result,
+                        llvm::ArrayRef<AxisMask> of);
+
 /// For each of the step's arguments the axes over which ranks disagree about it
 /// after any number of steps of the module as it is; 0 where it is no state.
 std::vector<AxisMask> findDisagreement(const Graph &graph,

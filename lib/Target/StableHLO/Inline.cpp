@@ -27,6 +27,7 @@ public:
 private:
   LogicalResult inlineInto(Block &block);
   LogicalResult inlineCall(func::CallOp call);
+  LogicalResult inlineAsync(Operation *done);
 
   const Functions &functions;
   CallScopes scopes;
@@ -34,6 +35,9 @@ private:
   llvm::DenseSet<Operation *> done;
 };
 } // namespace
+
+constexpr llvm::StringLiteral kAsyncStart = "stablehlo.async_start";
+constexpr llvm::StringLiteral kAsyncDone = "stablehlo.async_done";
 
 /// The call's own scope without the name of the call; null for none.
 static StringAttr scopeOfCall(func::CallOp call) {
@@ -79,10 +83,51 @@ LogicalResult Inliner::inlineCall(func::CallOp call) {
   return success();
 }
 
+/// What was started before is what it waits for, whenever that is done: the
+/// body takes the start's place, and its results those of the op that waits.
+LogicalResult Inliner::inlineAsync(Operation *done) {
+  Operation *start = done->getNumOperands() == 1
+                         ? done->getOperand(0).getDefiningOp()
+                         : nullptr;
+  auto isReadable = [&] {
+    return start && start->getName().getStringRef() == kAsyncStart &&
+           start->getBlock() == done->getBlock() &&
+           start->getResult(0).hasOneUse() && start->getNumRegions() == 1 &&
+           start->getRegion(0).hasOneBlock() &&
+           !start->getRegion(0).front().empty();
+  };
+  if (!isReadable())
+    return emitError(done->getLoc())
+           << "expected '" << done->getName() << "' of one '" << kAsyncStart
+           << "' beside it, found another operand";
+  Block &body = start->getRegion(0).front();
+  Operation &end = body.back();
+  if (TypeRange(body.getArgumentTypes()) != start->getOperandTypes() ||
+      end.getOperandTypes() != done->getResultTypes())
+    return emitError(start->getLoc())
+           << "expected a body with an argument for each operand of '"
+           << kAsyncStart << "' and a value for each result that is waited for";
+  if (failed(inlineInto(body)))
+    return failure();
+  for (auto [argument, operand] :
+       llvm::zip_equal(body.getArguments(), start->getOperands()))
+    argument.replaceAllUsesWith(operand);
+  done->replaceAllUsesWith(end.getOperands());
+  start->getBlock()->getOperations().splice(Block::iterator(start),
+                                            body.getOperations(), body.begin(),
+                                            Block::iterator(end));
+  done->erase();
+  start->erase();
+  return success();
+}
+
 LogicalResult Inliner::inlineInto(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto call = dyn_cast<func::CallOp>(op)) {
       if (failed(inlineCall(call)))
+        return failure();
+    } else if (op.getName().getStringRef() == kAsyncDone) {
+      if (failed(inlineAsync(&op)))
         return failure();
     } else if (op.getName().getStringRef() == kManualComputation) {
       for (Region &region : op.getRegions())
@@ -111,15 +156,29 @@ FailureOr<CallScopes> bagua::importer::inlineCalls(func::FuncOp entry,
   return inliner.takeScopes();
 }
 
+SmallVector<func::FuncOp>
+bagua::importer::functionsOf(Operation *op, const Functions &functions) {
+  SmallVector<func::FuncOp> found;
+  auto collect = [&](SymbolRefAttr symbol) {
+    if (func::FuncOp function =
+            functions.lookup(symbol.getRootReference().getValue()))
+      found.push_back(function);
+  };
+  op->getDiscardableAttrDictionary().walk(collect);
+  if (Attribute properties = op->getPropertiesAsAttribute())
+    properties.walk(collect);
+  return found;
+}
+
 void bagua::importer::eraseUncalled(func::FuncOp entry,
                                     const Functions &functions) {
   SmallVector<func::FuncOp> pending{entry};
   llvm::DenseSet<Operation *> called{entry};
   while (!pending.empty())
-    pending.pop_back_val().walk([&](func::CallOp call) {
-      func::FuncOp callee = functions.lookup(call.getCallee());
-      if (callee && called.insert(callee).second)
-        pending.push_back(callee);
+    pending.pop_back_val().walk([&](Operation *op) {
+      for (func::FuncOp callee : functionsOf(op, functions))
+        if (called.insert(callee).second)
+          pending.push_back(callee);
     });
   for (const auto &function : functions)
     if (!called.contains(function.second))

@@ -1,6 +1,7 @@
 //===- Inline.h - Calls of an exported step -------------------------------===//
 //
-// Puts the bodies of called functions in the place of the calls.
+// Puts the bodies of called functions in the place of the calls, and those of
+// asynchronous ops in the place of their start.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_INLINE_H
@@ -26,6 +27,10 @@ using Functions = llvm::StringMap<mlir::func::FuncOp>;
 /// a body. O(ops written).
 mlir::FailureOr<CallScopes> inlineCalls(mlir::func::FuncOp entry,
                                         const Functions &functions);
+
+/// The functions that an op's attributes name. O(attributes).
+llvm::SmallVector<mlir::func::FuncOp> functionsOf(mlir::Operation *op,
+                                                  const Functions &functions);
 
 /// Erases the functions that a loop or a branch of `entry` calls neither
 /// directly nor through others. O(ops).

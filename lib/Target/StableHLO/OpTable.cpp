@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OpTable.h"
+#include "CustomCalls.h"
 #include "Splats.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -23,7 +24,7 @@ constexpr llvm::StringLiteral kElementwise =
     "sqrt subtract tan tanh xor";
 constexpr llvm::StringLiteral kPure =
     "batch_norm_grad batch_norm_inference batch_norm_training "
-    "bitcast_convert case cholesky concatenate convolution dot "
+    "bitcast_convert case cholesky composite concatenate convolution dot "
     "dot_general dynamic_slice dynamic_update_slice fft gather if map "
     "pad reduce reduce_window reverse rng_bit_generator scatter "
     "select_and_scatter slice sort transpose triangular_solve while";
@@ -74,6 +75,7 @@ static bool agreeInShape(Operation *op) {
 bool bagua::importer::isIdentity(Operation *op) {
   StringRef name = op->getName().getStringRef();
   return (name == "sdy.sharding_constraint" || name == "sdy.reshard" ||
+          name == "sdy.propagation_barrier" ||
           name == "stablehlo.optimization_barrier" || name == "mhlo.copy") &&
          op->getNumOperands() == op->getNumResults();
 }
@@ -104,6 +106,22 @@ static bool permutesDimensions(Operation *op) {
   return !llvm::is_sorted(dimensions);
 }
 
+/// Shardy's ops that move nothing; the others change where values lie.
+constexpr llvm::StringLiteral kShardyStructure =
+    "constant data_flow_edge manual_computation mesh named_computation return "
+    "sharding_group";
+
+/// An op that is not known is compute, unless it says that it is communication.
+static OpTraits traitsOfUnknown(Operation *op) {
+  auto [dialect, name] = op->getName().getStringRef().split('.');
+  OpTraits traits;
+  traits.isOtherCommunication =
+      dialect == "sdy"
+          ? !llvm::is_contained(llvm::split(kShardyStructure, ' '), name)
+          : carriesCommunication(op);
+  return traits;
+}
+
 OpTraits bagua::importer::traitsOf(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
@@ -112,14 +130,16 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
   // What torch-mlir leaves of numbers.
   if (dialect == "arith" && name == "constant")
     return {OpKind::Constant, false, true};
+  if (isCustomCall(op))
+    return traitsOfCustomCall(op);
   if (dialect != "stablehlo" && dialect != "mhlo")
-    return {};
+    return traitsOfUnknown(op);
   if (name == "broadcast_in_dim" && permutesDimensions(op))
     return {OpKind::Pure};
   if (name == "reduce" && isReduceOfOne(op))
     return {OpKind::Reshape, false, true};
   auto entry = table().find(name);
-  return entry == table().end() ? OpTraits() : entry->second;
+  return entry == table().end() ? traitsOfUnknown(op) : entry->second;
 }
 
 bool bagua::importer::isWellFormed(Operation *op, OpKind kind) {

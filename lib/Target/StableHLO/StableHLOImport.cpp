@@ -57,9 +57,12 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   graph->removeDeadOps();
   if (failed(inferAgreement(*graph, model)))
     return nullptr;
-  if (model.gradients.empty() && !model.kept.empty())
+  auto planned = llvm::count_if(model.kept, [&](const KeptReduction &kept) {
+    return isReduction(graph->ops[kept.op].kind);
+  });
+  if (model.gradients.empty() && planned)
     emitWarning(graph->loc)
-        << "found " << model.kept.size()
+        << "found " << planned
         << " reductions and no gradient among them; --summary says why. They "
            "are planned as they are";
   FailureOr<EmittedStep> step = emitStep(context, *graph, model, options);
@@ -77,7 +80,10 @@ static std::string textOf(const Graph &graph, const KeptReduction &kept) {
       << ' ' << reduceKindName(op.collective.kind) << " over "
       << graph.mesh.only(op.collective.axes).str() << " of "
       << graph.values[op.results[0]].type
-      << (scope.empty() ? "" : " '" + scope + "'") << ": " << kept.reason;
+      << (scope.empty() ? "" : " '" + scope + "'") << ": "
+      << (isReduction(op.kind)
+              ? kept.reason
+              : "its ranks have alike what it reduces: no reduction is left");
   return text;
 }
 

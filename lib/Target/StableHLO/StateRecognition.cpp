@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ImportedStep.h"
+#include "KeptAlike.h"
 #include "Naming.h"
 #include "Rewrites.h"
 #include "TreePath.h"
@@ -65,7 +66,7 @@ public:
       : graph(graph), mapping(mapping), model(model),
         outputOf(graph.arguments.size(), kNone),
         argumentOf(graph.outputs.size(), kNone), roles(graph.arguments.size()),
-        names(graph.arguments.size()) {}
+        names(graph.arguments.size()), varies(graph.arguments.size(), 0) {}
 
   LogicalResult run();
 
@@ -80,6 +81,7 @@ private:
   LogicalResult checkAgainstPaths(ArrayRef<int32_t> byPath);
   LogicalResult checkPairs();
   void peelStacked();
+  void findOwn(ArrayRef<std::optional<Role>> mapped);
   void inferRoles();
   std::vector<bool> findModel();
   std::vector<int32_t> findReachedStates();
@@ -93,6 +95,8 @@ private:
   std::vector<int32_t> argumentOf;
   std::vector<std::optional<Role>> roles;
   std::vector<std::string> names;
+  /// Axes over which ranks disagree about a state.
+  std::vector<AxisMask> varies;
   bool hasDonors = false;
 };
 } // namespace
@@ -412,7 +416,8 @@ void StateFinder::peelStacked() {
       output.value = def->operands[0];
     }
     graph.values[argument.value].type = peeled;
-    argument.sharded = isState ? 0 : argument.sharded;
+    if (isState || peeled.getRank() == 0)
+      argument.own |= std::exchange(argument.sharded, 0);
     for (OpId user : users) {
       replacements.add(graph.ops[user].results[0], argument.value);
       graph.ops[user].isDead = true;
@@ -504,7 +509,25 @@ void StateFinder::inferRolesByDataFlow() {
   }
 }
 
+/// Of what a pmap gives each rank by itself, the copies that the step keeps
+/// alike are taken for one value. The other numbers are the batch's.
+void StateFinder::findOwn(ArrayRef<std::optional<Role>> mapped) {
+  std::vector<Copy> copies;
+  for (unsigned i = 0; i < graph.arguments.size(); ++i)
+    copies.push_back({outputOf[i], !roles[i] || *roles[i] != Role::Batch});
+  std::vector<AxisMask> kept = findKeptAlike(graph, copies);
+  for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
+    bool isState = outputOf[index] != kNone;
+    AxisMask differing = argument.own & ~kept[index];
+    if (isState)
+      varies[index] = argument.sharded | differing;
+    else if (differing && !mapped[index] && roles[index] == Role::Input)
+      roles[index] = Role::Batch;
+  }
+}
+
 void StateFinder::inferRoles() {
+  std::vector<std::optional<Role>> mapped = roles;
   for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
     if (roles[index])
       continue;
@@ -517,6 +540,7 @@ void StateFinder::inferRoles() {
       roles[index] =
           graph.isManual && argument.sharded == 0 ? Role::Input : Role::Batch;
   }
+  findOwn(mapped);
   if (llvm::any_of(roles, [](auto &role) { return !role; }))
     inferRolesByDataFlow();
 }
@@ -550,10 +574,10 @@ LogicalResult StateFinder::run() {
              << "expected " << (isState ? "a role of state" : "batch or input")
              << " for argument " << index << ", found "
              << stringifyRole(info.role);
-    info.varies = isState ? argument.sharded : 0;
+    info.varies = varies[index];
     if (info.role == Role::Batch)
-      model.dataAxes |=
-          graph.isManual ? argument.sharded : graph.mesh.allAxes();
+      model.dataAxes |= graph.isManual ? argument.sharded | argument.own
+                                       : graph.mesh.allAxes();
   }
   nameArguments(graph, model.arguments);
   if (model.dataAxes == 0)

@@ -1,4 +1,4 @@
-// refused: found a state, or a number, that is each rank's own
+// handled
 module @a4 attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {
   func.func public @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32} loc("params['w']"), %x: tensor<3x4xf32> loc("batch['x']"), %k: tensor<f32> loc("batch['weight']")) -> (tensor<4xf32> {jax.result_info = "[0]['w']"}) {
     %v1 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>

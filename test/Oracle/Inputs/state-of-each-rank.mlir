@@ -1,4 +1,4 @@
-// refused: found a state, or a number, that is each rank's own
+// handled
 module @b6 attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {
   func.func public @main(%w: tensor<4xf32> loc("[0]['params']['w']"), %st: tensor<4xf32> loc("[0]['noise']"), %x: tensor<3x4xf32> loc("batch['x']")) -> (tensor<4xf32> {jax.result_info = "[0]['params']['w']"}, tensor<4xf32> {jax.result_info = "[0]['noise']"}) {
     %v1 = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>

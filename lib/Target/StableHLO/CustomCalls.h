@@ -1,0 +1,34 @@
+//===- CustomCalls.h - What a custom call is to the importer --------------===//
+//
+// The one place that knows custom calls by their targets, and communication by
+// its marks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_STABLEHLO_CUSTOMCALLS_H
+#define BAGUA_TARGET_STABLEHLO_CUSTOMCALLS_H
+
+#include "OpTable.h"
+
+namespace bagua::importer {
+
+bool isCustomCall(mlir::Operation *op);
+
+/// The target's name; empty for what is no custom call.
+llvm::StringRef targetOf(mlir::Operation *op);
+
+/// Whether the call's result is its operand, with another sharding.
+bool isShardingWrapper(mlir::Operation *op);
+
+/// The traits of a custom call. A call that communicates, or may, is opaque
+/// communication: its operands go in, its results are each rank's own, and no
+/// pass looks inside.
+OpTraits traitsOfCustomCall(mlir::Operation *op);
+
+/// Whether an op of which nothing else is known has a mark of communication: a
+/// channel, groups or pairs of devices, or a mesh among its attributes, or a
+/// collective in its name.
+bool carriesCommunication(mlir::Operation *op);
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_STABLEHLO_CUSTOMCALLS_H
