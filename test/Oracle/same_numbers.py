@@ -16,6 +16,9 @@ import os
 import re
 import sys
 
+import ragged
+
+
 def device_counts(text):
     """Replicas and partitions."""
     return [int(re.search(rf"mhlo\.num_{kind} = (\d+)", text).group(1)) for kind in ("replicas", "partitions")]
@@ -47,6 +50,8 @@ class Module:
         self.devices = jax.extend.backend.get_backend("cpu").local_devices()[:self.replicas * self.partitions]
         with mlir.make_ir_context():
             module = ir.Module.parse(text)
+            if ragged.TARGET in text:
+                ragged.write_out(module, self.replicas, self.partitions, ir)
             self.arguments = read_arguments(module, ir)
             self.results = read_results(module)
             code = mlir.module_to_bytecode(module)

@@ -92,6 +92,10 @@ StringRef bagua::importer::targetOf(Operation *op) {
   return target ? target.getValue() : "";
 }
 
+bool bagua::importer::isKnownCustomCall(Operation *op) {
+  return isCustomCall(op) && kindOf(targetOf(op)) != CallKind::Unknown;
+}
+
 bool bagua::importer::isShardingWrapper(Operation *op) {
   return kindOf(targetOf(op)) == CallKind::Wrapper &&
          op->getNumOperands() == 1 && op->getNumResults() == 1;

@@ -16,6 +16,9 @@ bool isCustomCall(mlir::Operation *op);
 /// The target's name; empty for what is no custom call.
 llvm::StringRef targetOf(mlir::Operation *op);
 
+/// Whether the table has the target.
+bool isKnownCustomCall(mlir::Operation *op);
+
 /// Whether the call's result is its operand, with another sharding.
 bool isShardingWrapper(mlir::Operation *op);
 

@@ -345,6 +345,8 @@ static std::string nameWithTarget(Operation *op) {
 }
 
 static void remarkUnknown(Operation *op) {
+  if (isKnownCustomCall(op))
+    return; // kept for its side effects
   emitRemark(op->getLoc()) << nameWithTarget(op)
                            << " is not known; kept as opaque compute";
 }
