@@ -895,6 +895,26 @@ def ring():
 
 
 @construct
+def ragged_exchange():
+    """Ranks exchange examples between two layers by a custom call, whose pieces may have any size; it has a transpose."""
+    exchange = lax.ragged_all_to_all  # of newer versions
+
+    def run(comm, params, batch):
+        rows = batch["x"].shape[0] // comm.size
+        sizes, starts = jnp.full(comm.size, rows, jnp.int32), rows * jnp.arange(comm.size, dtype=jnp.int32)
+        places = jnp.full(comm.size, rows * comm.index(), jnp.int32)
+
+        def loss_of(params):
+            hidden = jnp.tanh(apply_dense(params["first"], batch["x"]))
+            got = exchange(hidden, jnp.zeros_like(hidden), starts, sizes, places, sizes, axis_name=comm.axes)
+            return cross_entropy(apply_dense(params["second"], got), batch["y"])
+        loss, grads = jax.value_and_grad(loss_of)(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, comm.mean(grads)), comm.mean(loss)
+
+    return Step(run, {"params": mlp_params()}, data(), gradients=paths(mlp_params()), forms=("pmap", "stacked", *SHARDED[:2]))
+
+
+@construct
 def sum_in_a_branch():
     """Statistics over all ranks in some steps only."""
     def run(comm, params, state, batch):
