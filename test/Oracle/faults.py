@@ -50,8 +50,8 @@ FAULTS = [
 """, "ema.pmap"),
     ("another's part is taken for one's own", "Collectives.cpp", "    if (start != graph.mesh.placeOf(device, axes) * part[*cut])\n"
      "      return std::nullopt;\n", "    (void)device, (void)start;\n", "mirrored_parts.shardy"),
-    ("a reduction is lost", "Flatten.cpp", "    graph.ids[result] = *value;\n  }\n  return success();\n}\n\nstatic void remark",
-     "    graph.ids[result] = graph.ids.lookup(operand);\n  }\n  return success();\n}\n\nstatic void remark", "own_sgd.pmap"),
+    ("a reduction is lost", "Flatten.cpp", "    graph.ids[result] = *value;\n  }\n  return success();\n}\n\n/// With the target",
+     "    graph.ids[result] = graph.ids.lookup(operand);\n  }\n  return success();\n}\n\n/// With the target", "own_sgd.pmap"),
     ("what a branch uses is lost", "Flatten.cpp", "          flat.operands.push_back(graph.ids.lookup(operand));\n",
      "          (void)operand;\n", "loss_scaling_cond.pmap"),
     ("a multiple is forgotten", "Agreement.cpp",
