@@ -157,7 +157,9 @@ SCALED = {"single": "it is scaled by a number that depends on it"}
 BRANCHED = {"single": "its update depends on the batch through no single value of its shape"}
 # Their updates stand in a branch, where no gradient can be told from another: reductions stay the step's own.
 BRANCHES = {"gradients": {}, "gradients_alone": paths(mlp_params())}
-SPECIAL = {"multi_steps": BRANCHES, "apply_if_finite": BRANCHES,
+# What it divides by is a difference, which may be small: so is what another order of the sums leaves of it.
+CENTERED = {"ulps_of_sums": 64}
+SPECIAL = {"multi_steps": BRANCHES, "apply_if_finite": BRANCHES, "rmsprop_momentum": CENTERED,
            **{name: {"refused": SCALED} for name in ("adamw_schedule_clip", "adafactor", "lamb", "lars")}}
 for _name, _make in OPTIMIZERS.items():
     CONSTRUCTS[_name] = lambda name=_name, make=_make: dataclasses.replace(trained(make()), **SPECIAL.get(name, {}))
