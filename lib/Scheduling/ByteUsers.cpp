@@ -7,6 +7,7 @@
 #include "bagua/Scheduling/ByteUsers.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace bagua;
 
@@ -15,6 +16,34 @@ void ByteUsers::add(int32_t memory, int64_t begin, int64_t end, int32_t user) {
     memories.resize(memory + 1);
   memories[memory].uses.push_back({begin, end, user, end});
   memories[memory].isSorted = false;
+}
+
+/// Of uses [from, to), a tree whose root is the middle one. Returns their
+/// furthest end.
+int64_t ByteUsers::findFurthest(std::vector<Use> &uses, size_t from,
+                                size_t to) {
+  if (from == to)
+    return std::numeric_limits<int64_t>::min();
+  size_t root = from + (to - from) / 2;
+  return uses[root].furthest =
+             std::max({uses[root].end, findFurthest(uses, from, root),
+                       findFurthest(uses, root + 1, to)});
+}
+
+/// Adds the users of any byte of [begin, end) among uses [from, to), a tree.
+void ByteUsers::collect(const std::vector<Use> &uses, size_t from, size_t to,
+                        int64_t begin, int64_t end,
+                        std::vector<int32_t> &users) {
+  size_t root = from + (to - from) / 2;
+  if (from == to || uses[root].furthest <= begin)
+    return;
+  collect(uses, from, root, begin, end, users);
+  const Use &use = uses[root];
+  if (use.begin >= end)
+    return;
+  if (use.end > std::max(use.begin, begin))
+    users.push_back(use.user);
+  collect(uses, root + 1, to, begin, end, users);
 }
 
 std::vector<int32_t> ByteUsers::find(int32_t memory, int64_t begin,
@@ -26,18 +55,11 @@ std::vector<int32_t> ByteUsers::find(int32_t memory, int64_t begin,
     std::stable_sort(uses.begin(), uses.end(), [](const Use &a, const Use &b) {
       return a.begin < b.begin;
     });
-    for (size_t i = 0; i < uses.size(); ++i)
-      uses[i].furthest =
-          i ? std::max(uses[i - 1].furthest, uses[i].end) : uses[i].end;
+    findFurthest(uses, 0, uses.size());
     isSorted = true;
   }
   std::vector<int32_t> users;
-  auto it =
-      std::partition_point(uses.begin(), uses.end(),
-                           [end](const Use &use) { return use.begin < end; });
-  while (it != uses.begin() && std::prev(it)->furthest > begin)
-    if (--it; it->end > std::max(it->begin, begin))
-      users.push_back(it->user);
+  collect(uses, 0, uses.size(), begin, end, users);
   std::sort(users.begin(), users.end());
   users.erase(std::unique(users.begin(), users.end()), users.end());
   return users;

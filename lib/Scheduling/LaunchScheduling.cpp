@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <list>
 #include <numeric>
 
 using namespace bagua;
@@ -240,11 +241,18 @@ void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
     result.order.push_back(op);
     isPlaced[op] = true;
   };
+  // How many of an op's first operands are known to be placed, for a bucket of
+  // many tensors is asked about after each op.
+  std::vector<ptrdiff_t> known(size, 0);
   auto hasOperands = [&](int32_t op) {
-    for (int32_t from : step.operandsOf(op))
-      if (!OpGraph::isState(from) && !isPlaced[from])
-        return false;
-    return true;
+    OpGraph::Range operands = step.operandsOf(op);
+    auto isMissing = [&](int32_t from) {
+      return !OpGraph::isState(from) && !isPlaced[from];
+    };
+    const auto *missing =
+        std::find_if(operands.begin() + known[op], operands.end(), isMissing);
+    known[op] = missing - operands.begin();
+    return missing == operands.end();
   };
   auto canStart = [&](int32_t op) {
     return (readsOver[op] < 0 || isPlaced[readsOver[op]]) && hasOperands(op);
@@ -261,7 +269,7 @@ void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
       placeComm();
   }
   placeComm();
-  std::vector<int32_t> left;
+  std::list<int32_t> left;
   for (int32_t op : orderLate()) {
     if (canStart(op))
       place(op);

@@ -74,7 +74,7 @@ void AgreementClasses::readFacts() {
       StringAttr param = getGradientParam(result);
       facts[result] =
           param ? context.varyingOn(
-                      step.getArgument(*step.findArgument(param)).getVaries())
+                      step.getArgument(context.arguments.at(param)).getVaries())
                 : inferred;
     }
   }

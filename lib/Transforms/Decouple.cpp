@@ -51,7 +51,8 @@ struct UpdatedBucket {
 class Decoupler {
 public:
   Decoupler(StepOp step, const ClusterModel &model, FormSet forms)
-      : step(step), cluster(step.lookupCluster()), model(model), forms(forms) {}
+      : step(step), cluster(step.lookupCluster()), model(model), forms(forms),
+        stateArguments(step.getStateArguments()), contract(step), next(step) {}
 
   void run(bool shardsUpdates);
 
@@ -80,6 +81,9 @@ private:
   ClusterOp cluster;
   const ClusterModel &model;
   FormSet forms;
+  SmallVector<unsigned> stateArguments;
+  ContractTensors contract;
+  NextValues next;
 };
 } // namespace
 
@@ -144,8 +148,8 @@ bool Decoupler::canShard(Operation *update, Value gradient) {
   auto stepOp = dyn_cast_or_null<StepOpInterface>(update);
   unsigned states = stepOp ? stepOp.getStateCount() : 0;
   if (states == 0 || !stepOp.isElementwise() ||
-      update->getOperand(states) != gradient || !keepsContract(step, stepOp) ||
-      whyNotOwned(step, stepOp))
+      update->getOperand(states) != gradient || !contract.allow(stepOp) ||
+      whyNotOwned(step, stateArguments, stepOp))
     return false;
   // What is cut is the states and the gradient; behind them stands the rate.
   if (update->getNumOperands() > states + 2)
@@ -153,7 +157,7 @@ bool Decoupler::canShard(Operation *update, Value gradient) {
   for (unsigned i = 0; i < update->getNumResults(); ++i) {
     auto state = dyn_cast<BlockArgument>(update->getOperand(i));
     if (!state || getLayout(tensorTypeOf(state)) ||
-        nextValueOf(step, state) != update->getResult(i))
+        next.of(state) != update->getResult(i))
       return false;
     if (i == 0)
       continue;

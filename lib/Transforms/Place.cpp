@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/Aliasing.h"
+#include "bagua/Scheduling/ByteRanges.h"
 #include "bagua/Support/Parts.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
@@ -38,13 +39,15 @@ constexpr size_t kYield = ~size_t(0);
 class Placer {
 public:
   explicit Placer(StepOp step)
-      : step(step), cluster(step.lookupCluster()), block(step), names(step) {}
+      : step(step), cluster(step.lookupCluster()), block(step), names(step),
+        contract(step), states(step.getStateArguments()) {}
 
   LogicalResult run(int64_t maxBytes);
   llvm::json::Object describe() const;
 
 private:
   LogicalResult nameCrossing();
+  LogicalResult nameTakenBack();
   void collect();
   size_t lastUseOf(Value value);
   void tieAll();
@@ -66,14 +69,12 @@ private:
   ClusterOp cluster;
   BlockOrder block;
   StepNames names;
+  ContractTensors contract;
+  SmallVector<unsigned> states;
   AliasClasses aliases;
-  /// Of each class, under its number: its members, and the bytes of all in the
-  /// class's own coordinates.
-  struct Extent {
-    SmallVector<int32_t, 1> members;
-    int64_t begin, end;
-  };
-  std::vector<Extent> extents;
+  /// Of each class, under its number: its members, in the class's own
+  /// coordinates.
+  std::vector<ByteRanges> extents;
   /// Of each value: the last op that uses it, and its bytes.
   std::vector<size_t> lastUses;
   std::vector<int64_t> sizes;
@@ -114,7 +115,7 @@ void Placer::collect() {
     if (!numbers.insert({value, 0}).second)
       return;
     numbers[value] = aliases.add();
-    extents.push_back({{numbers[value]}, 0, bytesOf(value)});
+    extents.emplace_back(numbers[value], bytesOf(value));
     lastUses.push_back(lastUseOf(value));
     sizes.push_back(bytesOf(value));
   };
@@ -154,14 +155,11 @@ bool Placer::tie(Value value, Value base, int64_t delta) {
     return false;
   if (from == to)
     return true;
-  Extent a = std::move(extents[from]), b = std::move(extents[to]);
-  if (a.members.size() < b.members.size())
-    std::swap(a.members, b.members);
-  a.members.append(b.members);
-  int64_t shiftA = aliases.offsetOf(from), shiftB = aliases.offsetOf(to);
-  extents[aliases.classOf(number)] = {
-      std::move(a.members), std::min(a.begin + shiftA, b.begin + shiftB),
-      std::max(a.end + shiftA, b.end + shiftB)};
+  ByteRanges joined = std::move(extents[from]);
+  joined.shift(aliases.offsetOf(from));
+  extents[to].shift(aliases.offsetOf(to));
+  joined.take(std::move(extents[to]));
+  extents[aliases.classOf(number)] = std::move(joined);
   return true;
 }
 
@@ -179,8 +177,8 @@ bool Placer::canGather(const BucketView &bucket) {
     if (begins.try_emplace(shared, offset - delta).first->second !=
         offset - delta)
       return false;
-    areAlone &= extents[shared].begin == offset &&
-                extents[shared].end == offset + bytesOf(input);
+    areAlone &= extents[shared].begin() == offset &&
+                extents[shared].end() == offset + bytesOf(input);
     delta += bytesOf(input);
   }
   return areAlone || begins.size() == 1;
@@ -194,13 +192,9 @@ void Placer::tieInPlace(size_t index, Value result, Value operand) {
     return;
   int32_t number = numbers[operand];
   int64_t begin = aliases.offsetOf(number), end = begin + sizes[number];
-  bool isFree = llvm::all_of(extents[aliases.classOf(number)].members,
-                             [&](int32_t member) {
-                               int64_t at = aliases.offsetOf(member);
-                               return lastUses[member] <= index || at >= end ||
-                                      at + sizes[member] <= begin;
-                             });
-  if (isFree)
+  bool isNeeded = extents[aliases.classOf(number)].any(
+      begin, end, [&](int32_t member) { return lastUses[member] > index; });
+  if (!isNeeded)
     tie(result, operand, 0);
 }
 
@@ -209,7 +203,7 @@ void Placer::tieInPlace(size_t index, Value result, Value operand) {
 bool Placer::isOnLoan(Value value) {
   StringAttr name =
       value.getDefiningOp<ComputeOp>() ? nameOf(step, value) : StringAttr();
-  return name && !givesBack(step, name.getValue());
+  return name && !contract.giveBack(name);
 }
 
 /// Whether a value is left behind where a state lies, and not in the operand's
@@ -218,7 +212,7 @@ bool Placer::isKeptElsewhere(OpResult value, Value operand) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
     if (!isa<YieldOp>(use.getOwner()))
       return false;
-    unsigned index = step.getStateArguments()[use.getOperandNumber()];
+    unsigned index = states[use.getOperandNumber()];
     Value state = step.getBody().getArgument(index);
     return isTouched(state) &&
            aliases.classOf(numbers[state]) != aliases.classOf(numbers[operand]);
@@ -352,14 +346,48 @@ void Placer::writePlaces() {
       list.push_back(isTouched(result) ? places[result] : program);
     cast<StepOpInterface>(op).setPlacesAttr(ArrayAttr::get(context, list));
   }
+  SmallVector<Attribute> arguments;
   for (BlockArgument argument : step.getBody().getArguments()) {
-    if (!isTouched(argument))
-      continue;
     ArgumentAttr info = step.getArgument(argument.getArgNumber());
-    step.setArgument(argument.getArgNumber(),
-                     ArgumentAttr::get(context, info.getRole(), info.getName(),
-                                       info.getVaries(), places[argument]));
+    if (isTouched(argument))
+      info = ArgumentAttr::get(context, info.getRole(), info.getName(),
+                               info.getVaries(), places[argument]);
+    arguments.push_back(info);
   }
+  step.setArgumentsAttr(ArrayAttr::get(context, arguments));
+}
+
+/// What the program takes back needs a name, unless it lies where a named
+/// tensor does. Within the step no state's name will do: by that, the program
+/// takes what the step found.
+LogicalResult Placer::nameTakenBack() {
+  // Where named tensors lie: class, offset, bytes. Arguments apart.
+  using Bytes = std::tuple<int32_t, int64_t, int64_t>;
+  llvm::DenseSet<Bytes> named, namedState;
+  auto bytesAt = [&](int32_t number) {
+    return Bytes(aliases.classOf(number), aliases.offsetOf(number),
+                 sizes[number]);
+  };
+  for (auto &[value, number] : numbers)
+    if (nameOf(step, value))
+      (isa<BlockArgument>(value) ? namedState : named).insert(bytesAt(number));
+  for (auto &[value, number] : numbers) {
+    Operation *maker = value.getDefiningOp();
+    if (!maker || isa<ComputeOp>(maker))
+      continue;
+    bool isUsed = llvm::any_of(value.getUsers(), llvm::IsaPred<ComputeOp>);
+    bool crosses =
+        isUsed || llvm::any_of(value.getUsers(), llvm::IsaPred<YieldOp>);
+    bool hasName = named.contains(bytesAt(number)) ||
+                   (!isUsed && namedState.contains(bytesAt(number)));
+    if (!crosses || hasName)
+      continue;
+    if (!names.nameValue(value))
+      return maker->emitOpError("makes a value for the program that can't be "
+                                "given a name");
+    named.insert(bytesAt(number));
+  }
+  return success();
 }
 
 LogicalResult Placer::run(int64_t maxBytes) {
@@ -369,27 +397,7 @@ LogicalResult Placer::run(int64_t maxBytes) {
   tieAll();
   tieState();
   gather();
-  // What the program takes back needs a name, unless it lies where a named
-  // tensor does. Within the step no state's name will do: by that, the program
-  // takes what the step found.
-  for (auto &[value, number] : numbers) {
-    Operation *maker = value.getDefiningOp();
-    bool isUsed = llvm::any_of(value.getUsers(), llvm::IsaPred<ComputeOp>);
-    bool crosses =
-        maker && !isa<ComputeOp>(maker) &&
-        (isUsed || llvm::any_of(value.getUsers(), llvm::IsaPred<YieldOp>));
-    PlaceClass &shared = classes[aliases.classOf(number)];
-    bool hasName = llvm::any_of(shared.members, [&, number = number,
-                                                 value = value](Value member) {
-      return nameOf(step, member) && !(isUsed && isa<BlockArgument>(member)) &&
-             aliases.offsetOf(numbers[member]) == aliases.offsetOf(number) &&
-             bytesOf(member) == bytesOf(value);
-    });
-    if (crosses && !hasName && !names.nameValue(value))
-      return maker->emitOpError("makes a value for the program that can't be "
-                                "given a name");
-  }
-  if (failed(assign(maxBytes)))
+  if (failed(nameTakenBack()) || failed(assign(maxBytes)))
     return failure();
   writePlaces();
   return success();

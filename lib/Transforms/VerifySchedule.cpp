@@ -66,6 +66,7 @@ private:
   ByteRange rangeAt(PlaceAttr place, Value value);
   LogicalResult verifyState();
   bool isGathered(const BucketView &bucket);
+  bool areShared(ValueRange values);
   LogicalResult verifyInPlace(Operation *op);
   void addCopy(int32_t copy);
   void addAccesses(int32_t task, Operation *op);
@@ -289,6 +290,21 @@ bool ScheduleVerifier::isGathered(const BucketView &bucket) {
   return true;
 }
 
+/// Whether two of the values have bytes in common. O(n log n).
+bool ScheduleVerifier::areShared(ValueRange values) {
+  SmallVector<ByteRange> seen;
+  for (Value value : values)
+    if (ByteRange range = rangeOf(value); range.begin < range.end)
+      seen.push_back(range);
+  llvm::sort(seen, [](const ByteRange &a, const ByteRange &b) {
+    return std::tie(a.memory, a.begin) < std::tie(b.memory, b.begin);
+  });
+  return std::adjacent_find(seen.begin(), seen.end(),
+                            [](const ByteRange &a, const ByteRange &b) {
+                              return a.overlaps(b);
+                            }) != seen.end();
+}
+
 /// An op writes while it reads. So its results lie apart from each other, and
 /// from its operands unless it works element by element and takes exactly their
 /// bytes.
@@ -304,15 +320,14 @@ LogicalResult ScheduleVerifier::verifyInPlace(Operation *op) {
   }
   std::optional<BucketView> bucket = stepOp.getBucket();
   bool isGood = !bucket || isGathered(*bucket);
-  for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    ByteRange range = rangeOf(result);
-    for (Value other : op->getResults().take_front(index))
-      if (range.overlaps(rangeOf(other)))
-        return op->emitOpError("has two results in the same bytes");
-    for (Value operand : op->getOperands())
-      isGood &= bucket || !range.overlaps(rangeOf(operand)) ||
-                (stepOp.isElementwise() && range == rangeOf(operand));
-  }
+  if (areShared(op->getResults()))
+    return op->emitOpError("has two results in the same bytes");
+  if (!bucket)
+    for (Value result : op->getResults())
+      for (Value operand : op->getOperands())
+        isGood &=
+            !rangeOf(result).overlaps(rangeOf(operand)) ||
+            (stepOp.isElementwise() && rangeOf(result) == rangeOf(operand));
   if (!isGood)
     return op->emitOpError(
         "has a result that overlaps an operand other than in place");

@@ -106,8 +106,10 @@ std::set<std::string> namesInText(const std::string &text) {
 /// param agrees: what a relaxation pass does.
 void reduceGradients(StepOp step) {
   OpBuilder builder(step.getContext());
+  llvm::DenseMap<StringAttr, unsigned> arguments = step.numberArguments();
   for (const GradientResult &gradient : gradientsOf(step)) {
-    ArgumentAttr param = step.getArgument(*step.findArgument(gradient.param));
+    ArgumentAttr param =
+        step.getArgument(arguments.at(builder.getStringAttr(gradient.param)));
     SmallVector<StringAttr> axes;
     for (StringAttr axis : step.getDataAxes().getNames())
       if (!param.getVaries() || !param.getVaries().contains(axis.getValue()))

@@ -7,6 +7,7 @@
 #ifndef BAGUA_SCHEDULING_BYTEUSERS_H
 #define BAGUA_SCHEDULING_BYTEUSERS_H
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,21 +19,24 @@ public:
   void add(int32_t memory, int64_t begin, int64_t end, int32_t user);
 
   /// The users of any byte of the range, each once, ascending. O(n log n) after
-  /// add; then it looks at no range before the first from which on all end
-  /// before `begin`.
+  /// add; then O(log n) for each use found.
   std::vector<int32_t> find(int32_t memory, int64_t begin, int64_t end);
 
 private:
   struct Use {
     int64_t begin, end;
     int32_t user;
-    /// The furthest end of this and all that begin before it.
+    /// The furthest end in the tree of which this is the root.
     int64_t furthest;
   };
   struct Memory {
     std::vector<Use> uses;
     bool isSorted = false;
   };
+
+  static int64_t findFurthest(std::vector<Use> &uses, size_t from, size_t to);
+  static void collect(const std::vector<Use> &uses, size_t from, size_t to,
+                      int64_t begin, int64_t end, std::vector<int32_t> &users);
 
   std::vector<Memory> memories;
 };

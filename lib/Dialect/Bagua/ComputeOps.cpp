@@ -277,7 +277,7 @@ LogicalResult ComputeOp::inferFacts(const FactContext &context,
     StringAttr name = getGradientParam(getResult(index));
     if (!name)
       continue;
-    unsigned param = *step.findArgument(name);
+    unsigned param = context.arguments.at(name);
     auto varies = context.maskOf(step.getArgument(param).getVaries());
     for (unsigned axis = 0; axis < context.axisCount(); ++axis)
       if (context.dataAxes[axis] && !varies[axis])

@@ -27,7 +27,8 @@ Facts bagua::joinFacts(const Facts &lhs, const Facts &rhs) {
   return joined;
 }
 
-FactContext::FactContext(StepOp step) : asynchronous(step.isAsynchronous()) {
+FactContext::FactContext(StepOp step)
+    : arguments(step.numberArguments()), asynchronous(step.isAsynchronous()) {
   for (auto axis : step.lookupCluster().getAxes().getAsRange<AxisAttr>())
     axisNames.push_back(axis.getName());
   dataAxes = maskOf(step.getDataAxes());

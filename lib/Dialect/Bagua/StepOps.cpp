@@ -358,12 +358,12 @@ void StepOp::setArgument(unsigned index, ArgumentAttr argument) {
   setArgumentsAttr(ArrayAttr::get(getContext(), arguments));
 }
 
-std::optional<unsigned> StepOp::findArgument(StringRef name) {
+llvm::DenseMap<StringAttr, unsigned> StepOp::numberArguments() {
+  llvm::DenseMap<StringAttr, unsigned> numbers;
   for (auto [index, info] :
        llvm::enumerate(getArguments().getAsRange<ArgumentAttr>()))
-    if (info.getName() == name)
-      return index;
-  return std::nullopt;
+    numbers.try_emplace(info.getName(), static_cast<unsigned>(index));
+  return numbers;
 }
 
 SmallVector<unsigned> StepOp::getStateArguments() {
@@ -424,27 +424,28 @@ static LogicalResult verifyNames(StepOp step) {
 }
 
 static LogicalResult verifyGradients(StepOp step) {
+  llvm::DenseMap<StringAttr, unsigned> numbers = step.numberArguments();
   for (auto compute : step.getBody().front().getOps<ComputeOp>()) {
     for (OpResult result : compute->getResults()) {
       StringAttr param = getGradientParam(result);
       if (!param)
         continue;
       StringRef name = param.getValue();
-      std::optional<unsigned> index = step.findArgument(name);
-      if (!index || step.getArgument(*index).getRole() != Role::Param)
+      auto index = numbers.find(param);
+      if (index == numbers.end() ||
+          step.getArgument(index->second).getRole() != Role::Param)
         return compute.emitOpError()
                << "marks the gradient of '" << name
                << "', but the step has no param of that name";
-      auto expected =
-          cast<ShapedType>(step.getBody().getArgument(*index).getType());
+      BlockArgument expecting = step.getBody().getArgument(index->second);
+      auto expected = cast<ShapedType>(expecting.getType());
       auto grad = cast<ShapedType>(result.getType());
       if (expected.getShape() != grad.getShape()) {
         InFlightDiagnostic diagnostic = compute.emitOpError()
                                         << "expected the gradient of '" << name
                                         << "' in the param's shape " << expected
                                         << ", found " << grad;
-        diagnostic.attachNote(step.getBody().getArgument(*index).getLoc())
-            << "the param is here";
+        diagnostic.attachNote(expecting.getLoc()) << "the param is here";
         return diagnostic;
       }
     }

@@ -140,11 +140,13 @@ LogicalResult PlanModel::readTensors() {
       return value.getDefiningOp()->emitOpError(
           "gives the runtime a value without a name");
   }
+  llvm::DenseMap<StringAttr, unsigned> arguments = step.numberArguments();
   for (auto &[value, storage] : values)
     if (PlaceAttr place = places.lookup(value);
         place.getKind() == PlaceKind::Named)
-      if (auto written = step.findArgument(place.getName().getValue()))
-        addTensor(step.getBody().getArgument(*written), place.getName());
+      if (auto written = arguments.find(place.getName());
+          written != arguments.end())
+        addTensor(step.getBody().getArgument(written->second), place.getName());
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     if (!isa_and_nonnull<ComputeOp>(value.getDefiningOp()))
@@ -244,7 +246,8 @@ std::string PlanModel::labelOf(Operation *op) const {
   return label;
 }
 
-LogicalResult PlanModel::readDependencies(PlanInstruction &instruction) {
+LogicalResult PlanModel::readDependencies(PlanInstruction &instruction,
+                                          const NextValues &next) {
   Operation *op = instruction.op;
   for (Value operand : op->getOperands()) {
     if (auto argument = dyn_cast<BlockArgument>(operand)) {
@@ -253,7 +256,7 @@ LogicalResult PlanModel::readDependencies(PlanInstruction &instruction) {
         instruction.ready.push_back(*findTensor(info.getName().getValue()));
         continue;
       }
-      if (Operation *maker = nextValueOf(step, argument).getDefiningOp())
+      if (Operation *maker = next.of(argument).getDefiningOp())
         instruction.afterPrevious.push_back(instructionNumbers.lookup(maker));
       continue;
     }
@@ -287,8 +290,9 @@ LogicalResult PlanModel::readInstructions() {
     instructionNumbers[&op] = instructions.size();
     instructions.push_back({&op, labelOf(&op), entry->second, {}, {}, {}});
   }
+  NextValues next(step);
   for (PlanInstruction &instruction : instructions)
-    if (failed(readDependencies(instruction)))
+    if (failed(readDependencies(instruction, next)))
       return failure();
   return success();
 }

@@ -9,6 +9,7 @@
 
 #include "bagua/Dialect/Bagua/Bagua.h"
 #include "bagua/Support/DataType.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -89,7 +90,8 @@ private:
   void addLostTensors();
   void resolveStorage();
   llvm::LogicalResult readInstructions();
-  llvm::LogicalResult readDependencies(PlanInstruction &instruction);
+  llvm::LogicalResult readDependencies(PlanInstruction &instruction,
+                                       const NextValues &next);
   void readUsers();
   llvm::LogicalResult readProgram();
   std::vector<ComputeOp> programOrder();

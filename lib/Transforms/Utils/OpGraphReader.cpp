@@ -20,7 +20,8 @@ namespace {
 class GraphReader {
 public:
   GraphReader(StepOp step, const ClusterModel &model)
-      : step(step), cluster(step.lookupCluster()), model(model), block(step) {}
+      : step(step), cluster(step.lookupCluster()), model(model), block(step),
+        kept(step) {}
 
   FailureOr<OpGraph> read();
 
@@ -36,6 +37,7 @@ private:
   ClusterOp cluster;
   const ClusterModel &model;
   BlockOrder block;
+  KeptStates kept;
 };
 } // namespace
 
@@ -86,29 +88,35 @@ int64_t GraphReader::movedBytes(StepOpInterface op) {
   return bytes;
 }
 
-bool bagua::keepsOldStates(StepOp step, Operation *op) {
+KeptStates::KeptStates(StepOp step) {
+  NextValues next(step);
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     auto kept = dyn_cast<BlockArgument>(value);
-    Value heir = step.getBody().getArgument(index);
+    BlockArgument heir = step.getBody().getArgument(index);
     if (!kept || kept == heir)
       continue;
-    for (Value state : {Value(kept), heir})
-      if (llvm::is_contained(op->getOperands(), state) ||
-          nextValueOf(step, cast<BlockArgument>(state)).getDefiningOp() == op)
-        return true;
+    for (BlockArgument state : {kept, heir}) {
+      states.insert(state);
+      if (Operation *maker = next.of(state).getDefiningOp())
+        makers.insert(maker);
+    }
   }
-  return false;
+}
+
+bool KeptStates::isTouchedBy(Operation *op) const {
+  return makers.contains(op) ||
+         llvm::any_of(op->getOperands(), [this](Value operand) {
+           return states.contains(operand);
+         });
 }
 
 /// All but its price.
-static GraphOp describe(StepOpInterface op) {
+static GraphOp describe(StepOpInterface op, const KeptStates &kept) {
   GraphOp result;
   result.makesGradient = llvm::any_of(op->getResults(), getGradientParam);
   if (auto compute = dyn_cast<ComputeOp>(*op)) {
-    result.mayBeLate =
-        compute.getLate() &&
-        !keepsOldStates(compute->getParentOfType<StepOp>(), compute);
+    result.mayBeLate = compute.getLate() && !kept.isTouchedBy(compute);
   } else if (op.getCollective()) {
     result.kind = GraphOpKind::Collective;
   } else if (op.isUpdate()) {
@@ -145,13 +153,14 @@ static OpGraph connect(StepOp step, const BlockOrder &block,
 
 OpGraph bagua::readDataFlow(StepOp step) {
   BlockOrder block(step);
-  return connect(step, block, llvm::map_to_vector(block, [](Operation *op) {
-                   return describe(cast<StepOpInterface>(op));
+  KeptStates kept(step);
+  return connect(step, block, llvm::map_to_vector(block, [&](Operation *op) {
+                   return describe(cast<StepOpInterface>(op), kept);
                  }));
 }
 
 FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
-  GraphOp result = describe(op);
+  GraphOp result = describe(op, kept);
   if (auto compute = dyn_cast<ComputeOp>(*op)) {
     result.ns = static_cast<double>(compute.getCostNs().value_or(0));
     return result;

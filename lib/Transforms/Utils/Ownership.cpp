@@ -26,7 +26,9 @@ static bool dependsOn(Operation *op, Operation *source) {
 
 /// Who needs the old value of a state when the op has overwritten it, or may
 /// need it then; nothing if nobody does.
-static std::optional<std::string> whoNeedsOld(StepOp step, BlockArgument state,
+static std::optional<std::string> whoNeedsOld(StepOp step,
+                                              ArrayRef<unsigned> states,
+                                              BlockArgument state,
                                               Operation *op) {
   StringRef name = nameOf(step, state).getValue();
   for (OpOperand &use : state.getUses()) {
@@ -34,7 +36,7 @@ static std::optional<std::string> whoNeedsOld(StepOp step, BlockArgument state,
     if (user == op)
       continue;
     if (isa<YieldOp>(user)) {
-      unsigned heir = step.getStateArguments()[use.getOperandNumber()];
+      unsigned heir = states[use.getOperandNumber()];
       return ("the old value of '" + name + "' becomes '" +
               step.getArgument(heir).getName().getValue() + "'")
           .str();
@@ -47,8 +49,8 @@ static std::optional<std::string> whoNeedsOld(StepOp step, BlockArgument state,
   return std::nullopt;
 }
 
-std::optional<std::string> bagua::whyNotOwned(StepOp step, StepOpInterface op) {
-  SmallVector<unsigned> states = step.getStateArguments();
+std::optional<std::string>
+bagua::whyNotOwned(StepOp step, ArrayRef<unsigned> states, StepOpInterface op) {
   for (OpResult made : op->getResults()) {
     SmallVector<unsigned> heirs;
     bool isUsedByProgram = false;
@@ -70,8 +72,8 @@ std::optional<std::string> bagua::whyNotOwned(StepOp step, StepOpInterface op) {
           .str();
     if (heirs.empty())
       continue;
-    if (auto who =
-            whoNeedsOld(step, step.getBody().getArgument(heirs.front()), op))
+    if (auto who = whoNeedsOld(step, states,
+                               step.getBody().getArgument(heirs.front()), op))
       return who;
   }
   return std::nullopt;

@@ -127,18 +127,19 @@ static bool isForProgramAlone(Operation *op) {
 
 /// Why the program has to run an op that the runtime was to; nothing if it need
 /// not. `isOwn`: it can't be ordered otherwise.
-static std::optional<std::string> whyProgramsOwn(StepOp step, Operation *op,
-                                                 bool isOwn) {
+static std::optional<std::string>
+whyProgramsOwn(StepOp step, ArrayRef<unsigned> states,
+               const ContractTensors &contract, Operation *op, bool isOwn) {
   if (!isWholeArithmetic(op))
     return std::nullopt;
   auto stepOp = cast<StepOpInterface>(op);
   if (isOwn)
     return "no wait could order it with the program's own compute";
-  if (stepOp.isUpdate() && !keepsContract(step, stepOp))
+  if (stepOp.isUpdate() && !contract.allow(stepOp))
     return "the program is promised the gradient itself";
   if (isBackFromWire(op)) // it lies where the gradient does
     return std::nullopt;
-  return whyNotOwned(step, stepOp);
+  return whyNotOwned(step, states, stepOp);
 }
 
 /// Gives what is the program's alone. Returns how many.
@@ -158,6 +159,8 @@ static int64_t giveWhatIsApart(StepOp step) {
 FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
                                              const ClusterModel &cluster) {
   SharedStep result;
+  SmallVector<unsigned> states = step.getStateArguments();
+  ContractTensors contract(step);
   while (true) {
     result.given += giveWhatIsApart(step);
     FailureOr<OpGraph> graph = readGraph(step, cluster);
@@ -170,7 +173,7 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
     int64_t before = result.given;
     for (size_t index = block.size(); index-- > 0;) {
       std::optional<std::string> why =
-          whyProgramsOwn(step, block[index], isOwn[index]);
+          whyProgramsOwn(step, states, contract, block[index], isOwn[index]);
       if (!why)
         continue;
       result.reasons.push_back({block[index]->getLoc(),
@@ -190,7 +193,8 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
 /// Whether what the runtime has made is what became of a gradient that was
 /// given, in that gradient's place: all of its type that it can be made of are
 /// taken back.
-static bool isTakenBack(StepOp step, Value value) {
+static bool isTakenBack(StepOp step, const ContractTensors &contract,
+                        Value value) {
   bool isAny = false;
   auto visit = [&](Value from) {
     Operation *maker = from.getDefiningOp();
@@ -200,7 +204,7 @@ static bool isTakenBack(StepOp step, Value value) {
       return WalkResult::skip();
     // What the program reads itself is reduced in another place.
     StringAttr name = nameOf(step, from);
-    if (!name || !givesBack(step, name.getValue()) ||
+    if (!name || !contract.giveBack(name) ||
         llvm::any_of(from.getUsers(), llvm::IsaPred<ComputeOp>))
       return WalkResult::interrupt();
     isAny = true;
@@ -210,6 +214,8 @@ static bool isTakenBack(StepOp step, Value value) {
 }
 
 void bagua::offerLate(StepOp step, OpGraph &graph) {
+  ContractTensors contract(step);
+  KeptStates kept(step);
   for (auto [index, op] :
        llvm::enumerate(step.getBody().front().without_terminator())) {
     auto fromRuntime = [](Value value) {
@@ -217,10 +223,10 @@ void bagua::offerLate(StepOp step, OpGraph &graph) {
       return maker && !isa<ComputeOp>(maker);
     };
     auto canWait = [&](Value value) {
-      return !fromRuntime(value) || isTakenBack(step, value);
+      return !fromRuntime(value) || isTakenBack(step, contract, value);
     };
     if (isa<ComputeOp>(op) && llvm::all_of(op.getOperands(), canWait) &&
-        !keepsOldStates(step, &op))
+        !kept.isTouchedBy(&op))
       graph.setMayBeLate(static_cast<int32_t>(index));
   }
 }

@@ -66,10 +66,12 @@ static bool isReduced(Value gradient, AxesAttr axes, bool isByWayOfCompute) {
 }
 
 /// Whether the next value of a gradient's param agrees over the axes already.
-static bool isParamReduced(StepOp step, const FactAnalysis &analysis,
-                           OpResult gradient, AxesAttr axes) {
-  unsigned param = *step.findArgument(getGradientParam(gradient).getValue());
-  Value next = nextValueOf(step, step.getBody().getArgument(param));
+static bool isParamReduced(StepOp step, const NextValues &nextValues,
+                           const FactAnalysis &analysis, OpResult gradient,
+                           AxesAttr axes) {
+  unsigned param =
+      analysis.getContext().arguments.at(getGradientParam(gradient));
+  Value next = nextValues.of(step.getBody().getArgument(param));
   const Facts &facts = analysis.factsOf(next);
   for (auto [axis, name] : llvm::enumerate(analysis.getContext().axisNames))
     if (axes.contains(name) && facts[axis] != Fact::Replicated)
@@ -78,11 +80,12 @@ static bool isParamReduced(StepOp step, const FactAnalysis &analysis,
 }
 
 /// Whether the step reduces a gradient by itself: then it is left alone.
-static bool isReducedByStep(StepOp step, const FactAnalysis &analysis,
-                            OpResult gradient, AxesAttr axes) {
+static bool isReducedByStep(StepOp step, const NextValues &nextValues,
+                            const FactAnalysis &analysis, OpResult gradient,
+                            AxesAttr axes) {
   return isReduced(gradient, axes, /*isByWayOfCompute=*/false) ||
          (isReduced(gradient, axes, /*isByWayOfCompute=*/true) &&
-          isParamReduced(step, analysis, gradient, axes));
+          isParamReduced(step, nextValues, analysis, gradient, axes));
 }
 
 /// Whether the program gets the reduced gradient where it gave its own: nobody
@@ -296,8 +299,8 @@ static BlockArgument stateReadAs(Value value) {
 
 /// Whether what an update makes, gathered if it is in parts, is the next value
 /// of the state.
-static bool becomes(StepOp step, Value made, BlockArgument state) {
-  while (made != nextValueOf(step, state)) {
+static bool becomes(const NextValues &next, Value made, BlockArgument state) {
+  while (made != next.of(state)) {
     auto op = made.hasOneUse()
                   ? dyn_cast<StepOpInterface>(*made.getUsers().begin())
                   : nullptr;
@@ -311,7 +314,8 @@ static bool becomes(StepOp step, Value made, BlockArgument state) {
 /// What an update of state arguments, or of the rank's parts of them, by a
 /// gradient that was just reduced promises, where the runtime runs it; null for
 /// others.
-static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
+static UpdateAttr updateOf(StepOp step, const NextValues &nextValues,
+                           StepOpInterface op) {
   std::optional<UpdateRule> rule = op.getUpdateRule();
   if (!rule)
     return nullptr;
@@ -323,7 +327,7 @@ static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
   SmallVector<Attribute> states;
   for (OpResult next : op->getResults()) {
     BlockArgument state = stateReadAs(op->getOperand(next.getResultNumber()));
-    if (!state || !becomes(step, next, state))
+    if (!state || !becomes(nextValues, next, state))
       return nullptr;
     states.push_back(step.getArgument(state.getArgNumber()).getName());
   }
@@ -339,31 +343,40 @@ static UpdateAttr updateOf(StepOp step, StepOpInterface op) {
 
 SmallVector<Attribute> bagua::promiseUpdates(StepOp step) {
   SmallVector<Attribute> contract;
+  NextValues next(step);
   for (Operation &op : step.getBody().front())
     if (auto stepOp = dyn_cast<StepOpInterface>(op))
-      if (UpdateAttr update = updateOf(step, stepOp))
+      if (UpdateAttr update = updateOf(step, next, stepOp))
         contract.push_back(update);
   return contract;
 }
 
-/// Whether one of the relations is about the tensor, or begins at it.
-static bool speaksOf(ArrayRef<Attribute> contract, StringRef tensor) {
-  return llvm::any_of(contract, [&](Attribute entry) {
-    auto relation = dyn_cast<RelationAttr>(entry);
-    return relation &&
-           (relation.getTensor() == tensor || relation.getOf() == tensor);
-  });
+/// What the relations are about, or begin at.
+static llvm::DenseSet<StringAttr> relatedBy(ArrayRef<Attribute> contract) {
+  llvm::DenseSet<StringAttr> tensors;
+  for (Attribute entry : contract)
+    if (auto relation = dyn_cast<RelationAttr>(entry)) {
+      tensors.insert(relation.getTensor());
+      tensors.insert(relation.getOf());
+    }
+  return tensors;
 }
 
-bool bagua::givesBack(StepOp step, StringRef tensor) {
+ContractTensors::ContractTensors(StepOp step) : step(step) {
   auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
-  return !contract || speaksOf(contract.getValue(), tensor);
+  isThere = contract != nullptr;
+  if (!isThere)
+    return;
+  related = relatedBy(contract.getValue());
+  for (Attribute entry : contract)
+    if (auto update = dyn_cast<UpdateAttr>(entry))
+      for (auto state : update.getStates().getAsRange<StringAttr>())
+        updated.insert(state);
 }
 
 /// Whether one of the relations is about something that the program gives and
 /// the runtime makes the value of.
-static bool isOfPromised(StepOp step, ArrayRef<Attribute> contract,
-                         Value value) {
+bool ContractTensors::isPromised(Value value) const {
   auto visit = [&](Value from) {
     auto maker = dyn_cast_or_null<StepOpInterface>(from.getDefiningOp());
     if (!maker || maker.isUpdate())
@@ -371,29 +384,23 @@ static bool isOfPromised(StepOp step, ArrayRef<Attribute> contract,
     if (!maker.isRunByProgram())
       return WalkResult::advance();
     StringAttr name = nameOf(step, from);
-    return name && speaksOf(contract, name) ? WalkResult::interrupt()
-                                            : WalkResult::skip();
+    return name && related.contains(name) ? WalkResult::interrupt()
+                                          : WalkResult::skip();
   };
   return walkOperands(value, visit).wasInterrupted();
 }
 
-bool bagua::keepsContract(StepOp step, StepOpInterface update) {
-  auto contract = step->getAttrOfType<ArrayAttr>(kContractAttr);
+bool ContractTensors::allow(StepOpInterface update) const {
   auto param = dyn_cast<BlockArgument>(update->getOperand(0));
-  if (!contract || !param)
+  if (!isThere || !param)
     return true;
-  StringAttr name = step.getArgument(param.getArgNumber()).getName();
-  bool isPromised = llvm::any_of(contract, [&](Attribute entry) {
-    auto made = dyn_cast<UpdateAttr>(entry);
-    return made && llvm::is_contained(made.getStates(), Attribute(name));
-  });
   Value gradient = update->getOperand(update.getStateCount());
   // What the program computes of a reduced gradient it would give for nothing
   // but the update.
   bool isComputed = isa_and_nonnull<ComputeOp>(gradient.getDefiningOp()) &&
                     !getGradientParam(gradient);
-  return isPromised ||
-         (!isComputed && !isOfPromised(step, contract.getValue(), gradient));
+  return updated.contains(nameOf(step, param)) ||
+         (!isComputed && !isPromised(gradient));
 }
 
 static bool isOwnReduction(Operation *op) {
@@ -457,9 +464,10 @@ static void promiseExchanged(StepOp step,
 static SmallVector<OpResult> findUnreduced(StepOp step,
                                            const FactAnalysis &facts) {
   SmallVector<OpResult> gradients;
+  NextValues next(step);
   for (OpResult gradient : markedGradients(step))
     if (AxesAttr axes = pendingAxes(facts, gradient);
-        axes && !isReducedByStep(step, facts, gradient, axes))
+        axes && !isReducedByStep(step, next, facts, gradient, axes))
       gradients.push_back(gradient);
   return gradients;
 }
@@ -486,18 +494,19 @@ static SmallVector<Attribute> promiseMeans(StepOp step,
   llvm::DenseSet<StringAttr> updating;
   for (Attribute update : promiseUpdates(step))
     updating.insert(cast<UpdateAttr>(update).getOf());
+  llvm::DenseSet<StringAttr> exchanged = relatedBy(contract);
+  llvm::SmallPtrSet<Value, 16> unreduced(gradients.begin(), gradients.end());
   for (OpResult gradient : markedGradients(step)) {
     AxesAttr axes = pendingAxes(facts, gradient);
     StringAttr name = nameOf(step, gradient);
     if (!axes)
       continue;
-    if (!llvm::is_contained(gradients, gradient) &&
-        !isReducedInPlace(gradient)) {
+    if (!unreduced.contains(gradient) && !isReducedInPlace(gradient)) {
       bool isGiven = llvm::any_of(gradient.getUsers(), [](Operation *user) {
         auto op = dyn_cast<StepOpInterface>(user);
         return op && !op.isRunByProgram();
       });
-      if (isGiven && !speaksOf(contract, name) && !updating.contains(name))
+      if (isGiven && !exchanged.contains(name) && !updating.contains(name))
         emitRemark(gradient.getLoc())
             << "what becomes of '" << name.getValue()
             << "' is promised to nobody: the step computes on it before it "

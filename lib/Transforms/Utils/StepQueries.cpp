@@ -23,12 +23,16 @@ FailureOr<StepOp> bagua::getOnlyStep(ModuleOp module) {
   return steps.front();
 }
 
-Value bagua::nextValueOf(StepOp step, BlockArgument argument) {
-  auto states = step.getStateArguments();
-  auto *found = llvm::find(states, argument.getArgNumber());
-  return found == states.end()
-             ? Value()
-             : step.getYield().getValues()[found - states.begin()];
+NextValues::NextValues(StepOp step)
+    : step(step), operands(step.getArguments().size(), -1) {
+  for (auto [operand, argument] : llvm::enumerate(step.getStateArguments()))
+    operands[argument] = static_cast<int32_t>(operand);
+}
+
+Value NextValues::of(BlockArgument argument) const {
+  int32_t operand = operands[argument.getArgNumber()];
+  StepOp yielding = step;
+  return operand < 0 ? Value() : yielding.getYield().getValues()[operand];
 }
 
 PlaceAttr bagua::getPlace(Value value) {

@@ -108,9 +108,10 @@ def Bagua_StepOp : Bagua_Op<"step", [Symbol, IsolatedFromAbove, SingleBlockImpli
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::bagua::ArgumentAttr getArgument(unsigned index);
+    /// O(arguments).
     void setArgument(unsigned index, ::bagua::ArgumentAttr argument);
-    /// Index of the argument of this name; nothing if there is none.
-    std::optional<unsigned> findArgument(::llvm::StringRef name);
+    /// Indices of the arguments, by name.
+    ::llvm::DenseMap<::mlir::StringAttr, unsigned> numberArguments();
     /// Indices of the state arguments, in the order in which they are yielded.
     ::llvm::SmallVector<unsigned> getStateArguments();
     /// The cluster, or null where the symbol does not resolve to one.

@@ -11,7 +11,9 @@
 
 #include "bagua/Support/ReduceKind.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -80,6 +82,8 @@ struct FactContext {
 
   llvm::SmallVector<llvm::StringRef, 4> axisNames;
   llvm::SmallVector<bool, 4> dataAxes;
+  /// The step's arguments by name.
+  llvm::DenseMap<mlir::StringAttr, unsigned> arguments;
   /// Pushes are applied one by one as they arrive (asp, ssp).
   bool asynchronous;
   /// Ops that the next states but buffers are made of, other than through

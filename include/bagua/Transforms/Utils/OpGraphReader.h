@@ -16,9 +16,17 @@ namespace bagua {
 /// priced: an encoded value.
 llvm::FailureOr<OpGraph> readGraph(StepOp step, const ClusterModel &model);
 
-/// Whether an op reads or makes a state whose old value becomes another's next
-/// one, or that other: it then has to run in its own step.
-bool keepsOldStates(StepOp step, mlir::Operation *op);
+/// The states whose old value becomes another's next one, and those others.
+class KeptStates {
+public:
+  explicit KeptStates(StepOp step);
+  /// Whether an op reads or makes one: it then has to run in its own step.
+  bool isTouchedBy(mlir::Operation *op) const;
+
+private:
+  llvm::DenseSet<mlir::Value> states;
+  llvm::DenseSet<mlir::Operation *> makers;
+};
 
 /// The same without prices, for questions of data flow.
 OpGraph readDataFlow(StepOp step);

@@ -17,8 +17,10 @@ namespace bagua {
 
 /// Why the runtime can't leave what an op makes where the program and the next
 /// step look for it; nothing if it can. Of arithmetic on whole tensors.
-/// O(users of its states * ops) at worst.
-std::optional<std::string> whyNotOwned(StepOp step, StepOpInterface op);
+/// `states` are the step's state arguments. O(users of its states * ops) at
+/// worst.
+std::optional<std::string>
+whyNotOwned(StepOp step, llvm::ArrayRef<unsigned> states, StepOpInterface op);
 
 } // namespace bagua
 

@@ -35,9 +35,9 @@ struct SharedStep {
 
 /// Gives the program the arithmetic that the runtime can't run, or has no
 /// reason to: what only the program can order (findProgramsOwn), what would
-/// keep a promised gradient from it (keepsContract), what the runtime could
-/// leave nowhere (whyNotOwned), and what has to do with no update and only the
-/// program gets. Fails with an error where the step can't be priced.
+/// keep a promised gradient from it (ContractTensors::allow), what the runtime
+/// could leave nowhere (whyNotOwned), and what has to do with no update and
+/// only the program gets. Fails with an error where the step can't be priced.
 llvm::FailureOr<SharedStep> giveProgramsOwn(StepOp step,
                                             const ClusterModel &cluster);
 

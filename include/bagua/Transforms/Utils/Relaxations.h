@@ -60,15 +60,32 @@ int64_t giveUnreduced(StepOp step, const FactAnalysis &facts);
 /// runtime runs them.
 llvm::SmallVector<mlir::Attribute> promiseUpdates(StepOp step);
 
-/// Whether the contract says what the program finds in a tensor that it gave. A
-/// step without a contract leaves that open.
-bool givesBack(StepOp step, llvm::StringRef tensor);
+/// A step's contract, by the tensors that it speaks of.
+class ContractTensors {
+public:
+  /// O(contract).
+  explicit ContractTensors(StepOp step);
 
-/// Whether the runtime may run an update, as far as the step's contract goes:
-/// it says what the update makes of its states, or promises nobody the
-/// gradient. Otherwise (arithmetic stands between reduction and update, say)
-/// only the program gets what was promised.
-bool keepsContract(StepOp step, StepOpInterface update);
+  /// Whether the contract says what the program finds in a tensor that it gave.
+  /// A step without a contract leaves that open.
+  bool giveBack(mlir::StringAttr tensor) const {
+    return !isThere || related.contains(tensor);
+  }
+
+  /// Whether the runtime may run an update, as far as the contract goes: it
+  /// says what the update makes of its states, or promises nobody the gradient.
+  /// Otherwise (arithmetic stands between reduction and update, say) only the
+  /// program gets what was promised.
+  bool allow(StepOpInterface update) const;
+
+private:
+  bool isPromised(mlir::Value value) const;
+
+  StepOp step;
+  bool isThere;
+  /// Which relations are about or begin at, and which updates make.
+  llvm::DenseSet<mlir::StringAttr> related, updated;
+};
 
 } // namespace bagua
 

@@ -23,8 +23,20 @@ llvm::LogicalResult expectSound(mlir::Operation *op,
 /// Emits an error where there is none or another.
 llvm::FailureOr<StepOp> getOnlyStep(mlir::ModuleOp module);
 
-/// What is yielded for a state; null for other arguments. O(arguments).
-mlir::Value nextValueOf(StepOp step, mlir::BlockArgument argument);
+/// What is yielded for each state. It follows what becomes of the yield's
+/// operands, as long as the step's arguments stay.
+class NextValues {
+public:
+  /// O(arguments).
+  explicit NextValues(StepOp step);
+  /// Null for an argument that is no state.
+  mlir::Value of(mlir::BlockArgument argument) const;
+
+private:
+  StepOp step;
+  /// By argument: the yield's operand, -1 for none.
+  llvm::SmallVector<int32_t, 0> operands;
+};
 
 /// Where a value of a step lies; null before it has a place.
 PlaceAttr getPlace(mlir::Value value);
