@@ -5,7 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/BucketRules.h"
 
+#include "bagua/Support/Limits.h"
+
 #include <algorithm>
+#include <limits>
 
 using namespace bagua;
 
@@ -39,4 +42,16 @@ int64_t bagua::partsOf(const BucketRule &rule, int64_t bytes,
     return 1;
   return std::min((bytes + rule.partitionBytes - 1) / rule.partitionBytes,
                   elements);
+}
+
+std::optional<std::string>
+bagua::checkParts(const std::vector<int64_t> &parts) {
+  int64_t total = 0;
+  for (int64_t count : parts)
+    if (count > 1)
+      total += std::min(count, std::numeric_limits<int64_t>::max() - total);
+  if (total <= kMaxParts)
+    return std::nullopt;
+  return "expected the step's gradients in at most " +
+         std::to_string(kMaxParts) + " parts, found " + std::to_string(total);
 }

@@ -145,6 +145,15 @@ bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
   return planned;
 }
 
+std::optional<std::string>
+bagua::checkParts(const std::vector<PlannedBucket> &buckets) {
+  std::vector<int64_t> parts;
+  parts.reserve(buckets.size());
+  for (const PlannedBucket &bucket : buckets)
+    parts.push_back(bucket.parts);
+  return checkParts(parts);
+}
+
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//

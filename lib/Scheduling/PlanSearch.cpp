@@ -54,7 +54,8 @@ bagua::startingPlans(const CommunicationProblem &problem,
     // What waits for the end of backward is never ahead of what does not.
     if (strategy.schedule.policy == SchedulePolicy::Bsp)
       continue;
-    if (auto plan = planOf(strategy, problem, choices))
+    auto plan = planOf(strategy, problem, choices);
+    if (plan && !checkParts(plan->buckets))
       plans.push_back({&strategy, std::move(*plan)});
   }
   return plans;
@@ -200,6 +201,8 @@ PlanSearch::PlanSearch(const CommunicationProblem &problem,
 
 bool PlanSearch::fits(const CommunicationPlan &plan,
                       int64_t memoryBytes) const {
+  if (checkParts(plan.buckets))
+    return false;
   return memoryBytes == kAnyBytes || arenaBytes(problem, plan) <= memoryBytes;
 }
 

@@ -169,12 +169,19 @@ private:
       return failure();
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(), describe(candidates, problem, buckets));
+    std::vector<int64_t> parts;
     for (const Bucket &bucket : buckets) {
       int64_t bytes = 0;
       for (int32_t index : bucket)
         bytes += problem.tensors[index].bytes;
+      parts.push_back(partsOf(rule, bytes, countOf(candidates, bucket)));
+    }
+    if (auto wrong = checkParts(parts))
+      return step.emitError()
+             << *wrong << " by partition-bytes=" << partitionBytes.getValue();
+    for (auto [bucket, count] : llvm::zip_equal(buckets, parts)) {
       BucketForm form;
-      form.parts = partsOf(rule, bytes, countOf(candidates, bucket));
+      form.parts = count;
       writeBucket(candidates, bucket, form);
     }
     return success();
@@ -198,6 +205,8 @@ private:
     ResolvedBuckets resolved = resolveBuckets(*planned, problem, counts);
     if (!resolved.error.empty())
       return step.emitError() << resolved.error;
+    if (auto wrong = checkParts(*planned))
+      return step.emitError() << *wrong << " by a list of buckets";
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   describe(candidates, problem, resolved.members));

@@ -7,6 +7,7 @@
 
 #include "bagua/Scheduling/PlanRules.h"
 #include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Support/Limits.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,6 +25,21 @@ FormMix mixOf(std::initializer_list<std::pair<FormKind, int>> shares) {
   for (auto [form, share] : shares)
     mix[static_cast<size_t>(form)] = share;
   return mix;
+}
+
+// Buckets that are not cut don't count, however many there are.
+TEST(PlanRulesTest, PartsAreBounded) {
+  std::vector<int64_t> alone(200000, 1);
+  EXPECT_EQ(checkParts(alone), std::nullopt);
+  EXPECT_EQ(checkParts(std::vector<int64_t>{kMaxParts - 2, 1, 2}),
+            std::nullopt);
+  EXPECT_EQ(checkParts(std::vector<int64_t>{kMaxParts - 1, 1, 2}),
+            "expected the step's gradients in at most 100000 parts, found "
+            "100001");
+  // As many as there are elements in all the memory of two tensors.
+  EXPECT_EQ(checkParts(std::vector<int64_t>(3, INT64_MAX / 2)),
+            "expected the step's gradients in at most 100000 parts, found " +
+                std::to_string(INT64_MAX));
 }
 
 TEST(PlanRulesTest, SharesAreSpreadEvenly) {

@@ -9,6 +9,10 @@
 #include "bagua/Scheduling/Merging.h"
 #include "bagua/Support/Words.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace bagua {
 
 // PyTorch's numbers and Horovod's, also the defaults of bagua-bucketize's
@@ -56,6 +60,11 @@ std::vector<Bucket> bucketize(const BucketingProblem &problem,
 
 /// Parts into which a rule cuts a bucket: never more than elements.
 int64_t partsOf(const BucketRule &rule, int64_t bytes, int64_t elements);
+
+/// Whether a step may have its gradients cut into so many parts, uncut buckets
+/// not counted: what is wrong with `parts`, the parts of each bucket; nothing
+/// if nothing is.
+std::optional<std::string> checkParts(const std::vector<int64_t> &parts);
 
 /// Elements of part `part`: equal parts but for one element.
 inline int64_t countOfPart(int64_t elements, int64_t parts, int64_t part) {

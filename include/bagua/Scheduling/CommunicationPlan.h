@@ -119,6 +119,10 @@ std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
                                        const BucketRule &rule, FormSet forms,
                                        Wire wire);
 
+/// checkParts of a plan's buckets.
+std::optional<std::string>
+checkParts(const std::vector<PlannedBucket> &buckets);
+
 /// `3*1,12:rail,1/8:servers+flat:bf16`: three gradients alone, twelve in a
 /// bucket on rails, one in eight parts, by way of servers and among the ranks
 /// in turn, in 16 bits. Repetitions, `/1`, `:flat` and the wire that is common

@@ -19,6 +19,10 @@ inline constexpr int64_t kMaxBytes = int64_t{1} << 48;
 /// Bytes of a name, of which there is at least one.
 inline constexpr size_t kMaxNameLength = 4096;
 
+/// Parts into which a step's gradients are cut, each a message: a compiler
+/// takes about 0.1 ms for each, and a network its latency.
+inline constexpr int64_t kMaxParts = 100000;
+
 } // namespace bagua
 
 #endif // BAGUA_SUPPORT_LIMITS_H
