@@ -5,12 +5,15 @@
 //===----------------------------------------------------------------------===//
 #include "LayerTable.h"
 
+#include "CsvReader.h"
+
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <cmath>
 #include <map>
@@ -22,7 +25,7 @@ namespace {
 class TableReader {
 public:
   TableReader(MLIRContext *context, StringRef text, StringRef fileName)
-      : context(context), fileName(fileName) {
+      : context(context), text(text), fileName(fileName) {
     text.split(lines, '\n');
   }
 
@@ -32,11 +35,9 @@ public:
 private:
   struct Columns {
     llvm::StringMap<unsigned> index;
-    StringRef get(ArrayRef<StringRef> cells, StringRef name) const {
+    StringRef get(ArrayRef<std::string> cells, StringRef name) const {
       auto found = index.find(name);
-      return found == index.end() || found->second >= cells.size()
-                 ? StringRef()
-                 : cells[found->second].trim();
+      return found == index.end() ? StringRef() : cells[found->second];
     }
   };
   struct Node {
@@ -51,8 +52,11 @@ private:
     return RankedTensorType::get({std::max<int64_t>(1, bytes / 4)},
                                  Float32Type::get(context));
   }
+  LogicalResult readTensor(StringRef item, Layer &layer,
+                           llvm::StringSet<> &names);
   LogicalResult readTensors(StringRef text, Layer &layer);
-  LogicalResult readRow(const Columns &columns, ArrayRef<StringRef> cells,
+  FailureOr<Columns> readHeader(ArrayRef<std::string> cells, Location loc);
+  LogicalResult readRow(const Columns &columns, ArrayRef<std::string> cells,
                         Layer &layer, std::optional<int64_t> &ready);
   FailureOr<Node> readNode(StringRef line, size_t number);
   LogicalResult readEdges(const llvm::DenseMap<int64_t, unsigned> &indexOf,
@@ -60,7 +64,7 @@ private:
                           LayerTable &table);
 
   MLIRContext *context;
-  StringRef fileName;
+  StringRef text, fileName;
   SmallVector<StringRef> lines;
 };
 } // namespace
@@ -69,47 +73,80 @@ private:
 // CSV
 //===----------------------------------------------------------------------===//
 
-/// `64x3x7x7xf32; bias=64xf32`, each a tensor type without its brackets, maybe
-/// with a name.
-LogicalResult TableReader::readTensors(StringRef text, Layer &layer) {
-  for (StringRef item : llvm::split(text, ';')) {
-    item = item.trim();
-    if (item.empty())
-      continue;
-    auto [name, shape] = item.split('=');
-    if (!item.contains('='))
-      std::swap(name, shape);
-    name = name.trim();
-    bool isTaken = llvm::any_of(layer.params, [&](const LayerParam &param) {
-      return !name.empty() && param.name == name;
-    });
-    if (isTaken)
-      return emitError(layer.loc)
-             << "expected tensors of different names, found '" << name
-             << "' twice";
-    RankedTensorType type;
-    {
-      // The parser's own message would speak of a type that isn't in the file.
-      ScopedDiagnosticHandler quiet(context,
-                                    [](Diagnostic &) { return success(); });
-      type = dyn_cast_or_null<RankedTensorType>(
-          parseType(("tensor<" + shape.trim() + ">").str(), context));
-    }
-    bool isNamed = !item.contains('=') || !name.empty();
-    if (isNamed && type && type.hasStaticShape() && !type.getEncoding()) {
-      layer.params.push_back({type, name.str()});
-      continue;
-    }
+/// The first `separator` that no backslash stands before; npos for none.
+static size_t findUnescaped(StringRef text, char separator) {
+  for (size_t at = 0; at < text.size(); ++at)
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == separator)
+      return at;
+  return StringRef::npos;
+}
+
+/// A name without the blanks around it, and without the backslashes before
+/// characters that mean themselves; nothing where one stands before none.
+static std::optional<std::string> unescape(StringRef text) {
+  std::string name;
+  size_t kept = 0; // up to the last character that is no blank
+  text = text.ltrim();
+  while (!text.empty()) {
+    bool isEscaped = text.consume_front("\\");
+    if (text.empty())
+      return std::nullopt;
+    name += text.front();
+    if (isEscaped || !llvm::isSpace(text.front()))
+      kept = name.size();
+    text = text.drop_front();
+  }
+  name.resize(kept);
+  return name;
+}
+
+/// `64x3x7x7xf32` or `bias=64xf32`, a tensor type without its brackets.
+LogicalResult TableReader::readTensor(StringRef item, Layer &layer,
+                                      llvm::StringSet<> &names) {
+  size_t equals = findUnescaped(item, '=');
+  bool isNamed = equals != StringRef::npos;
+  std::optional<std::string> name =
+      isNamed ? unescape(item.take_front(equals)) : std::string();
+  StringRef shape = isNamed ? item.drop_front(equals + 1) : item;
+  RankedTensorType type;
+  {
+    // The parser's own message would speak of a type that isn't in the file.
+    ScopedDiagnosticHandler quiet(context,
+                                  [](Diagnostic &) { return success(); });
+    type = dyn_cast_or_null<RankedTensorType>(
+        parseType(("tensor<" + shape.trim() + ">").str(), context));
+  }
+  if (!name || (isNamed && name->empty()) || !type || !type.hasStaticShape() ||
+      type.getEncoding())
     return emitError(layer.loc)
            << "expected tensors such as 64x3x7x7xf32 or weight=64x3x7x7xf32, "
               "found '"
-           << item << "'";
+           << item.trim() << "'";
+  if (isNamed && !names.insert(*name).second)
+    return emitError(layer.loc)
+           << "expected tensors of different names, found '" << *name
+           << "' twice";
+  layer.params.push_back({type, std::move(*name)});
+  return success();
+}
+
+/// Tensors with `;` between them.
+LogicalResult TableReader::readTensors(StringRef text, Layer &layer) {
+  llvm::StringSet<> names;
+  while (!text.empty()) {
+    size_t end = findUnescaped(text, ';');
+    StringRef item = text.take_front(end);
+    text = text.drop_front(std::min(text.size(), item.size() + 1));
+    if (!item.trim().empty() && failed(readTensor(item, layer, names)))
+      return failure();
   }
   return success();
 }
 
 LogicalResult TableReader::readRow(const Columns &columns,
-                                   ArrayRef<StringRef> cells, Layer &layer,
+                                   ArrayRef<std::string> cells, Layer &layer,
                                    std::optional<int64_t> &ready) {
   auto readNumber = [&](StringRef name, int64_t &number) -> LogicalResult {
     StringRef cell = columns.get(cells, name);
@@ -136,41 +173,49 @@ LogicalResult TableReader::readRow(const Columns &columns,
   return success();
 }
 
-FailureOr<LayerTable> TableReader::readCsv() {
+FailureOr<TableReader::Columns>
+TableReader::readHeader(ArrayRef<std::string> cells, Location loc) {
   static constexpr StringRef kColumns[] = {"name",       "tensors",
                                            "forward_ns", "backward_ns",
                                            "ready",      "activation_bytes"};
-  LayerTable table;
   Columns columns;
+  for (auto [index, cell] : llvm::enumerate(cells)) {
+    if (!llvm::is_contained(kColumns, cell))
+      return emitError(loc)
+             << "expected columns among name, tensors, forward_ns, "
+                "backward_ns, ready and activation_bytes, found '"
+             << cell << "'";
+    columns.index[cell] = index;
+  }
+  if (!columns.index.count("name") || !columns.index.count("tensors"))
+    return emitError(loc) << "expected columns name and tensors";
+  return columns;
+}
+
+FailureOr<LayerTable> TableReader::readCsv() {
+  LayerTable table;
+  std::optional<Columns> columns;
   std::vector<std::pair<int64_t, unsigned>> order;
-  llvm::StringMap<bool> names;
-  for (auto [number, line] : llvm::enumerate(lines)) {
-    line = line.trim();
-    if (line.empty() || line.starts_with("#"))
-      continue;
-    SmallVector<StringRef> cells;
-    line.split(cells, ',');
-    if (columns.index.empty()) {
-      for (auto [index, cell] : llvm::enumerate(cells)) {
-        if (!llvm::is_contained(kColumns, cell.trim()))
-          return emitError(locOf(number))
-                 << "expected columns among name, tensors, forward_ns, "
-                    "backward_ns, ready and activation_bytes, found '"
-                 << cell.trim() << "'";
-        columns.index[cell.trim()] = index;
-      }
-      if (!columns.index.count("name") || !columns.index.count("tensors"))
-        return emitError(locOf(number)) << "expected columns name and tensors";
+  llvm::StringSet<> names;
+  CsvReader records(text);
+  SmallVector<std::string> cells;
+  while (records.next(cells)) {
+    Location loc = locOf(records.getLine() - 1);
+    if (!columns) {
+      FailureOr<Columns> header = readHeader(cells, loc);
+      if (failed(header))
+        return failure();
+      columns = *header;
       continue;
     }
-    if (cells.size() != columns.index.size())
-      return emitError(locOf(number)) << "expected " << columns.index.size()
-                                      << " cells, found " << cells.size();
-    Layer layer(locOf(number));
+    if (cells.size() != columns->index.size())
+      return emitError(loc) << "expected " << columns->index.size()
+                            << " cells, found " << cells.size();
+    Layer layer(loc);
     std::optional<int64_t> ready;
-    if (failed(readRow(columns, cells, layer, ready)))
+    if (failed(readRow(*columns, cells, layer, ready)))
       return failure();
-    if (!names.try_emplace(layer.name, true).second)
+    if (!names.insert(layer.name).second)
       return emitError(layer.loc)
              << "expected unique names, found '" << layer.name << "' again";
     unsigned index = table.layers.size();
@@ -180,6 +225,8 @@ FailureOr<LayerTable> TableReader::readCsv() {
     order.emplace_back(ready.value_or(INT64_MAX - index), index);
     table.layers.push_back(std::move(layer));
   }
+  if (!records.getError().empty())
+    return emitError(locOf(records.getLine() - 1)) << records.getError();
   llvm::stable_sort(order);
   for (auto [key, index] : order) {
     if (!table.backwardOrder.empty())

@@ -1,6 +1,4 @@
 """A model's step as a table of layers, from which strategies make plans: names, shapes, times, order of readiness."""
-import csv
-import io
 import statistics
 import time
 
@@ -106,19 +104,28 @@ def _shares(layers, times):
     return shares
 
 
+def _cell(text):
+    """A cell of RFC 4180; a row that began with # would be a comment."""
+    plain = text == text.strip() and not text.startswith("#") and not any(c in text for c in ',"\r\n')
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def _escaped(name):
+    """A tensor's name within a cell: a backslash before what would end it, and before spaces."""
+    return "".join("\\" + c if c in "\\;=" or c.isspace() else c for c in name)
+
+
 def _write(layers):
     forward = _shares(layers, {layer: _median(layer.forward) for layer in layers})
     ready = {layer: _median(layer.ready) for layer in layers}
     backward = _shares(layers, ready)
     places = {layer: place for place, layer in enumerate(backward)}
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(["name", "tensors", "forward_ns", "backward_ns", "ready", "activation_bytes"])
+    lines = ["name,tensors,forward_ns,backward_ns,ready,activation_bytes"]
     for layer in [*forward, *(layer for layer in layers if layer not in forward)]:
         if layer not in places:
-            out.write(f"# {layer.name}: its params got no gradient\n")
-        tensors = ";".join((f"{name}=" if name else "") + "x".join([*map(str, param.shape), TYPES[param.dtype]])
+            lines.append(f"# {' '.join(layer.name.split())}: its params got no gradient")
+        tensors = ";".join((f"{_escaped(name)}=" if name else "") + "x".join([*map(str, param.shape), TYPES[param.dtype]])
                            for name, param in layer.params)
-        rows.writerow([layer.name, tensors, forward.get(layer, 0), backward.get(layer, 0),
-                       places.setdefault(layer, len(places)), layer.activation_bytes])
-    return out.getvalue()
+        lines.append(f"{_cell(layer.name)},{_cell(tensors)},{forward.get(layer, 0)},{backward.get(layer, 0)},"
+                     f"{places.setdefault(layer, len(places))},{layer.activation_bytes}")
+    return "\n".join(lines) + "\n"

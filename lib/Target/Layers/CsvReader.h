@@ -1,0 +1,45 @@
+//===- CsvReader.h - Records of comma-separated values --------------------===//
+//
+// RFC 4180: a cell in quotes may hold commas, quotes (doubled) and ends of
+// lines. Besides, spaces around cells don't count, and a line that is empty or
+// begins with # is none.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_TARGET_LAYERS_CSVREADER_H
+#define BAGUA_TARGET_LAYERS_CSVREADER_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace bagua::importer {
+
+class CsvReader {
+public:
+  explicit CsvReader(llvm::StringRef text) : rest(text) {}
+
+  /// Reads the next record into `cells`; false behind the last one and at a
+  /// fault.
+  bool next(llvm::SmallVectorImpl<std::string> &cells);
+
+  /// The line on which the last record began, from 1.
+  unsigned getLine() const { return recordLine; }
+  /// What is wrong with the last record; empty if nothing is.
+  llvm::StringRef getError() const { return error; }
+
+private:
+  bool skipToRecord();
+  std::string readCell();
+  std::string readQuoted();
+  char peek() const { return rest.empty() ? '\n' : rest.front(); }
+  char take();
+
+  llvm::StringRef rest;
+  unsigned line = 1, recordLine = 1;
+  std::string error;
+};
+
+} // namespace bagua::importer
+
+#endif // BAGUA_TARGET_LAYERS_CSVREADER_H
