@@ -29,7 +29,8 @@ llvm::cl::OptionCategory category("bagua-translate: import");
 llvm::cl::opt<std::string>
     clusterOption("cluster", llvm::cl::cat(category),
                   llvm::cl::desc("preset, file with a bagua.cluster, or sizes "
-                                 "such as node=2,gpu=4 (default: the exported "
+                                 "such as node=2,gpu=4 or "
+                                 "host=4@500mbit,100us (default: the exported "
                                  "mesh)"));
 llvm::cl::opt<std::string>
     mappingOption("mapping", llvm::cl::cat(category),

@@ -24,8 +24,9 @@ struct OwnedCluster {
 llvm::SmallVector<llvm::StringRef> clusterPresets();
 
 /// `argument` is the name of a preset, a file with one bagua.cluster, or sizes
-/// such as `node=2,gpu=4`, with default links. Emits an error for anything
-/// else. Empty names nothing.
+/// such as `node=2,gpu=4`, with default links, or `host=4@500mbit,100us`, with
+/// the axis's rate and latency. Emits an error for anything else. Empty names
+/// nothing.
 llvm::FailureOr<OwnedCluster> readCluster(llvm::StringRef argument,
                                           mlir::MLIRContext *context);
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/Clusters.h"
 
+#include "Sizes.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,13 +39,14 @@ SmallVector<StringRef> bagua::clusterPresets() {
   return names;
 }
 
-ClusterOp
-bagua::buildDefaultCluster(OpBuilder &builder, Location location,
-                           ArrayRef<std::pair<std::string, int64_t>> axes) {
+static ClusterOp buildCluster(OpBuilder &builder, Location location,
+                              ArrayRef<AxisSize> axes) {
   SmallVector<Attribute> attributes;
-  for (const auto &[name, size] : axes)
+  for (const AxisSize &axis : axes)
     attributes.push_back(AxisAttr::get(
-        builder.getContext(), name, size, kDefaultLatencyNs, kDefaultBytesPerS,
+        builder.getContext(), axis.name, axis.size,
+        axis.latency.value_or(kDefaultLatencyNs),
+        axis.rate.value_or(kDefaultBytesPerS),
         /*sharers=*/1, /*overlapped_rate=*/nullptr, /*overlapped_ns=*/0,
         /*concurrent_rate=*/nullptr, /*gap_ns=*/0, /*links_of=*/nullptr,
         /*table=*/nullptr));
@@ -51,22 +54,25 @@ bagua::buildDefaultCluster(OpBuilder &builder, Location location,
                                    builder.getArrayAttr(attributes));
 }
 
-static FailureOr<OwnedCluster> buildFromSizes(StringRef sizes,
+ClusterOp
+bagua::buildDefaultCluster(OpBuilder &builder, Location location,
+                           ArrayRef<std::pair<std::string, int64_t>> axes) {
+  std::vector<AxisSize> sizes;
+  for (const auto &[name, size] : axes)
+    sizes.push_back({name, size, std::nullopt, std::nullopt});
+  return buildCluster(builder, location, sizes);
+}
+
+static FailureOr<OwnedCluster> buildFromSizes(StringRef text,
                                               MLIRContext *context) {
   Location location = UnknownLoc::get(context);
-  SmallVector<std::pair<std::string, int64_t>> axes;
-  for (StringRef item : llvm::split(sizes, ',')) {
-    auto [name, number] = item.split('=');
-    int64_t size;
-    if (name.trim().empty() || number.trim().getAsInteger(10, size) || size < 1)
-      return emitError(location)
-             << "expected a cluster as axis=size,..., found '" << sizes << "'";
-    axes.emplace_back(name.trim().str(), size);
-  }
+  FailureOr<std::vector<AxisSize>> axes = parseSizes(text, location);
+  if (failed(axes))
+    return failure();
   OwnedCluster result;
   result.module = ModuleOp::create(location);
   auto builder = OpBuilder::atBlockEnd(result.module->getBody());
-  result.op = buildDefaultCluster(builder, location, axes);
+  result.op = buildCluster(builder, location, *axes);
   if (failed(result.op.verify()))
     return failure();
   return result;
@@ -87,6 +93,11 @@ FailureOr<OwnedCluster> bagua::readCluster(StringRef argument,
         parseSourceString<ModuleOp>(preset->text, context, argument);
   } else if (llvm::sys::fs::exists(argument)) {
     result.module = parseSourceFile<ModuleOp>(argument, context);
+  } else if (argument.ends_with(".mlir") ||
+             (argument.contains('/') && !argument.contains('='))) {
+    return emitError(UnknownLoc::get(context))
+           << "expected a bagua.cluster in '" << argument
+           << "' for --cluster, found no such file";
   } else if (argument.contains('=')) {
     return buildFromSizes(argument, context);
   } else {
@@ -94,7 +105,7 @@ FailureOr<OwnedCluster> bagua::readCluster(StringRef argument,
            << "expected a preset (" << llvm::join(clusterPresets(), ", ")
            << "; with " << kWithServers
            << " a server more for each node), a file or sizes such as "
-              "node=2,gpu=4 for --cluster, found '"
+              "node=2,gpu=4 or host=4@500mbit,100us for --cluster, found '"
            << argument << "'";
   }
   if (!result.module)
