@@ -15,6 +15,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Process.h"
 
 #include <chrono>
 #include <cmath>
@@ -121,7 +122,9 @@ private:
     options.choices = choices;
     // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
     options.boundNs = choices.wire.type == WireType::AsIs ? boundNs : 0;
-    options.progress = makeProgress(getOperation(), evaluations);
+    // A log needs none, and gets a remark's parts one by one.
+    if (llvm::sys::Process::StandardErrIsDisplayed())
+      options.progress = makeProgress(getOperation(), evaluations);
     PlanSearchResult found = searchPlan(problem, options);
     std::string chosen = chooseTime(found, choices);
     if (Report *report = getReport(&getContext()))

@@ -10,6 +10,7 @@
 #include "bagua/Replay/Replay.h"
 #include "bagua/Replay/RunReport.h"
 #include "bagua/Runtime/Launch.h"
+#include "bagua/Support/Advice.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -64,9 +65,8 @@ absl::Status print(const std::string &text) {
 absl::Status checkRanks(const Plan &plan, int64_t ranks) {
   if (ranks == 0 || ranks == plan.topology().ranks())
     return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the plan is for ", plan.topology().ranks(),
-                   " ranks, the run has ", ranks));
+  return absl::FailedPreconditionError(adviseOnRanks(
+      plan.topology().ranks(), plan.topology().servers(), "the run", ranks));
 }
 
 std::chrono::nanoseconds nanoseconds(double seconds) {

@@ -54,7 +54,8 @@ llvm::cl::list<StrategyClass> allowOption(
 llvm::cl::opt<std::string> clusterOption(
     "cluster", llvm::cl::value_desc("name"),
     llvm::cl::desc("preset, file with a bagua.cluster, or sizes such as "
-                   "node=2,gpu=4 (default: the step's)"),
+                   "node=2,gpu=4 or host=4@500mbit,100us (default: the "
+                   "step's)"),
     llvm::cl::cat(category));
 llvm::cl::opt<std::string>
     traceOption("trace", llvm::cl::value_desc("file"),
@@ -178,14 +179,16 @@ static LogicalResult runSweep(ModuleOp module, ArrayRef<std::string> names) {
 static LogicalResult runAll(ModuleOp module, const BoundReport &bounded,
                             ArrayRef<std::string> names) {
   std::vector<Prediction> predictions;
-  // Those who wait see a line a second.
+  // Those who wait see a line a second; a log doesn't.
+  bool isWatched = llvm::errs().is_displayed();
   using Clock = std::chrono::steady_clock;
   Clock::time_point next = Clock::now() + std::chrono::seconds(1);
   for (const std::string &name : names) {
-    if (Clock::now() >= next) {
+    if (isWatched && Clock::now() >= next) {
       next = Clock::now() + std::chrono::seconds(1);
-      llvm::errs() << "bagua-sim: " << predictions.size() << " of "
-                   << names.size() << " strategies\n";
+      llvm::errs() << llvm::formatv("bagua-sim: {0} of {1} strategies\n",
+                                    predictions.size(), names.size())
+                          .str();
     }
     predictions.push_back(predict(module, name));
     // A table needs the numbers alone.

@@ -50,7 +50,9 @@ TEST(SessionTest, RefusesAWorldOfAnotherSize) {
       Session::create(makeOneGradient(4).load(), std::move(worlds[0]), {});
   EXPECT_TRUE(absl::IsFailedPrecondition(session.status()));
   EXPECT_THAT(message(session.status()),
-              HasSubstr("the plan is for 4 ranks, the world has 2"));
+              HasSubstr("the plan is for 4 ranks, the world has 2; a plan for "
+                        "this number is made from the same step by "
+                        "bagua-translate --import-... --cluster=rank=2"));
 }
 
 TEST(SessionTest, RefusesHostsThatThePlanDoesNotFit) {

@@ -16,6 +16,7 @@
 #include "Session/TensorOwners.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
+#include "bagua/Support/Advice.h"
 #include "bagua/Support/TraceWriter.h"
 
 #include "absl/strings/str_cat.h"
@@ -118,12 +119,9 @@ absl::Status PlanSession::connect() {
   if (absl::Status status = checkTimeout(options.timeout); !status.ok())
     return status;
   if (world->size() != plan->topology().ranks())
-    return absl::FailedPreconditionError(StrCat(
-        "the plan is for ", plan->topology().ranks(), " ranks",
-        plan->topology().servers() > 0
-            ? StrCat(" (", plan->topology().servers(), " of them servers)")
-            : "",
-        ", the world has ", world->size()));
+    return absl::FailedPreconditionError(
+        adviseOnRanks(plan->topology().ranks(), plan->topology().servers(),
+                      "the world", world->size()));
   if (absl::Status status = checkHostFit(*plan, world->hosts()); !status.ok())
     return status;
   // Memory first: what one rank takes to get it, others wait for here, within

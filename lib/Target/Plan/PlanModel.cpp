@@ -56,11 +56,14 @@ static auto stepOps(StepOp step) {
 }
 
 LogicalResult PlanModel::readValues() {
+  if (!step.isScheduled())
+    return step.emitError("expected a step that bagua-opt has scheduled, found "
+                          "one without streams: run bagua-opt "
+                          "--bagua-strategy=... on it first");
   for (Operation &op : stepOps(step)) {
     auto stepOp = cast<StepOpInterface>(op);
     if (!stepOp.getStreamAttr() || !stepOp.getPlacesAttr())
-      return op.emitOpError("expected a stream and places: a plan is made of a "
-                            "scheduled step");
+      return op.emitOpError("expected a stream and places in a scheduled step");
   }
   NamedPlaces named;
   if (failed(named.read(step)))

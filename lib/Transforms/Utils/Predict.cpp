@@ -120,15 +120,19 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
 void bagua::warnOfUnpriced(StepOp step) {
   bool hasDevice = static_cast<bool>(step.lookupCluster().getDeviceAttr());
   int64_t count = 0, unknown = 0;
+  // A table of layers measures all but the optimizer, launches included.
+  bool isTable = true;
   ComputeOp first;
   for (auto op : step.getBody().front().getOps<ComputeOp>()) {
     ++count;
+    isTable &= op.getPhase() == PhaseKind::Update ||
+               op.getCostSource() == CostSource::Measured;
     if (op.getCostNs() || (hasDevice && (op.getFlops() || op.getBytes())))
       continue;
     if (unknown++ == 0)
       first = op;
   }
-  if (unknown == 0 && hasDevice)
+  if (isTable || (unknown == 0 && hasDevice))
     return;
   InFlightDiagnostic warning = step.emitWarning() << "counts as 0 ns: ";
   if (unknown > 0)
