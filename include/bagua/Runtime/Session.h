@@ -153,7 +153,7 @@ public:
   /// who they are, before a result is written. `meaning` says what the value
   /// stands for, as in Agreement.h. Not compared with servers.
   virtual void agreeOn(absl::string_view name, uint64_t value,
-                     absl::string_view meaning = {}) = 0;
+                       absl::string_view meaning = {}) = 0;
   /// The same of a tensor, from its next gift on: in which layout it lies.
   /// Every collective carries it that can't start before the tensor is given.
   /// InvalidArgument for a tensor that the plan doesn't have.

@@ -51,7 +51,7 @@ public:
     return inProcess([&] { return session->start(); });
   }
   void agreeOn(absl::string_view name, uint64_t value,
-             absl::string_view meaning) override {
+               absl::string_view meaning) override {
     session->agreeOn(name, value, meaning);
   }
   absl::Status agreeOn(TensorId tensor, uint64_t value,

@@ -56,7 +56,7 @@ public:
   bool programUpdates(absl::string_view name) override;
   absl::Status start() override;
   void agreeOn(absl::string_view name, uint64_t value,
-             absl::string_view meaning) override {
+               absl::string_view meaning) override {
     executor.stated().set(name, value, meaning);
   }
   absl::Status agreeOn(TensorId tensor, uint64_t value,
