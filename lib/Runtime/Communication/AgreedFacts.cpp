@@ -1,4 +1,4 @@
-//===- Agreement.cpp - Facts that ranks must have alike -------------------===//
+//===- AgreedFacts.cpp - Facts that ranks must have alike -----------------===//
 //
 // A list of named numbers.
 //
