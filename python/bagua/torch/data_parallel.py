@@ -1,5 +1,6 @@
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
+import copy
 import ctypes
 import os
 import warnings
@@ -82,6 +83,10 @@ class _Slot:
         if self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer) or self.view.shape != self.param.shape:
             memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else torch.empty(0, dtype=self.dtype)
             self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
+
+
+def _itself(module):
+    return module
 
 
 def _list(names, most=8):
@@ -223,6 +228,9 @@ class DataParallel(torch.nn.Module):
             elements = 1
             for size in tensor.shape:
                 elements *= size
+            if param.dtype not in TYPES:
+                raise ValueError(f"{name}: expected a param of {_list(str(known).removeprefix('torch.') for known in TYPES)}, found one "
+                                 f"of {str(param.dtype).removeprefix('torch.')}")
             if TYPES.get(param.dtype) != tensor.type or elements != param.numel():
                 raise ValueError(f"{name}: the plan has {elements} elements of {tensor.type.name.lower()}, the model "
                                  f"{param.numel()} of {str(param.dtype).removeprefix('torch.')}")
@@ -543,6 +551,18 @@ class DataParallel(torch.nn.Module):
     def load_state_dict(self, *arguments, **named):
         self.synchronize()
         return self.module.load_state_dict(*arguments, **named)
+
+    def __deepcopy__(self, memo):
+        """The model alone, to keep beside this one, as AveragedModel does."""
+        self.synchronize()
+        return copy.deepcopy(self.module, memo)
+
+    def __reduce_ex__(self, _):
+        """The model alone is saved; what loads it has no other ranks."""
+        if self._deferred:
+            raise TypeError('overlap="step": expected state_dict() to be saved, found the model, whose hooks can\'t be')
+        self.synchronize()
+        return _itself, (self.module,)
 
     def close(self):
         """Waits for all steps and leaves; others that go on are told. Where the run has failed it says why once more, and leaves

@@ -3,6 +3,8 @@
 A kind is called on each rank with what it may use, makes rank 1 differ, and says what the error must have. Where it names none,
 or where no error comes, gradients must be those of one process with all batches."""
 import contextlib
+import copy
+import io
 import sys
 import time
 
@@ -298,6 +300,45 @@ def wrapped_anew(rank):
     rank.wrap()
     rank.train()
     rank.parallel.synchronize()
+
+
+@kind()
+def other_weights_for_a_call(rank):
+    """Of functional_call, made of the params: gradients flow through to these."""
+    rank.wrap()
+    for step in range(STEPS):
+        weights = {f"module.{name}": param * 1 for name, param in rank.model.named_parameters()}
+        torch.func.functional_call(rank.parallel, weights, batch(rank.rank, step)).square().mean().backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+        rank.parallel.synchronize()
+    rank.check()
+
+
+@kind()
+def copies_of_the_model(rank):
+    rank.wrap()
+    average = torch.optim.swa_utils.AveragedModel(rank.parallel)
+    seen = [[param.detach().clone() for param in rank.model.parameters()]]
+    for step in range(STEPS):
+        rank.train(steps=1)
+        average.update_parameters(copy.deepcopy(rank.parallel))
+        rank.parallel.synchronize()
+        seen.append([param.detach().clone() for param in rank.model.parameters()])
+    for own, *values in zip(average.module.parameters(), *seen[1:]):
+        if not torch.allclose(own, sum(values) / STEPS, rtol=1e-5, atol=1e-6):
+            raise AssertionError("the average is another one")
+    file = io.BytesIO()
+    if rank.way == "step":
+        with contextlib.suppress(TypeError):
+            torch.save(rank.parallel, file)
+            raise AssertionError("expected a model with hooks not to be saved")
+        return
+    torch.save(rank.parallel, file)
+    file.seek(0)
+    for own, loaded in zip(rank.model.parameters(), torch.load(file, weights_only=False).parameters()):
+        if not torch.equal(own, loaded):
+            raise AssertionError("what is loaded differs from what was saved")
 
 
 def run(work, rank, way, kind):
