@@ -1,1 +1,24 @@
-"""What Python programs use of Bagua."""
+"""What Python programs use of Bagua: `bagua.runtime`, and where PyTorch is, `bagua.torch`."""
+import importlib
+import importlib.metadata
+import os
+
+
+def _refuse_another():
+    """Another project of this name is on PyPI, as `bagua`; this one's distribution is `bagua-compiler`."""
+    try:
+        place = importlib.metadata.distribution("bagua").locate_file("bagua")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    if os.path.realpath(place) == os.path.dirname(os.path.realpath(__file__)):
+        raise ImportError("expected Bagua's own package, found it mixed with another project's of the same name: "
+                          "pip uninstall bagua bagua-compiler, and install bagua-compiler again")
+
+
+_refuse_another()
+
+
+def __getattr__(name):
+    if name in ("runtime", "torch"):
+        return importlib.import_module(f"bagua.{name}")
+    raise AttributeError(f"module 'bagua' has no attribute '{name}'")
