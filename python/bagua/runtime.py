@@ -22,8 +22,11 @@ The library is BAGUA_LIBRARY where that is set, else what the loader finds as li
 import ctypes
 import enum
 import functools
+import itertools
 import os
+import queue
 import threading
+import traceback
 import typing
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
@@ -458,6 +461,47 @@ class _Memory(_Object):
         self._close.atexit = False  # there may be views of it until the very end
 
 
+class _Pending:
+    """Callbacks that sessions are to call, by number.
+
+    A callback may be the last that refers to its session, and a session is not freed on one of its own threads: what was called
+    is let go of on a thread of its own."""
+
+    callbacks = {}
+    numbers = itertools.count(1)
+    called = queue.SimpleQueue()
+    thread = None
+    lock = threading.Lock()
+
+    @classmethod
+    def add(cls, callback):
+        with cls.lock:
+            if cls.thread is None or not cls.thread.is_alive():
+                cls.thread = threading.Thread(target=cls._let_go, name="bagua callbacks", daemon=True)
+                cls.thread.start()
+            number = next(cls.numbers)
+            cls.callbacks[number] = callback
+        return number
+
+    @classmethod
+    def _let_go(cls):
+        while True:
+            cls.called.get()
+
+
+@_OnDone
+def _call_pending(number, code, _):
+    callback = _Pending.callbacks.pop(number)
+    kept = [callback]
+    try:
+        callback(_library().error(code) if code else None)
+    except BaseException as failure:
+        traceback.print_exception(type(failure), failure, failure.__traceback__)
+        kept.append(failure)
+    del callback
+    _Pending.called.put(kept)
+
+
 class Session(_Object):
     """One rank's execution of a plan. Times are in seconds."""
 
@@ -467,9 +511,6 @@ class Session(_Object):
         self._on_warning = _warning(on_warning)
         library.session_create(plan._handle, world._handle, byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.session_free)
-        self._callbacks = {}
-        self._callback_count = 0
-        self._lock = threading.Lock()
 
     def find(self, name):
         number = c_uint32()
@@ -537,19 +578,7 @@ class Session(_Object):
 
     def on_done(self, tensor, callback):
         """Has `callback` called once, with None or the Error that wait() would raise. It may call abort, nothing else."""
-        with self._lock:
-            self._callback_count += 1
-            number = self._callback_count
-
-        def done(_, code, message):
-            error = _library().error(code) if code else None
-            with self._lock:
-                del self._callbacks[number]
-            callback(error)
-
-        # Kept until it is called.
-        self._callbacks[number] = _OnDone(done)
-        _library().session_on_done(self._handle, tensor, self._callbacks[number], None)
+        _library().session_on_done(self._handle, tensor, _call_pending, _Pending.add(callback))
 
     def end_step(self):
         _library().session_end_step(self._handle)

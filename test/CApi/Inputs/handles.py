@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 from bagua.runtime import Error, Plan, Session, Type, World
 
@@ -16,6 +17,14 @@ def refusal(call):
     return "nothing"
 
 
+def on_both(body):
+    threads = [threading.Thread(target=body, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def main():
     plan = Plan(subprocess.run(["bagua-make-test-plan", "2"], capture_output=True, check=True).stdout)
     worlds = World.in_process(2, timeout=30)
@@ -23,13 +32,6 @@ def main():
 
     def create(rank):
         sessions[rank] = Session(plan, worlds[rank], timeout=30)
-
-    def on_both(body):
-        threads = [threading.Thread(target=body, args=(rank,)) for rank in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
     alone = World.in_process(1)[0]
     other = Session(Plan(subprocess.run(["bagua-make-test-plan", "1"], capture_output=True, check=True).stdout), alone)
@@ -96,6 +98,33 @@ def main():
     sessions[1].abort("no more data")
     done.wait(30)
     print(f"told of {told[0]}: rank {told[0].rank}, tensor {told[0].tensor}")
+    drop_with_callbacks(plan)
+
+
+def drop_with_callbacks(plan):
+    """Of two sessions that are dropped while a callback is pending, one is known to the callback alone: it is freed on no thread of
+    its own."""
+    for is_known in (False, True):
+        worlds = World.in_process(2, 30)
+        sessions = [None, None]
+
+        def make(rank):
+            sessions[rank] = Session(plan, worlds[rank])
+            sessions[rank].start()
+            sessions[rank].begin_step()
+
+        on_both(make)
+        sessions[0].mark_ready(0)
+        told, freed = threading.Event(), threading.Event()
+        weakref.finalize(sessions[0], freed.set)
+        keep = sessions[0] if is_known else None
+        sessions[0].on_done(0, lambda error, keep=keep: told.set())
+        sessions[0] = keep = None
+        try:
+            sessions[1].mark_ready(0)
+        except Error:
+            pass  # the other one was freed before
+        print("dropped:", "told" if told.wait(30) else "not told", "freed" if freed.wait(30) else "not freed")
 
 
 if __name__ == "__main__":
