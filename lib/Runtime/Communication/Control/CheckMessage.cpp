@@ -23,7 +23,6 @@ Sender senderOf(ControlKind kind) {
   case ControlKind::Welcome:
   case ControlKind::Refusal:
     return Sender::Nobody;
-  case ControlKind::Lost:
   case ControlKind::Kept:
     return Sender::Rank0;
   case ControlKind::Claim:
@@ -34,6 +33,7 @@ Sender senderOf(ControlKind kind) {
   case ControlKind::Note:
   case ControlKind::Leave:
   case ControlKind::Goodbye:
+  case ControlKind::Lost: // others' of themselves: a thread hangs
     return Sender::All;
   }
   return Sender::Nobody; // a number that is none
