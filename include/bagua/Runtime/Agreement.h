@@ -27,8 +27,8 @@
 
 namespace bagua::runtime {
 
-/// What stands behind a word of an agreement. Asked only where words differ, by
-/// the thread that made the call.
+/// The facts behind a word of an agreement. They are asked for only where words
+/// differ, by the thread that made the call.
 class AgreedFacts {
 public:
   virtual ~AgreedFacts() = default;
@@ -50,7 +50,7 @@ public:
   void set(absl::string_view name, uint64_t value,
            absl::string_view meaning = {});
 
-  /// Of all facts; 0 where there is none.
+  /// The word of all facts; 0 where there is none.
   uint64_t word() const;
 
   std::vector<uint64_t> values() const override { return numbers; }

@@ -55,7 +55,7 @@ struct alignas(64) CollectiveCall {
   /// Elements of the whole tensor; bytes of a block for allToAll, of the
   /// message for exchange.
   int64_t count;
-  /// What members have stated (Agreement.h); 0: nothing.
+  /// The word of the facts that this member states (Agreement.h); 0: none.
   uint64_t agreement;
   /// Where the buffers are, as members call it (AddressSpace.h); without
   /// meaning where others can't reach one of them.

@@ -251,10 +251,8 @@ def more_micro_batches(rank):
     rank.check()
 
 
-@kind()
-def a_loss_without_params(rank):
-    """The step is made before the optimizer's, and all are absent."""
-    rank.wrap(find_unused_parameters=True)
+def train_without_params(rank):
+    """In one step the other rank's loss reaches none."""
     for step in range(STEPS):
         loss = rank.loss(step)
         if step == 1 and rank.is_other():
@@ -262,19 +260,20 @@ def a_loss_without_params(rank):
         loss.backward()
         rank.optimizer.step()
         rank.optimizer.zero_grad()
+
+
+@kind()
+def a_loss_without_params(rank):
+    """The step is made before the optimizer's, and all are absent."""
+    rank.wrap(find_unused_parameters=True)
+    train_without_params(rank)
     rank.check(had=lambda rank, step: (rank, step) != (1, 1))
 
 
 @kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
 def a_loss_without_params_that_is_not_expected(rank):
     rank.wrap(broadcast_buffers=False)
-    for step in range(STEPS):
-        loss = rank.loss(step)
-        if step == 1 and rank.is_other():
-            loss = torch.zeros((), requires_grad=True) * 1
-        loss.backward()
-        rank.optimizer.step()
-        rank.optimizer.zero_grad()
+    train_without_params(rank)
     rank.parallel.close()
 
 
