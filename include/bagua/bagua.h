@@ -311,6 +311,9 @@ bagua_code bagua_session_on_done(bagua_session *session, uint32_t tensor,
                                               const char *message),
                                  void *user);
 bagua_code bagua_session_end_step(bagua_session *session);
+/** Between steps: until all ranks have come here; an error where one is in a
+ * step. */
+bagua_code bagua_session_barrier(bagua_session *session);
 bagua_code bagua_session_finish(bagua_session *session);
 /** From any thread, beside any other call. */
 void bagua_session_abort(bagua_session *session, const char *why);

@@ -240,6 +240,11 @@ bagua_code bagua_session_end_step(bagua_session *session) {
                    [](runtime::Session &session) { return session.endStep(); });
 }
 
+bagua_code bagua_session_barrier(bagua_session *session) {
+  return onSession("bagua_session_barrier", session,
+                   [](runtime::Session &session) { return session.barrier(); });
+}
+
 bagua_code bagua_session_finish(bagua_session *session) {
   return onSession("bagua_session_finish", session,
                    [](runtime::Session &session) { return session.finish(); });

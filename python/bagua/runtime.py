@@ -173,6 +173,7 @@ _FUNCTIONS = {
     "session_is_ready": (c_int, c_void_p, c_uint32),
     "session_on_done": (None, c_void_p, c_uint32, _OnDone, c_void_p),
     "session_end_step": (None, c_void_p),
+    "session_barrier": (None, c_void_p),
     "session_finish": (None, c_void_p),
     "session_step": (c_int64, c_void_p),
     "session_bytes_sent": (c_int64, c_void_p),
@@ -582,6 +583,10 @@ class Session(_Object):
 
     def end_step(self):
         _library().session_end_step(self._handle)
+
+    def barrier(self):
+        """Between steps: until all ranks have come here; an error where one is in a step."""
+        _library().session_barrier(self._handle)
 
     def finish(self):
         _library().session_finish(self._handle)

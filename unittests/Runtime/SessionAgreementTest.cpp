@@ -12,6 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <array>
+#include <atomic>
+
 namespace bagua::runtime::test {
 namespace {
 
@@ -90,6 +93,65 @@ TEST(SessionAgreementTest, FactsOfTheNextStepDoNotReachThisOne) {
     return rank.session->finish();
   };
   runAll(makeDdpPlan(3).load(), body);
+}
+
+/// One tensor, reduced over the ranks of a host and then over hosts.
+PlanBuilder makeTwoLevels() {
+  PlanBuilder plan({{"host", 2}, {"rank", 2}});
+  plan.addTensor("g", {100});
+  for (uint32_t axis : {1, 0})
+    plan.addOp(fb::Opcode::AllReduce, {plan.whole(0)}, {plan.whole(0)}, {axis});
+  return plan;
+}
+
+/// Nobody passes before the last one has come.
+TEST(SessionAgreementTest, BarriersMeetEverybody) {
+  std::array<std::atomic<int>, 40> come = {};
+  auto body = [&](RankContext &rank) -> absl::Status {
+    for (size_t step = 0; step < come.size(); step += 2) {
+      for (size_t barrier : {step, step + 1}) {
+        rank.session->agreeOn("the barrier", barrier);
+        ++come[barrier];
+        BAGUA_RETURN_IF_ERROR(rank.session->barrier());
+        EXPECT_EQ(come[barrier], 4);
+      }
+      BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    }
+    return rank.session->finish();
+  };
+  runAll(makeTwoLevels().load(), body);
+}
+
+/// A rank that has gone on, while others are in the step before.
+TEST(SessionAgreementTest, ABarrierWhereOthersAreInAStep) {
+  for (uint64_t stated : {0, 1}) {
+    auto body = [&](RankContext &rank) -> absl::Status {
+      BAGUA_RETURN_IF_ERROR(rank.step({0, 1, 2}));
+      const bool isAhead = rank.rank() == 1;
+      if (stated)
+        rank.session->agreeOn("the forward", 7 + isAhead);
+      if (isAhead)
+        return rank.session->barrier();
+      return rank.step({0, 1, 2});
+    };
+    expectOnAllRanks(
+        runRanks(makeDdpPlan(3).load(), body),
+        HasSubstr(stated ? "ranks differ in the forward: 7 on ranks 0, 2; 8 "
+                           "on rank 1"
+                         : "members' calls differ"));
+  }
+}
+
+TEST(SessionAgreementTest, ABarrierWithinAStep) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
+    if (rank.rank() == 0)
+      return rank.session->barrier();
+    BAGUA_RETURN_IF_ERROR(rank.give(0));
+    return rank.wait(0);
+  };
+  expectOnAllRanks(runRanks(makeOneGradient(2).load(), body),
+                   HasSubstr("rank 0: barrier before endStep"));
 }
 
 TEST(SessionAgreementTest, ATensorThatThePlanDoesNotHave) {

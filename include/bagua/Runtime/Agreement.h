@@ -55,7 +55,11 @@ public:
 
   std::vector<uint64_t> values() const override { return numbers; }
   std::string nameOf(size_t fact) const override { return names[fact]; }
-  std::string meaningOf(size_t fact) const override;
+  std::string meaningOf(size_t fact) const override {
+    return meaningOf(fact, numbers[fact]);
+  }
+  /// The same of a value that was stated before.
+  std::string meaningOf(size_t fact, uint64_t value) const;
 
 private:
   std::vector<std::string> names;

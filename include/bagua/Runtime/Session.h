@@ -205,6 +205,13 @@ public:
   /// been still at it.
   virtual absl::Status endStep() = 0;
 
+  /// Between steps: waits for the end of all steps in flight, and until all
+  /// workers that this one communicates with have come here. One that is in a
+  /// step instead, or in a later one, gets InvalidArgument, and so do all
+  /// others, as where they state facts that differ. Servers wait for nothing
+  /// here, nor does who shares groups with servers alone.
+  virtual absl::Status barrier() = 0;
+
   /// Waits for the end of all steps in flight.
   virtual absl::Status finish() = 0;
 

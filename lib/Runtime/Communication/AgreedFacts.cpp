@@ -33,9 +33,9 @@ uint64_t Agreement::word() const {
   return agreementWord(sum);
 }
 
-std::string Agreement::meaningOf(size_t fact) const {
-  auto known = meanings.find({fact, numbers[fact]});
-  return known == meanings.end() ? absl::StrCat(numbers[fact]) : known->second;
+std::string Agreement::meaningOf(size_t fact, uint64_t value) const {
+  auto known = meanings.find({fact, value});
+  return known == meanings.end() ? absl::StrCat(value) : known->second;
 }
 
 } // namespace bagua::runtime

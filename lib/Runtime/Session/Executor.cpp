@@ -91,11 +91,12 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
     made[i] = std::make_unique<Stream>();
     made[i]->number = static_cast<uint32_t>(i);
     for (const ScheduledInstruction &scheduled : steps.streams[i]) {
-      const size_t place = made[i]->slots.size();
+      const auto carriers = absl::MakeConstSpan(steps.streams[i])
+                                .first(made[i]->slots.size() + 1);
       made[i]->slots.push_back(
           {operations[scheduled.instruction].get(), &scheduled,
-           std::array{CollectiveFacts(agreement, steps.streams[i], place, 0),
-                      CollectiveFacts(agreement, steps.streams[i], place, 1)}});
+           std::array{CollectiveFacts(agreement, carriers, 0),
+                      CollectiveFacts(agreement, carriers, 1)}});
     }
     if (WorkWatch *watch = world.workWatch())
       made[i]->place = std::make_unique<WorkWatch::Place>(
@@ -473,6 +474,25 @@ void Executor::agree(Stream &stream, uint64_t sequence, const Slot &slot) {
     slot.operation->agreeing->agreeOn(
         agreementWord(agreement.shareOfStep(step) + stream.carried),
         &slot.facts[step % kStepsInFlight]);
+}
+
+absl::Status Executor::meet(absl::Span<Communicator *const> groups,
+                            int64_t next) {
+  agreement.open(next);
+  const CollectiveFacts facts(agreement, {}, next);
+  for (Communicator *group : groups) {
+    if (agreement.isStated(next))
+      group->agreeOn(agreementWord(agreement.shareOfStep(next)), &facts);
+    absl::Status status = group->barrier();
+    group->agreeOn(0, nullptr);
+    if (!status.ok())
+      return fail(withPlace(
+          withMessage(status,
+                      absl::StrCat("rank ", rank, ": barrier before step ",
+                                   firstStep + next, ": ", status.message())),
+          {rank, -1, -1, firstStep + next}));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {

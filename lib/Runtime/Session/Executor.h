@@ -32,6 +32,7 @@
 #include "bagua/Runtime/Timeline.h"
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 
 #include <array>
 #include <atomic>
@@ -79,6 +80,9 @@ public:
                        Queue &queue);
   /// Waits for all of `step`.
   absl::Status waitForStep(int64_t step);
+  /// Meets the other members of each group, in this order, once all steps
+  /// before `next` have ended and before it is opened. Carries what is stated.
+  absl::Status meet(absl::Span<Communicator *const> groups, int64_t next);
   /// Whether all of `step` is done. Never blocks.
   bool isStepReached(int64_t step) const;
   /// Has `done` called once, when all points are reached in `step` or the run

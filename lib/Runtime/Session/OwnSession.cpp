@@ -93,6 +93,9 @@ public:
   absl::Status endStep() override {
     return inProcess([&] { return session->endStep(); });
   }
+  absl::Status barrier() override {
+    return inProcess([&] { return session->barrier(); });
+  }
   absl::Status finish() override {
     return inProcess([&] { return session->finish(); });
   }

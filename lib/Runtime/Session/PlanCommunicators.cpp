@@ -148,6 +148,15 @@ absl::Status PlanCommunicators::create(const Plan &loaded, World &world,
   return absl::OkStatus();
 }
 
+std::vector<Communicator *> PlanCommunicators::ofWorkers() const {
+  std::vector<Communicator *> found;
+  for (const auto &[key, members] : groups)
+    for (const PlanGroup &group : members)
+      if (key.server == kNoServer && group.communicator)
+        found.push_back(group.communicator.get());
+  return found;
+}
+
 const std::vector<PlanGroup> &
 PlanCommunicators::groupsOf(const fb::Instruction &instruction) const {
   return groups.find(keyOf(*plan, instruction))->second;

@@ -55,6 +55,9 @@ public:
   const std::vector<PlanGroup> &
   groupsOf(const fb::Instruction &instruction) const;
 
+  /// Those of workers alone, in an order that all ranks have.
+  std::vector<Communicator *> ofWorkers() const;
+
 private:
   struct Key {
     uint32_t stream;

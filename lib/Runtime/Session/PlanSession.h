@@ -73,6 +73,7 @@ public:
   void onDone(TensorId tensor,
               std::function<void(const absl::Status &)> done) override;
   absl::Status endStep() override;
+  absl::Status barrier() override;
   absl::Status finish() override;
   void abort(const absl::Status &why) override;
   int64_t step() const override {

@@ -351,6 +351,18 @@ absl::Status PlanSession::endStep() {
   return absl::OkStatus();
 }
 
+absl::Status PlanSession::barrier() {
+  if (executor.hasFailed())
+    return executor.failure();
+  if (phase != Phase::BetweenSteps)
+    return misuse(phase == Phase::InStep ? "barrier before endStep"
+                                         : "barrier before start");
+  if (now >= 0)
+    if (absl::Status status = executor.waitForStep(now); !status.ok())
+      return status;
+  return executor.meet(communicators.ofWorkers(), now + 1);
+}
+
 absl::Status PlanSession::finish() {
   if (executor.hasFailed())
     return executor.failure();

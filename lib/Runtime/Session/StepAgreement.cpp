@@ -8,8 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
-
 namespace bagua::runtime {
 
 StepAgreement::StepAgreement(const Plan &loaded)
@@ -21,15 +19,7 @@ StepAgreement::StepAgreement(const Plan &loaded)
 void StepAgreement::set(absl::string_view name, uint64_t value,
                         absl::string_view meaning) {
   std::lock_guard<std::mutex> lock(mutex);
-  const size_t fact =
-      std::find(names.begin(), names.end(), name) - names.begin();
-  if (fact == names.size()) {
-    names.emplace_back(name);
-    current.push_back(value);
-  }
-  current[fact] = value;
-  if (!meaning.empty())
-    meanings[{fact, value}] = std::string(meaning);
+  facts.set(name, value, meaning);
   isAnyStated = true;
 }
 
@@ -38,45 +28,46 @@ void StepAgreement::setTensor(uint32_t tensor, uint64_t value,
   stated[tensor] = value;
   isAnyStated = true;
   std::lock_guard<std::mutex> lock(mutex);
-  meanings[{kTensors + tensor, value}] = std::string(meaning);
+  meanings[{tensor, value}] = std::string(meaning);
 }
 
 void StepAgreement::open(int64_t step) {
   Step &side = opened[sideOf(step)];
   side.isStated = isAnyStated;
-  side.values.assign(current.begin(), current.end());
+  side.values = facts.values();
   side.share = 0;
-  for (size_t fact = 0; fact < current.size(); ++fact)
-    side.share += agreementShare(fact, current[fact]);
+  for (size_t fact = 0; fact < side.values.size(); ++fact)
+    side.share += agreementShare(fact, side.values[fact]);
 }
 
 std::string StepAgreement::nameOf(size_t fact, int64_t step) const {
-  const size_t facts = valuesOfStep(step).size();
-  if (fact >= facts)
+  const size_t count = valuesOfStep(step).size();
+  if (fact >= count)
     return absl::StrCat("tensor '",
-                        plan.root().tensors()->Get(fact - facts)->name()->str(),
+                        plan.root().tensors()->Get(fact - count)->name()->str(),
                         "'");
   std::lock_guard<std::mutex> lock(mutex);
-  return names[fact];
+  return facts.nameOf(fact);
 }
 
 std::string StepAgreement::meaningOf(size_t fact, int64_t step) const {
   const std::vector<uint64_t> &values = valuesOfStep(step);
-  const bool isTensor = fact >= values.size();
-  const auto tensor = static_cast<uint32_t>(fact - values.size());
-  const uint64_t value = isTensor ? valueOf(tensor, step) : values[fact];
   std::lock_guard<std::mutex> lock(mutex);
-  auto known = meanings.find({isTensor ? kTensors + tensor : fact, value});
+  if (fact < values.size())
+    return facts.meaningOf(fact, values[fact]);
+  const auto tensor = static_cast<uint32_t>(fact - values.size());
+  const uint64_t value = valueOf(tensor, step);
+  auto known = meanings.find({tensor, value});
   return known == meanings.end() ? absl::StrCat(value) : known->second;
 }
 
 std::vector<uint64_t> CollectiveFacts::values() const {
   std::vector<uint64_t> values = agreement.valuesOfStep(step);
-  const size_t facts = values.size();
-  values.resize(facts + agreement.tensorCount());
-  for (size_t i = 0; i <= place; ++i)
-    for (uint32_t tensor : stream[i].carries)
-      values[facts + tensor] = agreement.valueOf(tensor, step);
+  const size_t count = values.size();
+  values.resize(count + agreement.tensorCount());
+  for (const ScheduledInstruction &carrier : carriers)
+    for (uint32_t tensor : carrier.carries)
+      values[count + tensor] = agreement.valueOf(tensor, step);
   return values;
 }
 

@@ -16,6 +16,7 @@
 #include "bagua/Support/StepsInFlight.h"
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 #include <array>
 #include <cstdint>
@@ -84,27 +85,26 @@ private:
 
   const Plan &plan;
   std::vector<uint64_t> stated;
-  std::vector<uint64_t> current;
   bool isAnyStated = false;
   std::array<Step, kStepsInFlight> opened;
   std::array<std::vector<uint64_t>, kStepsInFlight> given;
 
   /// What streams read of where they have failed, and programs change.
   mutable std::mutex mutex;
-  std::vector<std::string> names;
-  /// By fact (tensors from kTensors on) and value.
-  std::map<std::pair<uint64_t, uint64_t>, std::string> meanings;
+  /// Of steps.
+  Agreement facts;
+  /// Of tensors, by number and value.
+  std::map<std::pair<uint32_t, uint64_t>, std::string> meanings;
 };
 
-/// The facts behind the word of one collective of a stream, in steps of one
-/// side.
+/// The facts behind the word of one collective, in steps of one side.
 class CollectiveFacts final : public AgreedFacts {
 public:
-  /// All three outlive it; `place` is the collective's in the stream.
+  /// Of what `carriers`, the collective and those before it in its stream,
+  /// carry. All outlive it.
   CollectiveFacts(const StepAgreement &agreement,
-                  const std::vector<ScheduledInstruction> &stream, size_t place,
-                  int64_t step)
-      : agreement(agreement), stream(stream), place(place), step(step) {}
+                  absl::Span<const ScheduledInstruction> carriers, int64_t step)
+      : agreement(agreement), carriers(carriers), step(step) {}
 
   std::vector<uint64_t> values() const override;
   std::string nameOf(size_t fact) const override {
@@ -116,8 +116,7 @@ public:
 
 private:
   const StepAgreement &agreement;
-  const std::vector<ScheduledInstruction> &stream;
-  const size_t place;
+  const absl::Span<const ScheduledInstruction> carriers;
   const int64_t step;
 };
 

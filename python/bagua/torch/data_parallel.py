@@ -15,7 +15,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from bagua import runtime
 from bagua.torch.agreement import Model, fingerprint
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
-from bagua.torch.deferred import DeferredUpdates, PendingGradient
+from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
 
 TYPES = {
     torch.float32: runtime.Type.FLOAT32,
@@ -94,13 +94,6 @@ def _list(names, most=8):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _is_shared(tensor):
-    """Whether others have its memory, too: where a gradient is a view, what autograd still needs of this backward."""
-    count = getattr(torch._C, "_storage_Use_Count", None)
-    # The tensor, and the object that this asks.
-    return count is None or count(tensor.untyped_storage()._cdata) > 2
-
-
 def _is_dense(tensor):
     """Whether its elements fill its memory, so that it can be reduced as it lies."""
     return tensor.layout == torch.strided and (
@@ -110,6 +103,12 @@ def _is_dense(tensor):
 
 # By param: a weak reference to what trains it. Not an attribute of the param, which would be saved with it.
 _OWNERS = WeakIdKeyDictionary()
+
+# What ranks count alike.
+FORWARDS = "forwards with gradients, outside of no_sync()"
+SKIPPED = "forwards that no backward followed"
+FURTHER = "backwards that no forward preceded"
+COUNTS = (FORWARDS, SKIPPED, FURTHER)
 
 # What to write where DistributedDataParallel has wrapped the model as well.
 INSTEAD = "expected model = bagua.torch.DataParallel(model, plan) alone, and no other wrapper"
@@ -145,8 +144,9 @@ class DataParallel(torch.nn.Module):
     With `overlap="step"` and the `optimizer`, backward() waits for nothing. The optimizer's step() and zero_grad() are noted,
     and carried out param by param, right before the forward of the module that owns the param, where its gradient is waited
     for. Compile such a plan with updates=late. Who computes with `param.grad` (clipping, a scaler, a report) waits for it, and
-    gets the mean; after `synchronize()`, `state_dict()` or `optimizer.state_dict()` all updates are done, and params that are
-    read without these, or used without their module's forward, are those of the step before: the latter is an error.
+    gets the mean, and who reads a param or its state in the optimizer has its update carried out first. After `synchronize()`,
+    `state_dict()` or `optimizer.state_dict()` all updates are done. A param whose memory has another name that the program
+    keeps is updated within step().
 
     A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
     without it, or leaves `with` by an exception, ends the others, with an error; what overlap="step" has not carried out by then
@@ -170,8 +170,8 @@ class DataParallel(torch.nn.Module):
         self._owes_buffers = True
         # What this step has given, in this order: those that were given first are there first.
         self._given = []
-        # Forwards with gradients, outside of no_sync(); whether the last one's backward is still to come.
-        self._forward_count, self._owes_step = 0, False
+        # What has come outside of no_sync(), and whether the last forward's backward is still to come.
+        self._counts, self._owes_step = dict.fromkeys(COUNTS, 0), False
         # What no_sync() said at each forward since the last backward, and whether that has begun.
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
@@ -193,7 +193,8 @@ class DataParallel(torch.nn.Module):
         if self._world.size > 1:
             self._group = self._world.communicator(name, timeout=timeout, on_warning=warnings.warn)
         self._agree_on_model()
-        self._count_forwards(0)
+        for what in COUNTS:
+            self._count(what, 0)
         if self._group:
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *self._model.buffers])
@@ -262,11 +263,11 @@ class DataParallel(torch.nn.Module):
             if stated:
                 stated.agree_on("the model", fingerprint(text), text)
 
-    def _count_forwards(self, count):
-        self._forward_count = count
+    def _count(self, what, more=1):
+        self._counts[what] += more
         for stated in (self._session, self._group):
             if stated:
-                stated.agree_on("the number of forwards with gradients, outside of no_sync(), up to here", count)
+                stated.agree_on(f"the number of {what}, up to here", self._counts[what])
 
     def _settle_form(self, slot):
         """States how a gradient lies, where that has changed."""
@@ -310,15 +311,16 @@ class DataParallel(torch.nn.Module):
 
     def _check_params(self):
         """Whose gradients nobody would reduce; and that nobody works on one while it is reduced."""
-        if self._model.has_changed():
-            for name, param in self.module.named_parameters():
-                if param.requires_grad and param not in self._known:
-                    self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it "
-                               "to be made anew, by a plan that has its gradient")
-            self._agree_on_model()
-        for slot in self._slots:
-            if not self._is_last(slot):
-                self._hook(slot)
+        with torch._C.DisableTorchFunctionSubclass():  # how a param looks may be asked before its update
+            if self._model.has_changed():
+                for name, param in self.module.named_parameters():
+                    if param.requires_grad and param not in self._known:
+                        self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it "
+                                   "to be made anew, by a plan that has its gradient")
+                self._agree_on_model()
+            for slot in self._slots:
+                if not self._is_last(slot):
+                    self._hook(slot)
 
     @property
     def require_backward_grad_sync(self):
@@ -359,13 +361,25 @@ class DataParallel(torch.nn.Module):
                 # Backward is to add to it.
                 if slot.held is not None and not self._deferred.is_due(slot):
                     self._take_back(slot)
+        is_step = has_gradients and self._syncs
+        was_owed = self._owes_step and (is_step or self._owes_buffers)
+        if was_owed:
+            self._skip_backward(is_step)
         if self.broadcast_buffers and self._owes_buffers:
             self._broadcast(self._model.buffers if has_gradients else list(self.module.buffers()))
-        self._owes_buffers = has_gradients and self._syncs
+        self._owes_buffers = is_step
         # Once buffers are there: a rank may get them before a micro-batch that others don't have.
-        if has_gradients and self._syncs:
-            self._count_forwards(self._forward_count + 1)
-            self._owes_step = True
+        if is_step and not was_owed:
+            self._count(FORWARDS)
+        self._owes_step = is_step
+
+    def _skip_backward(self, is_step):
+        """Goes on to another forward before the backward of the last one, as all ranks must: others that are in that backward
+        wait for this rank's gradients, and this one would wait for their buffers."""
+        self._count(SKIPPED)
+        if is_step:
+            self._count(FORWARDS)
+        self._session.barrier()
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -403,9 +417,15 @@ class DataParallel(torch.nn.Module):
             self._deferred.given(slot)
 
     def _begin_step(self):
-        if not self._is_in_step:
-            self._session.begin_step()
-            self._is_in_step, self._owes_step = True, False
+        if self._is_in_step:
+            return
+        if not self._owes_step:
+            self._count(FURTHER)
+            # Others that are in a forward instead wait for this rank's part in what that begins with.
+            if self._group and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers):
+                self._group.barrier()
+        self._session.begin_step()
+        self._is_in_step, self._owes_step = True, False
 
     def _before_step(self, optimizer):
         """Of any optimizer. Updates that are noted ask by themselves: what carries them out comes here, too, once they are due."""
@@ -448,7 +468,7 @@ class DataParallel(torch.nn.Module):
                 slot.view.copy_(gradient)
             gradient = slot.view
         # Where it lies it may be summed up at once.
-        elif not slot.is_in_arena and _is_shared(gradient):
+        elif not slot.is_in_arena and is_shared(gradient):
             slot.original, gradient = gradient.detach(), gradient.clone()
         self._hand_over(slot, gradient, self._session.mark_ready)
 

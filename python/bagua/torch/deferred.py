@@ -1,10 +1,14 @@
 """Updates right before the forward that needs them, so that gradients travel while the layers before it compute."""
+import collections
 import copy
 import itertools
 import types
+import warnings
 
 import torch
 from torch.utils import _pytree as pytree
+
+from bagua.torch.due import WatchedState, unwatch, watch
 
 # Whose update of a param needs that param's gradient and state alone.
 OPTIMIZERS = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adamax, torch.optim.NAdam,
@@ -33,6 +37,13 @@ class PendingGradient(torch.Tensor):
         return function(*pytree.tree_map(real, arguments), **pytree.tree_map(real, named or {}))
 
 
+def is_shared(tensor):
+    """Whether others have its memory, too."""
+    count = getattr(torch._C, "_storage_Use_Count", None)
+    # The tensor, and the object that this asks.
+    return count is None or count(tensor.untyped_storage()._cdata) > 2
+
+
 class _Update:
     """What is left to do for a param: `hyper` are the optimizer's numbers when its step() was called."""
 
@@ -43,7 +54,8 @@ class _Update:
 
 
 class DeferredUpdates:
-    """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward.
+    """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward, or sooner
+    where somebody looks at the param or its state.
 
     `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one;
     `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted."""
@@ -57,6 +69,7 @@ class DeferredUpdates:
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
         self._updates = {}
+        self._has_warned = False
         # Of the optimizer's kind, with its state; what it updates is said each time.
         self._alone = copy.copy(optimizer)
         owned = {param for group in optimizer.param_groups for param in group["params"]}
@@ -69,10 +82,13 @@ class DeferredUpdates:
             takes_all = isinstance(module, torch.nn.MultiheadAttention)
             own = [param for param in module.parameters(recurse=takes_all) if param in self._slots]
             if own:
-                self._handles.append(module.register_forward_pre_hook(lambda *_, own=own: self.carry_out(own), prepend=True))
+                # A compiler is not to look at params that are due.
+                hook = torch.compiler.disable(lambda *_, own=own: self.carry_out(own))
+                self._handles.append(module.register_forward_pre_hook(hook, prepend=True))
         for owner in (*model.modules(), optimizer):
             self._handles.append(owner.register_state_dict_pre_hook(lambda *_: self.carry_out_all()))
             self._handles.append(owner.register_load_state_dict_pre_hook(lambda *_: self.carry_out_all()))
+        self._watch_state()
         self._replaced = {name: optimizer.__dict__.get(name) for name in ("step", "zero_grad")}
 
         def step(_, closure=None):
@@ -86,6 +102,10 @@ class DeferredUpdates:
         """Leaves the model and the optimizer as they were. Of a run that has failed, gradients that nobody waited for are none."""
         for handle in self._handles:
             handle.remove()
+        for param in self._updates:
+            unwatch(param)
+        self._updates.clear()
+        self._optimizer.state = collections.defaultdict(dict, self._optimizer.state)
         for param in self._slots:
             if isinstance(param.grad, PendingGradient):
                 param.grad = None
@@ -99,6 +119,11 @@ class DeferredUpdates:
             raise ValueError('overlap="step": expected an optimizer without hooks around its step')
         if any(group.get("fused") for group in self._optimizer.param_groups):
             raise ValueError('overlap="step": expected an optimizer that is not fused, which scalers give their scale')
+
+    def _watch_state(self):
+        """Loading makes another one."""
+        if not isinstance(self._optimizer.state, WatchedState):
+            self._optimizer.state = WatchedState(self._optimizer.state, self.carry_out, self.carry_out_all)
 
     def given(self, slot):
         """A gradient has been given, and is not to be touched."""
@@ -128,6 +153,7 @@ class DeferredUpdates:
         if closure is not None:
             raise ValueError('overlap="step": expected step() without a closure')
         self._check_optimizer()
+        self._watch_state()
         self._before_update(self._optimizer)
         self._optimizer._opt_called = True  # as schedulers want to know
         for group in self._optimizer.param_groups:
@@ -139,15 +165,31 @@ class DeferredUpdates:
                 if slot is not None and slot.held is not None and param.grad is not slot.pending:
                     self._take_back(slot)  # the program has set a gradient of its own
                 self._updates[param] = _Update(hyper)
-                # What somebody has waited for is there.
-                if slot is None or slot.held is None:
+                watch(param, self.carry_out)
+                # What somebody has waited for is there; and what others have a name of is not seen to be read.
+                if slot is None or slot.held is None or self._has_other_names(slot):
                     self.carry_out([param])
 
-    @torch.compiler.disable
-    @torch.inference_mode(False)
+    def _has_other_names(self, slot):
+        with torch._C.DisableTorchFunctionSubclass():
+            is_found = is_shared(slot.param)
+        if is_found and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f'overlap="step": {slot.name} is updated within step(), and nothing overlaps, as something else has its '
+                          "memory (a state_dict(), .data or detach() of it that the program keeps): expected a copy to be kept")
+        return is_found
+
     def carry_out(self, params):
         """Updates those that are due, as the optimizer would: those of one step() and one group in one call of it."""
         due = [(param, self._updates.pop(param)) for param in params if param in self._updates]
+        if due:
+            for param, _ in due:
+                unwatch(param)
+            self._carry_out(due)
+
+    @torch.compiler.disable
+    @torch.inference_mode(False)
+    def _carry_out(self, due):
         for _, alike in itertools.groupby(due, key=lambda entry: id(entry[1].hyper)):
             self._update(list(alike))
 
@@ -174,6 +216,10 @@ class DeferredUpdates:
         self.carry_out(list(self._updates))
 
     def zero_grad(self, set_to_none=True):
+        with torch._C.DisableTorchFunctionSubclass():  # gradients may be set where params are due
+            self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none):
         for group in self._optimizer.param_groups:
             for param in group["params"]:
                 update = self._updates.get(param)

@@ -193,8 +193,8 @@ def other_options(rank):
 
 @kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
 def a_backward_that_is_skipped(rank):
-    """Without buffers, which the next forward would wait for."""
-    rank.wrap(broadcast_buffers=False)
+    """The next forward would wait for buffers of a rank that waits for gradients."""
+    rank.wrap()
     for step in range(STEPS):
         loss = rank.loss(step)
         if step == 1 and rank.is_other():
@@ -205,9 +205,30 @@ def a_backward_that_is_skipped(rank):
     rank.parallel.close()
 
 
-@kind("ranks differ in the number of forwards", ": 2 on rank 0; 1 on rank 1")
+@kind("ranks differ in the number of forwards that no backward followed", ": 0 on rank 0; 1 on rank 1")
+def a_backward_that_is_skipped_before_evaluation(rank):
+    rank.wrap()
+    loss = rank.loss(0)
+    if not rank.is_other():
+        loss.backward()
+    with torch.no_grad():
+        rank.loss(1)
+    rank.parallel.close()
+
+
+@kind("ranks differ in the number of backwards that no forward preceded", ": 0 on rank 0; 1 on rank 1")
 def a_second_backward(rank):
+    rank.wrap()
+    second_backward(rank)
+
+
+@kind("ranks differ in the number of forwards", ": 2 on rank 0; 1 on rank 1")
+def a_second_backward_without_buffers(rank):
     rank.wrap(broadcast_buffers=False)
+    second_backward(rank)
+
+
+def second_backward(rank):
     for step in range(STEPS):
         loss = rank.loss(step)
         loss.backward(retain_graph=True)
@@ -218,7 +239,7 @@ def a_second_backward(rank):
 
 @kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
 def a_forward_too_many(rank):
-    rank.wrap(broadcast_buffers=False)
+    rank.wrap()
     for step in range(STEPS):
         if step == 1 and rank.is_other():
             rank.loss(step)
@@ -236,6 +257,22 @@ def a_forward_without_gradients_too_many(rank):
             rank.parallel.train()
     rank.wrap()
     rank.train(between=look)
+    rank.check()
+
+
+@kind()
+def two_forwards_on_all_ranks(rank):
+    """Before one backward, of the second one; and in one step two backwards of one forward."""
+    rank.wrap()
+    for step in range(STEPS):
+        rank.loss(step)
+        loss = rank.loss(step)
+        if step == 1:
+            (loss * 0).backward(retain_graph=True)
+            rank.optimizer.zero_grad()
+        loss.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
     rank.check()
 
 
@@ -272,7 +309,7 @@ def a_loss_without_params(rank):
 
 @kind("ranks differ in the number of forwards", ": 2 on rank 0; 3 on rank 1")
 def a_loss_without_params_that_is_not_expected(rank):
-    rank.wrap(broadcast_buffers=False)
+    rank.wrap()
     train_without_params(rank)
     rank.parallel.close()
 

@@ -35,6 +35,15 @@ class Sparse(nn.Module):
         return self.table(x)
 
 
+class Product(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return x * self.w
+
+
 class Frozen(nn.Module):
     """In part."""
 
@@ -144,18 +153,19 @@ def main(folder):
         model(torch.ones(4, 32))
     say("after an error in backward", forward_after_error)
 
-    class Borrowing(nn.Module):
-        """Uses a param of a module whose forward it never calls."""
+    class Scripted(nn.Module):
+        """Uses a param by what was compiled of its module, which reads it without Python."""
 
         def __init__(self):
             super().__init__()
-            self.inner = nn.ParameterDict({"w": torch.ones(4)})
+            self.inner = Product()
+            self.compiled = [torch.jit.script(self.inner)]
 
         def forward(self, x):
-            return x * self.inner["w"]
+            return self.compiled[0](x)
 
     def borrow():
-        model = Borrowing()
+        model = Scripted()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         both = parallel(model, f"{folder}/inner.bagua", overlap="step", optimizer=optimizer)
         for _ in range(2):
@@ -284,6 +294,18 @@ def main(folder):
     say("no optimizer", lambda: parallel(train.Net(), plan, overlap="step"))
     say("an optimizer of everything at once", lambda: step_of(lambda model: torch.optim.LBFGS(model.parameters())))
     say("an optimizer of a part", lambda: step_of(lambda model: torch.optim.SGD([model.scale], lr=0.1)))
+
+    def keep_names():
+        model = train.Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        both, kept = parallel(model, plan, overlap="step", optimizer=optimizer), model.state_dict()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                both(torch.ones(4, 32)).sum().backward()
+                optimizer.step()
+        print("other names:", *(warning.message for warning in said), "equal" if torch.equal(kept["scale"], model.scale) else "differs")
+    keep_names()
 
     # Reading is no mistake: it waits.
     model = train.Net()

@@ -1,0 +1,95 @@
+"""A param whose update is noted and still to be carried out. Who reads or writes it has that done first."""
+import collections
+import weakref
+
+import torch
+from torch.utils import _pytree as pytree
+
+# What tells nothing of a param's values, or sets its gradient.
+_ASKED = frozenset(
+    [getattr(torch.Tensor, name).__get__ for name in ("grad", "shape", "dtype", "device", "layout", "requires_grad", "ndim",
+                                                      "is_leaf", "grad_fn", "is_sparse")] +
+    [torch.Tensor.grad.__set__, torch.Tensor.grad.__delete__] +
+    [getattr(torch.Tensor, name) for name in ("size", "stride", "dim", "numel", "nelement", "element_size", "is_contiguous",
+                                              "is_floating_point", "is_complex", "register_hook",
+                                              "register_post_accumulate_grad_hook")])
+
+# By a param's own class, the one that it has while it is due.
+_CLASSES = {}
+# By a due param's id: what carries out its update. Weak, as the model does not keep what trains it.
+_CARRY_OUT = {}
+
+
+class _Due:
+    """Mixed into the class of a param, for as long as its update is due."""
+
+    @classmethod
+    def __torch_function__(cls, function, _, arguments=(), named=None):
+        named = named or {}
+        if function not in _ASKED:
+            due = [value for value in pytree.tree_leaves((arguments, named)) if isinstance(value, _Due)]
+            for param in due:
+                if isinstance(param, _Due):  # it may be there twice
+                    _settle(param)
+            if due:
+                return function(*arguments, **named)
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*arguments, **named)
+
+    # These look at the class before they look at the values.
+
+    def __deepcopy__(self, memo):
+        return _settle(self).__deepcopy__(memo)
+
+    def __reduce_ex__(self, protocol):
+        return _settle(self).__reduce_ex__(protocol)
+
+
+def _settle(param):
+    carry_out = _CARRY_OUT[id(param)]()
+    if carry_out is not None:
+        carry_out([param])
+    if isinstance(param, _Due):  # nobody is there to do it any more
+        unwatch(param)
+    return param
+
+
+def watch(param, carry_out):
+    """From here on `carry_out`, a method that takes a list of params, is called before the param's values are looked at."""
+    own = type(param)
+    if own not in _CLASSES:
+        _CLASSES[own] = type(own)("Due" + own.__name__, (_Due, own), {"own": own})
+    _CARRY_OUT[id(param)] = weakref.WeakMethod(carry_out)
+    param.__class__ = _CLASSES[own]
+
+
+def unwatch(param):
+    del _CARRY_OUT[id(param)]
+    param.__class__ = type(param).own
+
+
+class WatchedState(collections.defaultdict):
+    """An optimizer's state. Who reads a param's has its update carried out first; who looks at the whole, all updates."""
+
+    def __init__(self, state, carry_out, carry_out_all):
+        super().__init__(dict, state)
+        self._carry_out, self._carry_out_all = carry_out, carry_out_all
+
+    def __reduce__(self):
+        return collections.defaultdict, (dict,), None, None, iter(self.items())
+
+
+def _after(name, is_of_one):
+    def method(self, *arguments):
+        if is_of_one:
+            self._carry_out(arguments[:1])
+        else:
+            self._carry_out_all()
+        return getattr(collections.defaultdict, name)(self, *arguments)
+    return method
+
+
+for _name in ("__contains__", "__delitem__", "__getitem__", "__setitem__", "get", "pop", "setdefault"):
+    setattr(WatchedState, _name, _after(_name, is_of_one=True))
+for _name in ("__iter__", "__len__", "clear", "copy", "items", "keys", "popitem", "update", "values"):
+    setattr(WatchedState, _name, _after(_name, is_of_one=False))
