@@ -183,6 +183,8 @@ typedef struct bagua_world_options {
 /** Ranks that are processes. */
 bagua_code bagua_world_connect(const bagua_world_options *options,
                                bagua_world **world);
+/** 1 where torchrun, mpirun or srun has started this process, else 0. */
+int bagua_is_launched(void);
 /** The same, started by torchrun, mpirun or srun, whose variables say who this
  * is; `options` may be null. FAILED_PRECONDITION where none of them did. */
 bagua_code bagua_world_launched(const bagua_world_options *options,

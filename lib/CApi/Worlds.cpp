@@ -17,6 +17,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,11 @@ using capi::guard;
 using capi::requireAll;
 
 namespace {
+
+absl::StatusOr<std::optional<runtime::Launch>> findOwnLaunch() {
+  return runtime::findLaunch(
+      [](const char *name) -> const char * { return std::getenv(name); });
+}
 
 /// A null text is empty.
 std::string text(const char *given) { return given ? given : ""; }
@@ -99,6 +105,12 @@ bagua_code bagua_world_connect(const bagua_world_options *options,
   });
 }
 
+/// Variables that don't fit are a launcher's, too; making the world says which.
+int bagua_is_launched(void) {
+  auto launch = findOwnLaunch();
+  return !launch.ok() || launch->has_value();
+}
+
 bagua_code bagua_world_launched(const bagua_world_options *options,
                                 bagua_world **world) {
   return guard([&]() -> absl::Status {
@@ -110,8 +122,7 @@ bagua_code bagua_world_launched(const bagua_world_options *options,
       status = readOptions(options, process, rendezvous);
     if (!status.ok())
       return status;
-    auto launch = runtime::findLaunch(
-        [](const char *name) -> const char * { return std::getenv(name); });
+    auto launch = findOwnLaunch();
     if (!launch.ok())
       return launch.status();
     if (!launch->has_value())

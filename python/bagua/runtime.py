@@ -141,6 +141,7 @@ _FUNCTIONS = {
     "plan_tensor_count": (c_size_t, c_void_p),
     "plan_tensor": (None, c_void_p, c_uint32, POINTER(_Tensor)),
     "world_connect": (None, POINTER(_WorldOptions), _HANDLE),
+    "is_launched": (c_int,),
     "world_launched": (None, POINTER(_WorldOptions), _HANDLE),
     "worlds_in_process": (None, c_int, c_double, _HANDLE),
     "world_rank": (c_int, c_void_p),
@@ -310,6 +311,11 @@ class Plan(_Object):
             self.tensors.append(
                 Tensor(found.name.decode(), Role(found.role), Type(found.type), tuple(found.shape[:found.dimensions]),
                        bool(found.is_given), bool(found.is_optional), bool(found.is_in_arena)))
+
+
+def is_launched():
+    """Whether torchrun, mpirun or srun has started this process."""
+    return bool(_library().is_launched())
 
 
 class World(_Object):

@@ -7,32 +7,24 @@ import socket
 import subprocess
 import sys
 
+import plans
+
 RANKS = 2
 # Gradients in buckets, and by themselves.
 STRATEGIES, UPDATES = ("ddp", "wfbp-a2a"), {"backward": "program", "step": "late"}
 WAYS = [f"{strategy}.{overlap}.{views}" for strategy in STRATEGIES for overlap in UPDATES for views in (False, True)]
 
 
-def run(*words, **options):
-    done = subprocess.run(words, capture_output=True, text=True, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def make_plans(loops, work):
     import torch
-    from bagua.torch import step_table
     torch.backends.mkldnn.enabled = False
     for name, loop in loops.LOOPS.items():
         model = loop.make()
         x = torch.randn(16, loops.WIDTH, dtype=next(model.parameters()).dtype)
-        with open(f"{work}/{name}.csv", "w", encoding="utf-8") as file:
-            file.write(step_table(model, lambda model, x: model(x).sum(), (x,), steps=1))
-        run("bagua-translate", "--import-layers", f"{work}/{name}.csv", f"--cluster=rank={RANKS}", "-o", f"{work}/{name}.mlir")
-        for strategy, overlap in itertools.product(STRATEGIES, UPDATES):
-            planned = run("bagua-opt", f"--bagua-strategy={strategy}{{updates={UPDATES[overlap]}}}", f"{work}/{name}.mlir")
-            run("bagua-translate", "--export-plan", "-o", f"{work}/{name}.{strategy}.{overlap}.bagua", input=planned)
+        plans.make_table(f"{work}/{name}.csv", model, x)
+        plans.make_plans(f"{work}/{name}.csv", RANKS, {
+            f"{work}/{name}.{strategy}.{overlap}.bagua": f"{strategy}{{updates={UPDATES[overlap]}}}"
+            for strategy, overlap in itertools.product(STRATEGIES, UPDATES)})
 
 
 def train(source, work, way):
@@ -51,9 +43,7 @@ def train(source, work, way):
 
 def main(source, build, work):
     os.makedirs(work, exist_ok=True)
-    sys.path += [f"{source}/python", f"{source}/test/Torch/Inputs"]
-    os.environ.update(PYTHONPATH=f"{source}/python", BAGUA_LIBRARY=f"{os.path.abspath(build)}/lib/libbagua.so",
-                      PATH=f"{os.path.abspath(build)}/bin:{os.environ['PATH']}")
+    plans.use_build(source, build)
     import loops
     import torch
     make_plans(loops, work)

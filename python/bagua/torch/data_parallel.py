@@ -13,6 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
 from bagua import runtime
+from bagua.torch import distributed
 from bagua.torch.agreement import Model, fingerprint
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
@@ -110,14 +111,6 @@ SKIPPED = "forwards that no backward followed"
 FURTHER = "backwards that no forward preceded"
 COUNTS = (FORWARDS, SKIPPED, FURTHER)
 
-# What to write where DistributedDataParallel has wrapped the model as well.
-INSTEAD = "expected model = bagua.torch.DataParallel(model, plan) alone, and no other wrapper"
-
-
-def _refuse_distributed(module):
-    if any(isinstance(inner, torch.nn.parallel.DistributedDataParallel) for inner in module.modules()):
-        raise ValueError(f"DistributedDataParallel within DataParallel, which would reduce gradients twice: {INSTEAD}")
-
 
 def _retire_former(module):
     """A model that is wrapped anew leaves its former wrapper, which ends its run in order."""
@@ -151,14 +144,19 @@ class DataParallel(torch.nn.Module):
     A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
     without it, or leaves `with` by an exception, ends the others, with an error; what overlap="step" has not carried out by then
     is not carried out any more. A param that is not to be trained yet has no
-    gradient in the plan: make another DataParallel once it is."""
+    gradient in the plan: make another DataParallel once it is.
+
+    A process that no launcher has started, in a notebook or a debugger, trains by itself, with a warning. Options of
+    DistributedDataParallel that change nothing here are taken, others are refused with what to do instead; its checkpoints, whose
+    names begin with "module.", are loaded as the model's own."""
 
     def __init__(self, module, plan, *, world=None, overlap="backward", optimizer=None, find_unused_parameters=False,
-                 broadcast_buffers=True, gradient_as_bucket_view=False, timeout=0):
+                 broadcast_buffers=True, gradient_as_bucket_view=False, timeout=0, **options):
         super().__init__()
+        distributed.check_options(options)
         if overlap not in ("backward", "step") or (overlap == "step") != (optimizer is not None):
             raise ValueError('expected overlap="backward", or overlap="step" and an optimizer')
-        _refuse_distributed(module)
+        distributed.refuse_within(module)
         _retire_former(module)
         self.module = module
         self._has_warned = is_compiled(module)
@@ -176,7 +174,14 @@ class DataParallel(torch.nn.Module):
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
-        self._slots = self._match(plan)
+        self._slots, self._handles = self._match(plan), []
+        self._session = self._world = None
+        self._is_alone = world is None and not runtime.is_launched()
+        if self._is_alone:
+            self._slots = []
+            warnings.warn("no launcher has started this process: it trains by itself, and nothing is reduced; expected torchrun, "
+                          "mpirun or srun, or world=", stacklevel=2)
+            return
         self._known = {slot.param for slot in self._slots}
         self._model = Model(module)
         self._options = dict(overlap=overlap, find_unused_parameters=find_unused_parameters, broadcast_buffers=broadcast_buffers,
@@ -332,7 +337,7 @@ class DataParallel(torch.nn.Module):
         self._syncs = bool(syncs)
 
     def forward(self, *inputs, **named):
-        if torch.is_grad_enabled() or self._is_in_step or self._owes_buffers or self._deferred:
+        if not self._is_alone and (torch.is_grad_enabled() or self._is_in_step or self._owes_buffers or self._deferred):
             self._before_forward(torch.compiler.is_compiling())
         return self.module(*inputs, **named)
 
@@ -342,9 +347,9 @@ class DataParallel(torch.nn.Module):
             raise RuntimeError("forward within a step: the last backward did not come to its end")
         if self._session is None:
             raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
-        if torch.nn.parallel.DistributedDataParallel._active_ddp_module is not None:
+        if distributed.is_within():
             self._fail(f"DataParallel within DistributedDataParallel (accelerator.prepare makes one), which would reduce gradients "
-                       f"twice: {INSTEAD}")
+                       f"twice: {distributed.ALONE}")
         has_gradients = torch.is_grad_enabled()
         if has_gradients:
             if not self._has_warned and (is_being_compiled or is_compiled(self) or is_compiled(self.module)):
@@ -568,9 +573,15 @@ class DataParallel(torch.nn.Module):
             return super().state_dict(*arguments, **named)
         return self.module.state_dict(**named)
 
-    def load_state_dict(self, *arguments, **named):
+    def load_state_dict(self, state_dict, *arguments, **named):
         self.synchronize()
-        return self.module.load_state_dict(*arguments, **named)
+        return self.module.load_state_dict(distributed.without_prefix(state_dict, self.module), *arguments, **named)
+
+    def __getattr__(self, name):
+        instead = distributed.instead_of(name)
+        if instead:
+            raise AttributeError(f"DataParallel has no {name}: {instead}")
+        return super().__getattr__(name)
 
     def __deepcopy__(self, memo):
         """The model alone, to keep beside this one, as AveragedModel does."""

@@ -1,0 +1,96 @@
+"""What programs say to DistributedDataParallel, said to DataParallel: check_as_ddp.py SOURCE BUILD WORK"""
+import contextlib
+import copy
+import inspect
+import os
+import sys
+import warnings
+
+import plans
+
+
+def main(source, build, work):
+    os.makedirs(work, exist_ok=True)
+    plans.use_build(source, build)
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+    import bagua.torch
+    from bagua import runtime
+
+    def make():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
+
+    def wrap(model, **options):
+        return bagua.torch.DataParallel(model, f"{work}/one.bagua", world=runtime.World.in_process(1)[0], **options)
+
+    def say(what, attempt):
+        try:
+            attempt()
+            print(f"{what}: taken")
+        except (AttributeError, TypeError, ValueError) as error:
+            print(f"{what}: {type(error).__name__}: {error}")
+
+    plans.make_table(f"{work}/one.csv", make(), torch.randn(4, 8))
+    plans.make_plans(f"{work}/one.csv", 1, {f"{work}/one.bagua": "ddp{updates=program}", f"{work}/late.bagua": "ddp{updates=late}"})
+
+    # What is an option there by default, and what a program would say.
+    parameters = list(inspect.signature(DistributedDataParallel.__init__).parameters.values())[2:]
+    for parameter in parameters:
+        if parameter.name != "broadcast_buffers":
+            wrap(make(), **{parameter.name: parameter.default})
+    print(f"{len(parameters)} options: taken as they are by default" if len(parameters) >= 10 else parameters)
+    for name, value in [("device_ids", []), ("device_ids", [0]), ("output_device", 0), ("process_group", object), ("bucket_cap_mb", 25),
+                        ("static_graph", True), ("init_sync", False), ("mixed_precision", object), ("bucket_cap_gb", 1)]:
+        say(f"{name}={value}", lambda: wrap(make(), **{name: value}))
+    both = wrap(make())
+    for name in ("register_comm_hook", "join", "reducer"):
+        print(f"has {name}: {hasattr(both, name)}")
+        say(name, lambda: getattr(both, name))
+    say("another", lambda: both.another)
+
+    # Checkpoints.
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    trained = DistributedDataParallel(make())
+    trained(torch.randn(4, 8)).sum().backward()
+    with torch.no_grad():
+        for param in trained.parameters():
+            param.add_(1)
+    saved = copy.deepcopy(trained.state_dict())
+    keys = list(saved)
+    both.load_state_dict(saved)
+    same = all(torch.equal(value, saved["module." + name]) for name, value in both.state_dict().items())
+    print("a checkpoint:", "equal" if same and list(saved) == keys else "different", both.state_dict()["1.num_batches_tracked"].item())
+    both.load_state_dict(both.state_dict())
+    dist.destroy_process_group()
+
+    # Without a launcher.
+    for options in ({}, {"overlap": "step"}, {"find_unused_parameters": True, "gradient_as_bucket_view": True}):
+        model, alone = make(), make()
+        optimizers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (model, alone)]
+        if options.get("overlap"):
+            options["optimizer"] = optimizers[0]
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            parallel = bagua.torch.DataParallel(model, f"{work}/late.bagua", **options)
+        print("by itself:", *{str(warning.message) for warning in said}, "at", os.path.basename(said[0].filename))
+        with parallel:
+            for step in range(3):
+                x = torch.randn(4, 8, generator=torch.Generator().manual_seed(step))
+                for one, optimizer in zip((parallel, alone), optimizers):
+                    with one.no_sync() if one is parallel and step == 0 else contextlib.nullcontext():
+                        one(x).square().sum().backward()
+                    optimizer.step()
+                    one.zero_grad()
+            parallel.synchronize()
+        same = all(torch.equal(*pair) for pair in zip(model.state_dict().values(), alone.state_dict().values()))
+        print("trained by itself:", "equal" if same else "different")
+    say("another model by itself", lambda: bagua.torch.DataParallel(nn.Linear(3, 3), f"{work}/late.bagua"))
+
+
+if __name__ == "__main__":
+    for name in ("RANK", "WORLD_SIZE"):
+        os.environ.pop(name, None)
+    main(*sys.argv[1:])

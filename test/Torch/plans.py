@@ -1,0 +1,32 @@
+"""Plans of models, by the tools of a build, for tests."""
+import os
+import subprocess
+import sys
+
+
+def run(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def use_build(source, build):
+    """Of this process, and of those that it starts."""
+    sys.path += [f"{source}/python", f"{source}/test/Torch/Inputs"]
+    os.environ.update(PYTHONPATH=f"{source}/python", BAGUA_LIBRARY=f"{os.path.abspath(build)}/lib/libbagua.so",
+                      PATH=f"{os.path.abspath(build)}/bin:{os.environ['PATH']}")
+
+
+def make_table(path, model, x):
+    from bagua.torch import step_table
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(step_table(model, lambda model, x: model(x).sum(), (x,), steps=1))
+
+
+def make_plans(table, ranks, strategies):
+    """`strategies` are by the names of files."""
+    step = run("bagua-translate", "--import-layers", table, f"--cluster=rank={ranks}")
+    for plan, strategy in strategies.items():
+        planned = run("bagua-opt", f"--bagua-strategy={strategy}", input=step)
+        run("bagua-translate", "--export-plan", "-o", plan, input=planned)
