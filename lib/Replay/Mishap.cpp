@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "Mishap.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 #include <linux/filter.h>
 #include <netinet/in.h>
@@ -24,6 +26,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <system_error>
@@ -132,7 +136,29 @@ void freeze() {
   _exit(0);
 }
 
+bool readCount(const std::string &text, int64_t &to) {
+  return absl::SimpleAtoi(text, &to) && to >= 0;
+}
+
 } // namespace
+
+std::optional<Mishap> parseMishap(const std::string &text) {
+  using Kind = Mishap::Kind;
+  static const std::map<std::string, Kind> kinds = {
+      {"kill", Kind::Kill},       {"stop", Kind::Stop},
+      {"exit", Kind::Exit},       {"disconnect", Kind::Disconnect},
+      {"garbage", Kind::Garbage}, {"stick", Kind::Stick},
+      {"freeze", Kind::Freeze},   {"cut", Kind::Cut},
+      {"eat", Kind::Eat}};
+  std::vector<std::string> parts = absl::StrSplit(text, ':');
+  Mishap mishap;
+  if (parts.size() != 4 || kinds.count(parts[3]) == 0 ||
+      !readCount(parts[0], mishap.rank) || !readCount(parts[1], mishap.step) ||
+      !readCount(parts[2], mishap.instruction))
+    return std::nullopt;
+  mishap.kind = kinds.at(parts[3]);
+  return mishap;
+}
 
 void happen(Mishap::Kind kind,
             const std::function<void(const std::string &)> &say) {

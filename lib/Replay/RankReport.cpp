@@ -86,7 +86,8 @@ absl::StatusOr<std::vector<RankReport>> gatherReports(runtime::World &world,
   auto size = static_cast<size_t>(world.size());
   std::vector<int> all(size);
   std::iota(all.begin(), all.end(), 0);
-  auto made = world.createCommunicator(all, "reports");
+  auto made = world.createCommunicator(
+      all, absl::StrCat("reports", world.nextNumber()));
   if (!made.ok())
     return made.status();
   std::vector<uint8_t> report = json::to_cbor(toJson(own));

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <fstream>
 #include <vector>
 
 namespace bagua::replay {
@@ -233,6 +234,18 @@ std::string reportJson(const Plan &plan, const ReplayOptions &options,
                      {"failures", check.failures}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::Status writeTrace(const std::string &path, const TraceWriter &trace,
+                        int rank) {
+  if (path.empty())
+    return absl::OkStatus();
+  const std::string own = rank == 0 ? path : absl::StrCat(path, ".", rank);
+  std::ofstream file(own);
+  if (file << trace.toJson() && file.flush())
+    return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("can't write the trace to '", own, "'"));
 }
 
 } // namespace bagua::replay

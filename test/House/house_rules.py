@@ -64,7 +64,7 @@ ABOUT = {
     "Utils/Relaxations.cpp": {"AllReduceOp", "CastOp"}, "StepSummary.cpp": {"AllReduceOp"},
 }
 # Opcodes are known where a row or a kernel is theirs, and where a plan is made by hand.
-KNOWS_OPCODES = ("Plan/Opcodes.cpp", "Kernels/Arithmetic.cpp", "Replay/Calibrate.cpp")
+KNOWS_OPCODES = ("Plan/Opcodes.cpp", "Kernels/Arithmetic.cpp", "Replay/CalibrationPlan.cpp")
 # What only a tool may do; replay prints the warnings of bagua-run's sessions for it.
 PRINTS_FOR_A_TOOL = "lib/Replay/Replay.cpp"
 PRINTS = re.compile(r"\b(?:llvm|std)::(?:errs|outs|dbgs|cerr|cout|clog)\b|\bf?printf\s*\(|\bf?puts\s*\(")

@@ -9,10 +9,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 
+#include <chrono>
+#include <cmath>
 #include <functional>
-#include <map>
 #include <utility>
 
 namespace bagua::run {
@@ -40,21 +40,17 @@ bool setNumber(double &to, const std::string &text, bool mayBeZero) {
          (mayBeZero ? to >= 0 : to > 0);
 }
 
-/// RANK:STEP:INSTRUCTION:HOW.
-bool setMishap(std::optional<replay::Mishap> &to, const std::string &text) {
-  using Kind = replay::Mishap::Kind;
-  static const std::map<std::string, Kind> kinds = {
-      {"kill", Kind::Kill},       {"stop", Kind::Stop},
-      {"exit", Kind::Exit},       {"disconnect", Kind::Disconnect},
-      {"garbage", Kind::Garbage}, {"stick", Kind::Stick},
-      {"freeze", Kind::Freeze},   {"cut", Kind::Cut},
-      {"eat", Kind::Eat}};
-  std::vector<std::string> parts = absl::StrSplit(text, ':');
-  if (parts.size() != 4 || kinds.count(parts[3]) == 0)
+bool setText(std::string &to, const std::string &text) {
+  to = text;
+  return !text.empty();
+}
+
+bool setSeconds(std::chrono::nanoseconds &to, const std::string &text) {
+  double seconds = 0;
+  if (!setNumber(seconds, text, /*mayBeZero=*/false))
     return false;
-  to.emplace().kind = kinds.at(parts[3]);
-  return setCount(to->rank, parts[0], 0) && setCount(to->step, parts[1], 0) &&
-         setCount(to->instruction, parts[2], 0);
+  to = std::chrono::nanoseconds(std::llround(seconds * 1e9));
+  return true;
 }
 
 /// Of ranks that are processes, and of tests of how runs end.
@@ -67,20 +63,21 @@ std::vector<Flag> processFlags() {
        "gloo: the same of several hosts, which share memory\n"
        "within each; this program's own count as --hosts",
        [](Options &o, auto &text) {
-         o.communicator = text;
+         o.processes.communicator = text;
          return text == "in-process" || text == "shared-memory" ||
                 text == "gloo";
        }},
       {"hosts", "N", "a number of at least 1",
        "hosts that this program's own processes count for\n"
        "with gloo (default: one each)",
-       [](Options &o, auto &text) { return setCount(o.hosts, text, 1); }},
+       [](Options &o, auto &text) {
+         return setCount(o.processes.hosts, text, 1);
+       }},
       {"interface", "I", "a network interface or an address of this host's",
        "by which processes reach other hosts (default: by\n"
        "which they reach rank 0)",
        [](Options &o, auto &text) {
-         o.interface = text;
-         return !text.empty();
+         return setText(o.processes.interface, text);
        }},
       {"rendezvous", "R", "an address and a port, or a file",
        "where processes meet: rank 0's address, as in\n"
@@ -88,21 +85,23 @@ std::vector<Flag> processFlags() {
        "a file that all can reach, with\n"
        "a slash in its name (default: as the launcher says)",
        [](Options &o, auto &text) {
-         o.rendezvous = text;
-         return !text.empty();
+         return setText(o.processes.rendezvous, text);
        }},
       {"patience", "S", "seconds above 0.1 and below 1e9",
        "seconds that a process may be silent before it counts\n"
        "as lost (default 10)",
        [](Options &o, auto &text) {
-         return setNumber(o.patienceSeconds, text, false) &&
-                o.patienceSeconds > 0.1;
+         return setSeconds(o.processes.patience, text) &&
+                o.processes.patience > std::chrono::milliseconds(100);
        }},
       {"mishap", "R:S:I:HOW", "RANK:STEP:INSTRUCTION:HOW",
        "kill, stop, exit, disconnect, garbage, stick, freeze,\n"
        "cut or eat: what happens to rank R in step S before\n"
        "instruction I, which says when (for tests)",
-       [](Options &o, auto &text) { return setMishap(o.replay.mishap, text); }},
+       [](Options &o, auto &text) {
+         o.replay.mishap = replay::parseMishap(text);
+         return o.replay.mishap.has_value();
+       }},
       {"throw-on-rank", "R", "a number of at least 0",
        "throw on rank R in its second step (for tests)",
        [](Options &o, auto &text) {
@@ -120,7 +119,7 @@ const std::vector<Flag> &flags() {
         {"timeout", "S", "seconds above 0 and below 1e9",
          "seconds that a rank waits for others (default 600)",
          [](Options &o, auto &text) {
-           return setNumber(o.timeoutSeconds, text, false);
+           return setSeconds(o.processes.timeout, text);
          }},
         {"check", nullptr, nullptr,
          "first run 3 steps and compare every result, bit by\n"
@@ -143,16 +142,17 @@ const std::vector<Flag> &flags() {
            return setNumber(o.replay.jitter, text, true);
          }},
         {"trace", "F.json", "a file", "write a Chrome trace of the run",
-         [](Options &o, auto &text) {
-           o.trace = text;
-           return !text.empty();
-         }},
+         [](Options &o, auto &text) { return setText(o.trace, text); }},
         {"json", nullptr, nullptr, "print the summary as JSON",
          [](Options &o, auto &) { return o.json = true; }},
         {"calibrate", nullptr, nullptr,
-         "run no plan: time collectives of --ranks ranks, and\n"
-         "print them as a bagua.cluster to plan by",
+         "run no plan: time collectives of --ranks threads, or\n"
+         "of processes that torchrun, mpirun or srun started,\n"
+         "between their hosts and within them, and print them as\n"
+         "a bagua.cluster to plan by",
          [](Options &o, auto &) { return o.calibrate = true; }},
+        {"o", "F.mlir", "a file", "where --calibrate writes (default: print)",
+         [](Options &o, auto &text) { return setText(o.output, text); }},
         {"help", nullptr, nullptr, "print this",
          [](Options &o, auto &) { return o.help = true; }},
         {"version", nullptr, nullptr, "print the version",
@@ -178,7 +178,11 @@ parseOptions(const std::vector<std::string> &arguments) {
   bool hasPlan = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string &argument = arguments[i];
-    if (!absl::StartsWith(argument, "--")) {
+    // -o as other tools have it.
+    size_t dashes = absl::StartsWith(argument, "--")                        ? 2
+                    : argument == "-o" || absl::StartsWith(argument, "-o=") ? 1
+                                                                            : 0;
+    if (dashes == 0) {
       if (hasPlan)
         return invalid(absl::StrCat("expected one plan, found '", options.plan,
                                     "' and '", argument, "'"));
@@ -187,7 +191,7 @@ parseOptions(const std::vector<std::string> &arguments) {
       continue;
     }
     size_t equals = argument.find('=');
-    std::string name = argument.substr(2, equals - 2);
+    std::string name = argument.substr(dashes, equals - dashes);
     const Flag *flag = nullptr;
     for (const Flag &known : flags())
       if (name == known.name)
@@ -211,9 +215,17 @@ parseOptions(const std::vector<std::string> &arguments) {
   if (options.calibrate && hasPlan)
     return invalid(
         absl::StrCat("--calibrate runs no plan, found '", options.plan, "'"));
-  if (options.hosts > 0 && options.communicator != "gloo")
+  if (!options.calibrate && !options.output.empty())
+    return invalid(absl::StrCat("-o: expected --calibrate, found a plan to "
+                                "run and '",
+                                options.output, "' to write"));
+  if (!options.calibrate && options.processes.communicator.empty())
+    options.processes.communicator = "in-process";
+  if (options.processes.hosts > 0 && options.processes.communicator != "gloo")
     return invalid(absl::StrCat("--hosts: expected --communicator=gloo, found ",
-                                options.communicator));
+                                options.processes.communicator.empty()
+                                    ? "none"
+                                    : options.processes.communicator));
   return options;
 }
 
@@ -225,8 +237,9 @@ std::string helpText() {
                      "without a plan, or for"
                      " -.\n\n";
   for (const Flag &flag : flags()) {
-    std::string name = absl::StrCat("--", flag.name, flag.value ? "=" : "",
-                                    flag.value ? flag.value : "");
+    std::string name =
+        absl::StrCat(flag.name[1] ? "--" : "-", flag.name,
+                     flag.value ? "=" : "", flag.value ? flag.value : "");
     std::string help = flag.help;
     for (size_t at = 0; (at = help.find('\n', at)) != std::string::npos; ++at)
       help.insert(at + 1, 24, ' ');

@@ -6,6 +6,7 @@
 #ifndef BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
 #define BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
 
+#include "bagua/Replay/ProcessRanks.h"
 #include "bagua/Replay/Replay.h"
 
 #include "absl/status/statusor.h"
@@ -21,14 +22,8 @@ struct Options {
   std::string plan = "-";
   /// 0: as many as the plan is for.
   int64_t ranks = 0;
-  std::string communicator = "in-process";
-  /// Where processes meet; empty: as their launcher says.
-  std::string rendezvous;
-  /// By which they reach other hosts; empty: by which they reach rank 0.
-  std::string interface;
-  /// As many hosts do copies of this process count for, with gloo; 0: one each.
-  int64_t hosts = 0;
-  double timeoutSeconds = 600;
+  /// With an empty communicator: what suits.
+  replay::ProcessRanks processes;
   /// But for what main() fills in.
   replay::ReplayOptions replay;
   /// Empty: none.
@@ -36,8 +31,8 @@ struct Options {
   bool json = false;
   /// Measure instead of running a plan.
   bool calibrate = false;
-  /// How long a process may be silent.
-  double patienceSeconds = 10;
+  /// Where the cluster goes; empty: standard output.
+  std::string output;
   bool help = false;
   bool version = false;
 };

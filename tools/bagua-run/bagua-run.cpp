@@ -6,23 +6,20 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "bagua/Replay/Calibrate.h"
-#include "bagua/Replay/ForkedRanks.h"
+#include "bagua/Replay/ProcessRanks.h"
 #include "bagua/Replay/Replay.h"
+#include "bagua/Replay/ReservedFile.h"
 #include "bagua/Replay/RunReport.h"
 #include "bagua/Runtime/Launch.h"
 #include "bagua/Support/Advice.h"
 
 #include "absl/strings/str_cat.h"
 
-#include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
+#include <functional>
 #include <iostream>
 #include <iterator>
-#include <optional>
 
 using namespace bagua;
 using namespace bagua::replay;
@@ -38,28 +35,14 @@ absl::StatusOr<std::shared_ptr<const Plan>> readPlan(const std::string &path) {
   return Plan::fromBytes(std::move(bytes));
 }
 
-/// If it is asked for. That of a process has its rank's number behind the name,
-/// but rank 0's.
-absl::Status writeTrace(const Options &options, const TraceWriter &trace,
-                        int rank) {
-  if (options.trace.empty())
-    return absl::OkStatus();
-  const std::string path =
-      rank == 0 ? options.trace : absl::StrCat(options.trace, ".", rank);
-  std::ofstream file(path);
-  if (file << trace.toJson() && file.flush())
-    return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("can't write the trace to '", path, "'"));
+/// A full disk is an error.
+absl::Status print(const std::string &text) {
+  auto output = ReservedFile::standardOutput();
+  return output.ok() ? output->write(text) : output.status();
 }
 
-/// All of it: names may hold any byte. A full disk is an error.
-absl::Status print(const std::string &text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-      std::fflush(stdout) == 0)
-    return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("can't write to standard output: ", std::strerror(errno)));
+absl::StatusOr<bool> passedIf(const absl::Status &status) {
+  return status.ok() ? absl::StatusOr<bool>(true) : status;
 }
 
 absl::Status checkRanks(const Plan &plan, int64_t ranks) {
@@ -69,13 +52,9 @@ absl::Status checkRanks(const Plan &plan, int64_t ranks) {
       plan.topology().ranks(), plan.topology().servers(), "the run", ranks));
 }
 
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
-}
-
 ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
   ReplayOptions result = options.replay;
-  result.timeout = nanoseconds(options.timeoutSeconds);
+  result.timeout = options.processes.timeout;
   result.onWarning = [](const std::string &text) {
     std::fprintf(stderr, "bagua-run: warning: %s\n", text.c_str());
   };
@@ -100,49 +79,18 @@ absl::StatusOr<bool> runRank(const Options &options,
                              const runtime::Launch &launch) {
   if (absl::Status status = checkRanks(*plan, launch.size); !status.ok())
     return status;
-  runtime::ProcessOptions processOptions;
-  processOptions.timeout = nanoseconds(options.timeoutSeconds);
-  processOptions.communicatorTimeout = processOptions.timeout;
-  processOptions.patience = nanoseconds(options.patienceSeconds);
-  processOptions.interface = options.interface;
-  if (options.communicator == "gloo")
-    processOptions.host = ForkedRanks::hostOf(launch, options.hosts);
-  auto world = connectLaunched(launch, options.rendezvous, processOptions);
+  auto world = connectRank(launch, options.processes);
   if (!world.ok())
     return world.status();
-  if (options.communicator == "shared-memory" && (*world)->hostCount() > 1)
-    return absl::FailedPreconditionError(absl::StrCat(
-        "ranks are on ", (*world)->hostCount(),
-        " hosts: expected --communicator=gloo, found shared-memory"));
   TraceWriter trace;
   ReplayOptions replayOptions = replayOptionsOf(options, trace);
   auto result = replayRank(plan, *std::move(world), replayOptions);
   if (!result.ok())
     return result.status();
-  if (absl::Status status = writeTrace(options, trace, launch.rank);
+  if (absl::Status status = writeTrace(options.trace, trace, launch.rank);
       !status.ok())
     return status;
   return *result ? report(options, *plan, replayOptions, **result) : true;
-}
-
-/// Ranks that are processes: one of a launcher's, or copies of this one.
-absl::StatusOr<bool> runProcesses(const Options &options,
-                                  const std::shared_ptr<const Plan> &plan) {
-  auto launch = runtime::findLaunch(std::getenv);
-  if (!launch.ok())
-    return launch.status();
-  if (*launch)
-    return runRank(options, plan, **launch);
-  auto ranks = ForkedRanks::fork(static_cast<int>(plan->topology().ranks()));
-  if (!ranks.ok())
-    return ranks.status();
-  absl::StatusOr<bool> passed = runRank(options, plan, ranks->launch());
-  // What ends a copy ends rank 0, which says it.
-  if (ranks->launch().rank > 0)
-    std::exit(passed.ok() ? 0 : 1);
-  // A copy that is stopped would not end by itself.
-  absl::Status ended = ranks->join(std::chrono::seconds(passed.ok() ? 60 : 2));
-  return passed.ok() && !ended.ok() ? ended : passed;
 }
 
 absl::StatusOr<bool> runPlan(const Options &options) {
@@ -151,26 +99,60 @@ absl::StatusOr<bool> runPlan(const Options &options) {
     return plan.status();
   if (absl::Status status = checkRanks(**plan, options.ranks); !status.ok())
     return status;
-  if (options.communicator != "in-process")
-    return runProcesses(options, *plan);
+  if (options.processes.communicator != "in-process")
+    return runOnProcesses(plan->get()->topology().ranks(),
+                          [&](const runtime::Launch &launch) {
+                            return runRank(options, *plan, launch);
+                          });
   TraceWriter trace;
   ReplayOptions replayOptions = replayOptionsOf(options, trace);
   absl::StatusOr<ReplayResult> result = replayPlan(*plan, replayOptions);
   if (!result.ok())
     return result.status();
-  if (absl::Status status = writeTrace(options, trace, 0); !status.ok())
+  if (absl::Status status = writeTrace(options.trace, trace, 0); !status.ok())
     return status;
   return report(options, **plan, replayOptions, *result);
 }
 
-absl::StatusOr<bool> printCalibration(const Options &options) {
-  auto text = calibrate(static_cast<int>(options.ranks),
-                        nanoseconds(options.timeoutSeconds));
-  if (!text.ok())
-    return text.status();
-  if (absl::Status status = print(*text); !status.ok())
-    return status;
-  return true;
+absl::StatusOr<bool> calibrateRank(const Options &options,
+                                   const runtime::Launch &launch) {
+  if (options.ranks > 0 && options.ranks != launch.size)
+    return absl::FailedPreconditionError(
+        absl::StrCat("--ranks: expected the ", launch.size, " ranks that ",
+                     launch.launcher, " has started, found ", options.ranks));
+  auto world = connectRank(launch, options.processes);
+  if (!world.ok())
+    return world.status();
+  auto measure = [&] {
+    return calibrateWorld(*world, options.processes.timeout);
+  };
+  if ((*world)->rank() > 0)
+    return passedIf(measure().status());
+  absl::Status written = writeWhatIsMade(options.output, measure);
+  if (!written.ok())
+    (*world)->abort(written);
+  return passedIf(written);
+}
+
+absl::StatusOr<bool> runCalibration(const Options &options) {
+  auto launch = runtime::findLaunch(std::getenv);
+  if (!launch.ok())
+    return launch.status();
+  const bool isLaunched = launch->has_value();
+  if (options.processes.communicator == "in-process" ||
+      (options.processes.communicator.empty() && options.ranks > 0 &&
+       !isLaunched))
+    return passedIf(writeWhatIsMade(options.output, [&] {
+      return calibrate(static_cast<int>(options.ranks),
+                       options.processes.timeout);
+    }));
+  if (options.ranks == 0 && !isLaunched)
+    return absl::FailedPreconditionError(
+        "--calibrate: expected to be started by torchrun, mpirun or srun, or "
+        "--ranks=N for N threads of this process, found neither");
+  return runOnProcesses(options.ranks, [&](const runtime::Launch &place) {
+    return calibrateRank(options, place);
+  });
 }
 
 } // namespace
@@ -192,7 +174,7 @@ int main(int argc, char **argv) {
     return status.ok() ? 0 : 1;
   }
   absl::StatusOr<bool> passed =
-      options->calibrate ? printCalibration(*options) : runPlan(*options);
+      options->calibrate ? runCalibration(*options) : runPlan(*options);
   if (!passed.ok()) {
     complain(passed.status());
     return 1;

@@ -6,9 +6,12 @@
 #ifndef BAGUA_REPLAY_CALIBRATE_H
 #define BAGUA_REPLAY_CALIBRATE_H
 
+#include "bagua/Runtime/Communicator.h"
+
 #include "absl/status/statusor.h"
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 namespace bagua::replay {
@@ -24,6 +27,17 @@ namespace bagua::replay {
 /// less than 2 ranks, and those of the collectives.
 absl::StatusOr<std::string> calibrate(int ranks,
                                       std::chrono::nanoseconds timeout);
+
+/// The same for the ranks of a world, which are processes: an axis `host` over
+/// its hosts, whose links are measured while all ranks of a host use them, and
+/// an axis `rank` over the ranks of a host; an axis of size 1 is left out.
+/// Sizes and numbers of messages are what the links can carry in about a
+/// minute an axis. Collective; the text is the same on all ranks. Errors:
+/// InvalidArgument for one rank, FailedPrecondition for hosts of unequally many
+/// ranks, and those of the collectives; each aborts the world.
+absl::StatusOr<std::string>
+calibrateWorld(const std::shared_ptr<runtime::World> &world,
+               std::chrono::nanoseconds timeout);
 
 } // namespace bagua::replay
 

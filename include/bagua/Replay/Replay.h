@@ -56,6 +56,10 @@ struct Mishap {
   int64_t instruction = 0;
 };
 
+/// "RANK:STEP:INSTRUCTION:HOW", where HOW is a kind in small letters; nothing
+/// for another text.
+std::optional<Mishap> parseMishap(const std::string &text);
+
 struct ReplayOptions {
   /// Of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);

@@ -8,6 +8,8 @@
 
 #include "bagua/Replay/Replay.h"
 
+#include "absl/status/status.h"
+
 #include <string>
 
 namespace bagua::replay {
@@ -16,6 +18,11 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
                        const ReplayResult &result);
 std::string reportJson(const Plan &plan, const ReplayOptions &options,
                        const ReplayResult &result);
+
+/// Where a path is given. The trace of a process has its rank's number behind
+/// the name, but for rank 0's. Unavailable where it can't be written.
+absl::Status writeTrace(const std::string &path, const TraceWriter &trace,
+                        int rank);
 
 } // namespace bagua::replay
 

@@ -1,0 +1,206 @@
+//===- CalibrationFit.cpp - From measured times to a cluster --------------===//
+//
+// Each number of an axis by its own function.
+//
+//===----------------------------------------------------------------------===//
+#include "CalibrationFit.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bagua::replay {
+namespace {
+
+/// By kind.
+using Tables = std::array<Times, kKindCount>;
+
+/// The median, as a part.
+double partOf(const std::vector<double> &samples) {
+  return std::clamp(medianOf(samples), 0.001, 1.0);
+}
+
+/// Of one kind. Empty where no round has measured it.
+Times combine(const std::vector<Times> &rounds, bool byMedian) {
+  if (rounds.empty())
+    return {};
+  Times times;
+  for (size_t size = 0; size < rounds[0].size(); ++size) {
+    std::vector<int64_t> samples;
+    int64_t sum = 0;
+    for (const Times &round : rounds) {
+      samples.push_back(round[size]);
+      sum += round[size];
+    }
+    times.push_back(byMedian ? medianOf(samples)
+                             : sum / static_cast<int64_t>(rounds.size()));
+  }
+  return times;
+}
+
+/// A message in four parts, one behind the other, takes no less than in one
+/// piece. Where it was measured so, by chance or as small ones stay in caches,
+/// all would be cut, which executed plans are not faster by.
+void raiseParts(Times &ns) {
+  for (size_t size = ns.size() - 1; size-- > 0;)
+    ns[size] = std::max(ns[size], (ns[size + 1] + 3) / 4);
+}
+
+/// How long an op disturbs messages, if it does so for all of a short one; 0:
+/// for all of a long one, too.
+int64_t overlappedNs(double besideShortOps, double besideLongOps) {
+  double part =
+      besideShortOps < 1 ? (1 - besideLongOps) / (1 - besideShortOps) : 1;
+  return part < 1 ? std::max<int64_t>(1, std::llround(part * kLongOpNs)) : 0;
+}
+
+/// A gap has the rate of messages in flight, as bytes have.
+int64_t gapNs(const AxisSamples &samples, double concurrentRate) {
+  std::vector<double> gaps;
+  for (auto [ns, bytesNs] : samples.inFlight)
+    gaps.push_back(concurrentRate * ns - bytesNs);
+  return std::max<int64_t>(0, std::llround(medianOf(gaps)));
+}
+
+/// What small messages take longer beside compute than one behind the other,
+/// besides what compute takes of their rate: between the ops of a step they
+/// come to a stream that has gone to sleep.
+int64_t wakeNs(const Tables &alone, const Tables &beside, double rate,
+               int64_t gapNs) {
+  double sum = 0;
+  int count = 0;
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind)
+    for (size_t size = 0; size < firstLargeSize(alone[kind].size()) &&
+                          size < beside[kind].size();
+         ++size) {
+      auto latencyNs = static_cast<double>(
+          std::max<int64_t>(0, alone[kind].front() - gapNs));
+      auto flowsNs = static_cast<double>(alone[kind][size]) - latencyNs;
+      sum +=
+          static_cast<double>(beside[kind][size]) - latencyNs - flowsNs / rate;
+      ++count;
+    }
+  return std::max<int64_t>(0, std::llround(sum / count));
+}
+
+/// Half of the shortest time: a collective takes up to two latencies.
+int64_t latencyNs(const AxisSamples &samples, const Tables &alone) {
+  int64_t least = INT64_MAX;
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind)
+    if (!samples.isNetwork || !isRooted(kind))
+      least = std::min(
+          least, *std::min_element(alone[kind].begin(), alone[kind].end()));
+  return least / 2;
+}
+
+double bytesOverLink(const AxisSamples &samples, size_t kind, size_t size) {
+  return trafficOf(kind, samples.axis.size) *
+         static_cast<double>(samples.sharers * bytesOfSize(size));
+}
+
+int64_t bytesPerS(const AxisSamples &samples, const Tables &alone,
+                  int64_t latencyNs) {
+  double rate = 1;
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind) {
+    const Times &times = alone[kind];
+    size_t size = samples.isNetwork ? firstLargeSize(times.size()) : 0;
+    for (; size < times.size(); ++size)
+      if (times[size] > latencyNs)
+        rate = std::max(rate, bytesOverLink(samples, kind, size) * 1e9 /
+                                  static_cast<double>(times[size] - latencyNs));
+  }
+  return std::llround(std::ceil(rate));
+}
+
+/// `    all_reduce = array<i64: bytes, ns, ...>`; bytes are `times` those of a
+/// message.
+std::string printTable(size_t kind, int64_t times, const Times &ns) {
+  std::vector<int64_t> numbers;
+  for (size_t size = 0; size < ns.size(); ++size) {
+    numbers.push_back(times * bytesOfSize(size));
+    numbers.push_back(ns[size]);
+  }
+  return absl::StrCat("    ", kindName(kind),
+                      " = array<i64: ", absl::StrJoin(numbers, ", "), ">");
+}
+
+std::string printAxis(const AxisFit &fit) {
+  std::vector<std::string> tables;
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind)
+    tables.push_back(printTable(kind, 1, fit.tables[kind]));
+  return absl::StrCat(
+      "#bagua.axis<\"", fit.axis.name, "\", size = ", fit.axis.size,
+      ", latency_ns = ", fit.latencyNs, ", bytes_per_s = ", fit.bytesPerS,
+      fit.sharers > 1 ? absl::StrCat(", sharers = ", fit.sharers) : "",
+      ", overlapped_rate = ", absl::StrFormat("%.3f", fit.overlappedRate),
+      ", overlapped_ns = ", fit.overlappedNs,
+      ", concurrent_rate = ", absl::StrFormat("%.3f", fit.concurrentRate),
+      ", gap_ns = ", fit.gapNs, ", table = {\n", absl::StrJoin(tables, ",\n"),
+      "}>");
+}
+
+} // namespace
+
+double rateBeside(const Measured &alone, const Measured &beside) {
+  const size_t first = firstLargeSize(alone.ns.size());
+  double sum = 0;
+  for (size_t size = first; size < alone.ns.size(); ++size)
+    sum += static_cast<double>(alone.ns[size]) /
+           static_cast<double>(beside.ns[size]);
+  return sum / static_cast<double>(alone.ns.size() - first);
+}
+
+AxisFit fitAxis(const AxisSamples &samples) {
+  Tables alone, beside;
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind) {
+    alone[kind] = combine(samples.alone[kind], samples.isNetwork);
+    beside[kind] = combine(samples.beside[kind], samples.isNetwork);
+    raiseParts(alone[kind]);
+  }
+  AxisFit fit;
+  fit.axis = samples.axis;
+  fit.sharers = samples.sharers;
+  fit.overlappedRate = partOf(samples.besideShortOps);
+  fit.overlappedNs =
+      overlappedNs(fit.overlappedRate, partOf(samples.besideLongOps));
+  fit.concurrentRate = partOf(samples.concurrent);
+  fit.gapNs = gapNs(samples, fit.concurrentRate);
+  fit.wakeNs = wakeNs(alone, beside, fit.overlappedRate, fit.gapNs);
+  fit.latencyNs = latencyNs(samples, alone);
+  fit.bytesPerS = bytesPerS(samples, alone, fit.latencyNs);
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind) {
+    fit.tables[kind] = alone[kind];
+    for (size_t size = 0; samples.isNetwork && size < alone[kind].size();
+         ++size) {
+      double flowNs = bytesOverLink(samples, kind, size) * 1e9 /
+                      static_cast<double>(fit.bytesPerS);
+      fit.tables[kind][size] = std::max<int64_t>(
+          alone[kind][size], fit.latencyNs + std::llround(flowNs));
+    }
+  }
+  return fit;
+}
+
+std::string printCluster(const std::string &comment,
+                         const std::vector<AxisFit> &axes,
+                         const Samples &work) {
+  std::vector<std::string> axisTexts, workTexts;
+  for (const AxisFit &axis : axes)
+    axisTexts.push_back(printAxis(axis));
+  for (size_t kind = kCollectiveCount; kind < kKindCount; ++kind) {
+    Times ns = combine(work[kind], /*byMedian=*/false);
+    raiseParts(ns);
+    workTexts.push_back(printTable(kind, movedBy(kind), ns));
+  }
+  // A stream wakes up by its host's cores, whatever it waits for: the innermost
+  // axis has the steadiest times.
+  return absl::StrCat("// ", comment, "\nbagua.cluster @calibrated axes [",
+                      absl::StrJoin(axisTexts, ",\n"), "] host #bagua.host<{\n",
+                      absl::StrJoin(workTexts, ",\n"), "}> wake_ns ",
+                      axes.back().wakeNs, "\n");
+}
+
+} // namespace bagua::replay

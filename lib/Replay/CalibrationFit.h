@@ -1,0 +1,97 @@
+//===- CalibrationFit.h - From measured times to a cluster ----------------===//
+//
+// Free functions of numbers: no clock, no plan, no rank. Calibrate.h measures.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_REPLAY_CALIBRATIONFIT_H
+#define BAGUA_LIB_REPLAY_CALIBRATIONFIT_H
+
+#include "CalibrationPlan.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bagua::replay {
+
+/// The upper one of two.
+template <typename T> T medianOf(std::vector<T> samples) {
+  auto middle = samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+/// What messages of a size took, a mean, by size.
+struct Measured {
+  Times ns = {};
+  int64_t stepNs = 0;
+};
+
+/// By kind, by round.
+using Samples = std::array<std::vector<Times>, kKindCount>;
+
+/// Everything that was measured along one axis.
+struct AxisSamples {
+  CalibratedAxis axis;
+  /// Ranks that share a link, all of which were measured at the same time.
+  int64_t sharers = 1;
+  /// Whether ranks along it are on different hosts. Rounds of one machine's
+  /// memory differ by where its threads are placed, which a training meets as
+  /// well: their mean counts. Rounds on a network differ by who else uses it:
+  /// their median counts.
+  bool isNetwork = false;
+  /// Of collectives, messages one behind the other on one stream: by
+  /// themselves, and beside compute in long ops.
+  Samples alone, beside;
+  /// Of all rounds: the part of large messages' rate that they have beside
+  /// compute in short ops (kShortOpNs) and in long ones (kLongOpNs), and the
+  /// part that messages in flight have together.
+  std::vector<double> besideShortOps, besideLongOps, concurrent;
+  /// Of small messages: what each takes in flight, and what its bytes take.
+  std::vector<std::pair<double, double>> inFlight;
+};
+
+/// An op of compute beside messages: so short that messages are disturbed all
+/// the while, and so long that they are for a part of it.
+inline constexpr int64_t kShortOpNs = 50'000, kLongOpNs = 300'000;
+
+/// The part of large messages' rate that they have beside compute.
+double rateBeside(const Measured &alone, const Measured &beside);
+
+/// What a `bagua.axis` says, and the cluster's wake_ns.
+struct AxisFit {
+  CalibratedAxis axis;
+  int64_t sharers = 1;
+  int64_t latencyNs = 0;
+  int64_t bytesPerS = 1;
+  double overlappedRate = 1;
+  int64_t overlappedNs = 0;
+  double concurrentRate = 1;
+  int64_t gapNs = 0;
+  int64_t wakeNs = 0;
+  /// By kind; of collectives.
+  std::array<Times, kCollectiveCount> tables;
+};
+
+/// Latency and rate are such that no time in the tables is shorter than a
+/// latency and the traffic at that rate: the lower bound goes by these two. In
+/// memory they are the most that no measured time contradicts. On a network the
+/// rate is the highest of large messages and the latency half of what the
+/// smallest message takes by a collective in which every member waits for all;
+/// times below these two (small messages that a token bucket lets through at
+/// once, or that a sender does not wait for) are raised to them. Every
+/// collective has been measured in a round at least.
+AxisFit fitAxis(const AxisSamples &samples);
+
+/// The text of a `bagua.cluster`, outermost axis first; `work` are the rounds
+/// of a rank's own work. `comment` is one line that says what was measured.
+std::string printCluster(const std::string &comment,
+                         const std::vector<AxisFit> &axes, const Samples &work);
+
+} // namespace bagua::replay
+
+#endif // BAGUA_LIB_REPLAY_CALIBRATIONFIT_H

@@ -1,0 +1,268 @@
+//===- CalibrationPlan.cpp - Steps whose messages are measured ------------===//
+//
+// One row for each kind, one plan for each step.
+//
+//===----------------------------------------------------------------------===//
+#include "CalibrationPlan.h"
+
+#include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Support/Parts.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+namespace bagua::replay {
+namespace {
+
+namespace fb = runtime::fb;
+
+struct Kind {
+  const char *name;
+  fb::Opcode opcode;
+  /// Of a collective: how the result, or the operand, is distributed.
+  bool hasPart = false;
+  bool isPartTheResult = false;
+  fb::LayoutKind layout = {};
+  /// Of a rank's own work: the states that it updates, and how many tensors it
+  /// reads and writes; 0 is a collective.
+  int states = 0;
+  int moved = 0;
+  std::array<float, 4> constants = {};
+  size_t constantCount = 0;
+};
+
+constexpr Kind makeWork(const char *name, fb::Opcode opcode, int states,
+                        int moved, const std::array<float, 4> &constants,
+                        size_t constantCount) {
+  return {name,   opcode, false,     false,        {},
+          states, moved,  constants, constantCount};
+}
+
+constexpr std::array<Kind, kKindCount> kKinds = {
+    {{"all_gather", fb::Opcode::AllGather, true, false, fb::LayoutKind::Shard},
+     {"all_reduce", fb::Opcode::AllReduce},
+     {"broadcast", fb::Opcode::Broadcast, true, false, fb::LayoutKind::Root},
+     {"reduce", fb::Opcode::Reduce, true, true, fb::LayoutKind::Root},
+     {"reduce_scatter", fb::Opcode::ReduceScatter, true, true,
+      fb::LayoutKind::Shard},
+     makeWork("adam", fb::Opcode::Adam, 3, 7, {0.9f, 0.999f, 1e-8f, 0}, 4),
+     makeWork("linear", fb::Opcode::Linear, 0, 2, {0.5f}, 1),
+     makeWork("momentum", fb::Opcode::Sgd, 2, 5, {0.9f}, 1),
+     makeWork("sgd", fb::Opcode::Sgd, 1, 3, {}, 0)}};
+
+class PlanMaker {
+public:
+  PlanMaker(size_t kindNumber, const CalibrationPlace &where,
+            const std::vector<size_t> &messageSizes,
+            const Surroundings &surroundings)
+      : kind(kKinds[kindNumber]), place(where), sizes(messageSizes),
+        beside(surroundings) {}
+
+  absl::StatusOr<std::shared_ptr<const Plan>> make();
+
+private:
+  uint32_t addValue(int64_t tensor, int64_t count);
+  int64_t addTensor(const std::string &name, int64_t count, uint32_t user);
+  void addWork(fb::InstructionT &op, uint32_t number, int64_t count);
+  void addMessage(uint32_t number);
+  void addProgramOp(const char *name, int64_t costNs);
+
+  const Kind &kind;
+  const CalibrationPlace &place;
+  const std::vector<size_t> &sizes;
+  const Surroundings &beside;
+  fb::PlanT plan;
+  /// Their tensors.
+  std::vector<uint32_t> messages;
+};
+
+/// `tensor` -1: a part, in the arena.
+uint32_t PlanMaker::addValue(int64_t tensor, int64_t count) {
+  plan.values.push_back(std::make_unique<fb::ValueT>());
+  fb::ValueT &value = *plan.values.back();
+  value.count = count;
+  value.tensor = static_cast<int32_t>(tensor);
+  if (tensor < 0) {
+    fb::ArenaT &arena = *plan.arenas[0];
+    value.arena = 0;
+    value.offset = arena.bytes;
+    int64_t part = kind.layout == fb::LayoutKind::Root
+                       ? count
+                       : partSize(count, place.axes[place.axis].size);
+    arena.bytes += arenaAligned(part * int64_t{sizeof(float)});
+    value.layout.push_back(std::make_unique<fb::LayoutEntryT>());
+    value.layout[0]->kind = kind.layout;
+    value.layout[0]->axes = {static_cast<uint32_t>(place.axis)};
+  }
+  return static_cast<uint32_t>(plan.values.size() - 1);
+}
+
+/// That the program doesn't give. Returns its number.
+int64_t PlanMaker::addTensor(const std::string &name, int64_t count,
+                             uint32_t user) {
+  plan.tensors.push_back(std::make_unique<fb::TensorT>());
+  fb::TensorT &tensor = *plan.tensors.back();
+  tensor.role = fb::Role::Value;
+  tensor.name = name;
+  tensor.shape = {count};
+  tensor.users = {user};
+  return static_cast<int64_t>(plan.tensors.size()) - 1;
+}
+
+/// A rank's own work on a message's tensor. What it writes besides stays the
+/// runtime's.
+void PlanMaker::addWork(fb::InstructionT &op, uint32_t number, int64_t count) {
+  for (int state = 0; state < kind.states; ++state) {
+    int64_t tensor =
+        addTensor(absl::StrCat("state", state, ".", number), count, number);
+    plan.tensors.back()->role =
+        state == 0 ? fb::Role::Param : fb::Role::Optimizer;
+    op.inputs.push_back(addValue(tensor, count));
+  }
+  op.outputs = op.inputs;
+  if (kind.states == 0)
+    op.outputs.push_back(addValue(
+        addTensor(absl::StrCat("result", number), count, number), count));
+  op.constants.assign(kind.constants.begin(),
+                      kind.constants.begin() + kind.constantCount);
+  op.has_learning_rate = kind.states > 0;
+  op.learning_rate = 0.1f;
+}
+
+void PlanMaker::addMessage(uint32_t number) {
+  int64_t count = bytesOfSize(sizes[number]) / int64_t{sizeof(float)};
+  int64_t tensor = addTensor(absl::StrCat("message", number), count, number);
+  plan.tensors.back()->given_by_program = true;
+  messages.push_back(static_cast<uint32_t>(tensor));
+  uint32_t whole = addValue(tensor, count);
+  plan.instructions.push_back(std::make_unique<fb::InstructionT>());
+  fb::InstructionT &op = *plan.instructions.back();
+  op.name = absl::StrCat(kind.name, number);
+  op.opcode = kind.opcode;
+  op.ready = {messages.back()};
+  op.stream = number % static_cast<uint32_t>(beside.streams);
+  if (kind.moved > 0) {
+    addWork(op, number, count);
+    op.inputs.push_back(whole);
+    return;
+  }
+  uint32_t part = kind.hasPart ? addValue(-1, count) : whole;
+  op.inputs = {kind.isPartTheResult ? whole : part};
+  op.outputs = {kind.isPartTheResult ? part : whole};
+  op.axes = {static_cast<uint32_t>(place.axis)};
+}
+
+void PlanMaker::addProgramOp(const char *name, int64_t costNs) {
+  plan.program.push_back(std::make_unique<fb::ProgramOpT>());
+  plan.program.back()->name = name;
+  plan.program.back()->cost_ns = costNs;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
+  plan.name = "calibrate";
+  for (int stream = 0; stream < beside.streams; ++stream)
+    plan.streams.push_back(absl::StrCat("comm", stream));
+  plan.cluster = std::make_unique<fb::ClusterT>();
+  for (const CalibratedAxis &axis : place.axes) {
+    plan.cluster->axes.push_back(std::make_unique<fb::AxisT>());
+    plan.cluster->axes.back()->name = axis.name;
+    plan.cluster->axes.back()->size = axis.size;
+  }
+  plan.arenas.push_back(std::make_unique<fb::ArenaT>());
+  plan.arenas[0]->name = "parts";
+  for (uint32_t i = 0; i < sizes.size(); ++i)
+    addMessage(i);
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    addProgramOp("give", 0);
+    plan.program.back()->gives = {messages[i]};
+    int64_t leftNs = beside.computeNs.empty() ? 0 : beside.computeNs[sizes[i]];
+    for (; leftNs > 0; leftNs -= beside.opNs)
+      addProgramOp("compute", std::min(leftNs, beside.opNs));
+  }
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    addProgramOp("update", 0);
+    plan.program.back()->waits = {messages[i]};
+  }
+  return Plan::fromBytes(runtime::writePlan(plan));
+}
+
+/// So many messages of a size as are `bytes` together.
+int countWithin(double bytes, size_t size, int least, int most) {
+  double count = bytes / static_cast<double>(bytesOfSize(size));
+  return static_cast<int>(
+      std::clamp<double>(count, static_cast<double>(least), most));
+}
+
+} // namespace
+
+std::string kindName(size_t kind) { return kKinds[kind].name; }
+
+bool isRooted(size_t kind) {
+  return kKinds[kind].hasPart && kKinds[kind].layout == fb::LayoutKind::Root;
+}
+
+int movedBy(size_t kind) { return kKinds[kind].moved; }
+
+double trafficOf(size_t kind, int64_t ranks) {
+  double part = (static_cast<double>(ranks) - 1) / static_cast<double>(ranks);
+  if (kKinds[kind].opcode == fb::Opcode::AllReduce)
+    return 2 * part;
+  return isRooted(kind) ? 1 : part;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>>
+makeCalibrationPlan(size_t kind, const CalibrationPlace &place,
+                    const std::vector<size_t> &sizes,
+                    const Surroundings &beside) {
+  return PlanMaker(kind, place, sizes, beside).make();
+}
+
+Effort fullEffort() {
+  Effort effort;
+  effort.counts = {32, 32, 32, 32, 32, 16, 4, 2, 1};
+  effort.smallCounts = {64, 64, 64, 64};
+  effort.parts = {{5, 16}, {6, 16}};
+  effort.steps = 11;
+  effort.rounds = 4;
+  return effort;
+}
+
+Effort effortAt(double bytesPerS) {
+  constexpr double kSecondsOfStep = 0.25;
+  constexpr size_t kLeastSizes = 5;
+  const Effort full = fullEffort();
+  const double bytes = bytesPerS * kSecondsOfStep;
+  size_t sizes = kLeastSizes;
+  while (sizes < kSizeCount &&
+         2 * static_cast<double>(bytesOfSize(sizes)) <= bytes)
+    ++sizes;
+  Effort effort;
+  for (size_t size = 0; size < sizes; ++size)
+    effort.counts.push_back(countWithin(bytes / static_cast<double>(sizes),
+                                        size, 1, full.counts[size]));
+  for (size_t i = 0; i < full.smallCounts.size(); ++i)
+    effort.smallCounts.push_back(
+        countWithin(bytes / 2, i + 1, 4, full.smallCounts[i]));
+  size_t part = std::min(sizes - 1, full.parts.back().first);
+  for (size_t size : {part - 1, part})
+    effort.parts.emplace_back(
+        size, countWithin(bytes / 2, size, 4, full.parts[0].second));
+  effort.steps = 5;
+  effort.rounds = 3;
+  effort.takesTurns = true;
+  return effort;
+}
+
+std::vector<size_t> mixSizes(const std::vector<int> &counts, int round) {
+  std::vector<size_t> sizes;
+  for (size_t size = 0; size < counts.size(); ++size)
+    sizes.insert(sizes.end(), counts[size], size);
+  std::shuffle(sizes.begin(), sizes.end(), std::mt19937(round));
+  return sizes;
+}
+
+} // namespace bagua::replay
