@@ -36,17 +36,24 @@ constexpr size_t kAllReduce = 1;
 /// Where rounds take turns: all_reduce, reduce_scatter, all_gather.
 constexpr std::array<size_t, 3> kTurns = {kAllReduce, 4, 0};
 
-/// Runs the steps of a plan whose messages have these sizes. The answer is the
-/// same on all ranks.
+/// Steps of messages of these sizes.
+struct StepsToRun {
+  size_t kind;
+  const CalibrationPlace &place;
+  const std::vector<size_t> &sizes;
+  int64_t count;
+};
+
+/// Runs them by their plan. The answer is the same on all ranks.
 using Run = std::function<absl::StatusOr<Measured>(
-    const std::shared_ptr<const Plan> &plan, const std::vector<size_t> &sizes,
-    int64_t steps)>;
+    const std::shared_ptr<const Plan> &plan, const StepsToRun &steps)>;
 
 /// What messages of a size take on a rank, the mean of them: the median of all
 /// steps but the first. A message takes from its gift, or the end of the one
 /// before it, to its own end.
 Times timesOf(const std::vector<TraceWriter::Event> &events,
-              const std::vector<size_t> &sizes, int64_t steps, int rank) {
+              const StepsToRun &steps, int rank) {
+  const std::vector<size_t> &sizes = steps.sizes;
   std::vector<int64_t> gifts, ends;
   for (const TraceWriter::Event &event : events) {
     if (event.process != rank)
@@ -61,7 +68,7 @@ Times timesOf(const std::vector<TraceWriter::Event> &events,
   for (size_t size : sizes)
     ++counts[size];
   std::vector<std::vector<int64_t>> samples(sizeCount);
-  for (size_t step = 1; step <= static_cast<size_t>(steps); ++step) {
+  for (size_t step = 1; step <= static_cast<size_t>(steps.count); ++step) {
     Times sums(sizeCount);
     for (size_t i = 0; i < sizes.size(); ++i) {
       size_t at = step * sizes.size() + i;
@@ -89,31 +96,31 @@ ReplayOptions replayOptions(int64_t steps, std::chrono::nanoseconds timeout,
 /// Ranks that are threads, of which rank 0's times count.
 Run onThreads(std::chrono::nanoseconds timeout) {
   return [timeout](const std::shared_ptr<const Plan> &plan,
-                   const std::vector<size_t> &sizes,
-                   int64_t steps) -> absl::StatusOr<Measured> {
+                   const StepsToRun &steps) -> absl::StatusOr<Measured> {
     TraceWriter trace;
-    auto result = replayPlan(plan, replayOptions(steps, timeout, trace));
+    auto result = replayPlan(plan, replayOptions(steps.count, timeout, trace));
     if (!result.ok())
       return result.status();
-    return Measured{timesOf(trace.sortedEvents(), sizes, steps, 0),
+    return Measured{timesOf(trace.sortedEvents(), steps, 0),
                     medianOf(result->stepNs)};
   };
 }
 
-/// A world's ranks. Of a message the time of the rank counts on which it took
-/// longest: who sends to another host may be done when its bytes are on their
-/// way.
+/// A world's ranks. Of a message the time of the rank counts that gets its
+/// result last.
 Run onWorld(const std::shared_ptr<runtime::World> &world,
             const std::shared_ptr<runtime::Communicator> &all,
             std::chrono::nanoseconds timeout) {
   return [=](const std::shared_ptr<const Plan> &plan,
-             const std::vector<size_t> &sizes,
-             int64_t steps) -> absl::StatusOr<Measured> {
+             const StepsToRun &steps) -> absl::StatusOr<Measured> {
     TraceWriter trace;
-    auto result = replayRank(plan, world, replayOptions(steps, timeout, trace));
+    auto result =
+        replayRank(plan, world, replayOptions(steps.count, timeout, trace));
     if (!result.ok())
       return result.status();
-    Times longest = timesOf(trace.sortedEvents(), sizes, steps, world->rank());
+    Times longest = timesOf(trace.sortedEvents(), steps, world->rank());
+    if (!getsResult(steps.kind, steps.place, world->rank()))
+      longest.assign(longest.size(), 0);
     // Rank 0 knows all ranks' steps.
     longest.push_back(*result ? medianOf((*result)->stepNs) : 0);
     absl::Status status = all->allReduce(longest.data(), longest.data(),
@@ -136,7 +143,7 @@ absl::StatusOr<Measured> measure(const Run &run, size_t kind,
   auto plan = makeCalibrationPlan(kind, place, sizes, beside);
   if (!plan.ok())
     return plan.status();
-  return run(*plan, sizes, steps);
+  return run(*plan, {kind, place, sizes, steps});
 }
 
 /// All collectives along an axis in turns, each with all that goes on beside
@@ -220,28 +227,33 @@ absl::Status AxisCalibration::addMessagesInFlight(size_t kind,
     auto several = measure(run, kind, place, small, together, effort.steps);
     if (!several.ok())
       return several.status();
-    samples.inFlight.emplace_back(
-        static_cast<double>(several->stepNs) / counts[i],
-        static_cast<double>(alone[size] - alone.front()));
-    gapNs += (samples.inFlight.back().first - samples.inFlight.back().second) /
-             static_cast<double>(counts.size());
+    const SmallInFlight found = {
+        kind, size, static_cast<double>(several->stepNs) / counts[i],
+        static_cast<double>(alone[size] - alone.front())};
+    samples.small.push_back(found);
+    gapNs += (found.ns - found.bytesNs) / static_cast<double>(counts.size());
   }
-  std::vector<size_t> parts;
-  for (auto [size, count] : effort.parts)
-    parts.insert(parts.end(), count, size);
-  auto several = measure(run, kind, place, parts, together, effort.steps);
+  PartsInFlight parts;
+  parts.kind = kind;
+  std::vector<size_t> sizes;
+  for (auto [size, count] : effort.parts) {
+    sizes.insert(sizes.end(), count, size);
+    parts.bytes += count * bytesOfSize(size);
+  }
+  auto several = measure(run, kind, place, sizes, together, effort.steps);
   if (!several.ok())
     return several.status();
   together.streams = 1;
-  auto one = measure(run, kind, place, parts, together, effort.steps);
+  auto one = measure(run, kind, place, sizes, together, effort.steps);
   if (!one.ok())
     return one.status();
+  parts.oneNs = static_cast<double>(one->stepNs);
+  parts.severalNs = static_cast<double>(several->stepNs);
   // Of several, one hides the latency of the next.
-  double hiddenNs =
+  parts.hiddenNs =
+      static_cast<double>(sizes.size()) *
       std::max(0.0, static_cast<double>(alone.front()) - std::max(0.0, gapNs));
-  samples.concurrent.push_back((static_cast<double>(one->stepNs) -
-                                static_cast<double>(parts.size()) * hiddenNs) /
-                               static_cast<double>(several->stepNs));
+  samples.parts.push_back(parts);
   return absl::OkStatus();
 }
 

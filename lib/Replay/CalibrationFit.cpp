@@ -49,6 +49,12 @@ void raiseParts(Times &ns) {
     ns[size] = std::max(ns[size], (ns[size + 1] + 3) / 4);
 }
 
+/// Of all ranks that share the link.
+double bytesOverLink(const AxisSamples &samples, size_t kind, int64_t bytes) {
+  return trafficOf(kind, samples.axis.size) *
+         static_cast<double>(samples.sharers * bytes);
+}
+
 /// How long an op disturbs messages, if it does so for all of a short one; 0:
 /// for all of a long one, too.
 int64_t overlappedNs(double besideShortOps, double besideLongOps) {
@@ -57,11 +63,25 @@ int64_t overlappedNs(double besideShortOps, double besideLongOps) {
   return part < 1 ? std::max<int64_t>(1, std::llround(part * kLongOpNs)) : 0;
 }
 
-/// A gap has the rate of messages in flight, as bytes have.
-int64_t gapNs(const AxisSamples &samples, double concurrentRate) {
+double concurrentRate(const AxisSamples &samples) {
+  std::vector<double> rates;
+  for (const PartsInFlight &parts : samples.parts)
+    rates.push_back((parts.oneNs - parts.hiddenNs) / parts.severalNs);
+  return partOf(rates);
+}
+
+/// A gap has the rate of messages in flight, as bytes have. A network's rate
+/// goes for their bytes, too, however fast one message is that is alone.
+int64_t gapNs(const AxisSamples &samples, double concurrentRate,
+              int64_t bytesPerS) {
   std::vector<double> gaps;
-  for (auto [ns, bytesNs] : samples.inFlight)
-    gaps.push_back(concurrentRate * ns - bytesNs);
+  for (const SmallInFlight &small : samples.small) {
+    double flowNs = samples.isNetwork ? bytesOverLink(samples, small.kind,
+                                                      bytesOfSize(small.size)) *
+                                            1e9 / static_cast<double>(bytesPerS)
+                                      : 0;
+    gaps.push_back(concurrentRate * small.ns - std::max(small.bytesNs, flowNs));
+  }
   return std::max<int64_t>(0, std::llround(medianOf(gaps)));
 }
 
@@ -96,23 +116,23 @@ int64_t latencyNs(const AxisSamples &samples, const Tables &alone) {
   return least / 2;
 }
 
-double bytesOverLink(const AxisSamples &samples, size_t kind, size_t size) {
-  return trafficOf(kind, samples.axis.size) *
-         static_cast<double>(samples.sharers * bytesOfSize(size));
+int64_t bytesPerSInMemory(const AxisSamples &samples, const Tables &alone,
+                          int64_t latencyNs) {
+  double rate = 1;
+  for (size_t kind = 0; kind < kCollectiveCount; ++kind)
+    for (size_t size = 0; size < alone[kind].size(); ++size)
+      rate = std::max(rate,
+                      bytesOverLink(samples, kind, bytesOfSize(size)) * 1e9 /
+                          static_cast<double>(alone[kind][size] - latencyNs));
+  return std::llround(std::ceil(rate));
 }
 
-int64_t bytesPerS(const AxisSamples &samples, const Tables &alone,
-                  int64_t latencyNs) {
-  double rate = 1;
-  for (size_t kind = 0; kind < kCollectiveCount; ++kind) {
-    const Times &times = alone[kind];
-    size_t size = samples.isNetwork ? firstLargeSize(times.size()) : 0;
-    for (; size < times.size(); ++size)
-      if (times[size] > latencyNs)
-        rate = std::max(rate, bytesOverLink(samples, kind, size) * 1e9 /
-                                  static_cast<double>(times[size] - latencyNs));
-  }
-  return std::llround(std::ceil(rate));
+int64_t bytesPerSOnNetwork(const AxisSamples &samples) {
+  std::vector<double> rates;
+  for (const PartsInFlight &parts : samples.parts)
+    rates.push_back(bytesOverLink(samples, parts.kind, parts.bytes) * 1e9 /
+                    std::min(parts.oneNs, parts.severalNs));
+  return std::max<int64_t>(1, std::llround(medianOf(rates)));
 }
 
 /// `    all_reduce = array<i64: bytes, ns, ...>`; bytes are `times` those of a
@@ -166,16 +186,18 @@ AxisFit fitAxis(const AxisSamples &samples) {
   fit.overlappedRate = partOf(samples.besideShortOps);
   fit.overlappedNs =
       overlappedNs(fit.overlappedRate, partOf(samples.besideLongOps));
-  fit.concurrentRate = partOf(samples.concurrent);
-  fit.gapNs = gapNs(samples, fit.concurrentRate);
-  fit.wakeNs = wakeNs(alone, beside, fit.overlappedRate, fit.gapNs);
+  fit.concurrentRate = concurrentRate(samples);
   fit.latencyNs = latencyNs(samples, alone);
-  fit.bytesPerS = bytesPerS(samples, alone, fit.latencyNs);
+  fit.bytesPerS = samples.isNetwork
+                      ? bytesPerSOnNetwork(samples)
+                      : bytesPerSInMemory(samples, alone, fit.latencyNs);
+  fit.gapNs = gapNs(samples, fit.concurrentRate, fit.bytesPerS);
+  fit.wakeNs = wakeNs(alone, beside, fit.overlappedRate, fit.gapNs);
   for (size_t kind = 0; kind < kCollectiveCount; ++kind) {
     fit.tables[kind] = alone[kind];
     for (size_t size = 0; samples.isNetwork && size < alone[kind].size();
          ++size) {
-      double flowNs = bytesOverLink(samples, kind, size) * 1e9 /
+      double flowNs = bytesOverLink(samples, kind, bytesOfSize(size)) * 1e9 /
                       static_cast<double>(fit.bytesPerS);
       fit.tables[kind][size] = std::max<int64_t>(
           alone[kind][size], fit.latencyNs + std::llround(flowNs));

@@ -34,6 +34,26 @@ struct Measured {
 /// By kind, by round.
 using Samples = std::array<std::vector<Times>, kKindCount>;
 
+/// Small messages in flight, all of one size.
+struct SmallInFlight {
+  size_t kind = 0;
+  size_t size = 0;
+  /// What each takes, and what its bytes take of that by themselves.
+  double ns = 0;
+  double bytesNs = 0;
+};
+
+/// Messages of the sizes that parts have, all in flight at once.
+struct PartsInFlight {
+  size_t kind = 0;
+  int64_t bytes = 0;
+  /// What they take on one stream and on several.
+  double oneNs = 0;
+  double severalNs = 0;
+  /// Latency that several hide of each other.
+  double hiddenNs = 0;
+};
+
 /// Everything that was measured along one axis.
 struct AxisSamples {
   CalibratedAxis axis;
@@ -48,11 +68,10 @@ struct AxisSamples {
   /// themselves, and beside compute in long ops.
   Samples alone, beside;
   /// Of all rounds: the part of large messages' rate that they have beside
-  /// compute in short ops (kShortOpNs) and in long ones (kLongOpNs), and the
-  /// part that messages in flight have together.
-  std::vector<double> besideShortOps, besideLongOps, concurrent;
-  /// Of small messages: what each takes in flight, and what its bytes take.
-  std::vector<std::pair<double, double>> inFlight;
+  /// compute in short ops (kShortOpNs) and in long ones (kLongOpNs).
+  std::vector<double> besideShortOps, besideLongOps;
+  std::vector<SmallInFlight> small;
+  std::vector<PartsInFlight> parts;
 };
 
 /// An op of compute beside messages: so short that messages are disturbed all
@@ -80,11 +99,12 @@ struct AxisFit {
 /// Latency and rate are such that no time in the tables is shorter than a
 /// latency and the traffic at that rate: the lower bound goes by these two. In
 /// memory they are the most that no measured time contradicts. On a network the
-/// rate is the highest of large messages and the latency half of what the
-/// smallest message takes by a collective in which every member waits for all;
-/// times below these two (small messages that a token bucket lets through at
-/// once, or that a sender does not wait for) are raised to them. Every
-/// collective has been measured in a round at least.
+/// rate is what parts in flight have together, the median of rounds, and the
+/// latency half of what the smallest message takes by a collective in which
+/// every member waits for all. Times below these two are raised to them: a
+/// small message may pass at once by a token bucket, or while the other ranks
+/// of its host send nothing, as those of a training don't. Every collective has
+/// been measured in a round at least.
 AxisFit fitAxis(const AxisSamples &samples);
 
 /// The text of a `bagua.cluster`, outermost axis first; `work` are the rounds

@@ -205,6 +205,16 @@ bool isRooted(size_t kind) {
   return kKinds[kind].hasPart && kKinds[kind].layout == fb::LayoutKind::Root;
 }
 
+bool getsResult(size_t kind, const CalibrationPlace &place, int64_t rank) {
+  if (!isRooted(kind))
+    return true;
+  int64_t inner = 1;
+  for (size_t axis = place.axis + 1; axis < place.axes.size(); ++axis)
+    inner *= place.axes[axis].size;
+  const bool isRoot = rank / inner % place.axes[place.axis].size == 0;
+  return isRoot == kKinds[kind].isPartTheResult;
+}
+
 int movedBy(size_t kind) { return kKinds[kind].moved; }
 
 double trafficOf(size_t kind, int64_t ranks) {
@@ -250,7 +260,7 @@ Effort effortAt(double bytesPerS) {
   size_t part = std::min(sizes - 1, full.parts.back().first);
   for (size_t size : {part - 1, part})
     effort.parts.emplace_back(
-        size, countWithin(bytes / 2, size, 4, full.parts[0].second));
+        size, countWithin(bytes, size, 4, full.parts[0].second));
   effort.steps = 5;
   effort.rounds = 3;
   effort.takesTurns = true;

@@ -38,8 +38,7 @@ inline constexpr size_t kKindCount = 9;
 
 std::string kindName(size_t kind);
 inline bool isWork(size_t kind) { return kind >= kCollectiveCount; }
-/// Whether one member has, or gets, the whole: other members go on before it
-/// is done.
+/// Whether one member alone has the whole, or gets it.
 bool isRooted(size_t kind);
 /// Bytes that cross a rank's link at least, per byte of a collective's tensor.
 double trafficOf(size_t kind, int64_t ranks);
@@ -56,6 +55,10 @@ struct CalibrationPlace {
   std::vector<CalibratedAxis> axes;
   size_t axis = 0;
 };
+
+/// Whether a rank of the place gets a collective's result: a message is done
+/// where that is. The others may be done when their bytes are on their way.
+bool getsResult(size_t kind, const CalibrationPlace &place, int64_t rank);
 
 /// What goes on beside a message.
 struct Surroundings {
