@@ -165,6 +165,11 @@ const std::vector<Flag> &flags() {
   return table;
 }
 
+/// As people write it: -o, --ranks.
+std::string spelled(const std::string &name) {
+  return absl::StrCat(name.size() == 1 ? "-" : "--", name);
+}
+
 absl::Status invalid(const std::string &message) {
   return absl::InvalidArgumentError(
       absl::StrCat(message, " (see bagua-run --help)"));
@@ -197,19 +202,19 @@ parseOptions(const std::vector<std::string> &arguments) {
       if (name == known.name)
         flag = &known;
     if (!flag)
-      return invalid(absl::StrCat("unknown flag --", name));
+      return invalid(absl::StrCat("unknown flag ", spelled(name)));
     bool hasValue = equals != std::string::npos;
     if (!flag->value && hasValue)
-      return invalid(absl::StrCat("--", name, " takes no value"));
+      return invalid(absl::StrCat(spelled(name), " takes no value"));
     std::string value = hasValue ? argument.substr(equals + 1) : "";
     if (flag->value && !hasValue) {
       if (i + 1 == arguments.size())
         return invalid(
-            absl::StrCat("--", name, " needs a value ", flag->value));
+            absl::StrCat(spelled(name), " needs a value ", flag->value));
       value = arguments[++i];
     }
     if (!flag->set(options, value))
-      return invalid(absl::StrCat("--", name, ": expected ", flag->expected,
+      return invalid(absl::StrCat(spelled(name), ": expected ", flag->expected,
                                   ", found '", value, "'"));
   }
   if (options.calibrate && hasPlan)
@@ -237,9 +242,8 @@ std::string helpText() {
                      "without a plan, or for"
                      " -.\n\n";
   for (const Flag &flag : flags()) {
-    std::string name =
-        absl::StrCat(flag.name[1] ? "--" : "-", flag.name,
-                     flag.value ? "=" : "", flag.value ? flag.value : "");
+    std::string name = absl::StrCat(spelled(flag.name), flag.value ? "=" : "",
+                                    flag.value ? flag.value : "");
     std::string help = flag.help;
     for (size_t at = 0; (at = help.find('\n', at)) != std::string::npos; ++at)
       help.insert(at + 1, 24, ' ');
