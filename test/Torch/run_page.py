@@ -29,12 +29,12 @@ def main(source, build, folder):
             sys.exit(f"{script}\n{said}{errors}")
         return said
 
-    def report(said):
+    def report(said, where=""):
         for line in said.splitlines():
             if line.startswith("{"):
                 run = json.loads(line)
                 prints.add(run["params"])
-                print("trained, params", "the same on all ranks" if run["same_on_all_ranks"] else "DIFFERENT")
+                print(f"{where}trained, params", "the same on all ranks" if run["same_on_all_ranks"] else "DIFFERENT")
 
     prints = set()
     with open(f"{source}/docs/RunOnYourCluster.md", encoding="utf-8") as file:
@@ -47,8 +47,7 @@ def main(source, build, folder):
             both = [start(script, ["ip", "netns", "exec", hosts.name(host)], NODE=str(host), FIRST=hosts.address(0))
                     for host in range(2)]
             said = [finish(process, script) for process in both]
-        print("on two hosts:", end=" ")
-        report(said[0])
+        report(said[0], "on two hosts: ")
     print(len(prints), "different results")
 
 
