@@ -102,9 +102,10 @@ struct AxisFit {
 /// rate is what parts in flight have together, the median of rounds, and the
 /// latency half of what the smallest message takes by a collective in which
 /// every member waits for all. Times below these two are raised to them: a
-/// small message may pass at once by a token bucket, or while the other ranks
-/// of its host send nothing, as those of a training don't. Every collective has
-/// been measured in a round at least.
+/// token bucket lets a small message through at once, and a message has the
+/// link to itself while the ranks that share it happen to send nothing. Needs
+/// at least one round of each collective alone, and of one collective beside
+/// compute and in flight.
 AxisFit fitAxis(const AxisSamples &samples);
 
 /// The text of a `bagua.cluster`, outermost axis first; `work` are the rounds

@@ -205,8 +205,9 @@ TEST(CalibrationFitTest, KeepsWhatStreamsAndComputeTake) {
   EXPECT_NEAR(static_cast<double>(fit.gapNs), link.gapNs, 2);
   EXPECT_EQ(fit.overlappedRate, 0.5);
   EXPECT_EQ(fit.overlappedNs, kLongOpNs / 2);
-  // Of 4 latencies, twice the bytes and 50 us, what is no message's: its
-  // latency, but not the gap, and twice its gap and bytes.
+  // A message beside compute takes 50 us and twice its time alone. Bytes and
+  // gap take twice their time because of the rate that compute leaves; what
+  // remains is the waking: 50 us, and once what passes before bytes flow.
   double hiddenNs =
       2 * link.latencyNs + link.flowNs(kAllReduce, 1024) - link.gapNs;
   EXPECT_NEAR(static_cast<double>(fit.wakeNs), 50'000 + hiddenNs, 5);
