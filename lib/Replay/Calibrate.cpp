@@ -290,6 +290,7 @@ absl::StatusOr<std::string> measureAll(const Run &run,
         return status;
   }
   std::vector<AxisFit> fits;
+  fits.reserve(axes.size());
   for (const AxisCalibration &axis : axes)
     fits.push_back(axis.fit());
   return printCluster(comment, fits, work);

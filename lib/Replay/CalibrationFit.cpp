@@ -65,6 +65,7 @@ int64_t overlappedNs(double besideShortOps, double besideLongOps) {
 
 double concurrentRate(const AxisSamples &samples) {
   std::vector<double> rates;
+  rates.reserve(samples.parts.size());
   for (const PartsInFlight &parts : samples.parts)
     rates.push_back((parts.oneNs - parts.hiddenNs) / parts.severalNs);
   return partOf(rates);
@@ -129,6 +130,7 @@ int64_t bytesPerSInMemory(const AxisSamples &samples, const Tables &alone,
 
 int64_t bytesPerSOnNetwork(const AxisSamples &samples) {
   std::vector<double> rates;
+  rates.reserve(samples.parts.size());
   for (const PartsInFlight &parts : samples.parts)
     rates.push_back(bytesOverLink(samples, parts.kind, parts.bytes) * 1e9 /
                     std::min(parts.oneNs, parts.severalNs));
@@ -149,6 +151,7 @@ std::string printTable(size_t kind, int64_t times, const Times &ns) {
 
 std::string printAxis(const AxisFit &fit) {
   std::vector<std::string> tables;
+  tables.reserve(kCollectiveCount);
   for (size_t kind = 0; kind < kCollectiveCount; ++kind)
     tables.push_back(printTable(kind, 1, fit.tables[kind]));
   return absl::StrCat(

@@ -27,7 +27,7 @@ template <typename T> T medianOf(std::vector<T> samples) {
 
 /// What messages of a size took, a mean, by size.
 struct Measured {
-  Times ns = {};
+  Times ns;
   int64_t stepNs = 0;
 };
 

@@ -24,7 +24,7 @@ using runtime::Plan;
 
 /// Sizes are numbered: size i is 1024 * 4^i bytes, from 1 KiB to 64 MiB.
 inline constexpr size_t kSizeCount = 9;
-inline constexpr int64_t bytesOfSize(size_t size) {
+constexpr int64_t bytesOfSize(size_t size) {
   return int64_t{1024} << (2 * size);
 }
 
@@ -64,7 +64,7 @@ bool getsResult(size_t kind, const CalibrationPlace &place, int64_t rank);
 struct Surroundings {
   /// Compute behind the message's gift, by its size, in ops of at most opNs.
   /// Empty: none.
-  Times computeNs = {};
+  Times computeNs;
   int64_t opNs = 0;
   /// Messages that may be in flight at once.
   int streams = 1;
