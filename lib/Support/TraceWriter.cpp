@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <tuple>
 
@@ -35,9 +36,8 @@ std::string quoted(const std::string &text) {
 /// The format counts in microseconds.
 std::string microseconds(int64_t ns) {
   char text[32];
-  std::snprintf(text, sizeof text, "%lld.%03lld",
-                static_cast<long long>(ns / 1000),
-                static_cast<long long>(ns % 1000));
+  std::snprintf(text, sizeof text, "%s%lld.%03lld", ns < 0 ? "-" : "",
+                std::llabs(ns / 1000), std::llabs(ns % 1000));
   return text;
 }
 
@@ -50,15 +50,24 @@ std::string metadata(const char *what, int process, int thread,
 }
 
 std::string toLine(const TraceWriter::Event &event, int64_t originNs) {
-  std::string line = "{\"name\":" + quoted(event.name) +
-                     ",\"ph\":\"X\",\"pid\":" + std::to_string(event.process) +
+  std::string line = "{\"name\":" + quoted(event.name) + ",\"ph\":\"" +
+                     (event.isInstant ? "i" : "X") +
+                     "\",\"pid\":" + std::to_string(event.process) +
                      ",\"tid\":" + std::to_string(event.thread) +
-                     ",\"ts\":" + microseconds(event.startNs - originNs) +
-                     ",\"dur\":" + microseconds(event.durationNs) +
-                     ",\"args\":{";
-  for (size_t i = 0; i < event.arguments.size(); ++i)
-    line += (i ? "," : "") + quoted(event.arguments[i].first) + ":" +
-            std::to_string(event.arguments[i].second);
+                     ",\"ts\":" + microseconds(event.startNs - originNs);
+  // A mark on its thread alone.
+  line += event.isInstant ? ",\"s\":\"t\""
+                          : ",\"dur\":" + microseconds(event.durationNs);
+  line += ",\"args\":{";
+  const char *separator = "";
+  auto append = [&](const std::string &key, const std::string &value) {
+    line += separator + quoted(key) + ":" + value;
+    separator = ",";
+  };
+  for (auto &[key, value] : event.arguments)
+    append(key, std::to_string(value));
+  for (auto &[key, value] : event.texts)
+    append(key, quoted(value));
   return line + "}}";
 }
 
@@ -98,10 +107,10 @@ std::vector<TraceWriter::Event> TraceWriter::sortedEvents() const {
   return sorted;
 }
 
-std::string TraceWriter::toJson() const {
+std::string TraceWriter::toJson(std::optional<int64_t> origin) const {
   std::vector<Event> sorted = sortedEvents();
-  int64_t originNs = 0;
-  for (size_t i = 0; i < sorted.size(); ++i)
+  int64_t originNs = origin.value_or(0);
+  for (size_t i = 0; i < sorted.size() && !origin; ++i)
     originNs = i ? std::min(originNs, sorted[i].startNs) : sorted[i].startNs;
 
   std::string json = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";

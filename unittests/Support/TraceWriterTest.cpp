@@ -31,6 +31,20 @@ TEST(TraceWriterTest, WritesChromesFormat) {
             "\"ts\":1.500,\"dur\":2.500,\"args\":{\"bytes\":64}}\n]}\n");
 }
 
+TEST(TraceWriterTest, WritesMarksAndTextsFromAGivenTime) {
+  TraceWriter trace;
+  trace.add(
+      {"give \"g\"", 2, 0, 3000, 0, {{"step", 4}}, {{"op", "a\nb"}}, true});
+  trace.add({"early", 2, 0, 500, 250, {}});
+  EXPECT_EQ(trace.toJson(2000),
+            "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+            "{\"name\":\"early\",\"ph\":\"X\",\"pid\":2,\"tid\":0,"
+            "\"ts\":-1.500,\"dur\":0.250,\"args\":{}},\n"
+            "{\"name\":\"give \\\"g\\\"\",\"ph\":\"i\",\"pid\":2,\"tid\":0,"
+            "\"ts\":1.000,\"s\":\"t\",\"args\":{\"step\":4,"
+            "\"op\":\"a\\u000ab\"}}\n]}\n");
+}
+
 TEST(TraceWriterTest, AnEmptyTraceIsJson) {
   EXPECT_EQ(TraceWriter().toJson(),
             "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n");

@@ -39,6 +39,13 @@
 // FailedPrecondition, and destroying it does nothing. Communicators are not to
 // be used or destroyed there.
 //
+// Traces: where the environment variable BAGUA_TRACE names a folder, start()
+// begins to record the last 8 steps: instructions, waits and calls. finish(),
+// the failure of the run and the session's end write them there, as a Chrome
+// trace in a file of its own for each rank of each session
+// (PLAN-SESSION-rankR.json). What can't be written is told to onWarning once,
+// and ends nothing.
+//
 // Updates: the plan says who runs them, by what its strategy was told
 // (updates=program, late or runtime). Where the plan's instructions update a
 // param, the program waits for it in each step before it reads it, and does not
@@ -53,6 +60,7 @@
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/Queue.h"
 #include "bagua/Runtime/SessionOptions.h"
+#include "bagua/Runtime/StepFigures.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -239,6 +247,12 @@ public:
   /// Bytes that this rank has sent since start(), by the formulas of
   /// docs/PlanFormat.md (a ring's bytes for collectives over shared memory).
   virtual int64_t bytesSent() const = 0;
+
+  /// What a step took, as measured: of the newest step that is done, or of the
+  /// one that lies `back` steps before it. A step is done for certain when the
+  /// next but one begins, and when finish() has returned. OutOfRange for a step
+  /// that is not among the last 64 that are done since start().
+  virtual absl::StatusOr<StepFigures> stepFigures(int64_t back = 0) const = 0;
 
   /// Bytes that this rank has allocated for tensors: arenas, and from start()
   /// on what an all_to_all needs to bring blocks together. What the runtime

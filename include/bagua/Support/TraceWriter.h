@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ public:
     int64_t startNs = 0;
     int64_t durationNs = 0;
     std::vector<std::pair<std::string, int64_t>> arguments;
+    std::vector<std::pair<std::string, std::string>> texts = {};
+    /// A mark, and no interval.
+    bool isInstant = false;
   };
 
   /// All are safe to call from any threads.
@@ -46,8 +50,9 @@ public:
   /// By process, thread and start.
   std::vector<Event> sortedEvents() const;
 
-  /// Of the sorted events; times count from the earliest one.
-  std::string toJson() const;
+  /// Of the sorted events; times count from the earliest one, or from
+  /// `originNs`.
+  std::string toJson(std::optional<int64_t> originNs = std::nullopt) const;
 
   /// Now, on the clock that runs use: steady, in ns.
   static int64_t nowNs();

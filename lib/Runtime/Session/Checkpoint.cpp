@@ -1,58 +1,24 @@
 //===- Checkpoint.cpp - Files of state that a crash can't harm ------------===//
 //
-// Written beside the file, brought to the disk, and then renamed over it.
+// Which of a rank's files has the state that all ranks have.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Checkpoint.h"
 
-#include "Device/Host/Descriptor.h"
-#include "Files/HostLimits.h"
 #include "Files/ReadFile.h"
+#include "Files/ReplaceFile.h"
 #include "Session/SessionState.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fcntl.h>
 #include <limits>
 #include <numeric>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 namespace bagua::runtime {
 namespace {
-
-absl::Status failure(const std::string &path, const char *what) {
-  return absl::UnavailableError(absl::StrCat("can't write checkpoint '", path,
-                                             "': ", what, ": ",
-                                             std::strerror(errno)));
-}
-
-bool writeAll(int file, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR)
-      return false;
-    bytes.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-  }
-  return true;
-}
-
-/// Whether nobody else has opened the file to write it, until it is closed; a
-/// rank that was given up may live on beside its replacement. Who has just
-/// finished has renamed the file, which then is no longer at `path`.
-bool isOnlyWriter(int file, const std::string &path) {
-  struct stat opened, there;
-  return flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &opened) == 0 &&
-         stat(path.c_str(), &there) == 0 && opened.st_ino == there.st_ino &&
-         opened.st_dev == there.st_dev;
-}
 
 /// Of a state: its steps, then its session.
 using StateName = std::pair<int64_t, int64_t>;
@@ -88,41 +54,7 @@ bool isOnAll(const StateName &name, const std::vector<int64_t> &found,
 } // namespace
 
 absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes) {
-  if (absl::Status fits = checkFileSize(bytes.size()); !fits.ok())
-    return absl::Status(fits.code(), absl::StrCat("can't write checkpoint '",
-                                                  path, "': ", fits.message()));
-  const std::string partial = absl::StrCat(path, ".partial");
-  // Nobody waits for who is at the other end of a FIFO.
-  Descriptor file(
-      open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
-  if (!file)
-    return failure(path, "open");
-  struct stat about = {};
-  if (fstat(file.number(), &about) != 0 || !S_ISREG(about.st_mode))
-    return absl::UnavailableError(absl::StrCat("can't write checkpoint '", path,
-                                               "': '", partial,
-                                               "' is there and no file"));
-  if (!isOnlyWriter(file.number(), partial))
-    return absl::UnavailableError(absl::StrCat(
-        "can't write checkpoint '", path, "': another process is writing it"));
-  if (ftruncate(file.number(), 0) != 0 || !writeAll(file.number(), bytes) ||
-      fsync(file.number()) != 0) {
-    absl::Status status = failure(path, "write");
-    unlink(partial.c_str());
-    return status;
-  }
-  if (rename(partial.c_str(), path.c_str()) != 0) {
-    absl::Status status = failure(path, "rename");
-    unlink(partial.c_str());
-    return status;
-  }
-  // Else a host that crashes might forget the new name.
-  size_t slash = path.rfind('/');
-  Descriptor folder(
-      open(slash == path.npos ? "." : path.substr(0, slash + 1).c_str(),
-           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return folder && fsync(folder.number()) == 0 ? absl::OkStatus()
-                                               : failure(path, "folder");
+  return replaceFile("checkpoint", path, bytes);
 }
 
 absl::StatusOr<std::optional<size_t>>

@@ -142,6 +142,8 @@ absl::Status Executor::startThread(Stream &stream) {
       // Where others have failed, but not said so here yet.
       stream.completed.fail();
       stream.completed.tellAll();
+      if (whenFailed && hasFailed())
+        whenFailed();
     });
   } catch (const std::system_error &error) {
     return refuse("thread", error.what());
@@ -509,6 +511,9 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   agree(stream, sequence, slot);
   if (slot.operation) {
+    if (recorder)
+      recorder->beginInstruction(stream.number, sequence,
+                                 slot.scheduled->instruction, step - firstStep);
     absl::Status status = enqueue(stream, slot, step);
     if (stream.hasNote.load(std::memory_order_relaxed) &&
         stream.hasNote.exchange(false))
@@ -516,7 +521,10 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
     // Not passed on: nobody may try again what has failed.
     if (!status.ok())
       return failCall(stream, sequence, status);
-    sent.fetch_add(slot.operation->bytesSent, std::memory_order_relaxed);
+    if (recorder)
+      recorder->endInstruction(stream.number, sequence);
+    sent[(step - firstStep) % kStepsInFlight].fetch_add(
+        slot.operation->bytesSent, std::memory_order_relaxed);
     if (options.trace)
       options.trace->add(
           {plan.root()
@@ -543,14 +551,24 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
 /// ends before.
 bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  while (Blocker blocker = findBlocker(stream, sequence)) {
-    bool isFree = blocker.tensor >= 0
-                      ? awaitGift(stream, slot, blocker)
-                      : await(*blocker.timeline, blocker.target);
+  while (true) {
+    // Before it is looked at what is in the way, so that no instruction that
+    // waits for that has begun.
+    const int64_t startNs = recorder ? TraceWriter::nowNs() : 0;
+    const Blocker blocker = findBlocker(stream, sequence);
+    if (!blocker)
+      return true;
+    const bool isGift = blocker.tensor >= 0;
+    const bool isFree = isGift ? awaitGift(stream, slot, blocker)
+                               : await(*blocker.timeline, blocker.target);
+    if (recorder)
+      recorder->recordObstacle(
+          stream.number, stepOf(sequence, stream.slots.size()),
+          isGift ? StepRecorder::kGift : StepRecorder::kStream,
+          isGift ? blocker.tensor : blocker.stream, startNs);
     if (!isFree)
       return false;
   }
-  return true;
 }
 
 void Executor::runStream(Stream &stream) {
@@ -641,13 +659,17 @@ absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
                                Queue &queue) {
   Stream &stream = *streams[point.stream];
   const uint64_t target = targetOf(stream, point, step);
+  if (isPassed(stream, target, queue))
+    return absl::OkStatus();
+  const int64_t startNs = TraceWriter::nowNs();
+  awaited.store(tensor, std::memory_order_relaxed);
   bool mayWatch = true;
   absl::Status status;
-  while (status.ok() && !isPassed(stream, target, queue)) {
-    awaited.store(tensor, std::memory_order_relaxed);
+  do
     status = hasFailed() ? failure() : help(stream, target, tensor, mayWatch);
-  }
+  while (status.ok() && !isPassed(stream, target, queue));
   awaited.store(kNothing, std::memory_order_relaxed);
+  waited += TraceWriter::nowNs() - startNs;
   return status;
 }
 

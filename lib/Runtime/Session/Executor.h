@@ -22,6 +22,7 @@
 #include "Device/Device.h"
 #include "Session/Operation.h"
 #include "Session/StepAgreement.h"
+#include "Session/StepRecorder.h"
 #include "Session/StreamPrograms.h"
 
 #include "bagua/Runtime/Communicator.h"
@@ -30,6 +31,7 @@
 #include "bagua/Runtime/Queue.h"
 #include "bagua/Runtime/SessionOptions.h"
 #include "bagua/Runtime/Timeline.h"
+#include "bagua/Support/StepsInFlight.h"
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -51,6 +53,14 @@ class Executor {
 public:
   Executor(const Plan &plan, World &world, const SessionOptions &options);
   ~Executor();
+
+  /// Has what streams do recorded from start() on; null: nothing. Outlives the
+  /// threads. `onFailure` is called on their threads as they end where the run
+  /// has failed.
+  void recordTo(StepRecorder *to, std::function<void()> onFailure) {
+    recorder = to;
+    whenFailed = std::move(onFailure);
+  }
 
   /// Takes an operation for each instruction (null: nothing to do) and starts
   /// the threads. `firstStep` is the number of the first step.
@@ -106,7 +116,13 @@ public:
   StepAgreement &stated() { return agreement; }
 
   const StreamPrograms &schedule() const { return steps; }
-  int64_t bytesSent() const { return sent.load(std::memory_order_relaxed); }
+  int64_t bytesSent() const { return bytesSentIn(0) + bytesSentIn(1); }
+  /// Of all steps of the same side as `step`: the even ones or the odd ones.
+  int64_t bytesSentIn(int64_t step) const {
+    return sent[step % kStepsInFlight].load(std::memory_order_relaxed);
+  }
+  /// How long the program's thread has waited for streams, since start().
+  int64_t waitedNs() const { return waited; }
 
   /// "instruction 3 'bucket1' (all_reduce) on stream 'comm'".
   std::string describe(uint32_t instruction) const;
@@ -249,7 +265,12 @@ private:
   int64_t firstStep = 0;
   int threadCount = 0;
   std::atomic<bool> isStopping{false};
-  std::atomic<int64_t> sent{0};
+  /// Of even and of odd steps.
+  std::array<std::atomic<int64_t>, kStepsInFlight> sent{};
+  /// The program's thread's.
+  int64_t waited = 0;
+  StepRecorder *recorder = nullptr;
+  std::function<void()> whenFailed;
 
   std::atomic<bool> failed{false};
   mutable std::mutex failureMutex;

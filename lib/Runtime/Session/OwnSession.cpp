@@ -15,8 +15,8 @@ namespace {
 
 class OwnSession final : public Session {
 public:
-  explicit OwnSession(std::unique_ptr<Session> made)
-      : session(std::move(made)) {}
+  OwnSession(std::unique_ptr<Session> made, std::function<void()> onFailure)
+      : session(std::move(made)), whenFailed(std::move(onFailure)) {}
   ~OwnSession() override {
     if (!process.isThis())
       (void)session.release();
@@ -111,6 +111,9 @@ public:
     return inProcess([&] { return session->loadState(bytes); });
   }
   int64_t bytesSent() const override { return session->bytesSent(); }
+  absl::StatusOr<StepFigures> stepFigures(int64_t back) const override {
+    return session->stepFigures(back);
+  }
   int64_t arenaBytes() const override { return session->arenaBytes(); }
 
 private:
@@ -119,17 +122,23 @@ private:
   template <typename Call> auto inProcess(Call call) const -> decltype(call()) {
     if (absl::Status status = check(); !status.ok())
       return status;
-    return call();
+    auto result = call();
+    if (!result.ok())
+      whenFailed();
+    return result;
   }
 
   const OwnProcess process;
   std::unique_ptr<Session> session;
+  const std::function<void()> whenFailed;
 };
 
 } // namespace
 
-std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session) {
-  return std::make_unique<OwnSession>(std::move(session));
+std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session,
+                                       std::function<void()> whenFailed) {
+  return std::make_unique<OwnSession>(std::move(session),
+                                      std::move(whenFailed));
 }
 
 } // namespace bagua::runtime

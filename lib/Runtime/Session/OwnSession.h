@@ -9,11 +9,14 @@
 
 #include "bagua/Runtime/Session.h"
 
+#include <functional>
 #include <memory>
 
 namespace bagua::runtime {
 
-std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session);
+/// `whenFailed` is called behind each call of the session's that has failed.
+std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session,
+                                       std::function<void()> whenFailed);
 
 } // namespace bagua::runtime
 

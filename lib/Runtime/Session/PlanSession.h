@@ -10,8 +10,10 @@
 
 #include "Session/Executor.h"
 #include "Session/PlanCommunicators.h"
+#include "Session/RunTrace.h"
 #include "Session/SessionMemory.h"
 #include "Session/SessionState.h"
+#include "Session/StepLog.h"
 
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Runtime/Session.h"
@@ -40,6 +42,12 @@ public:
   absl::Status connect();
   /// Tells the other ranks.
   absl::Status giveUp(const absl::Status &why) { return executor.fail(why); }
+  /// Behind a call that has failed: what is recorded is written where that has
+  /// ended the run, for the program may end now, too.
+  void writeFailure() {
+    if (trace && executor.hasFailed())
+      trace->writeFailure(/*byProgram=*/true);
+  }
 
   int rank() const override { return world->rank(); }
   absl::StatusOr<TensorId> find(absl::string_view name) const override;
@@ -82,6 +90,9 @@ public:
   absl::StatusOr<std::string> saveState() const override;
   absl::Status loadState(absl::string_view bytes) override;
   int64_t bytesSent() const override { return executor.bytesSent(); }
+  absl::StatusOr<StepFigures> stepFigures(int64_t back) const override {
+    return log.at(back, firstStep);
+  }
   int64_t arenaBytes() const override {
     return memory.arenaBytes() + scratchBytes;
   }
@@ -129,6 +140,8 @@ private:
   absl::StatusOr<std::vector<int64_t>>
   gatherFromAll(const std::vector<int64_t> &own);
   absl::Status compareStates();
+  absl::Status startStreams(std::vector<std::unique_ptr<Operation>> operations,
+                            const std::vector<bool> &hasWork);
   absl::Status checkBindings() const;
   absl::Status checkParams() const;
   absl::Status listTensors(const char *what, const std::vector<uint32_t> &list,
@@ -148,6 +161,8 @@ private:
   absl::Status checkAbsence(TensorId tensor);
   absl::Status checkGift(TensorId tensor, const char *call) const;
   absl::Status takeBack(uint32_t tensor, Queue &before);
+  absl::Status awaitTensor(TensorId tensor, int64_t step, Queue &before);
+  void completeLog();
   absl::Status missingGift();
   absl::Status missingWait();
   bool isAtRest() const;
@@ -167,6 +182,11 @@ private:
   /// All ranks; null where this is the only one.
   std::unique_ptr<Communicator> everybody;
   PlanCommunicators communicators;
+  /// Null where nothing is recorded.
+  std::unique_ptr<RunTrace> trace;
+  /// Of the step that is open.
+  uint64_t stepRecord = 0;
+  StepLog log;
   Executor executor;
 
   Phase phase = Phase::Binding;

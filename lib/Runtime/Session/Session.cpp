@@ -44,6 +44,8 @@ PlanSession::~PlanSession() {
   executor.stop();
   if (queue)
     queue->drain().IgnoreError(); // it signals the executor's timelines
+  if (trace && !isFinished)
+    trace->write();
 }
 
 //===----------------------------------------------------------------------===//
@@ -388,6 +390,29 @@ absl::Status PlanSession::compareStates() {
                  })));
 }
 
+absl::Status
+PlanSession::startStreams(std::vector<std::unique_ptr<Operation>> operations,
+                          const std::vector<bool> &hasWork) {
+  std::vector<bool> isGiven(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    isGiven[i] = tensors[i].isRequired;
+  StreamPrograms programs = makeStreamPrograms(plan->root(), hasWork, isGiven);
+  if (options.trace)
+    nameRank(*options.trace, *plan, rank());
+  trace = RunTrace::make({*plan, rank(), number, memory, operations, programs,
+                          [this](const std::string &text) {
+                            if (options.onWarning)
+                              options.onWarning(
+                                  StrCat("rank ", rank(), ": ", text));
+                          }});
+  if (trace)
+    executor.recordTo(&trace->recorder(),
+                      [this] { trace->writeFailure(/*byProgram=*/false); });
+  else
+    executor.recordTo(nullptr, nullptr);
+  return executor.start(std::move(operations), std::move(programs), firstStep);
+}
+
 absl::Status PlanSession::start() {
   if (executor.hasFailed())
     return executor.failure();
@@ -411,25 +436,15 @@ absl::Status PlanSession::start() {
     hasWork.push_back(operations.back() != nullptr);
     scratch += hasWork.back() ? operations.back()->scratchBytes : 0;
   }
-  std::vector<bool> isGiven(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    isGiven[i] = tensors[i].isRequired;
-  if (options.trace) {
-    options.trace->nameProcess(rank(), StrCat("rank ", rank()));
-    options.trace->nameThread(rank(), 0, "program");
-    for (uint32_t i = 0; i < plan->root().streams()->size(); ++i)
-      options.trace->nameThread(rank(), static_cast<int>(i) + 1,
-                                plan->root().streams()->Get(i)->str());
-  }
-  absl::Status status = executor.start(
-      std::move(operations), makeStreamPrograms(plan->root(), hasWork, isGiven),
-      firstStep);
+  absl::Status status = startStreams(std::move(operations), hasWork);
   if (!status.ok())
     return status;
   if (status = compareStates(); !status.ok()) {
     executor.stop();
     return status;
   }
+  if (trace)
+    trace->begin(firstStep);
   scratchBytes = scratch;
   phase = Phase::BetweenSteps;
   return absl::OkStatus();
@@ -442,7 +457,8 @@ Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
       std::move(plan), std::move(world), std::move(options));
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);
-  return keepToProcess(std::move(session));
+  PlanSession *made = session.get();
+  return keepToProcess(std::move(session), [made] { made->writeFailure(); });
 }
 
 } // namespace bagua::runtime

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -56,16 +57,27 @@ absl::Status PlanSession::beginStep() {
   if (phase != Phase::BetweenSteps)
     return misuse(phase == Phase::InStep ? "beginStep before endStep"
                                          : "beginStep before start");
-  if (int64_t before = now + 1 - kStepsInFlight; before >= 0)
+  const int64_t next = now + 1;
+  log.begin(next, TraceWriter::nowNs(), executor.waitedNs());
+  uint64_t call = 0;
+  if (trace) {
+    stepRecord = trace->recorder().begin(StepRecorder::kStep, next);
+    call = trace->recorder().begin(StepRecorder::kBeginStep, next);
+  }
+  if (int64_t before = next - kStepsInFlight; before >= 0) {
     if (absl::Status status = executor.waitForStep(before); !status.ok())
       return status;
-  ++now;
+    log.complete(before, executor.bytesSentIn(before));
+  }
+  now = next;
   requiredGiven = readCount = 0;
   mustRead = isRunning;
   phase = Phase::InStep;
   isFinished = false;
   isRunning = true;
   executor.openStep(now);
+  if (trace)
+    trace->recorder().end(call);
   return absl::OkStatus();
 }
 
@@ -114,6 +126,8 @@ absl::Status PlanSession::give(TensorId tensor, Queue &after) {
   state.givenStep = now;
   requiredGiven += state.isRequired;
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  if (trace)
+    trace->recorder().record(StepRecorder::kGive, now, indexOf(tensor));
   executor.give(indexOf(tensor), now, deviceQueue(after));
   if (options.trace)
     record("give", tensor, startNs);
@@ -277,6 +291,18 @@ void PlanSession::abort(const absl::Status &why) {
   executor.fail(withPlace(named, {rank()})).IgnoreError();
 }
 
+/// Of what the runtime was given in `step`, or makes of it.
+absl::Status PlanSession::awaitTensor(TensorId tensor, int64_t step,
+                                      Queue &before) {
+  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
+  if (absl::Status status = waitForUsers(tensor, step, before); !status.ok())
+    return status;
+  if (options.trace)
+    record("wait", tensor, startNs);
+  absl::Status status = takeBack(indexOf(tensor), before);
+  return status.ok() ? status : refuse(status, indexOf(tensor));
+}
+
 absl::Status PlanSession::wait(TensorId tensor, Queue &before) {
   if (executor.hasFailed())
     return executor.failure();
@@ -288,13 +314,13 @@ absl::Status PlanSession::wait(TensorId tensor, Queue &before) {
   int64_t step = stepToAwait(state);
   if (step < 0)
     return absl::OkStatus();
-  int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
-  if (absl::Status status = waitForUsers(tensor, step, before); !status.ok())
-    return status;
-  if (options.trace)
-    record("wait", tensor, startNs);
-  absl::Status status = takeBack(indexOf(tensor), before);
-  return status.ok() ? status : refuse(status, indexOf(tensor));
+  const uint64_t call =
+      trace ? trace->recorder().begin(StepRecorder::kWait, now, indexOf(tensor))
+            : 0;
+  absl::Status status = awaitTensor(tensor, step, before);
+  if (trace)
+    trace->recorder().end(call);
+  return status;
 }
 
 absl::Status PlanSession::missingGift() {
@@ -348,6 +374,10 @@ absl::Status PlanSession::endStep() {
   if (mustRead && readCount != mustReadCount)
     return missingWait();
   phase = Phase::BetweenSteps;
+  if (trace) {
+    trace->recorder().record(StepRecorder::kEndStep, now, -1);
+    trace->recorder().end(stepRecord);
+  }
   return absl::OkStatus();
 }
 
@@ -368,6 +398,9 @@ absl::Status PlanSession::finish() {
     return executor.failure();
   if (phase == Phase::InStep)
     return misuse("finish before endStep");
+  const bool isRecorded = trace && now >= 0 && !isFinished;
+  const uint64_t call =
+      isRecorded ? trace->recorder().begin(StepRecorder::kFinish, now) : 0;
   if (now >= 0)
     if (absl::Status status = executor.waitForStep(now); !status.ok())
       return status;
@@ -378,7 +411,20 @@ absl::Status PlanSession::finish() {
     return executor.fail(status);
   isFinished = true;
   isRunning = false;
+  completeLog();
+  if (isRecorded) {
+    trace->recorder().end(call);
+    trace->write();
+  }
   return status;
+}
+
+/// All steps are done.
+void PlanSession::completeLog() {
+  log.end(TraceWriter::nowNs(), executor.waitedNs());
+  for (int64_t step = std::max<int64_t>(0, now + 1 - kStepsInFlight);
+       step <= now; ++step)
+    log.complete(step, executor.bytesSentIn(step));
 }
 
 } // namespace bagua::runtime

@@ -1,0 +1,31 @@
+//===- StepFigures.h - What a step took -----------------------------------===//
+//
+// As a session measures it on its rank, to be laid beside what bagua-sim
+// predicts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_RUNTIME_STEPFIGURES_H
+#define BAGUA_RUNTIME_STEPFIGURES_H
+
+#include <chrono>
+#include <cstdint>
+
+namespace bagua::runtime {
+
+struct StepFigures {
+  /// Its number, as Session::step() gives it.
+  int64_t step = 0;
+  /// From its beginStep to the next one, or to the end of finish().
+  std::chrono::nanoseconds duration{0};
+  /// How much of that the program's thread was in wait(), beginStep or
+  /// finish() until communication, or another instruction of the runtime's, was
+  /// done: the communication that is exposed.
+  std::chrono::nanoseconds exposed{0};
+  /// What the step's instructions sent from this rank, as Session::bytesSent()
+  /// counts.
+  int64_t bytesSent = 0;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_RUNTIME_STEPFIGURES_H

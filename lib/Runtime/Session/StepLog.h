@@ -1,0 +1,59 @@
+//===- StepLog.h - Figures of a session's last steps ----------------------===//
+//
+// Always on: it costs a read of the clock a step. Up to two steps are in
+// flight, so a step's time is known before all that it sends.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_SESSION_STEPLOG_H
+#define BAGUA_LIB_RUNTIME_SESSION_STEPLOG_H
+
+#include "bagua/Runtime/StepFigures.h"
+#include "bagua/Support/StepsInFlight.h"
+
+#include "absl/status/statusor.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace bagua::runtime {
+
+class StepLog {
+public:
+  /// How many steps that are done are kept.
+  static constexpr int64_t kKept = 64;
+
+  // Steps count from 0 since start(). `waitedNs` and `bytesSent` are totals
+  // since then; the latter of all steps of the step's side, even or odd.
+
+  /// Step `step` begins at `nowNs`, and the one before is over, if it is not
+  /// already.
+  void begin(int64_t step, int64_t nowNs, int64_t waitedNs);
+  /// The newest step is over; no other begins.
+  void end(int64_t nowNs, int64_t waitedNs);
+  /// All instructions of `step` are done.
+  void complete(int64_t step, int64_t bytesSent);
+
+  /// Of the step that lies `back` steps before the newest one of which
+  /// everything is known. OutOfRange where it is not kept.
+  absl::StatusOr<StepFigures> at(int64_t back, int64_t firstStep) const;
+
+private:
+  static constexpr size_t kSlots = kKept + kStepsInFlight;
+  static size_t slotOf(int64_t step) {
+    return static_cast<size_t>(step) % kSlots;
+  }
+
+  std::array<StepFigures, kSlots> kept;
+  /// The newest step that has begun, while it is not over; else -1.
+  int64_t current = -1;
+  /// How many are done.
+  int64_t completed = 0;
+  int64_t startNs = 0;
+  int64_t waitedAtStart = 0;
+  std::array<int64_t, kStepsInFlight> sentBefore{};
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_SESSION_STEPLOG_H
