@@ -322,6 +322,24 @@ void bagua_session_abort(bagua_session *session, const char *why);
 int64_t bagua_session_step(const bagua_session *session);
 int64_t bagua_session_bytes_sent(const bagua_session *session);
 int64_t bagua_session_arena_bytes(const bagua_session *session);
+
+/** bagua::runtime::StepFigures: what a step took, as measured on this rank. */
+typedef struct bagua_step_figures {
+  /** sizeof(bagua_step_figures), to be set before the call. */
+  size_t struct_size;
+  int64_t step;
+  /** From the step's beginning to the next one's, or to the end of finish. */
+  double seconds;
+  /** How much of that the program waited for communication. */
+  double exposed_seconds;
+  int64_t bytes_sent;
+} bagua_step_figures;
+
+/** Of the newest step that is done (`back` is 0), or of the one that lies
+ * `back` steps before it; of the last 64, else OUT_OF_RANGE. */
+bagua_code bagua_session_step_figures(const bagua_session *session,
+                                      int64_t back,
+                                      bagua_step_figures *figures);
 /** Bytes for a checkpoint, to be freed by bagua_bytes_free. */
 bagua_code bagua_session_save_state(const bagua_session *session, void **bytes,
                                     size_t *size);

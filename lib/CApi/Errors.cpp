@@ -27,6 +27,19 @@ LastError &lastError() {
   return error;
 }
 
+/// With which a struct begins.
+absl::Status readSize(const char *name, const void *of, size_t &bytes) {
+  std::memcpy(&bytes, of, sizeof(bytes));
+  constexpr size_t kMostBytes = 4096;
+  // No version's struct ends within a pointer.
+  if (bytes <= sizeof(bytes) || bytes > kMostBytes ||
+      bytes % alignof(void *) != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected struct_size to be sizeof(", name,
+                     "), found ", bytes));
+  return absl::OkStatus();
+}
+
 } // namespace
 
 bagua_code report(const absl::Status &status) noexcept {
@@ -70,14 +83,8 @@ absl::Status readSeconds(const char *name, double seconds,
 absl::Status readStruct(const char *name, const void *given, void *known,
                         size_t knownBytes) {
   size_t bytes = 0;
-  std::memcpy(&bytes, given, sizeof(bytes));
-  constexpr size_t kMostBytes = 4096;
-  // No version's struct ends within a pointer.
-  if (bytes <= sizeof(bytes) || bytes > kMostBytes ||
-      bytes % alignof(void *) != 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": expected struct_size to be sizeof(", name,
-                     "), found ", bytes));
+  if (absl::Status status = readSize(name, given, bytes); !status.ok())
+    return status;
   const char *more = static_cast<const char *>(given) + knownBytes;
   if (bytes > knownBytes && std::any_of(more, more + (bytes - knownBytes),
                                         [](char byte) { return byte != 0; }))
@@ -85,6 +92,17 @@ absl::Status readStruct(const char *name, const void *given, void *known,
         name, ": the program was compiled against a newer bagua.h, and sets "
               "what this library does not know"));
   std::memcpy(known, given, std::min(bytes, knownBytes));
+  return absl::OkStatus();
+}
+
+absl::Status writeStruct(const char *name, const void *known, size_t knownBytes,
+                         void *to) {
+  size_t bytes = 0;
+  if (absl::Status status = readSize(name, to, bytes); !status.ok())
+    return status;
+  std::memset(to, 0, bytes);
+  std::memcpy(to, known, std::min(bytes, knownBytes));
+  std::memcpy(to, &bytes, sizeof(bytes));
   return absl::OkStatus();
 }
 

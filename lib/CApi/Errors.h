@@ -49,6 +49,12 @@ absl::Status readSeconds(const char *name, double seconds,
 absl::Status readStruct(const char *name, const void *given, void *known,
                         size_t knownBytes);
 
+/// Stores `known` in a struct of the caller's that begins with its size, which
+/// it keeps: as much as the caller knows of; what it knows beyond is zero.
+/// InvalidArgument for a size that no version had.
+absl::Status writeStruct(const char *name, const void *known, size_t knownBytes,
+                         void *to);
+
 /// What a struct says of waiting for others, as sessions and communicators do:
 /// how long, and who is warned. Null is nothing. Errors are those of both
 /// above.

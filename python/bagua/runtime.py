@@ -130,6 +130,20 @@ class _WaitOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("timeout_seconds", c_double), ("on_warning", _OnWarning), ("user", c_void_p)]
 
 
+class StepFigures(typing.NamedTuple):
+    """What a step took, as measured on this rank: seconds from its beginning to the next one's (or to the end of finish), how many
+    of them the program waited for communication, and what the step's instructions sent."""
+    step: int
+    seconds: float
+    exposed_seconds: float
+    bytes_sent: int
+
+
+class _StepFigures(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("step", c_int64), ("seconds", c_double), ("exposed_seconds", c_double),
+                ("bytes_sent", c_int64)]
+
+
 # By name: what a function of bagua.h returns (None: a code, which is checked) and takes.
 _HANDLE = POINTER(c_void_p)
 _FUNCTIONS = {
@@ -179,6 +193,7 @@ _FUNCTIONS = {
     "session_step": (c_int64, c_void_p),
     "session_bytes_sent": (c_int64, c_void_p),
     "session_arena_bytes": (c_int64, c_void_p),
+    "session_step_figures": (None, c_void_p, c_int64, POINTER(_StepFigures)),
     "describe_waits": (None, _HANDLE, POINTER(c_size_t)),
     "session_save_state": (None, c_void_p, _HANDLE, POINTER(c_size_t)),
     "session_load_state": (None, c_void_p, c_char_p, c_size_t),
@@ -612,6 +627,20 @@ class Session(_Object):
     @property
     def arena_bytes(self):
         return _library().session_arena_bytes(self._handle)
+
+    def step_figures(self):
+        """StepFigures of the last steps that are done (64 at most), the oldest first. A step is done for certain when the next but
+        one begins, and after finish."""
+        figures = []
+        found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
+        try:
+            for back in itertools.count():
+                _library().session_step_figures(self._handle, back, byref(found))
+                figures.insert(0, StepFigures(found.step, found.seconds, found.exposed_seconds, found.bytes_sent))
+        except Error as error:
+            if error.code != "OUT_OF_RANGE":
+                raise
+        return figures
 
     def save_state(self):
         return _taken(_library().session_save_state, self._handle)

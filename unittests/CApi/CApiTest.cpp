@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -183,6 +184,71 @@ TEST(CApiTest, RunsAPlanStopsAndGoesOn) {
   bagua_plan_free(plan);
 }
 
+/// By structs of any size that a version has: of an older program, this one's
+/// and a newer one's.
+void readFigures(bagua_session *session, int64_t steps) {
+  int64_t sum = 0;
+  for (int64_t back = 0; back < steps; ++back) {
+    bagua_step_figures figures = {};
+    figures.struct_size = sizeof(figures);
+    EXPECT_DONE(bagua_session_step_figures(session, back, &figures));
+    EXPECT_EQ(figures.struct_size, sizeof(figures));
+    EXPECT_EQ(figures.step, steps - 1 - back);
+    EXPECT_GT(figures.seconds, 0);
+    EXPECT_GE(figures.exposed_seconds, 0);
+    EXPECT_LE(figures.exposed_seconds, figures.seconds);
+    sum += figures.bytes_sent;
+  }
+  EXPECT_EQ(sum, bagua_session_bytes_sent(session));
+  bagua_step_figures older = {};
+  older.struct_size = offsetof(bagua_step_figures, exposed_seconds);
+  older.bytes_sent = -7;
+  EXPECT_DONE(bagua_session_step_figures(session, 0, &older));
+  EXPECT_EQ(older.step, steps - 1);
+  EXPECT_GT(older.seconds, 0);
+  EXPECT_EQ(older.bytes_sent, -7);
+  struct {
+    bagua_step_figures known;
+    int64_t more;
+  } newer = {{}, 5};
+  newer.known.struct_size = sizeof(newer);
+  EXPECT_DONE(bagua_session_step_figures(session, 0, &newer.known));
+  EXPECT_EQ(newer.known.struct_size, sizeof(newer));
+  EXPECT_EQ(newer.more, 0);
+  newer.known.struct_size = 7;
+  EXPECT_ERROR(
+      bagua_session_step_figures(session, 0, &newer.known),
+      BAGUA_INVALID_ARGUMENT,
+      "expected struct_size to be sizeof(bagua_step_figures), found 7");
+  newer.known.struct_size = sizeof(newer);
+  EXPECT_ERROR(bagua_session_step_figures(session, steps, &newer.known),
+               BAGUA_OUT_OF_RANGE, "steps back below");
+  EXPECT_ERROR(bagua_session_step_figures(session, 0, nullptr),
+               BAGUA_INVALID_ARGUMENT, "expected 'figures', found null");
+}
+
+TEST(CApiTest, SaysWhatStepsTook) {
+  bagua_plan *plan = makePlan(2);
+  std::vector<bagua_world *> worlds(2);
+  EXPECT_DONE(bagua_worlds_in_process(2, 30, worlds.data()));
+  onThreads(2, [&](int rank) {
+    bagua_session *session = nullptr;
+    ASSERT_EQ(bagua_session_create(plan, worlds[rank], nullptr, &session),
+              BAGUA_OK);
+    std::vector<double> buffer(5);
+    EXPECT_DONE(
+        bagua_session_bind(session, 4, buffer.data(), 5 * sizeof(double)));
+    EXPECT_DONE(bagua_session_start(session));
+    for (int i = 0; i < 4; ++i)
+      step(session, rank, buffer, /*isAbsent=*/false);
+    EXPECT_DONE(bagua_session_finish(session));
+    readFigures(session, 4);
+    bagua_session_free(session);
+    bagua_world_free(worlds[rank]);
+  });
+  bagua_plan_free(plan);
+}
+
 TEST(CApiTest, HasCollectives) {
   std::vector<bagua_world *> worlds(3);
   EXPECT_DONE(bagua_worlds_in_process(3, 30, worlds.data()));
@@ -297,6 +363,9 @@ TEST(CApiTest, TakesNullHandles) {
   EXPECT_EQ(bagua_session_step(nullptr), -1);
   EXPECT_EQ(bagua_session_bytes_sent(nullptr), -1);
   EXPECT_EQ(bagua_session_arena_bytes(nullptr), -1);
+  bagua_step_figures figures = {};
+  EXPECT_EQ(bagua_session_step_figures(nullptr, 0, &figures),
+            BAGUA_INVALID_ARGUMENT);
   bagua_world_abort(nullptr, "no world");
   bagua_session_abort(nullptr, "no session");
   bagua_plan_free(nullptr);
