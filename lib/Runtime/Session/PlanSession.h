@@ -19,6 +19,7 @@
 #include "bagua/Runtime/Session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -184,6 +185,8 @@ private:
   PlanCommunicators communicators;
   /// Null where nothing is recorded.
   std::unique_ptr<RunTrace> trace;
+  /// The same once start() has succeeded, for threads that abort.
+  std::atomic<RunTrace *> begunTrace{nullptr};
   /// Of the step that is open.
   uint64_t stepRecord = 0;
   StepLog log;

@@ -52,8 +52,8 @@ public:
   /// Writes what there is, in place of what was written before. From any
   /// thread.
   void write() noexcept;
-  /// The same, once for each caller: `byProgram` where a call of the program's
-  /// has just ended with the error.
+  /// The same when the run has failed: once for the streams, and once more for
+  /// the program (`byProgram`), when a call of its has ended with the error.
   void writeFailure(bool byProgram) noexcept;
 
 private:

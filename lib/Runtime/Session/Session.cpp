@@ -443,8 +443,10 @@ absl::Status PlanSession::start() {
     executor.stop();
     return status;
   }
-  if (trace)
+  if (trace) {
     trace->begin(firstStep);
+    begunTrace.store(trace.get(), std::memory_order_release);
+  }
   scratchBytes = scratch;
   phase = Phase::BetweenSteps;
   return absl::OkStatus();

@@ -289,6 +289,9 @@ void PlanSession::abort(const absl::Status &why) {
                   StrCat("rank ", rank(), ": aborted",
                          why.message().empty() ? "" : ": ", why.message()));
   executor.fail(withPlace(named, {rank()})).IgnoreError();
+  // Who aborts may be about to end the process.
+  if (RunTrace *begun = begunTrace.load(std::memory_order_acquire))
+    begun->write();
 }
 
 /// Of what the runtime was given in `step`, or makes of it.
