@@ -183,8 +183,36 @@ static std::string reasonOf(const Prediction &prediction, int32_t task) {
   return reason;
 }
 
+/// Its threads as further streams, and its spans as tasks of these.
+static void addMeasured(const MeasuredStep &measured, json::Array &streams,
+                        json::Array &tasks) {
+  const auto first = static_cast<int64_t>(streams.size());
+  for (const std::string &name : measured.threads)
+    streams.push_back(name + ", run");
+  for (const MeasuredStep::Span &span : measured.spans) {
+    std::string reason;
+    if (span.predictedNs > 0)
+      reason = llvm::formatv("predicted {0:F3} ms", span.predictedNs * 1e-6);
+    if (span.endNs > span.startNs)
+      tasks.push_back(json::Array{first + span.thread, rounded(span.startNs),
+                                  rounded(span.endNs), span.label, span.bytes,
+                                  reason, false});
+  }
+}
+
+static json::Value figuresOf(const MeasuredStep *measured) {
+  if (!measured)
+    return nullptr;
+  return json::Object{{"rank", measured->rank},
+                      {"step", measured->step},
+                      {"steps", static_cast<int64_t>(measured->steps)},
+                      {"stepNs", rounded(measured->durationNs)},
+                      {"exposedNs", rounded(measured->exposedNs)}};
+}
+
 std::string bagua::timelineOf(const Prediction &prediction,
-                              const BoundReport &bounded) {
+                              const BoundReport &bounded,
+                              const MeasuredStep *measured) {
   const TaskGraph &graph = prediction.tasks.graph;
   const Simulation &simulation = prediction.simulation;
   std::vector<bool> isCritical(graph.size());
@@ -201,6 +229,8 @@ std::string bagua::timelineOf(const Prediction &prediction,
           labelOf(prediction.tasks.ops[task]), graph[task].bytes,
           reasonOf(prediction, task), bool(isCritical[task])});
   }
+  if (measured)
+    addMeasured(*measured, streams, tasks);
   auto step = cast<StepOp>(prediction.tasks.ops.front()->getParentOp());
   return fillPage("timeline",
                   json::Object{{"step", step.getSymName()},
@@ -209,6 +239,7 @@ std::string bagua::timelineOf(const Prediction &prediction,
                                {"computeNs", rounded(prediction.computeNs)},
                                {"exposedNs", rounded(prediction.exposedNs)},
                                {"boundNs", rounded(bounded.bound.ns)},
+                               {"run", figuresOf(measured)},
                                {"bound", bounded.binding},
                                {"streams", std::move(streams)},
                                {"tasks", std::move(tasks)},

@@ -24,6 +24,7 @@
 #include "llvm/Support/ToolOutputFile.h"
 
 #include <chrono>
+#include <optional>
 
 using namespace mlir;
 using namespace bagua;
@@ -66,6 +67,11 @@ llvm::cl::opt<std::string>
                    llvm::cl::desc("write a page that shows streams, links and "
                                   "memory over time"),
                    llvm::cl::cat(category));
+llvm::cl::opt<std::string>
+    runOption("run", llvm::cl::value_desc("trace.json"),
+              llvm::cl::desc("with --timeline: show a run's step below the "
+                             "predicted one, by a rank's trace (BAGUA_TRACE)"),
+              llvm::cl::cat(category));
 llvm::cl::opt<SweepKind> sweepOption(
     "sweep",
     llvm::cl::desc("with --compare: over a range of one number of the cluster"),
@@ -125,9 +131,16 @@ static LogicalResult runOne(ModuleOp module, const BoundReport &bounded) {
         os << traceOf(prediction);
       })))
     return failure();
+  std::optional<MeasuredStep> measured;
+  if (!runOption.empty()) {
+    auto read = readMeasuredStep(runOption);
+    if (!read)
+      return fail(llvm::toString(read.takeError()));
+    measured = std::move(*read);
+  }
   if (!timelineOption.empty() &&
       failed(writeTo(timelineOption, [&](llvm::raw_ostream &os) {
-        os << timelineOf(prediction, bounded);
+        os << timelineOf(prediction, bounded, measured ? &*measured : nullptr);
       })))
     return failure();
   return writeTo(output, [&](llvm::raw_ostream &os) {
@@ -238,6 +251,8 @@ static LogicalResult run() {
     return fail("expected --strategy=NAME or --compare");
   if (compares && !(traceOption.empty() && timelineOption.empty()))
     return fail("expected --trace and --timeline with --strategy only");
+  if (!runOption.empty() && timelineOption.empty())
+    return fail("expected --run with --timeline only");
   if (!allowOption.empty() && (!compares || !compareOption.empty()))
     return fail("expected --allow with --compare of no names only");
   bool sweeps = sweepOption.getNumOccurrences() > 0;
