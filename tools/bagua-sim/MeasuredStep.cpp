@@ -100,8 +100,7 @@ static void addSpans(const std::vector<const json::Object *> &events,
     if (thread == 0)
       result.exposedNs += duration;
     result.spans.push_back({thread, start, start + duration, label.str(),
-                            argumentOf(*event, "bytes"),
-                            argumentOf(*event, "predicted_ns")});
+                            argumentOf(*event, "bytes")});
   }
 }
 

@@ -23,8 +23,6 @@ struct MeasuredStep {
     double startNs, endNs;
     std::string label;
     int64_t bytes;
-    /// What was predicted for it; 0 where nothing was.
-    int64_t predictedNs;
   };
 
   int64_t step = 0;

@@ -189,15 +189,11 @@ static void addMeasured(const MeasuredStep &measured, json::Array &streams,
   const auto first = static_cast<int64_t>(streams.size());
   for (const std::string &name : measured.threads)
     streams.push_back(name + ", run");
-  for (const MeasuredStep::Span &span : measured.spans) {
-    std::string reason;
-    if (span.predictedNs > 0)
-      reason = llvm::formatv("predicted {0:F3} ms", span.predictedNs * 1e-6);
+  for (const MeasuredStep::Span &span : measured.spans)
     if (span.endNs > span.startNs)
       tasks.push_back(json::Array{first + span.thread, rounded(span.startNs),
                                   rounded(span.endNs), span.label, span.bytes,
-                                  reason, false});
-  }
+                                  "in the run", false});
 }
 
 static json::Value figuresOf(const MeasuredStep *measured) {

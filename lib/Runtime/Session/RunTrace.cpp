@@ -50,6 +50,14 @@ std::string refusalOf(const std::string &folder) {
   return "";
 }
 
+/// From the root, for the program may change its folder. Empty where there is
+/// none.
+std::string absolutePath(const std::string &folder) {
+  std::unique_ptr<char, decltype(&std::free)> found(
+      realpath(folder.c_str(), nullptr), &std::free);
+  return found ? found.get() : "";
+}
+
 /// Of a plan's name, what may be part of a file's.
 std::string fileNameOf(const std::string &name) {
   constexpr size_t kMost = 64;
@@ -92,7 +100,7 @@ std::unique_ptr<RunTrace> RunTrace::make(const Source &source) {
   const auto digits =
       static_cast<int>(StrCat(source.plan.topology().ranks() - 1).size());
   std::string path = absl::StrFormat(
-      "%s/%s-%016x-rank%0*d.json", folder,
+      "%s/%s-%016x-rank%0*d.json", absolutePath(folder),
       fileNameOf(source.plan.root().name()->str()),
       static_cast<uint64_t>(source.session), digits, source.rank);
   try {
@@ -181,8 +189,6 @@ void RunTrace::addInstruction(TraceWriter &trace, uint32_t stream,
   event.arguments.push_back({"instruction", number});
   event.arguments.push_back({"bytes", of.bytes});
   event.arguments.push_back({"bytes_sent", of.bytesSent});
-  if (op.cost_ns() > 0)
-    event.arguments.push_back({"predicted_ns", op.cost_ns()});
   event.texts = {{"op", fb::EnumNameOpcode(op.opcode())}};
   if (!of.over.empty())
     event.texts.push_back({"over", of.over});
@@ -238,28 +244,26 @@ std::string RunTrace::text() const {
   return trace.toJson(originNs);
 }
 
-void RunTrace::write() noexcept {
+absl::Status RunTrace::writeFile() {
   std::lock_guard<std::mutex> lock(mutex);
+  const std::string json = text();
+  return json.empty() ? absl::OkStatus() : replaceFile("trace", path, json);
+}
+
+void RunTrace::write() noexcept {
   try {
-    const std::string json = text();
-    if (json.empty())
-      return;
-    if (absl::Status status = replaceFile("trace", path, json); !status.ok())
-      warnOnce(std::string(status.message()));
-  } catch (const std::exception &error) {
-    warnOnce(StrCat("can't write trace '", path, "': ", error.what()));
+    absl::Status status = writeFile();
+    // Without the lock: whoever is told may abort, which writes again.
+    if (!status.ok() && !hasWarned.exchange(true))
+      warn(std::string(status.message()));
+  } catch (const std::exception &) {
+    // No memory: the run goes on without a trace.
   }
 }
 
 void RunTrace::writeFailure(bool byProgram) noexcept {
   if (!(byProgram ? wroteByProgram : wroteByStream).exchange(true))
     write();
-}
-
-/// Under `mutex`.
-void RunTrace::warnOnce(const std::string &why) {
-  if (!std::exchange(hasWarned, true))
-    warn(why);
 }
 
 } // namespace bagua::runtime

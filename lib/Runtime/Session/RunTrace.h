@@ -15,6 +15,8 @@
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Support/TraceWriter.h"
 
+#include "absl/status/status.h"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -66,6 +68,7 @@ private:
   };
 
   RunTrace(const Source &source, std::string path);
+  absl::Status writeFile();
   std::string text() const;
   void addCalls(TraceWriter &trace, int64_t first, int64_t now) const;
   void addStream(TraceWriter &trace, uint32_t stream, int64_t first,
@@ -77,7 +80,6 @@ private:
                              std::string name, int64_t now) const;
   std::string nameOf(const RecordRing::Entry &call) const;
   std::string tensorName(int64_t tensor) const;
-  void warnOnce(const std::string &why);
 
   const Plan &plan;
   const int rank;
@@ -89,7 +91,7 @@ private:
   int64_t originNs = 0;
 
   std::mutex mutex;
-  bool hasWarned = false;
+  std::atomic<bool> hasWarned{false};
   std::atomic<bool> wroteByProgram{false}, wroteByStream{false};
 };
 
