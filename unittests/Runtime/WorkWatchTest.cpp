@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/WorkWatch.h"
+#include "AwaitSleep.h"
 
 #include "gtest/gtest.h"
 
@@ -11,7 +12,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <sys/prctl.h>
@@ -59,17 +59,6 @@ protected:
   WorkWatch::Place place{watch, [] { return "copy of 'w'"; }};
   WorkWatch::Time now = std::chrono::steady_clock::now();
 };
-
-/// Until a thread of this process has gone to sleep.
-void awaitSleep(pid_t thread) {
-  const std::string path =
-      "/proc/self/task/" + std::to_string(thread) + "/stat";
-  std::string text;
-  while (text.find(") S ") == std::string::npos) {
-    std::ifstream file(path);
-    std::getline(file, text);
-  }
-}
 
 // One that sleeps where nobody waits for others, until it is told.
 class Sleeper {
