@@ -50,6 +50,7 @@ Worlds createWorlds(int size, std::chrono::nanoseconds timeout,
     // All mappings are this process's.
     options.sharedBytes = size_t{128} << 20;
     options.timeout = kLongTime;
+    options.patience = kLongTime;
     options.communicatorTimeout = timeout;
     auto world = connectProcesses(options);
     EXPECT_TRUE(world.ok()) << world.status();

@@ -221,7 +221,12 @@ absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
   uint64_t place = 0;
   if (!kept.ok()) {
     // Rank 0 may keep the place yet, so it is never used for anything else.
-    run->state->abort(kept.status());
+    run->state->abort(
+        absl::IsDeadlineExceeded(kept.status())
+            ? run->state->lateStatus(
+                  describeCall(name, rank(), "create_communicator", options),
+                  options.timeout, {0})
+            : kept.status());
     return run->state->status();
   }
   const bool isOwn = *kept == offset;
