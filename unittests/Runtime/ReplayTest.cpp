@@ -8,6 +8,7 @@
 #include "bagua/Replay/Replay.h"
 #include "CheckValues.h"
 #include "Checker.h"
+#include "CommunicatorBackends.h"
 #include "Gifts.h"
 #include "PlanBuilder.h"
 #include "Reference.h"
@@ -33,7 +34,7 @@ ReplayOptions checkOptions() {
   options.check = true;
   options.steps = 2;
   options.timeScale = 0;
-  options.timeout = std::chrono::seconds(20);
+  options.timeout = runtime::kLongTime;
   return options;
 }
 

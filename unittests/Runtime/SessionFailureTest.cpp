@@ -5,8 +5,10 @@
 // still come. What is no error ends no run.
 //
 //===----------------------------------------------------------------------===//
+#include "AwaitSleep.h"
 #include "PlanBuilder.h"
 #include "SessionHarness.h"
+#include "Yardstick.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 
@@ -41,7 +43,7 @@ using ::testing::HasSubstr;
 
 TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
   HarnessOptions options;
-  options.timeout = milliseconds(300);
+  options.timeout = scaled(milliseconds(300));
   std::mutex mutex;
   std::vector<std::string> warnings;
   options.session.onWarning = [&](const std::string &text) {
@@ -71,7 +73,9 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
   expectOnAllRanks(
       statuses,
       HasSubstr("instruction 0 'AllReduce0' (AllReduce) on stream 'comm' "
-                "(touches 'g') in step 0, waited 300ms for rank 2; rank 2: "
+                "(touches 'g') in step 0, waited " +
+                textOf(options.timeout) +
+                " for rank 2; rank 2: "
                 "instruction 0 'AllReduce0' (AllReduce) on stream 'comm' "
                 "(touches 'g') waits for tensor 'g', which the program has "
                 "not given"));
@@ -90,7 +94,7 @@ TEST(SessionFailureTest, ATensorThatIsNeverGiven) {
 /// also those whose program's thread is in the collective itself.
 TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
   HarnessOptions options;
-  options.timeout = std::chrono::seconds(10);
+  options.timeout = scaled(std::chrono::seconds(10));
   std::mutex mutex;
   std::string warnings;
   std::atomic<int> failed{0};
@@ -118,12 +122,12 @@ TEST(SessionFailureTest, WarnsOfARankThatIsLate) {
                                     ": communicator 'comm [gpu]': all_reduce "
                                     "of " +
                                     rank + ", instruction 0 'AllReduce0'"));
-  EXPECT_THAT(warnings, HasSubstr("waited 1s for rank 1\n"));
+  EXPECT_THAT(warnings, HasSubstr("waited " + textOf(options.timeout / 10) +
+                                  " for rank 1\n"));
 }
 
 /// What a wait needs was not given, and its own thread would have to give it.
 TEST(SessionFailureTest, AWaitThatCanNotEndIsAnErrorAtOnce) {
-  auto begin = std::chrono::steady_clock::now();
   auto body = [](RankContext &rank) -> absl::Status {
     BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
     BAGUA_RETURN_IF_ERROR(rank.give(1));
@@ -137,12 +141,10 @@ TEST(SessionFailureTest, AWaitThatCanNotEndIsAnErrorAtOnce) {
       runRanks(plan.load(), body),
       AllOf(HasSubstr("rank 1: wait for tensor 'l2.weight.grad' can't end"),
             HasSubstr("waits for tensor 'l1.weight.grad'")));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 /// The same by way of two more streams.
 TEST(SessionFailureTest, AWaitThatCanNotEndIsFoundBehindOtherStreams) {
-  auto begin = std::chrono::steady_clock::now();
   PlanBuilder plan({{"gpu", 2}});
   for (uint32_t i : {0, 1, 2}) {
     plan.addTensor("g" + std::to_string(i), {10});
@@ -162,7 +164,6 @@ TEST(SessionFailureTest, AWaitThatCanNotEndIsFoundBehindOtherStreams) {
   expectOnAllRanks(runRanks(plan.load(), body),
                    AllOf(HasSubstr("wait for tensor 'g2' can't end"),
                          HasSubstr("waits for tensor 'g0'")));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST(SessionFailureTest, ARankThatThrows) {
@@ -173,7 +174,6 @@ TEST(SessionFailureTest, ARankThatThrows) {
     BAGUA_RETURN_IF_ERROR(rank.step({0}));
     return rank.session->finish();
   };
-  auto begin = std::chrono::steady_clock::now();
   std::vector<absl::Status> statuses =
       runRanks(makeOneGradient(3).load(), body);
   EXPECT_EQ(message(statuses[1]), "out of luck");
@@ -181,7 +181,6 @@ TEST(SessionFailureTest, ARankThatThrows) {
     EXPECT_THAT(message(statuses[rank]),
                 HasSubstr("rank 1: its session was destroyed in step 0, before "
                           "finish()"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 // By a thread beside the program's, which waits.
@@ -191,13 +190,15 @@ TEST(SessionFailureTest, ARankThatAborts) {
         if (rank.rank() == 1)
           while (true)
             BAGUA_RETURN_IF_ERROR(rank.step({0}));
+        std::atomic<int> steps{0};
         std::thread other([&] {
-          std::this_thread::sleep_for(milliseconds(rank.rank() == 2 ? 50 : 0));
+          while (steps < 10)
+            std::this_thread::yield();
           if (rank.rank() == 2)
             rank.session->abort(absl::CancelledError("the user asked for it"));
         });
         absl::Status status;
-        while (status.ok())
+        for (; status.ok(); ++steps)
           status = rank.step({0});
         EXPECT_TRUE(rank.session->isReady(TensorId(0)));
         other.join();
@@ -225,7 +226,7 @@ TEST(SessionFailureTest, ARankThatFailsToStart) {
 
 TEST(SessionFailureTest, ARankThatDoesNotCome) {
   HarnessOptions options;
-  options.timeout = milliseconds(200);
+  options.timeout = scaled(milliseconds(200));
   std::atomic<int> failed{0};
   auto body = [&](RankContext &rank) -> absl::Status {
     while (rank.rank() == 1 && failed < 2)
@@ -269,14 +270,15 @@ private:
 /// Three times the limit passes between a step's begin and its gift, on all
 /// ranks: the first step compiles, say. Nobody waits for another rank.
 TEST(SessionFailureTest, ASlowProgramIsNoError) {
+  const auto limit = scaled(milliseconds(500));
   HarnessOptions options;
-  options.timeout = milliseconds(500);
+  options.timeout = limit;
   Warnings warnings;
   warnings.attachTo(options.session);
-  auto body = [](RankContext &rank) -> absl::Status {
+  auto body = [limit](RankContext &rank) -> absl::Status {
     for (int step = 0; step < 2; ++step) {
       BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
-      std::this_thread::sleep_for(milliseconds(step == 0 ? 1500 : 480));
+      std::this_thread::sleep_for(step == 0 ? 3 * limit : limit * 24 / 25);
       BAGUA_RETURN_IF_ERROR(rank.give(0));
       BAGUA_RETURN_IF_ERROR(rank.wait(0));
       BAGUA_RETURN_IF_ERROR(rank.session->endStep());
@@ -291,8 +293,9 @@ TEST(SessionFailureTest, ASlowProgramIsNoError) {
 
 /// The world's limit is another: the session's holds.
 TEST(SessionFailureTest, TheSessionsLimitHoldsInCollectives) {
+  const auto limit = scaled(std::chrono::seconds(1));
   auto plan = makeOneGradient(2).load();
-  auto worlds = createInProcessWorlds(2, std::chrono::seconds(20));
+  auto worlds = createInProcessWorlds(2, kLongTime);
   std::atomic<bool> isOver{false};
   absl::Status status;
   std::vector<std::thread> threads;
@@ -300,7 +303,7 @@ TEST(SessionFailureTest, TheSessionsLimitHoldsInCollectives) {
     threads.emplace_back([&, rank] {
       std::vector<float> memory(100);
       SessionOptions options;
-      options.timeout = milliseconds(rank == 0 ? 1000 : 20000);
+      options.timeout = rank == 0 ? limit : kLongTime;
       auto session = Session::create(plan, std::move(worlds[rank]), options);
       ASSERT_TRUE(session.ok());
       ASSERT_TRUE((*session)->bind(TensorId(0), memory.data(), 400).ok());
@@ -317,11 +320,12 @@ TEST(SessionFailureTest, TheSessionsLimitHoldsInCollectives) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status));
-  EXPECT_THAT(message(status), HasSubstr("waited 1s for rank 1"));
+  EXPECT_THAT(message(status),
+              HasSubstr("waited " + textOf(limit) + " for rank 1"));
 }
 
 TEST(SessionFailureTest, TheSessionsLimitHoldsWhenItIsCreated) {
-  auto worlds = createInProcessWorlds(3, std::chrono::seconds(20));
+  auto worlds = createInProcessWorlds(3, kLongTime);
   SessionOptions options;
   options.timeout = milliseconds(200);
   absl::Status status =
@@ -337,8 +341,7 @@ TEST(SessionFailureTest, TheSessionsLimitHoldsWhenItIsCreated) {
 TEST(SessionFailureTest, SessionsCreatedInAnotherOrder) {
   auto plan = makeOneGradient(2).load();
   std::vector<std::unique_ptr<World>> worlds[] = {
-      createInProcessWorlds(2, std::chrono::seconds(20)),
-      createInProcessWorlds(2, std::chrono::seconds(20))};
+      createInProcessWorlds(2, kLongTime), createInProcessWorlds(2, kLongTime)};
   SessionOptions options;
   options.timeout = milliseconds(200);
   std::vector<absl::Status> statuses(2);
@@ -579,23 +582,23 @@ TEST(SessionFailureTest, NoWakeUpIsLost) {
   runAll(plan.load(), body);
 }
 
-/// How often each thread of this process has gone to sleep.
-std::map<std::string, int64_t> sleepsByThread() {
-  std::map<std::string, int64_t> sleeps;
+/// How often each thread of this process has gone to sleep, by number.
+std::map<pid_t, int64_t> sleepsByThread() {
+  std::map<pid_t, int64_t> sleeps;
   for (const auto &task :
        std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream status(task.path() / "status");
     std::string word;
     while (status >> word)
       if (word == "voluntary_ctxt_switches:")
-        status >> sleeps[task.path().filename()];
+        status >> sleeps[std::stoi(task.path().filename())];
   }
   return sleeps;
 }
 
 /// Between steps nobody wakes up, to look whether another rank has failed, say.
 TEST(SessionFailureTest, AnIdleSessionSleeps) {
-  std::map<std::string, int64_t> others = sleepsByThread();
+  const std::map<pid_t, int64_t> others = sleepsByThread();
   auto worlds = createInProcessWorlds(1);
   PlanBuilder plan = makeOneGradient(1);
   for (int i = 0; i < 8; ++i) {
@@ -608,8 +611,10 @@ TEST(SessionFailureTest, AnIdleSessionSleeps) {
   for (uint32_t i = 0; i < 9; ++i)
     ASSERT_TRUE(session->bind(TensorId(i), memory[i].data(), 400).ok());
   ASSERT_TRUE(session->start().ok());
-  std::this_thread::sleep_for(milliseconds(100));
-  std::map<std::string, int64_t> before = sleepsByThread();
+  for (auto [thread, count] : sleepsByThread())
+    if (others.count(thread) == 0)
+      awaitSleep(thread);
+  std::map<pid_t, int64_t> before = sleepsByThread();
   std::this_thread::sleep_for(milliseconds(400));
   int64_t sleeps = 0, threads = 0;
   for (auto [thread, count] : sleepsByThread())

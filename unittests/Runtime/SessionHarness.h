@@ -76,7 +76,7 @@ bool isFar();
 
 struct HarnessOptions {
   /// Of the sessions and of their worlds.
-  std::chrono::nanoseconds timeout = std::chrono::seconds(30);
+  std::chrono::nanoseconds timeout = kLongTime;
   SessionOptions session;
   /// Called before start().
   RankBody beforeStart;

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "AllocationCount.h"
+#include "AwaitSleep.h"
 #include "PlanBuilder.h"
 #include "SessionHarness.h"
 
@@ -14,16 +15,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <unistd.h>
 
 namespace bagua::runtime::test {
 namespace {
 
 using fb::Opcode;
-using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -278,16 +278,21 @@ TEST(SessionTest, ManyTensorsThatAreNotGiven) {
   EXPECT_THAT(message(statuses[0]), testing::EndsWith("; and without 2 more"));
 }
 
-/// Rank 1 is late, so that the runtime has to be at it still.
+/// Rank 1 comes afterwards, so that the runtime has to be at it still.
 TEST(SessionTest, GivenWhileTheRuntimeUsesIt) {
-  auto body = [](RankContext &rank) -> absl::Status {
+  std::atomic<bool> isOver{false};
+  auto body = [&](RankContext &rank) -> absl::Status {
     BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
-    if (rank.rank() == 1)
-      std::this_thread::sleep_for(milliseconds(100));
+    while (rank.rank() == 1 && !isOver)
+      std::this_thread::yield();
     BAGUA_RETURN_IF_ERROR(rank.give(0));
     BAGUA_RETURN_IF_ERROR(rank.session->endStep());
     BAGUA_RETURN_IF_ERROR(rank.session->beginStep());
-    return rank.rank() == 1 ? rank.wait(0) : rank.give(0);
+    if (rank.rank() == 1)
+      return rank.wait(0);
+    absl::Status status = rank.give(0);
+    isOver = true;
+    return status;
   };
   std::vector<absl::Status> statuses =
       runRanks(makeOneGradient(2).load(), body);
@@ -569,7 +574,10 @@ TEST(SessionTest, TwoStepsAreInFlight) {
     plan.addOp(Opcode::AllReduce, {value}, {value}, {0});
   }
   std::atomic<int> begun{0};
+  std::atomic<pid_t> first{0};
   runAll(plan.load(), [&](RankContext &rank) -> absl::Status {
+    if (rank.rank() == 0)
+      first = gettid();
     auto giveAll = [&]() -> absl::Status {
       for (uint32_t tensor : {0, 1, 2}) {
         BAGUA_RETURN_IF_ERROR(rank.wait(tensor));
@@ -580,7 +588,7 @@ TEST(SessionTest, TwoStepsAreInFlight) {
     if (rank.rank() == 1) {
       while (begun.load() < 2)
         std::this_thread::yield();
-      std::this_thread::sleep_for(milliseconds(20));
+      awaitSleep(first);
       EXPECT_EQ(begun.load(), 2);
     }
     for (int step = 0; step < 4; ++step) {
