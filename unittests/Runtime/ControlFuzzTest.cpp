@@ -211,7 +211,7 @@ struct Rank : std::enable_shared_from_this<Rank> {
       self->hasEnded = true;
     };
     plane =
-        std::make_shared<ControlPlane>(own, kSize, std::move(channels), 10s);
+        std::make_shared<ControlPlane>(own, kSize, std::move(channels), kLong);
     ASSERT_TRUE(plane->start(std::move(events)).ok());
   }
   void retire() {

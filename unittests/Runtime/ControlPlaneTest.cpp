@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlPlane.h"
+#include "CommunicatorBackends.h"
+#include "Yardstick.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -162,7 +164,7 @@ public:
   }
   std::vector<std::string> await(size_t count) {
     std::unique_lock<std::mutex> lock(mutex);
-    changed.wait_for(lock, 60s, [&] { return heard.size() >= count; });
+    changed.wait_for(lock, kLongTime, [&] { return heard.size() >= count; });
     return heard;
   }
 
@@ -185,7 +187,7 @@ private:
 
 class ControlPlaneTest : public testing::Test {
 protected:
-  explicit ControlPlaneTest(std::chrono::nanoseconds patience = 30s)
+  explicit ControlPlaneTest(std::chrono::nanoseconds patience = kLongTime)
       : patience(patience) {
     for (auto &listener : listeners)
       listener = std::make_shared<Listener>();
@@ -216,6 +218,8 @@ protected:
   }
 
   const std::chrono::nanoseconds patience;
+  const std::chrono::steady_clock::time_point begin =
+      std::chrono::steady_clock::now();
   std::shared_ptr<Listener> listeners[3];
   Descriptor ends[3];
   std::shared_ptr<ControlPlane> planes[3];
@@ -239,7 +243,7 @@ TEST_F(ControlPlaneTest, the_first_claim_is_kept) {
   start(1);
   start(2);
   auto claim = [&](int rank, const std::string &text) {
-    return *planes[rank]->claim("key", text, 60s, [] { return false; });
+    return *planes[rank]->claim("key", text, kLongTime, [] { return false; });
   };
   EXPECT_EQ(claim(2, "two"), "two");
   EXPECT_EQ(claim(0, "zero"), "two");
@@ -258,8 +262,9 @@ TEST_F(ControlPlaneTest, a_claim_ends_in_time) {
   EXPECT_EQ(
       lonely->claim("key", "", 20ms, [] { return false; }).status().code(),
       absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(lonely->claim("key", "", 60s, [] { return true; }).status().code(),
-            absl::StatusCode::kCancelled);
+  EXPECT_EQ(
+      lonely->claim("key", "", kLongTime, [] { return true; }).status().code(),
+      absl::StatusCode::kCancelled);
   lonely->retire();
 }
 
@@ -389,18 +394,17 @@ TEST_F(ControlPlaneTest, nobody_speaks_for_another_rank) {
 
 class ImpatientControlPlaneTest : public ControlPlaneTest {
 protected:
-  ImpatientControlPlaneTest() : ControlPlaneTest(500ms) {}
+  ImpatientControlPlaneTest() : ControlPlaneTest(scaled(500ms)) {}
 };
 
 // Rank 2 is connected and says nothing, as one that is stopped.
 TEST_F(ImpatientControlPlaneTest, who_is_silent_is_lost_in_time) {
-  auto begin = std::chrono::steady_clock::now();
   start(1);
   for (int rank : {0, 1})
     EXPECT_THAT(
         listeners[rank]->await(1),
         ElementsAre(HasSubstr("rank 2 is lost: nothing was heard of it for")));
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, 300ms);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, patience * 3 / 5);
   // It wakes, and learns that it was given up, before it may think so of rank
   // 0.
   start(2);
@@ -422,7 +426,7 @@ TEST_F(ImpatientControlPlaneTest, who_hangs_is_lost_though_it_is_heard_of) {
     for (auto &listener : listeners)
       EXPECT_EQ(listener->await(count).back(), loss);
   }
-  std::this_thread::sleep_for(200ms);
+  std::this_thread::sleep_for(patience);
   for (auto &listener : listeners)
     EXPECT_EQ(listener->await(0).size(), 2u);
 }
@@ -439,7 +443,7 @@ TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
   for (int rank : {1, 2})
     EXPECT_THAT(listeners[rank]->await(2),
                 ElementsAre("abort bits", "leave 0"));
-  const auto limit = std::chrono::steady_clock::now() + 60s;
+  const auto limit = std::chrono::steady_clock::now() + kLongTime;
   while (!retired.expired() && std::chrono::steady_clock::now() < limit)
     std::this_thread::sleep_for(1ms);
   EXPECT_TRUE(retired.expired());
@@ -449,7 +453,7 @@ TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
 TEST_F(ImpatientControlPlaneTest, who_only_lives_is_not_lost) {
   start(1);
   start(2);
-  std::this_thread::sleep_for(1500ms);
+  std::this_thread::sleep_for(3 * patience);
   for (auto &listener : listeners)
     EXPECT_THAT(listener->await(0), IsEmpty());
 }

@@ -9,6 +9,7 @@
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/Secret.h"
 #include "CommunicatorBackends.h"
+#include "Yardstick.h"
 
 #include "bagua/Runtime/Processes.h"
 
@@ -40,6 +41,28 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
+/// Says when somebody has looked there.
+class WatchedStore final : public Store {
+public:
+  WatchedStore(const std::string &path, absl::Notification &ownHasLooked)
+      : file(createFileStore(path)), hasLooked(ownHasLooked) {}
+
+  absl::Status set(const std::string &name, const std::string &text) override {
+    return file->set(name, text);
+  }
+  absl::StatusOr<std::optional<std::string>>
+  get(const std::string &name) override {
+    auto text = file->get(name);
+    if (!hasLooked.HasBeenNotified())
+      hasLooked.Notify();
+    return text;
+  }
+
+private:
+  const std::unique_ptr<Store> file;
+  absl::Notification &hasLooked;
+};
+
 class RendezvousTest : public testing::Test {
 protected:
   RendezvousTest()
@@ -51,13 +74,29 @@ protected:
   ~RendezvousTest() override { std::remove(path.c_str()); }
 
   absl::StatusOr<std::unique_ptr<World>>
-  connect(int rank, int size, std::chrono::nanoseconds timeout = kLongTime) {
+  connect(int rank, int size, std::chrono::nanoseconds timeout = kLongTime,
+          std::shared_ptr<Store> store = nullptr) {
     ProcessOptions options;
     options.rank = rank;
     options.size = size;
-    options.store = createFileStore(path);
+    options.store = store ? std::move(store) : createFileStore(path);
     options.timeout = timeout;
+    options.patience = kLongTime;
     return connectProcesses(options);
+  }
+  /// Rank 0 and rank 1 of two, who comes first and finds what is there.
+  void meetOneByOne() {
+    absl::Notification hasLooked;
+    onEachRank(2, [&](int rank) {
+      if (rank == 0)
+        hasLooked.WaitForNotification();
+      auto world =
+          connect(rank, 2, kLongTime,
+                  rank == 1 ? std::make_shared<WatchedStore>(path, hasLooked)
+                            : nullptr);
+      ASSERT_TRUE(world.ok()) << world.status();
+      EXPECT_TRUE(joinAll(**world)->barrier().ok());
+    });
   }
   /// What rank 0 says of itself, once it does: where it listens, the run's
   /// secret, and what tells hosts from each other.
@@ -84,6 +123,7 @@ protected:
     options.rank = rank;
     options.size = size;
     options.host = host;
+    options.patience = kLongTime;
     ControlMessage hello = helloOf(options, process, record[1]);
     hello.version = version;
     channel.queue(hello);
@@ -158,23 +198,29 @@ TEST_F(RendezvousTest, ranks_that_do_not_come_are_named) {
 
 // Those that have come are told, by rank 0, for whom it waited in vain.
 TEST_F(RendezvousTest, who_has_come_hears_why_it_was_in_vain) {
+  const auto limit = scaled(2s);
   onEachRank(2, [&](int rank) {
-    absl::Status status = connect(rank, 3, rank == 0 ? 2s : 60s).status();
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("rank 0 waited 2s for ranks 2 to come"));
+    absl::Status status =
+        connect(rank, 3, rank == 0 ? limit : kLongTime).status();
+    EXPECT_THAT(
+        std::string(status.message()),
+        HasSubstr("rank 0 waited " + textOf(limit) + " for ranks 2 to come"));
   });
 }
 
 // Who gives up before rank 0 does knows as well who is missing, and is not said
 // to have never come.
 TEST_F(RendezvousTest, who_is_missing_is_named_by_those_who_wait) {
+  const auto limit = scaled(2s);
   onEachRank(2, [&](int rank) {
-    absl::Status status = connect(rank, 3, rank == 0 ? 4s : 2s).status();
+    absl::Status status =
+        connect(rank, 3, rank == 0 ? 2 * limit : limit).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_EQ(status.message(),
-              rank == 0 ? "rank 0 waited 4s for ranks 2 to come"
-                        : "rank 1 waited 2s for rank 0: it waits for ranks 2 "
-                          "to come");
+              rank == 0 ? "rank 0 waited " + textOf(2 * limit) +
+                              " for ranks 2 to come"
+                        : "rank 1 waited " + textOf(limit) +
+                              " for rank 0: it waits for ranks 2 to come");
   });
 }
 
@@ -326,13 +372,22 @@ TEST_F(RendezvousTest, who_was_cut_off_comes_again) {
 TEST_F(RendezvousTest, who_stood_still_is_there_all_the_same) {
   const pid_t process = fork();
   if (process == 0)
-    _exit(connect(1, 3).ok() ? 0 : 1);
-  std::thread last([&] {
-    awaitRecord();
-    std::this_thread::sleep_for(1s);
+    _exit(connect(1, 4).ok() ? 0 : 1);
+  std::thread others([&] {
+    // Rank 0 says for whom it waits, until it is not for that one.
+    ControlChannel observer = sayHello(3, 4);
+    std::optional<ControlMessage> said;
+    while ((said = awaitMessage(observer)) && said->text != "ranks 2 to come") {
+    }
+    ASSERT_TRUE(said);
+    observer = ControlChannel();
     kill(process, SIGSTOP);
-    auto world = connect(2, 3);
-    EXPECT_TRUE(world.ok()) << world.status();
+    std::vector<std::unique_ptr<World>> worlds(2);
+    onEachRank(2, [&](int other) {
+      auto world = connect(2 + other, 4);
+      ASSERT_TRUE(world.ok()) << world.status();
+      worlds[other] = *std::move(world);
+    });
     // Longer than ranks that meet wait for each other, shorter than the
     // patience of those that have met.
     std::this_thread::sleep_for(6s);
@@ -341,9 +396,37 @@ TEST_F(RendezvousTest, who_stood_still_is_there_all_the_same) {
     waitpid(process, &status, 0);
     EXPECT_EQ(status, 0);
   });
-  auto world = connect(0, 3);
+  auto world = connect(0, 4);
   EXPECT_TRUE(world.ok()) << world.status();
-  last.join();
+  others.join();
+}
+
+// A group of a host's ranks meets where rank 0 says.
+TEST_F(RendezvousTest, who_waits_for_an_answer_of_rank_0_says_so) {
+  const pid_t process = fork();
+  if (process == 0) {
+    auto world = connect(0, 3);
+    while (world.ok())
+      pause();
+    _exit(1);
+  }
+  std::vector<std::unique_ptr<World>> worlds(2);
+  onEachRank(2, [&](int other) {
+    auto world = connect(1 + other, 3);
+    ASSERT_TRUE(world.ok()) << world.status();
+    worlds[other] = *std::move(world);
+  });
+  kill(process, SIGSTOP);
+  int status = 0;
+  waitpid(process, &status, WUNTRACED);
+  EXPECT_EQ(worlds[0]
+                ->createCommunicator({1, 2}, "both", {100ms, {}, {}})
+                .status()
+                .message(),
+            "communicator 'both': create_communicator of rank 1 waited 100ms "
+            "for rank 0");
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
 }
 #endif
 
@@ -467,6 +550,7 @@ TEST_F(RendezvousTest, silent_strangers_keep_nobody_waiting) {
 
 // Garbage, silence, messages of another run: none of it keeps ranks apart.
 TEST_F(RendezvousTest, strangers_are_turned_away) {
+  std::atomic<int> come{0};
   std::thread strangers([&] {
     TcpAddress address = awaitAddress();
     std::vector<Descriptor> silent;
@@ -492,13 +576,14 @@ TEST_F(RendezvousTest, strangers_are_turned_away) {
       } else if (i % 3 == 2) {
         send(socket->number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       }
+      ++come;
       if (i < 20)
         silent.push_back(*std::move(socket));
     }
   });
   onEachRank(3, [&](int rank) {
-    if (rank > 0)
-      std::this_thread::sleep_for(rank * 100ms);
+    while (come < 30 * rank)
+      std::this_thread::yield();
     auto world = connect(rank, 3);
     ASSERT_TRUE(world.ok()) << world.status();
     EXPECT_TRUE(joinAll(**world)->barrier().ok());
@@ -519,48 +604,18 @@ TEST_F(RendezvousTest, a_former_runs_record_is_passed_over) {
     ASSERT_TRUE(createFileStore(path)
                     ->set("bagua/rank0", former + " 00ff " + network)
                     .ok());
-    onEachRank(2, [&](int rank) {
-      if (rank == 0)
-        std::this_thread::sleep_for(100ms);
-      auto world = connect(rank, 2);
-      ASSERT_TRUE(world.ok()) << world.status();
-      EXPECT_TRUE(joinAll(**world)->barrier().ok());
-    });
+    meetOneByOne();
   }
 }
-
-/// Says when somebody has looked there.
-class WatchedStore final : public Store {
-public:
-  WatchedStore(const std::string &path, absl::Notification &ownHasLooked)
-      : file(createFileStore(path)), hasLooked(ownHasLooked) {}
-
-  absl::Status set(const std::string &name, const std::string &text) override {
-    return file->set(name, text);
-  }
-  absl::StatusOr<std::optional<std::string>>
-  get(const std::string &name) override {
-    auto text = file->get(name);
-    if (!hasLooked.HasBeenNotified())
-      hasLooked.Notify();
-    return text;
-  }
-
-private:
-  const std::unique_ptr<Store> file;
-  absl::Notification &hasLooked;
-};
 
 // Rank 0 can't listen there, and nobody could come to hear of it.
 TEST_F(RendezvousTest, who_waits_hears_that_rank_0_has_failed) {
   absl::Notification hasLooked;
   std::thread guest([&] {
-    ProcessOptions options;
-    options.rank = 1;
-    options.size = 2;
-    options.store = std::make_shared<WatchedStore>(path, hasLooked);
-    options.timeout = kLongTime;
-    absl::Status status = connectProcesses(options).status();
+    absl::Status status =
+        connect(1, 2, kLongTime,
+                std::make_shared<WatchedStore>(path, hasLooked))
+            .status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("rank 0 has failed: expected the name or an address "
@@ -578,12 +633,7 @@ TEST_F(RendezvousTest, who_waits_hears_that_rank_0_has_failed) {
   EXPECT_THAT(std::string(connect(1, 2, 300ms).status().message()),
               HasSubstr("rank 1 waited 300ms for rank 0: rank 0 has failed: "
                         "expected the name"));
-  onEachRank(2, [&](int rank) {
-    if (rank == 0)
-      std::this_thread::sleep_for(100ms);
-    auto world = connect(rank, 2);
-    EXPECT_TRUE(world.ok()) << world.status();
-  });
+  meetOneByOne();
 }
 
 TEST_F(RendezvousTest, wrong_options_are_named) {
