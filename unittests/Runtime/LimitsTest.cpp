@@ -111,6 +111,7 @@ protected:
     options.size = size;
     options.store = createFileStore(path);
     options.timeout = kLongTime;
+    options.patience = kLongTime;
     options.communicatorTimeout = kLongTime;
     return options;
   }

@@ -27,11 +27,11 @@ def on_both(body):
 
 def main():
     plan = Plan(subprocess.run(["bagua-make-test-plan", "2"], capture_output=True, check=True).stdout)
-    worlds = World.in_process(2, timeout=30)
+    worlds = World.in_process(2, timeout=120)
     sessions = [None, None]
 
     def create(rank):
-        sessions[rank] = Session(plan, worlds[rank], timeout=30)
+        sessions[rank] = Session(plan, worlds[rank], timeout=120)
 
     alone = World.in_process(1)[0]
     other = Session(Plan(subprocess.run(["bagua-make-test-plan", "1"], capture_output=True, check=True).stdout), alone)
