@@ -6,11 +6,13 @@
 Who comes second waits until the first one's hosts are gone. Nothing delays packets (this kernel has no netem): latency is that of wake-ups.
 """
 import fcntl
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import time
 
 
 def command(*words, check=True):
@@ -82,6 +84,20 @@ class Hosts:
                            LOCAL_WORLD_SIZE=str(local), MASTER_ADDR=self.address(0), MASTER_PORT="29500", **variables)
         return subprocess.Popen(["ip", "netns", "exec", self.name(rank // local), *words], env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def sent(self, host, device):
+        """Bytes."""
+        return json.loads(command("ip", "-n", self.name(host), "-s", "-j", "link", "show", device))[0]["stats64"]["tx"]["bytes"]
+
+    def await_steps(self, processes, devices=None):
+        """Until each host has sent more than ranks do to meet, by this device of its own or by its card; what ended before that."""
+        least = 1 << 20
+        devices = devices or {}
+        while any(self.sent(host, devices.get(host, self.INTERFACE)) < least for host in range(self.count)):
+            if ended := [process for process in processes if process.poll() is not None]:
+                return ended
+            time.sleep(0.05)
+        return []
 
     def run(self, words, ranks, limit=600, **variables):
         """What rank 0 says; all must end well."""

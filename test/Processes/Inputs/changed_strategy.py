@@ -29,7 +29,7 @@ def train(world, plan, steps, state=None):
 
 
 def compare(number, folder, plan, *others):
-    with World.connect(int(number), RANKS, rendezvous=f"{folder}/rendezvous", timeout=60) as world:
+    with World.connect(int(number), RANKS, rendezvous=f"{folder}/rendezvous", timeout=600) as world:
         state, *_ = train(world, plan, STEPS)
         _, *undisturbed = train(world, plan, 2 * STEPS)
         for other in others:
@@ -42,7 +42,7 @@ def compare(number, folder, plan, *others):
 def main(*words):
     ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(number), *words], text=True, stdout=subprocess.PIPE)
              for number in range(RANKS)]
-    outputs = [rank.communicate(timeout=120)[0] for rank in ranks]
+    outputs = [rank.communicate(timeout=600)[0] for rank in ranks]
     print(outputs[0], end="")
     sys.exit(any(rank.returncode for rank in ranks))
 

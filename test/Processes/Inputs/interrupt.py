@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Ctrl-C while ranks run: interrupt.py PLAN
 
-The terminal sends SIGINT to all processes of a run, which end within LIMIT seconds and leave none: ranks that bagua-run starts, and
+The terminal sends SIGINT to all processes of a run, which end and leave none: ranks that bagua-run starts, and
 ranks that are programs in Python. Where one rank alone gets it, the others end with an error that names it."""
+import contextlib
 import ctypes
 import os
 import signal
@@ -10,7 +11,8 @@ import subprocess
 import sys
 import time
 
-RANKS, LIMIT = 4, 10
+# Seconds: who goes on for so long has not heard it.
+RANKS, LIMIT = 4, 120
 
 
 def rank(plan, host=None):
@@ -26,8 +28,9 @@ def rank(plan, host=None):
         session.bind_or_locate(number, ctypes.addressof(memory[-1]), size)
         session.program_updates(tensor.name)
     session.start()
-    print("started", flush=True)
     while True:
+        if session.step == 3:
+            print("stepping", flush=True)
         session.begin_step()
         for number, tensor in enumerate(plan.tensors):
             if tensor.is_given:
@@ -48,10 +51,26 @@ def await_end(processes, what):
             sys.exit(f"{what}: a process goes on after {LIMIT} s")
 
 
+def threads_of(process):
+    with contextlib.suppress(FileNotFoundError):
+        return len(os.listdir(f"/proc/{process}/task"))
+    return 0
+
+
+def await_ranks(tool):
+    """Until a tool's ranks have the threads of their streams, beside that of the control plane."""
+    while tool.poll() is None:
+        with open(f"/proc/{tool.pid}/task/{tool.pid}/children", encoding="ascii") as file:
+            ranks = file.read().split()
+        if len(ranks) >= RANKS - 1 and all(threads_of(rank) > 2 for rank in ranks):
+            return
+        time.sleep(0.01)
+
+
 def interrupt_tool(plan):
     process = subprocess.Popen(["bagua-run", plan, "--communicator=shared-memory", "--time-scale=0", "--steps=1000000000"],
                                start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(1)
+    await_ranks(process)
     os.killpg(process.pid, signal.SIGINT)
     await_end([process], "bagua-run")
     if process.returncode == 0:
@@ -67,7 +86,7 @@ def interrupt_tool(plan):
 
 
 def start(plan, job, is_host_each=False):
-    """Ranks that have begun, on one host or each on one of its own."""
+    """Ranks that are at their steps, on one host or each on one of its own."""
     processes = []
     for number in range(RANKS):
         environment = dict(os.environ, BAGUA_RANK=str(number), BAGUA_SIZE=str(RANKS), BAGUA_JOB=job)
@@ -81,7 +100,6 @@ def start(plan, job, is_host_each=False):
 
 def interrupt_programs(plan, interrupted, job):
     processes = start(plan, job)
-    time.sleep(0.2)
     for number in interrupted:
         processes[number].send_signal(signal.SIGINT)
     await_end(processes, f"ranks {interrupted} of {RANKS}")

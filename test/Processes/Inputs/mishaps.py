@@ -5,7 +5,7 @@ RUNS processes are killed, stopped (some for good, some until the others have en
 live, the one that is at an instruction, or all but the control plane's a little later; or a path to another host loses all, or large packets. Each before an
 instruction that is drawn uniformly from a plan's, on a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must
 end within the limit, and so must that which wakes, with one error that names the lost rank, where that is, an instruction and a tensor. Where the rank has
-nothing to do there, the run is drawn again. Seeds are fixed. Every kind of instruction that strategies write must have been met: the last runs are for those
+nothing to do there, the run is drawn again. Limits and patience are longer where the machine is busy (yardstick.py). Seeds are fixed. Every kind of instruction that strategies write must have been met: the last runs are for those
 that chance has left out. Nothing may be left in /dev/shm.
 """
 import collections
@@ -18,8 +18,9 @@ import subprocess
 import sys
 import time
 
-sys.path.append(os.path.dirname(__file__))
+sys.path += [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "..")]
 from strategies_on_processes import CLUSTER
+from yardstick import scaled
 
 # Between them they have every kind of instruction that strategies write, which is looked at.
 STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}", "byteps",
@@ -30,6 +31,8 @@ MISHAPS = ["kill", "stop", "wake", "exit", "disconnect", "garbage", "stick", "fr
 # A path between hosts that loses all, or what is large: one in so many, for it is found out after ten seconds, 15 at most.
 PATHS, RARELY, MOST_OF_PATH = ["cut", "eat"], 25, 15
 RANKS = 4
+# Seconds: who has not ended then hangs.
+HANGS = 300
 COMMUNICATORS = [["--communicator=shared-memory"], ["--communicator=gloo", "--hosts=2"], ["--communicator=gloo"]]
 
 
@@ -84,7 +87,7 @@ def run(plan, communicator, mishap, wakes, patience, job):
         if rank == lost and how not in PATHS:
             continue
         try:
-            process.wait(timeout=begin + 60 - time.monotonic())
+            process.wait(timeout=begin + HANGS - time.monotonic())
         except subprocess.TimeoutExpired:
             for other in processes:
                 other.kill()
@@ -93,7 +96,7 @@ def run(plan, communicator, mishap, wakes, patience, job):
     if wakes:
         processes[lost].send_signal(signal.SIGCONT)
         try:
-            processes[lost].wait(timeout=60)
+            processes[lost].wait(timeout=HANGS)
         except subprocess.TimeoutExpired:
             processes[lost].kill()
             sys.exit(f"{plan} {mishap}: rank {lost} has woken, and hangs")
@@ -140,7 +143,8 @@ def main(step, out, runs, patience="2"):
         lost, how = drawn.randrange(RANKS), PATHS[done // RARELY % 2] if is_rare else drawn.choice(MISHAPS)
         communicator = drawn.choice(COMMUNICATORS[1:] if is_rare else COMMUNICATORS)
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{'stop' if how == 'wake' else how}"
-        statuses, errors, took = run(plan, communicator, mishap, how == "wake", patience, f"mishaps-{os.getpid()}-{attempts}")
+        factor = scaled(1)
+        statuses, errors, took = run(plan, communicator, mishap, how == "wake", factor * float(patience), f"mishaps-{os.getpid()}-{attempts}")
         # Where nothing large went by a path there was nothing to notice.
         if took is None or (is_rare and not any(statuses)):
             continue
@@ -151,8 +155,7 @@ def main(step, out, runs, patience="2"):
         owed.discard(kinds[instruction])
         slowest[is_rare] = max(slowest[is_rare], took)
         wrong += [f"{strategy} {communicator} {mishap}: {each}" for each in what_is_wrong(lost, how, statuses, errors, tensors)]
-        # The machine may be busy where the patience is short.
-        if took > (MOST_OF_PATH if is_rare else max(float(patience), 4)):
+        if took > factor * (MOST_OF_PATH if is_rare else max(float(patience), 4)):
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
     print("\n".join(wrong))
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")

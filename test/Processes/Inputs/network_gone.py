@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes the network from one of four emulated hosts in the middle of a run: network_gone.py PLAN
 
-Nothing is closed and no packet says so, as where a switch fails: each rank has its patience to tell it by. Every host is the lost one, once because its card
+Nothing is closed and no packet says so, as where a switch fails: each rank has its patience to tell it by, longer where this machine is busy. Every host is the lost one, once because its card
 is down, which its own calls are told by errors, and once because the cable is out, which nobody is told. Hosts are network namespaces, so this needs root.
 """
 import os
@@ -11,20 +11,22 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "..", "..", "..", "bench", "cluster"))
+sys.path += [os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "bench", "cluster")]
 from hosts import Hosts, command
+from yardstick import scaled
 
 HOSTS, PATIENCE, LIMIT = 4, 2, 8
 
 
 def run(plan, lost, is_card):
     """What is wrong with how the ranks end."""
+    factor = scaled(1)
+    patience, limit = factor * PATIENCE, factor * LIMIT
     with Hosts(HOSTS) as cluster:
         processes = [cluster.start(rank, HOSTS, ["bagua-run", plan, "--communicator=gloo", "--steps=1000000000", "--time-scale=0",
-                                                 f"--patience={PATIENCE}"]) for rank in range(HOSTS)]
-        time.sleep(3)
-        if ended := [rank for rank, process in enumerate(processes) if process.poll() is not None]:
-            return [f"ranks {ended} ended before anything happened: {processes[ended[0]].communicate()[1]}"]
+                                                 f"--patience={patience}"]) for rank in range(HOSTS)]
+        if ended := cluster.await_steps(processes):
+            return [f"a rank ended before anything happened: {ended[0].communicate()[1]}"]
         if is_card:
             command("ip", "-n", cluster.name(lost), "link", "set", cluster.INTERFACE, "down")
         else:
@@ -32,9 +34,9 @@ def run(plan, lost, is_card):
         begin, wrong = time.monotonic(), []
         for rank, process in enumerate(processes):
             try:
-                process.wait(timeout=max(0.1, begin + PATIENCE + LIMIT - time.monotonic()))
+                process.wait(timeout=max(0.1, begin + patience + limit - time.monotonic()))
             except subprocess.TimeoutExpired:
-                wrong.append(f"rank {rank} goes on after {PATIENCE + LIMIT} s")
+                wrong.append(f"rank {rank} goes on after {patience + limit:.1f} s")
                 process.kill()
             said = process.communicate()[1]
             named = re.search(r"rank (\d) is lost", said)

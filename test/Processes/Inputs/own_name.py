@@ -12,6 +12,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "..", "..", "bench", "cluster"))
 from hosts import Hosts, command
 
+# Seconds: nobody meets it.
+LIMIT = 120
 MEETING = ["--communicator=gloo", "--rendezvous=node0:29500"]
 
 
@@ -36,7 +38,7 @@ def own_names(cluster):
 
 def meet(cluster, plan, ranks):
     own_names(cluster)
-    cluster.run(["bagua-run", plan, *MEETING, "--check", "--steps=1", "--time-scale=0", "--timeout=30"], ranks)
+    cluster.run(["bagua-run", plan, *MEETING, "--check", "--steps=1", "--time-scale=0", f"--timeout={LIMIT}"], ranks)
 
 
 def main(two, four):
@@ -46,8 +48,8 @@ def main(two, four):
         meet(cluster, four, 4)
     with Hosts(2) as cluster:
         own_names(cluster)
-        first = cluster.start(0, 2, ["bagua-run", two, *MEETING, f"--interface={Hosts.INTERFACE}", "--timeout=30"])
-        end = time.monotonic() + 20
+        first = cluster.start(0, 2, ["bagua-run", two, *MEETING, f"--interface={Hosts.INTERFACE}", f"--timeout={LIMIT}"])
+        end = time.monotonic() + LIMIT
         while not (found := listening(cluster.name(0))) and time.monotonic() < end:
             time.sleep(0.05)
         first.kill()

@@ -124,6 +124,8 @@ def run(plan, job, options):
         if rank == 0:
             garbage.start()
         # Rank 0 listens until the last one has come.
+        while rank == 0 and garbage.told == 0 and process.poll() is None:
+            time.sleep(0.01)
         time.sleep(0.3)
     return processes, garbage
 
@@ -161,7 +163,7 @@ def main(plan, steps, check_steps, *communicator):
                          if is_inherited and number > 2 and place != INHERITED]
         except OSError:
             break
-        time.sleep(0.05)
+        time.sleep(0.01)
     took = finish(processes, garbage)["step_ns"]["median"]
     if inherited:
         sys.exit(f"open in programs that ranks start: {sorted(set(inherited))}")

@@ -1,10 +1,11 @@
 """woken.py PLAN FOLDER TRIES: one of three ranks is stopped in the middle of a step, and wakes when the others have gone on without it.
 
-woken.py --rank RANK PLAN RENDEZVOUS is one rank. It steps until the run ends; what it holds of the session is its own then: it closes session and
+woken.py --rank RANK PLAN RENDEZVOUS PATIENCE is one rank. It steps until the run ends; what it holds of the session is its own then: it closes session and
 world, meets the other survivor anew, fills the memory with a number of its own, says so, and looks whether the number stays when the lost rank has
 woken. Most of a step is work on the others' memory, so that the lost rank is mostly stopped there.
 """
 import ctypes
+import os
 import random
 import signal
 import struct
@@ -15,7 +16,11 @@ import time
 
 from bagua.runtime import Error, Plan, Session, World
 
-RANKS, LOST, PATIENCE, LIMIT = 3, 2, 1, 60
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", ".."))
+from yardstick import scaled
+
+# Seconds. Nobody meets the last one.
+RANKS, LOST, PATIENCE, LIMIT = 3, 2, 1, 300
 
 
 def floats(memory, value):
@@ -28,9 +33,9 @@ def strangers(memory, value):
     return len(found), found[:1]
 
 
-def rank_of_run(rank, path, rendezvous):
+def rank_of_run(rank, path, rendezvous, patience):
     plan = Plan(path)
-    world = World.connect(rank, RANKS, rendezvous=rendezvous, patience=PATIENCE, timeout=LIMIT)
+    world = World.connect(rank, RANKS, rendezvous=rendezvous, patience=float(patience), timeout=LIMIT)
     session, held = Session(plan, world, timeout=LIMIT), {}
     for number, tensor in enumerate(plan.tensors):
         session.program_updates(tensor.name)
@@ -83,8 +88,8 @@ def read_until(process, text):
 
 def run(plan, folder, drawn):
     """What is wrong with a run."""
-    rendezvous = tempfile.mktemp(dir=folder)
-    ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), plan, rendezvous], stdin=subprocess.PIPE,
+    rendezvous, patience = tempfile.mktemp(dir=folder), str(scaled(PATIENCE))
+    ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), plan, rendezvous, patience], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(RANKS)]
     wrong = []
     try:

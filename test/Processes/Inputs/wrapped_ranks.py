@@ -11,7 +11,7 @@ def main(plan, ranks):
     processes = []
     for rank in range(int(ranks)):
         environment = dict(os.environ, PMI_RANK=str(rank), PMI_SIZE=ranks, MPI_LOCALNRANKS=ranks)
-        command = f'bagua-run "{plan}" --communicator=shared-memory --check --steps=1 --time-scale=0 --timeout=60; exit $?'
+        command = f'bagua-run "{plan}" --communicator=shared-memory --check --steps=1 --time-scale=0 --timeout=600; exit $?'
         processes.append(subprocess.Popen(["sh", "-c", command], env=environment, stdout=subprocess.PIPE,
                                           stderr=subprocess.STDOUT, text=True))
     said = [process.communicate()[0] for process in processes]
