@@ -43,13 +43,17 @@ FAULTS = [
      "void f() { syscall(SYS_futex, at, FUTEX_WAIT, expected, nullptr, nullptr, 0); }\n", "waits without a limit"),
     ("one more wait where some are known to end", "lib/Runtime/Session/Executor.cpp",
      "void f() { timeline.sleep(target, kNoLimit); }\n", "expected 3 waits without a limit"),
+    ("a test bounds the time that something takes", "unittests/Runtime/QueueTest.cpp",
+     "void f() { EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s); }\n", "bounds the time"),
+    ("a test sleeps in the place of an event", "unittests/Runtime/RankPlaceTest.cpp",
+     "void f() { std::this_thread::sleep_for(100ms); }\n", "expected 0 sleeps"),
     ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
 ]
 
 
 def main(source, work):
     shutil.rmtree(work, ignore_errors=True)
-    for folder in ("lib", "include", "tools"):
+    for folder in ("lib", "include", "tools", "unittests"):
         shutil.copytree(f"{source}/{folder}", f"{work}/{folder}")
     rules = pathlib.Path(__file__).with_name("house_rules.py")
     for what, path, text, message in FAULTS:

@@ -2,7 +2,8 @@
 """Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
 
 Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
-libraries that do not print; no wait without a limit in the runtime; a bagua-run that only reads its command line and prints.
+libraries that do not print; no wait without a limit in the runtime; no unit test that goes by the clock; a bagua-run that only reads its command line and
+prints.
 """
 import collections
 import pathlib
@@ -81,6 +82,19 @@ ENDS_ALL_THE_SAME = {
     "lib/Runtime/Communication/Control/ControlPlane.cpp": (1, "rank 0 hands on what others say until each has left or is lost, and a failed "
                                                               "run ends it in time"),
     "lib/Runtime/Communication/Rendezvous/Sockets.cpp": (1, "the resolver has limits of its own"),
+}
+# In unit tests: a bound on the time that something takes, and a sleep that is more than a pause between two looks. How many sleeps a file may have, and what for.
+BOUNDS_TIME = re.compile(r"\b(?:EXPECT|ASSERT)_L[TE]\([^;]*\bnow\(\)\s*-")
+SLEEPS = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\((?!(?:std::chrono::)?(?:1ms|milliseconds\((?:1|10)\)|10'000)\))")
+SLEEPS_ALL_THE_SAME = {
+    "unittests/Runtime/CheckpointTest.cpp": (1, "a writer is killed at any moment"),
+    "unittests/Runtime/CommunicatorFailureTest.cpp": (2, "an abort, or the last member, comes at any moment"),
+    "unittests/Runtime/ControlPlaneTest.cpp": (2, "nothing more is to come in a patience"),
+    "unittests/Runtime/FarDevice.cpp": (1, "work comes late"),
+    "unittests/Runtime/GlooPathTest.cpp": (1, "a connection is silent for longer than the patience"),
+    "unittests/Runtime/QueueTest.cpp": (3, "a timeline's own, which a signal ends"),
+    "unittests/Runtime/RendezvousTest.cpp": (1, "a rank stands still for longer than ranks that meet wait"),
+    "unittests/Runtime/SessionFailureTest.cpp": (2, "a program is slow; an idle session is watched"),
 }
 MOST_LINES = 60
 MOST_LINES_OF_BAGUA_RUN = 500
@@ -175,6 +189,15 @@ def check_text(path, text):
             yield f"{path}: may not include {header}"
 
 
+def check_test(path, text):
+    code = re.sub(r"//[^\n]*", "", text)
+    for match in BOUNDS_TIME.finditer(code):
+        yield f"{path}: bounds the time that something takes, which this machine decides: {match[0]}"
+    expected, what_for = SLEEPS_ALL_THE_SAME.get(path, (0, "others wait for events, as in AwaitSleep.h"))
+    if (found := len(SLEEPS.findall(code))) != expected:
+        yield f"{path}: expected {expected} sleeps ({what_for}), found {found}"
+
+
 def main(source):
     source = pathlib.Path(source)
     wrong, names = [], collections.defaultdict(list)
@@ -192,11 +215,14 @@ def main(source):
         wrong += [*check_includes(path, text, source), *check_functions(path, text), *check_text(path, text)]
         if path.startswith("tools/bagua-run/"):
             lines_of_run += text.count("\n")
+    tests = sorted(p for p in (source / "unittests").rglob("*") if p.suffix in (".h", ".cpp"))
+    for file in tests:
+        wrong += check_test(file.relative_to(source).as_posix(), file.read_text(encoding="utf-8"))
     wrong += [f"one name for {' and '.join(paths)}" for paths in names.values() if len(paths) > 1]
     if lines_of_run > MOST_LINES_OF_BAGUA_RUN:
         wrong.append(f"tools/bagua-run: expected at most {MOST_LINES_OF_BAGUA_RUN} lines, found {lines_of_run}")
     print("\n".join(wrong))
-    print(f"{len(files)} files, {len(wrong)} wrong")
+    print(f"{len(files) + len(tests)} files, {len(wrong)} wrong")
     return bool(wrong)
 
 

@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -150,10 +150,9 @@ class TableTest : public testing::TestWithParam<Row> {};
 TEST_P(TableTest, AgreesWithReadme) {
   const Row &row = GetParam();
   std::string text = readGraph(row.name);
-  auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   Import import(text);
-  std::chrono::duration<double> elapsed =
-      std::chrono::steady_clock::now() - begin;
+  const std::clock_t took = std::clock() - begin;
   ASSERT_TRUE(import.module) << import.messages.back();
   StepSummary summary = import.summary();
   EXPECT_EQ(summary.gradients, row.gradients);
@@ -163,8 +162,8 @@ TEST_P(TableTest, AgreesWithReadme) {
   EXPECT_NEAR(summary.flops * 1e-9, row.gflop, row.gflop * 0.01);
   EXPECT_EQ(count<AdamOp>(import.step()), row.isAdam ? row.gradients : 0);
   EXPECT_EQ(count<SgdOp>(import.step()), row.isAdam ? 0 : row.gradients);
-  // Wide enough for a loaded machine and a debug build; the tool takes 0.3 s.
-  EXPECT_LT(elapsed.count(), 20);
+  // Of a core, however busy it is; the tool takes 0.3 s.
+  EXPECT_LT(took / CLOCKS_PER_SEC, 20);
 }
 
 // The names are those of the text, as a set.
