@@ -45,7 +45,7 @@ class Rank:
         self.work, self.rank, self.way, self.kind = work, rank, way, kind
         torch.manual_seed(0)
         self.model = Net()
-        self.world = runtime.World.connect(rank, 2, rendezvous=f"{work}/{kind.__name__}.{way}", patience=5, timeout=60)
+        self.world = runtime.World.connect(rank, 2, rendezvous=f"{work}/{kind.__name__}.{way}", patience=60, timeout=600)
         self.parallel = None
 
     def is_other(self):
@@ -55,7 +55,7 @@ class Rank:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
         ways = {"views": dict(gradient_as_bucket_view=True), "step": dict(overlap="step", optimizer=self.optimizer)}
         updates = "late" if self.way == "step" else "program"
-        self.parallel = bagua.torch.DataParallel(self.model, f"{self.work}/net.{updates}.bagua", world=self.world, timeout=30,
+        self.parallel = bagua.torch.DataParallel(self.model, f"{self.work}/net.{updates}.bagua", world=self.world, timeout=300,
                                                  **{**ways.get(self.way, {}), **options})
         return self.parallel
 
