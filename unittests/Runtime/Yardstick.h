@@ -45,8 +45,8 @@ inline std::chrono::nanoseconds longestHandOver() {
         std::unique_lock<std::mutex> lock(mutex);
         changed.wait(lock, [&] { return turn == own; });
       }
-      volatile int sum = 0;
-      for (int i = 0; i < 100'000; ++i)
+      volatile unsigned sum = 0;
+      for (unsigned i = 0; i < 100000; ++i)
         sum = sum + i;
       std::lock_guard<std::mutex> lock(mutex);
       const Clock::time_point now = Clock::now();
