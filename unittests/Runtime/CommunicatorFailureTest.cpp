@@ -161,6 +161,8 @@ TEST_P(CommunicatorFailureTest, abort_at_any_moment) {
     const auto delay = std::chrono::microseconds(random() % 20000);
     onEachRank(kRanks, [&](int rank) {
       auto communicator = joinAll(*worlds[rank]);
+      constexpr int64_t kCount = 300000;
+      auto memory = *worlds[rank]->allocate(kCount * sizeof(float));
       std::thread aborter;
       if (++joined; rank == aborts)
         aborter = std::thread([&] {
@@ -169,8 +171,6 @@ TEST_P(CommunicatorFailureTest, abort_at_any_moment) {
           std::this_thread::sleep_for(delay);
           worlds[aborts]->abort(absl::AbortedError("enough"));
         });
-      constexpr int64_t kCount = 300000;
-      auto memory = *worlds[rank]->allocate(kCount * sizeof(float));
       auto *data = reinterpret_cast<float *>(memory.get());
       const std::vector<int> owners = firstMembers(kRanks);
       absl::Status status;

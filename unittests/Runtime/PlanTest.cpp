@@ -18,9 +18,11 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <functional>
 #include <random>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -249,6 +251,18 @@ TEST(PlanTest, RefusesWhatIsNoFile) {
               HasSubstr("can't read plan '/tmp': read: Is a "));
 }
 
+/// How often this process has a file open.
+int64_t countOpenings(const std::string &path) {
+  const std::filesystem::path file = std::filesystem::canonical(path);
+  int64_t count = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error; // it may be closed by now
+    count += std::filesystem::read_symlink(entry.path(), error) == file;
+  }
+  return count;
+}
+
 /// A plan comes through a pipe as a shell makes it, in pieces.
 TEST(PlanTest, ReadsAPipe) {
   const std::string path =
@@ -257,6 +271,8 @@ TEST(PlanTest, ReadsAPipe) {
   std::string bytes = makeDdpPlan(2).bytes();
   Descriptor writer(open(path.c_str(), O_RDWR | O_CLOEXEC));
   std::thread shell([&] {
+    while (countOpenings(path) < 2)
+      std::this_thread::yield();
     for (size_t at = 0; at < bytes.size(); at += 1000) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       absl::string_view piece = absl::string_view(bytes).substr(at, 1000);
