@@ -64,11 +64,17 @@ inline std::chrono::nanoseconds longestHandOver() {
   return longest;
 }
 
-/// A limit that is `idle` on an idle machine, and as many times as long as this
-/// machine now takes longer for a hand-over.
+/// A limit that is `idle` on an idle machine, and a multiple of that where
+/// hand-overs take longer: by more of them than ranks need that are on time.
 inline std::chrono::milliseconds scaled(std::chrono::milliseconds idle) {
-  constexpr std::chrono::milliseconds kIdleHandOver(2);
-  return idle * std::max<int64_t>(1, longestHandOver() / kIdleHandOver);
+  constexpr std::chrono::milliseconds kIdleHandOver(1);
+  constexpr int kHandOvers = 200;
+  const std::chrono::nanoseconds more =
+      kHandOvers * (longestHandOver() - kIdleHandOver);
+  std::chrono::milliseconds limit = idle;
+  while (limit < idle + more)
+    limit += idle;
+  return limit;
 }
 
 /// As messages have it.

@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "bench", "cluster")]
 from hosts import Hosts, command
-from yardstick import scaled
+from yardstick import margin
 
 HOSTS, LIMIT = 3, 15
 # Heartbeats and records without data are smaller, what carries data is not.
@@ -60,11 +60,11 @@ class Path:
 
 def run(plan, how, pair, patience):
     """What is wrong with how the ranks end, and the seconds that it took."""
-    factor = scaled(1)
-    limit = factor * LIMIT
+    longer = margin()
+    limit = LIMIT + 2 * longer
     with Hosts(HOSTS) as cluster, Path(cluster, pair) as path:
         processes = [cluster.start(rank, HOSTS, ["bagua-run", plan, "--communicator=gloo", "--steps=1000000000", "--time-scale=0",
-                                                 f"--patience={factor * float(patience)}"]) for rank in range(HOSTS)]
+                                                 f"--patience={float(patience) + longer}"]) for rank in range(HOSTS)]
         if ended := cluster.await_steps(processes, {host: "path" for host in pair}):
             return [f"a rank ended before anything happened: {ended[0].communicate()[1]}"], 0
         how(path)

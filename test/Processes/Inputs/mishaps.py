@@ -20,7 +20,7 @@ import time
 
 sys.path += [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "..")]
 from strategies_on_processes import CLUSTER
-from yardstick import scaled
+from yardstick import margin
 
 # Between them they have every kind of instruction that strategies write, which is looked at.
 STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}", "byteps",
@@ -143,8 +143,8 @@ def main(step, out, runs, patience="2"):
         lost, how = drawn.randrange(RANKS), PATHS[done // RARELY % 2] if is_rare else drawn.choice(MISHAPS)
         communicator = drawn.choice(COMMUNICATORS[1:] if is_rare else COMMUNICATORS)
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{'stop' if how == 'wake' else how}"
-        factor = scaled(1)
-        statuses, errors, took = run(plan, communicator, mishap, how == "wake", factor * float(patience), f"mishaps-{os.getpid()}-{attempts}")
+        longer = margin()
+        statuses, errors, took = run(plan, communicator, mishap, how == "wake", float(patience) + longer, f"mishaps-{os.getpid()}-{attempts}")
         # Where nothing large went by a path there was nothing to notice.
         if took is None or (is_rare and not any(statuses)):
             continue
@@ -155,7 +155,7 @@ def main(step, out, runs, patience="2"):
         owed.discard(kinds[instruction])
         slowest[is_rare] = max(slowest[is_rare], took)
         wrong += [f"{strategy} {communicator} {mishap}: {each}" for each in what_is_wrong(lost, how, statuses, errors, tensors)]
-        if took > factor * (MOST_OF_PATH if is_rare else max(float(patience), 4)):
+        if took > (MOST_OF_PATH if is_rare else max(float(patience), 4)) + 2 * longer:
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
     print("\n".join(wrong))
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")

@@ -13,15 +13,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, "..", ".."), os.path.join(HERE, "..", "..", "..", "bench", "cluster")]
 from hosts import Hosts, command
-from yardstick import scaled
+from yardstick import margin
 
 HOSTS, PATIENCE, LIMIT = 4, 2, 8
 
 
 def run(plan, lost, is_card):
     """What is wrong with how the ranks end."""
-    factor = scaled(1)
-    patience, limit = factor * PATIENCE, factor * LIMIT
+    longer = margin()
+    patience, limit = PATIENCE + longer, LIMIT + longer
     with Hosts(HOSTS) as cluster:
         processes = [cluster.start(rank, HOSTS, ["bagua-run", plan, "--communicator=gloo", "--steps=1000000000", "--time-scale=0",
                                                  f"--patience={patience}"]) for rank in range(HOSTS)]

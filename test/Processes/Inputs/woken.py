@@ -17,7 +17,7 @@ import time
 from bagua.runtime import Error, Plan, Session, World
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", ".."))
-from yardstick import scaled
+from yardstick import margin
 
 # Seconds. Nobody meets the last one.
 RANKS, LOST, PATIENCE, LIMIT = 3, 2, 1, 300
@@ -88,7 +88,7 @@ def read_until(process, text):
 
 def run(plan, folder, drawn):
     """What is wrong with a run."""
-    rendezvous, patience = tempfile.mktemp(dir=folder), str(scaled(PATIENCE))
+    rendezvous, patience = tempfile.mktemp(dir=folder), str(PATIENCE + margin())
     ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), plan, rendezvous, patience], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(RANKS)]
     wrong = []
