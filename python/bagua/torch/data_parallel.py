@@ -42,6 +42,8 @@ class _Slot:
         self.form = self.param_form = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
+        # The param's when it was waited for, and its version then.
+        self.returned = None
         # Whether this rank has added to it since the step before.
         self.is_used = False
         # Whether no rank's backward has made it, so that what was there stays.
@@ -200,6 +202,8 @@ class DataParallel(torch.nn.Module):
         self._agree_on_model()
         for what in COUNTS:
             self._count(what, 0)
+        self._states_change = None
+        self._state_change(False)
         if self._group:
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *self._model.buffers])
@@ -274,6 +278,13 @@ class DataParallel(torch.nn.Module):
             if stated:
                 stated.agree_on(f"the number of {what}, up to here", self._counts[what])
 
+    def _state_change(self, is_changed):
+        """Of a rank whose loss reached no param gradients are there within the optimizer's step(), where nobody clips them any more."""
+        if self.find_unused_parameters and is_changed is not self._states_change:
+            self._states_change = is_changed
+            self._session.agree_on("whether the program changes gradients between backward and step()", is_changed,
+                                   "yes" if is_changed else "no")
+
     def _settle_form(self, slot):
         """States how a gradient lies, where that has changed."""
         if slot.has_new_form():
@@ -314,15 +325,28 @@ class DataParallel(torch.nn.Module):
     def _is_last(slot):
         return next(reversed(slot.param._post_accumulate_grad_hooks), None) == slot.hook.id
 
+    def _sends_buffers(self):
+        return bool(self._group) and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers)
+
+    def _meet(self, is_among_buffers):
+        """Ranks that do something out of the usual order meet the others where these are, so that a difference is an error, and not
+        a wait for each other: in the communicator that carries buffers, or in a step."""
+        if is_among_buffers:
+            self._group.barrier()
+        else:
+            self._session.barrier()
+
     def _check_params(self):
         """Whose gradients nobody would reduce; and that nobody works on one while it is reduced."""
         with torch._C.DisableTorchFunctionSubclass():  # how a param looks may be asked before its update
+            sent_buffers = self._sends_buffers()
             if self._model.has_changed():
                 for name, param in self.module.named_parameters():
                     if param.requires_grad and param not in self._known:
                         self._fail(f"{name_in_plan(name)} is to be trained now, and was not when DataParallel was made: expected it "
                                    "to be made anew, by a plan that has its gradient")
                 self._agree_on_model()
+                self._meet(sent_buffers and self._owes_buffers)
             for slot in self._slots:
                 if not self._is_last(slot):
                     self._hook(slot)
@@ -384,7 +408,7 @@ class DataParallel(torch.nn.Module):
         self._count(SKIPPED)
         if is_step:
             self._count(FORWARDS)
-        self._session.barrier()
+        self._meet(is_among_buffers=False)
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -426,9 +450,8 @@ class DataParallel(torch.nn.Module):
             return
         if not self._owes_step:
             self._count(FURTHER)
-            # Others that are in a forward instead wait for this rank's part in what that begins with.
-            if self._group and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers):
-                self._group.barrier()
+            if self._owes_buffers and self._sends_buffers():
+                self._meet(is_among_buffers=True)
         self._session.begin_step()
         self._is_in_step, self._owes_step = True, False
 
@@ -440,11 +463,17 @@ class DataParallel(torch.nn.Module):
     def _before_update(self, optimizer):
         """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without
         `find_unused_parameters` their next collectives find that this rank has gone on."""
-        if not self._owes_step or not self.find_unused_parameters or self._session is None:
+        if not self.find_unused_parameters or self._session is None or self._is_in_step:
             return
-        if any(param in self._known for group in optimizer.param_groups for param in group["params"]):
+        if not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
+            return
+        if self._owes_step:
             self._begin_step()
             self._end_of_backward()
+        self._state_change(any(slot.returned is not None and (slot.param.grad is not slot.returned[0] or
+                                                              slot.returned[0]._version != slot.returned[1]) for slot in self._slots))
+        for slot in self._slots:
+            slot.returned = None
 
     def _dense_gradient(self, slot):
         """The param's, as it can be reduced: on all ranks elements lie in the order that was stated."""
@@ -522,6 +551,8 @@ class DataParallel(torch.nn.Module):
                 if slot.original is not None:
                     slot.held = slot.original.copy_(slot.held)
                 slot.param.grad = slot.held
+            if self.find_unused_parameters and slot.param.grad is not None:
+                slot.returned = slot.param.grad, slot.param.grad._version
             slot.held = slot.original = slot.pending = None
         return slot.param.grad
 

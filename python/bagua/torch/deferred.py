@@ -143,6 +143,12 @@ class DeferredUpdates:
     def is_due(self, slot):
         return slot.param in self._updates
 
+    def is_cleared(self, param):
+        """Whether it has no gradient any more, for all that a program sees."""
+        slot = self._slots.get(param)
+        with torch._C.DisableTorchFunctionSubclass():
+            return self._updates[param].sets_to_none is True and (slot is None or param.grad is slot.pending)
+
     def check_used(self, slot):
         """Of a param that backward has come to: its update must have been carried out before."""
         if self.is_due(slot):
@@ -165,7 +171,7 @@ class DeferredUpdates:
                 if slot is not None and slot.held is not None and param.grad is not slot.pending:
                     self._take_back(slot)  # the program has set a gradient of its own
                 self._updates[param] = _Update(hyper)
-                watch(param, self.carry_out)
+                watch(param, self)
                 # What somebody has waited for is there; and what others have a name of is not seen to be read.
                 if slot is None or slot.held is None or self._has_other_names(slot):
                     self.carry_out([param])

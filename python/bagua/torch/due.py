@@ -5,6 +5,7 @@ import weakref
 import torch
 from torch.utils import _pytree as pytree
 
+_GET_GRADIENT = torch.Tensor.grad.__get__
 # What tells nothing of a param's values, or sets its gradient.
 _ASKED = frozenset(
     [getattr(torch.Tensor, name).__get__ for name in ("grad", "shape", "dtype", "device", "layout", "requires_grad", "ndim",
@@ -16,8 +17,8 @@ _ASKED = frozenset(
 
 # By a param's own class, the one that it has while it is due.
 _CLASSES = {}
-# By a due param's id: what carries out its update. Weak, as the model does not keep what trains it.
-_CARRY_OUT = {}
+# By a due param's id: who carries out its update. Weak, as the model does not keep what trains it.
+_KEEPERS = {}
 
 
 class _Due:
@@ -26,6 +27,10 @@ class _Due:
     @classmethod
     def __torch_function__(cls, function, _, arguments=(), named=None):
         named = named or {}
+        if function == _GET_GRADIENT:
+            keeper = _KEEPERS[id(arguments[0])]()
+            if keeper is not None and keeper.is_cleared(arguments[0]):
+                return None
         if function not in _ASKED:
             due = [value for value in pytree.tree_leaves((arguments, named)) if isinstance(value, _Due)]
             for param in due:
@@ -46,25 +51,26 @@ class _Due:
 
 
 def _settle(param):
-    carry_out = _CARRY_OUT[id(param)]()
-    if carry_out is not None:
-        carry_out([param])
+    keeper = _KEEPERS[id(param)]()
+    if keeper is not None:
+        keeper.carry_out([param])
     if isinstance(param, _Due):  # nobody is there to do it any more
         unwatch(param)
     return param
 
 
-def watch(param, carry_out):
-    """From here on `carry_out`, a method that takes a list of params, is called before the param's values are looked at."""
+def watch(param, keeper):
+    """From here on keeper.carry_out([param]) is called before the param's values are looked at, and its gradient is None where
+    keeper.is_cleared(param)."""
     own = type(param)
     if own not in _CLASSES:
         _CLASSES[own] = type(own)("Due" + own.__name__, (_Due, own), {"own": own})
-    _CARRY_OUT[id(param)] = weakref.WeakMethod(carry_out)
+    _KEEPERS[id(param)] = weakref.ref(keeper)
     param.__class__ = _CLASSES[own]
 
 
 def unwatch(param):
-    del _CARRY_OUT[id(param)]
+    del _KEEPERS[id(param)]
     param.__class__ = type(param).own
 
 

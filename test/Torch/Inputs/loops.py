@@ -172,10 +172,10 @@ def loop(**options):
 
 
 class Run:
-    """What a loop has: the wrapped model, the model, its optimizer, this rank."""
+    """What a loop has: the wrapped model, the model, its optimizer, this rank, and a sum over all ranks, in place."""
 
-    def __init__(self, parallel, model, optimizer, rank):
-        self.parallel, self.model, self.optimizer, self.rank = parallel, model, optimizer, rank
+    def __init__(self, parallel, model, optimizer, rank, add_up=dist.all_reduce):
+        self.parallel, self.model, self.optimizer, self.rank, self.add_up = parallel, model, optimizer, rank, add_up
 
     def batch(self, step):
         generator = torch.Generator().manual_seed(1000 * self.rank + step)
@@ -406,7 +406,7 @@ def report_evaluation(run):
     run.parallel.eval()
     with torch.no_grad():
         found = run.parallel(run.batch(7)[0]).mean(0)
-        dist.all_reduce(found)
+        run.add_up(found)
         list(run.model.parameters())[-1].add_(found)
     run.parallel.train()
 
@@ -707,7 +707,7 @@ def params_exchanged_to_evaluate(run):
             param.data.copy_(own)
         with torch.no_grad():
             found = run.model(run.batch(0)[0])
-            dist.all_reduce(found)
+            run.add_up(found)
         for own, param in zip(kept, run.model.parameters()):
             param.data = own
         report(run, found)
@@ -730,7 +730,7 @@ def params_of_a_function(run):
         run.update()
         with torch.no_grad():
             found = torch.func.functional_call(run.model, dict(run.model.named_parameters()), run.batch(step)[0])
-            dist.all_reduce(found)
+            run.add_up(found)
         report(run, found)
 
 
@@ -765,19 +765,37 @@ for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_
     LOOPS[name] = Loop(plain, make)
 
 
-def train(name, way, folder, rank):
-    case = LOOPS[name]
-    model = case.make()
+def prepare(name):
+    """The model of a loop, and its optimizer."""
+    model = LOOPS[name].make()
     if name == "a_block_compiled_and_run_before":
         model.b.compile(backend="eager")
         model(torch.zeros(1, WIDTH)).sum().backward()
         with torch.no_grad():
             model(torch.zeros(1, WIDTH))
         model.zero_grad()
-    optimizer = case.make_optimizer(model.parameters())
+    return model, LOOPS[name].make_optimizer(model.parameters())
+
+
+def wrap_by_ddp(name, model):
+    parallel = nn.parallel.DistributedDataParallel(model, find_unused_parameters=LOOPS[name].unused)
+    parallel.synchronize = parallel.close = lambda: None
+    return parallel
+
+
+def train(name, parallel, run):
+    """Returns all values of the model, whose wrapper is `parallel`, which is left open."""
+    if name == "compiled_with_its_wrapper":
+        run.parallel = torch.compile(parallel, backend="eager")
+    LOOPS[name].train(run)
+    parallel.synchronize()
+    return {key: value.clone() for key, value in run.model.state_dict().items()}
+
+
+def train_by(name, way, folder, rank):
+    model, optimizer = prepare(name)
     if way == "DDP":
-        parallel = nn.parallel.DistributedDataParallel(model, find_unused_parameters=case.unused)
-        parallel.synchronize = parallel.close = lambda: None
+        parallel = wrap_by_ddp(name, model)
     else:
         import bagua.torch
         from bagua import runtime
@@ -786,14 +804,11 @@ def train(name, way, folder, rank):
         store = dist.PrefixStore(f"bagua/{name}", dist.distributed_c10d._get_default_store())
         world = runtime.World.launched(store=bagua.torch.Store(store))
         parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{strategy}.{overlap}.bagua", world=world,
-                                            find_unused_parameters=case.unused, gradient_as_bucket_view=views == "True",
+                                            find_unused_parameters=LOOPS[name].unused, gradient_as_bucket_view=views == "True",
                                             timeout=60, **deferred)
-    if name == "compiled_with_its_wrapper":
-        parallel = torch.compile(parallel, backend="eager")
-    case.train(Run(parallel, model, optimizer, rank))
-    parallel.synchronize()
+    values = train(name, parallel, Run(parallel, model, optimizer, rank))
     if rank == 0:
-        torch.save({key: value.clone() for key, value in model.state_dict().items()}, f"{folder}/{name}.{way}")
+        torch.save(values, f"{folder}/{name}.{way}")
     parallel.close()
 
 
@@ -802,7 +817,7 @@ def main(folder, way):
     torch.backends.mkldnn.enabled = False  # some kernels use instructions that some virtual machines lack
     dist.init_process_group("gloo")
     for name in LOOPS:
-        train(name, way, folder, dist.get_rank())
+        train_by(name, way, folder, dist.get_rank())
         dist.barrier()
     dist.destroy_process_group()
 
