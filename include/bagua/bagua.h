@@ -183,7 +183,8 @@ typedef struct bagua_world_options {
 /** Ranks that are processes. */
 bagua_code bagua_world_connect(const bagua_world_options *options,
                                bagua_world **world);
-/** 1 where torchrun, mpirun or srun has started this process, else 0. */
+/** 1 where torchrun, mpirun or srun has started this process, also where what
+ * it says does not fit; else 0. */
 int bagua_is_launched(void);
 /** The same, started by torchrun, mpirun or srun, whose variables say who this
  * is; `options` may be null. FAILED_PRECONDITION where none of them did. */
@@ -313,8 +314,8 @@ bagua_code bagua_session_on_done(bagua_session *session, uint32_t tensor,
                                               const char *message),
                                  void *user);
 bagua_code bagua_session_end_step(bagua_session *session);
-/** Between steps: until all ranks have come here; an error where one is in a
- * step. */
+/** Between steps: until all workers that this one communicates with have come
+ * here; an error where one has begun a step instead. */
 bagua_code bagua_session_barrier(bagua_session *session);
 bagua_code bagua_session_finish(bagua_session *session);
 /** From any thread, beside any other call. */

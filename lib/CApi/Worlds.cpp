@@ -107,8 +107,13 @@ bagua_code bagua_world_connect(const bagua_world_options *options,
 
 /// Variables that don't fit are a launcher's, too; making the world says which.
 int bagua_is_launched(void) {
-  auto launch = findOwnLaunch();
-  return !launch.ok() || launch->has_value();
+  bool isLaunched = true;
+  guard([&]() -> absl::Status {
+    auto launch = findOwnLaunch();
+    isLaunched = !launch.ok() || launch->has_value();
+    return absl::OkStatus();
+  });
+  return isLaunched;
 }
 
 bagua_code bagua_world_launched(const bagua_world_options *options,

@@ -31,12 +31,16 @@ absl::StatusOr<ReservedFile> ReservedFile::open(const std::string &path) {
   ReservedFile file;
   file.path = path;
   file.descriptor = ::open(path.c_str(), kFlags);
-  if (file.descriptor < 0 && errno == ENOENT) {
-    file.descriptor = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0666);
-    file.isToBeRemoved = file.descriptor >= 0;
-  }
-  if (file.descriptor < 0)
+  if (file.descriptor >= 0)
+    return file;
+  // Who is killed meanwhile leaves nothing.
+  const bool isNew = errno == ENOENT;
+  const int made =
+      isNew ? ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0666) : -1;
+  if (made < 0)
     return cantWrite(path);
+  close(made);
+  unlink(path.c_str());
   return file;
 }
 
@@ -50,17 +54,18 @@ absl::StatusOr<ReservedFile> ReservedFile::standardOutput() {
 
 ReservedFile::ReservedFile(ReservedFile &&other) noexcept
     : path(std::move(other.path)),
-      descriptor(std::exchange(other.descriptor, -1)),
-      isToBeRemoved(std::exchange(other.isToBeRemoved, false)) {}
+      descriptor(std::exchange(other.descriptor, -1)) {}
 
 ReservedFile::~ReservedFile() {
   if (descriptor >= 0)
     close(descriptor);
-  if (isToBeRemoved)
-    unlink(path.c_str());
 }
 
 absl::Status ReservedFile::write(const std::string &text) {
+  if (descriptor < 0)
+    descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return cantWrite(path);
   if (!path.empty()) {
     // Pipes and terminals have nothing to truncate.
     if (ftruncate(descriptor, 0) != 0 && errno != EINVAL)
@@ -78,7 +83,6 @@ absl::Status ReservedFile::write(const std::string &text) {
   }
   if (close(std::exchange(descriptor, -1)) != 0)
     return cantWrite(path);
-  isToBeRemoved = false;
   return absl::OkStatus();
 }
 

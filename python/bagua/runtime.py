@@ -606,7 +606,8 @@ class Session(_Object):
         _library().session_end_step(self._handle)
 
     def barrier(self):
-        """Between steps: until all ranks have come here; an error where one is in a step."""
+        """Between steps: until all workers that this one communicates with have come here; an error where one has begun a step
+        instead."""
         _library().session_barrier(self._handle)
 
     def finish(self):

@@ -142,6 +142,30 @@ TEST(SessionAgreementTest, ABarrierWhereOthersAreInAStep) {
   }
 }
 
+/// Of two levels: ranks of a diagonal have gone on, and each group has both
+/// kinds. None waits in a circle.
+TEST(SessionAgreementTest, BarriersOnADiagonalWhereOthersAreInAStep) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    const bool isAhead = rank.rank() == 0 || rank.rank() == 3;
+    rank.session->agreeOn("the forward", 7 + isAhead);
+    return isAhead ? rank.session->barrier() : rank.step({0});
+  };
+  expectOnAllRanks(runRanks(makeTwoLevels().load(), body),
+                   HasSubstr("ranks differ in the forward: "));
+}
+
+/// What a program states of tensors a barrier doesn't carry.
+TEST(SessionAgreementTest, ABarrierWhereOnlyTensorsAreStated) {
+  auto body = [](RankContext &rank) -> absl::Status {
+    BAGUA_RETURN_IF_ERROR(rank.session->agreeOn(TensorId(0), 1, meaningOf(1)));
+    BAGUA_RETURN_IF_ERROR(rank.step({0}));
+    return rank.rank() == 0 ? rank.session->barrier() : rank.step({0});
+  };
+  expectOnAllRanks(runRanks(makeOneGradient(2).load(), body),
+                   HasSubstr("members' calls differ: op is barrier on rank 0"));
+}
+
 TEST(SessionAgreementTest, ABarrierWithinAStep) {
   auto body = [](RankContext &rank) -> absl::Status {
     BAGUA_RETURN_IF_ERROR(rank.session->beginStep());

@@ -29,7 +29,6 @@ public:
   static absl::StatusOr<ReservedFile> standardOutput();
   ReservedFile(ReservedFile &&other) noexcept;
   ReservedFile &operator=(ReservedFile &&) = delete;
-  /// Removes a file that open() has made and write() has not filled.
   ~ReservedFile();
 
   /// All of it, in place of what the file holds. Called once. Unavailable as of
@@ -41,8 +40,8 @@ private:
 
   /// Empty: standard output.
   std::string path;
+  /// -1: write() makes the file.
   int descriptor = -1;
-  bool isToBeRemoved = false;
 };
 
 /// Opens the file, or standard output for an empty path, then makes its text,

@@ -35,6 +35,9 @@ public:
 
   /// By fact, in the order that all members have.
   virtual std::vector<uint64_t> values() const = 0;
+  /// How many of them, the first ones, the call carries: of others it knows
+  /// nothing.
+  virtual size_t carried() const { return values().size(); }
   /// "the number of the forward".
   virtual std::string nameOf(size_t fact) const = 0;
   /// A value in words. Where it has several lines, the first one that differs

@@ -217,7 +217,7 @@ public:
   /// workers that this one communicates with have come here. One that is in a
   /// step instead, or in a later one, gets InvalidArgument, and so do all
   /// others, as where they state facts that differ. Servers wait for nothing
-  /// here, nor does who shares groups with servers alone.
+  /// here, nor do ranks whose groups all have servers.
   virtual absl::Status barrier() = 0;
 
   /// Waits for the end of all steps in flight.

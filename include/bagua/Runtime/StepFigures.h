@@ -17,9 +17,9 @@ struct StepFigures {
   int64_t step = 0;
   /// From its beginStep to the next one, or to the end of finish().
   std::chrono::nanoseconds duration{0};
-  /// How much of that the program's thread was in wait(), beginStep or
-  /// finish() until communication, or another instruction of the runtime's, was
-  /// done: the communication that is exposed.
+  /// How much of that the program's thread was in wait(), beginStep, barrier()
+  /// or finish() until communication, or another instruction of the runtime's,
+  /// was done: the communication that is exposed.
   std::chrono::nanoseconds exposed{0};
   /// What the step's instructions sent from this rank, as Session::bytesSent()
   /// counts.

@@ -93,8 +93,8 @@ absl::Status CallingCommunicator::explain(const absl::Status &disagreement) {
   absl::StatusOr<std::string> what =
       describeDisagreement(*this, worldRanks(), *facts);
   word = stated;
-  if (!what.ok())
-    return what.status();
+  if (!what.ok() || what->empty())
+    return what.ok() ? disagreement : what.status();
   return absl::Status(
       disagreement.code(),
       absl::StrCat("communicator '", std::string(name()), "': ", *what));

@@ -88,21 +88,25 @@ describeDisagreement(Communicator &communicator,
                      absl::Span<const int> worldRanks,
                      const AgreedFacts &facts) {
   const std::vector<uint64_t> own = facts.values();
-  auto counts = gatherNumbers(communicator, {own.size()});
+  auto counts = gatherNumbers(communicator, {own.size(), facts.carried()});
   if (!counts.ok())
     return counts.status();
-  for (size_t member = 1; member < counts->size(); ++member)
-    if ((*counts)[member] != (*counts)[0])
+  size_t carried = own.size();
+  for (size_t member = 0; member < worldRanks.size(); ++member) {
+    if ((*counts)[2 * member] != (*counts)[0])
       return absl::StrCat("ranks state different facts: ", (*counts)[0],
-                          " on rank ", worldRanks[0], "; ", (*counts)[member],
-                          " on rank ", worldRanks[member]);
+                          " on rank ", worldRanks[0], "; ",
+                          (*counts)[2 * member], " on rank ",
+                          worldRanks[member]);
+    carried = std::min<size_t>(carried, (*counts)[2 * member + 1]);
+  }
   auto values = gatherNumbers(communicator, own);
   if (!values.ok())
     return values.status();
   auto valueOf = [&](size_t member, size_t fact) {
     return (*values)[member * own.size() + fact];
   };
-  for (size_t fact = 0; fact < own.size(); ++fact) {
+  for (size_t fact = 0; fact < carried; ++fact) {
     // Who has the first member's value, and who has the next one's.
     std::vector<int> holders[2];
     size_t second = 0;
@@ -135,7 +139,8 @@ describeDisagreement(Communicator &communicator,
                         describeHolders(one, holders[0]), "; ",
                         describeHolders(other, holders[1]));
   }
-  return "ranks differ in facts that have changed since";
+  return carried < own.size() ? ""
+                              : "ranks differ in facts that have changed since";
 }
 
 } // namespace bagua::runtime

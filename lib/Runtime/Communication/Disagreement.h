@@ -24,7 +24,8 @@ void markDisagreement(absl::Status &status);
 bool isDisagreement(const absl::Status &status);
 
 /// "the number of the forward is 3 on rank 1; 4 on rank 0, 2": the first fact
-/// in which members differ. Collective over the members, whose words are 0 for
+/// in which members differ; empty where it is none that all of them carry.
+/// Collective over the members, whose words are 0 for
 /// that long; errors are the communicator's. O(members x facts) memory.
 absl::StatusOr<std::string>
 describeDisagreement(Communicator &communicator,

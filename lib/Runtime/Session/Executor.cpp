@@ -266,6 +266,9 @@ void Executor::warnOfStream(uint32_t number, const std::string &text) {
 }
 
 std::string Executor::describeCall(uint32_t number) const {
+  if (const int64_t step = meetingBefore.load(std::memory_order_relaxed);
+      step >= 0)
+    return absl::StrCat("the barrier before step ", firstStep + step);
   if (number >= streams.size() || !streams[number])
     return {};
   return describeCall(*streams[number], streams[number]->completed.value());
@@ -482,19 +485,27 @@ absl::Status Executor::meet(absl::Span<Communicator *const> groups,
                             int64_t next) {
   agreement.open(next);
   const CollectiveFacts facts(agreement, {}, next);
-  for (Communicator *group : groups) {
+  const int64_t startNs = TraceWriter::nowNs();
+  meetingBefore.store(next, std::memory_order_relaxed);
+  absl::Status status;
+  for (size_t i = 0; i < groups.size() && status.ok(); ++i) {
     if (agreement.isStated(next))
-      group->agreeOn(agreementWord(agreement.shareOfStep(next)), &facts);
-    absl::Status status = group->barrier();
-    group->agreeOn(0, nullptr);
-    if (!status.ok())
-      return fail(withPlace(
-          withMessage(status,
-                      absl::StrCat("rank ", rank, ": barrier before step ",
-                                   firstStep + next, ": ", status.message())),
-          {rank, -1, -1, firstStep + next}));
+      groups[i]->agreeOn(agreementWord(agreement.shareOfStep(next)), &facts);
+    status = groups[i]->barrier();
+    groups[i]->agreeOn(0, nullptr);
   }
-  return absl::OkStatus();
+  meetingBefore.store(kNothing, std::memory_order_relaxed);
+  waited += TraceWriter::nowNs() - startNs;
+  for (auto &stream : streams)
+    if (stream && stream->hasNote.exchange(false))
+      note(*stream, "");
+  if (status.ok())
+    return status;
+  return fail(withPlace(
+      withMessage(status,
+                  absl::StrCat("rank ", rank, ": barrier before step ",
+                               firstStep + next, ": ", status.message())),
+      {rank, -1, -1, firstStep + next}));
 }
 
 absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {

@@ -282,6 +282,8 @@ private:
 
   /// Which tensor the program waits for; -1: the end of a step.
   std::atomic<int64_t> awaited{kNothing};
+  /// Before which step the program meets the others.
+  std::atomic<int64_t> meetingBefore{kNothing};
   const WaitReport report{[this](std::string &text) { appendWaits(text); }};
 };
 

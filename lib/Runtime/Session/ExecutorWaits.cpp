@@ -90,6 +90,10 @@ void Executor::appendWaits(std::string &text) const {
         tensor < 0 ? std::string("the end of a step")
                    : absl::StrCat("tensor ",
                                   tensorName(static_cast<uint32_t>(tensor))));
+  if (const int64_t step = meetingBefore.load(std::memory_order_relaxed);
+      step >= 0)
+    absl::StrAppend(&text, "; it waits in the barrier before step ",
+                    firstStep + step);
   text += "\n";
   for (auto &stream : streams)
     if (stream)

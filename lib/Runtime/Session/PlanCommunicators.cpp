@@ -110,6 +110,7 @@ absl::Status PlanCommunicators::createGroups(World &world, const Key &key,
                    absl::StrJoin(axes, ", "), "]");
   std::vector<PlanGroup> &list = groups[key];
   if (key.server == kNoServer) {
+    withoutServers.push_back(&list);
     if (!plan->cluster().isWorker(world.rank()))
       return absl::OkStatus();
     int64_t first = plan->topology().groupOf(world.rank(), key.axes)[0];
@@ -150,9 +151,9 @@ absl::Status PlanCommunicators::create(const Plan &loaded, World &world,
 
 std::vector<Communicator *> PlanCommunicators::ofWorkers() const {
   std::vector<Communicator *> found;
-  for (const auto &[key, members] : groups)
-    for (const PlanGroup &group : members)
-      if (key.server == kNoServer && group.communicator)
+  for (const std::vector<PlanGroup> *members : withoutServers)
+    for (const PlanGroup &group : *members)
+      if (group.communicator)
         found.push_back(group.communicator.get());
   return found;
 }

@@ -55,7 +55,7 @@ public:
   const std::vector<PlanGroup> &
   groupsOf(const fb::Instruction &instruction) const;
 
-  /// Those of workers alone, in an order that all ranks have.
+  /// Those of groups without servers, in the order of their first instructions.
   std::vector<Communicator *> ofWorkers() const;
 
 private:
@@ -80,6 +80,8 @@ private:
   std::string prefix;
   Options optionsOf;
   std::map<Key, std::vector<PlanGroup>> groups;
+  /// As they were made.
+  std::vector<const std::vector<PlanGroup> *> withoutServers;
 };
 
 } // namespace bagua::runtime

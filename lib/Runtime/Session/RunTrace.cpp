@@ -147,6 +147,8 @@ std::string RunTrace::nameOf(const RecordRing::Entry &call) const {
     return StrCat("wait ", tensorName(call.subject));
   case StepRecorder::kEndStep:
     return "endStep";
+  case StepRecorder::kBarrier:
+    return "barrier";
   case StepRecorder::kFinish:
     return "finish";
   }

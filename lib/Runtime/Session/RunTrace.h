@@ -71,8 +71,6 @@ private:
   absl::Status writeFile();
   std::string text() const;
   void addCalls(TraceWriter &trace, int64_t first, int64_t now) const;
-  void addStream(TraceWriter &trace, uint32_t stream, int64_t first,
-                 int64_t now) const;
   void addObstacles(TraceWriter &trace, uint32_t stream, int64_t first) const;
   void addInstruction(TraceWriter &trace, uint32_t stream,
                       const RecordRing::Entry &entry, int64_t now) const;

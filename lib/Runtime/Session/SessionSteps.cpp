@@ -390,10 +390,18 @@ absl::Status PlanSession::barrier() {
   if (phase != Phase::BetweenSteps)
     return misuse(phase == Phase::InStep ? "barrier before endStep"
                                          : "barrier before start");
+  const uint64_t call = trace
+                            ? trace->recorder().begin(StepRecorder::kBarrier,
+                                                      std::max<int64_t>(now, 0))
+                            : 0;
+  absl::Status status;
   if (now >= 0)
-    if (absl::Status status = executor.waitForStep(now); !status.ok())
-      return status;
-  return executor.meet(communicators.ofWorkers(), now + 1);
+    status = executor.waitForStep(now);
+  if (status.ok())
+    status = executor.meet(communicators.ofWorkers(), now + 1);
+  if (trace && status.ok())
+    trace->recorder().end(call);
+  return status;
 }
 
 absl::Status PlanSession::finish() {

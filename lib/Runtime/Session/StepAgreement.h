@@ -107,6 +107,11 @@ public:
       : agreement(agreement), carriers(carriers), step(step) {}
 
   std::vector<uint64_t> values() const override;
+  /// A barrier carries nothing of tensors.
+  size_t carried() const override {
+    return agreement.valuesOfStep(step).size() +
+           (carriers.empty() ? 0 : agreement.tensorCount());
+  }
   std::string nameOf(size_t fact) const override {
     return agreement.nameOf(fact, step);
   }

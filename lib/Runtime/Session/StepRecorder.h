@@ -81,7 +81,15 @@ private:
 class StepRecorder {
 public:
   /// What a program's thread does; `subject` is the tensor.
-  enum Call : uint32_t { kStep, kBeginStep, kGive, kWait, kEndStep, kFinish };
+  enum Call : uint32_t {
+    kStep,
+    kBeginStep,
+    kGive,
+    kWait,
+    kEndStep,
+    kBarrier,
+    kFinish
+  };
   /// What a stream waits for; `subject` is the tensor or the stream.
   enum Obstacle : uint32_t { kGift, kStream };
 
