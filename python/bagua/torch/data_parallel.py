@@ -202,7 +202,7 @@ class DataParallel(torch.nn.Module):
         self._agree_on_model()
         for what in COUNTS:
             self._count(what, 0)
-        self._states_change = None
+        self._states_change, self._step_count = None, 0
         self._state_change(False)
         if self._group:
             self._group.barrier()  # before values are written over
@@ -310,7 +310,7 @@ class DataParallel(torch.nn.Module):
         self._group.broadcast(flat.data_ptr(), flat.numel(), runtime.Type.INT8)
         if self._world.rank != 0:
             for part, tensor in zip(parts, tensors):
-                tensor.copy_(part)
+                tensor.data.copy_(part)  # unseen by autograd, as DistributedDataParallel does it
 
     # In steps.
 
@@ -368,7 +368,7 @@ class DataParallel(torch.nn.Module):
     @torch.compiler.disable
     def _before_forward(self, is_being_compiled):
         if self._is_in_step:
-            raise RuntimeError("forward within a step: the last backward did not come to its end")
+            self._fail("forward within a step: the last backward did not come to its end")
         if self._session is None:
             raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
         if distributed.is_within():
@@ -391,7 +391,7 @@ class DataParallel(torch.nn.Module):
                 if slot.held is not None and not self._deferred.is_due(slot):
                     self._take_back(slot)
         is_step = has_gradients and self._syncs
-        was_owed = self._owes_step and (is_step or self._owes_buffers)
+        was_owed = self._owes_step and (is_step or self._owes_buffers and self._sends_buffers())
         if was_owed:
             self._skip_backward(is_step)
         if self.broadcast_buffers and self._owes_buffers:
@@ -400,7 +400,7 @@ class DataParallel(torch.nn.Module):
         # Once buffers are there: a rank may get them before a micro-batch that others don't have.
         if is_step and not was_owed:
             self._count(FORWARDS)
-        self._owes_step = is_step
+        self._owes_step = is_step or self._owes_step and not was_owed
 
     def _skip_backward(self, is_step):
         """Goes on to another forward before the backward of the last one, as all ranks must: others that are in that backward
@@ -463,13 +463,16 @@ class DataParallel(torch.nn.Module):
     def _before_update(self, optimizer):
         """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without
         `find_unused_parameters` their next collectives find that this rank has gone on."""
-        if not self.find_unused_parameters or self._session is None or self._is_in_step:
+        if self._session is None or self._is_in_step:
             return
         if not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
             return
-        if self._owes_step:
+        if self._owes_step and self.find_unused_parameters:
             self._begin_step()
             self._end_of_backward()
+        # To the session alone: between a backward and its step() ranks may be in a forward without gradients.
+        self._step_count += 1
+        self._session.agree_on("the number of steps of optimizers, up to here", self._step_count)
         self._state_change(any(slot.returned is not None and (slot.param.grad is not slot.returned[0] or
                                                               slot.returned[0]._version != slot.returned[1]) for slot in self._slots))
         for slot in self._slots:
@@ -512,7 +515,7 @@ class DataParallel(torch.nn.Module):
         self._hand_over(slot, gradient.zero_(), self._session.mark_absent if slot.is_optional else self._session.mark_ready)
 
     def _hand_over(self, slot, gradient, mark):
-        slot.held = gradient
+        slot.held, slot.returned = gradient, None
         self._given.append(slot)
         if slot.view is None:
             mark(slot.number, gradient.data_ptr(), slot.bytes)
@@ -539,7 +542,7 @@ class DataParallel(torch.nn.Module):
             slot.is_used = False
             if not self._deferred or slot.is_unused:
                 self._take_back(slot)
-            elif slot in left_out:
+            elif slot not in given:
                 self._deferred.given(slot)
 
     def _take_back(self, slot):

@@ -2,10 +2,12 @@
 import collections
 import copy
 import itertools
+import threading
 import types
 import warnings
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils import _pytree as pytree
 
 from bagua.torch.due import WatchedState, unwatch, watch
@@ -37,6 +39,18 @@ class PendingGradient(torch.Tensor):
         return function(*pytree.tree_map(real, arguments), **pytree.tree_map(real, named or {}))
 
 
+def _of_gradient(name):
+    def method(self, *arguments, **named):
+        self.before_use(self)
+        return getattr(self.gradient, name)(*arguments, **named)
+    return method
+
+
+# These ask for memory, which it has none of.
+for _name in ("numpy", "tolist", "data_ptr", "untyped_storage", "__array__", "__deepcopy__", "__reduce_ex__", "__dlpack__"):
+    setattr(PendingGradient, _name, _of_gradient(_name))
+
+
 def is_shared(tensor):
     """Whether others have its memory, too."""
     count = getattr(torch._C, "_storage_Use_Count", None)
@@ -45,10 +59,10 @@ def is_shared(tensor):
 
 
 class _Update:
-    """What is left to do for a param: `hyper` are the optimizer's numbers when its step() was called."""
+    """What is left to do for a param: `hyper` and `state` are the optimizer's when its step() was called."""
 
-    def __init__(self, hyper):
-        self.hyper = hyper
+    def __init__(self, hyper, state):
+        self.hyper, self.state = hyper, state
         # As zero_grad() was told; None where it was not called.
         self.sets_to_none = None
 
@@ -69,6 +83,8 @@ class DeferredUpdates:
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
         self._updates = {}
+        # Others may read params while this thread is at the next forward.
+        self._lock = threading.RLock()
         self._has_warned = False
         # Of the optimizer's kind, with its state; what it updates is said each time.
         self._alone = copy.copy(optimizer)
@@ -92,7 +108,7 @@ class DeferredUpdates:
         self._replaced = {name: optimizer.__dict__.get(name) for name in ("step", "zero_grad")}
 
         def step(_, closure=None):
-            self._step(closure)
+            return self._step(closure)
         # Schedulers look for it, which otherwise wrap what they find, and warn where it is another later.
         step._wrapped_by_lr_sched = True
         optimizer.step = types.MethodType(step, optimizer)
@@ -147,7 +163,8 @@ class DeferredUpdates:
         """Whether it has no gradient any more, for all that a program sees."""
         slot = self._slots.get(param)
         with torch._C.DisableTorchFunctionSubclass():
-            return self._updates[param].sets_to_none is True and (slot is None or param.grad is slot.pending)
+            update = self._updates.get(param)
+            return update is not None and update.sets_to_none is True and (slot is None or param.grad is slot.pending)
 
     def check_used(self, slot):
         """Of a param that backward has come to: its update must have been carried out before."""
@@ -157,7 +174,10 @@ class DeferredUpdates:
 
     def _step(self, closure):
         if closure is not None:
-            raise ValueError('overlap="step": expected step() without a closure')
+            with torch.enable_grad():
+                loss = closure()
+            self._step(None)
+            return loss
         self._check_optimizer()
         self._watch_state()
         self._before_update(self._optimizer)
@@ -170,7 +190,7 @@ class DeferredUpdates:
                 slot = self._slots.get(param)
                 if slot is not None and slot.held is not None and param.grad is not slot.pending:
                     self._take_back(slot)  # the program has set a gradient of its own
-                self._updates[param] = _Update(hyper)
+                self._updates[param] = _Update(hyper, self._optimizer.state)
                 watch(param, self)
                 # What somebody has waited for is there; and what others have a name of is not seen to be read.
                 if slot is None or slot.held is None or self._has_other_names(slot):
@@ -187,17 +207,23 @@ class DeferredUpdates:
 
     def carry_out(self, params):
         """Updates those that are due, as the optimizer would: those of one step() and one group in one call of it."""
-        due = [(param, self._updates.pop(param)) for param in params if param in self._updates]
-        if due:
-            for param, _ in due:
-                unwatch(param)
-            self._carry_out(due)
+        with self._lock:
+            due = [(param, self._updates.pop(param)) for param in params if param in self._updates]
+            if not due:
+                return
+            try:
+                self._carry_out(due)
+            finally:
+                for param, _ in due:
+                    unwatch(param)
 
     @torch.compiler.disable
     @torch.inference_mode(False)
+    @temporarily_clear_interpreter_stack()  # of torch.func's transformations, within which a param may be read
     def _carry_out(self, due):
-        for _, alike in itertools.groupby(due, key=lambda entry: id(entry[1].hyper)):
-            self._update(list(alike))
+        with torch._C.DisableTorchFunctionSubclass():
+            for _, alike in itertools.groupby(due, key=lambda entry: id(entry[1].hyper)):
+                self._update(list(alike))
 
     def _update(self, due):
         # What the program has set since is not what step() was called for, and stays.
@@ -209,7 +235,7 @@ class DeferredUpdates:
                     later[param] = param.grad
                 param.grad = slot.pending
                 self._take_back(slot)
-        self._alone.state = self._optimizer.state
+        self._alone.state = due[0][1].state
         self._alone.param_groups = [{**due[0][1].hyper, "params": [param for param, _ in due]}]
         self._alone.step()
         for param, update in due:

@@ -25,6 +25,7 @@ class _Due:
     """Mixed into the class of a param, for as long as its update is due."""
 
     @classmethod
+    @torch.compiler.disable
     def __torch_function__(cls, function, _, arguments=(), named=None):
         named = named or {}
         if function == _GET_GRADIENT:
@@ -54,8 +55,7 @@ def _settle(param):
     keeper = _KEEPERS[id(param)]()
     if keeper is not None:
         keeper.carry_out([param])
-    if isinstance(param, _Due):  # nobody is there to do it any more
-        unwatch(param)
+    unwatch(param)  # where nobody is there to do it any more
     return param
 
 
@@ -70,8 +70,9 @@ def watch(param, keeper):
 
 
 def unwatch(param):
-    del _KEEPERS[id(param)]
-    param.__class__ = type(param).own
+    if isinstance(param, _Due):
+        del _KEEPERS[id(param)]
+        param.__class__ = type(param).own
 
 
 class WatchedState(collections.defaultdict):
@@ -80,6 +81,17 @@ class WatchedState(collections.defaultdict):
     def __init__(self, state, carry_out, carry_out_all):
         super().__init__(dict, state)
         self._carry_out, self._carry_out_all = carry_out, carry_out_all
+
+    def __copy__(self):
+        return collections.defaultdict(dict, self.items())
+
+    copy = __copy__
+
+    def __or__(self, other):
+        return self.copy() | other
+
+    def __ror__(self, other):
+        return other | self.copy()
 
     def __reduce__(self):
         return collections.defaultdict, (dict,), None, None, iter(self.items())
@@ -97,5 +109,6 @@ def _after(name, is_of_one):
 
 for _name in ("__contains__", "__delitem__", "__getitem__", "__setitem__", "get", "pop", "setdefault"):
     setattr(WatchedState, _name, _after(_name, is_of_one=True))
-for _name in ("__iter__", "__len__", "clear", "copy", "items", "keys", "popitem", "update", "values"):
+for _name in ("__eq__", "__ior__", "__iter__", "__len__", "__repr__", "__reversed__", "clear", "items", "keys", "popitem", "update",
+              "values"):
     setattr(WatchedState, _name, _after(_name, is_of_one=False))

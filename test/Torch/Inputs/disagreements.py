@@ -260,6 +260,61 @@ def a_forward_without_gradients_too_many(rank):
     rank.check()
 
 
+@kind("ranks differ in the number of steps of optimizers", ": 2 on rank 0; 1 on rank 1")
+def a_step_that_is_skipped(rank):
+    """By a guard of the rank's own loss, say."""
+    rank.wrap()
+    for step in range(STEPS):
+        rank.loss(step).backward()
+        if step != 1 or not rank.is_other():
+            rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.parallel.close()
+
+
+@kind("forward within a step: the last backward did not come to its end")
+def an_error_in_backward_that_is_passed_over(rank):
+    def fail(_):
+        raise ArithmeticError("for a test")
+    rank.wrap()
+    for step in range(STEPS):
+        loss = rank.loss(step)
+        if step == 1 and rank.is_other():
+            handle = rank.model.norm.weight.register_hook(fail)
+            with contextlib.suppress(ArithmeticError):
+                loss.backward()
+            handle.remove()
+            continue
+        loss.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+
+
+@kind()
+def gradients_that_one_rank_looks_at(rank):
+    rank.wrap(find_unused_parameters=True)
+    for step in range(STEPS):
+        rank.loss(step).backward()
+        if not rank.is_other():
+            sum(param.grad.norm() for param in rank.model.parameters()).item()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.check()
+
+
+@kind("ranks differ in whether the program changes gradients", "yes on rank 0; no on rank 1")
+def gradients_that_one_rank_clips(rank):
+    """Once all have been through a step."""
+    rank.wrap(find_unused_parameters=True)
+    for step in range(STEPS + 1):
+        rank.loss(step).backward()
+        if step > 0 and not rank.is_other():
+            nn.utils.clip_grad_norm_(rank.model.parameters(), 1e-3)
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.parallel.close()
+
+
 @kind()
 def two_forwards_on_all_ranks(rank):
     """Before one backward, of the second one; and in one step two backwards of one forward."""

@@ -3,6 +3,7 @@
 Each loop is what programs are found to do around DDP. Run by check_loops.py, with torchrun's variables; rank 0 writes the params
 of each loop to FOLDER/LOOP.WAY. A way is DDP, or the strategy of a plan, the overlap, and whether gradients are views:
 ddp.backward.False, say."""
+import collections
 import copy
 import io
 import sys
@@ -755,6 +756,61 @@ def moments_started_anew(run):
         if step == 3:
             for state in run.optimizer.state.values():
                 state["momentum_buffer"].mul_(0.5)
+
+
+@loop()
+def moments_replaced(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        if step % 2:
+            run.optimizer.state = collections.defaultdict(dict)
+
+
+@loop()
+def params_within_a_transformation(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        x = run.batch(0)[0].abs()
+        report(run, *torch.func.grad(lambda params: torch.func.functional_call(run.model, params, x).sum())(
+            dict(run.model.named_parameters())).values())
+
+
+@loop()
+def a_compiled_penalty(run):
+    penalty = torch.compile(lambda params: sum(param.pow(2).sum() for param in params), backend="eager")
+    for step in range(STEPS):
+        loss = 0.01 * penalty(list(run.model.parameters()))
+        (run.loss(step) + loss).backward()
+        run.update()
+
+
+@loop()
+def steps_with_a_closure(run):
+    def closure():
+        run.optimizer.zero_grad()
+        loss = run.loss(step)
+        loss.backward()
+        return loss
+    for step in range(STEPS):
+        report(run, run.optimizer.step(closure).detach() * 0)
+
+
+@loop()
+def grads_written_out(run):
+    for step in range(STEPS):
+        run.backward(step)
+        found = [param.grad.numpy().sum() + sum(copy.deepcopy(param.grad).flatten().tolist()) for param in run.model.parameters()]
+        run.update()
+        report(run, sum(found))
+
+
+@loop(make=Convolution)
+def two_forwards_of_one_backward(run):
+    for step in range(STEPS):
+        (run.loss(step) + run.loss(step + 10)).backward()
+        run.update()
 
 
 LOOPS["params_of_a_module_that_is_not_called"] = Loop(plain, Borrowing)
