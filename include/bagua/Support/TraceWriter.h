@@ -36,6 +36,7 @@ public:
     int64_t startNs = 0;
     int64_t durationNs = 0;
     std::vector<std::pair<std::string, int64_t>> arguments;
+    // NOLINTNEXTLINE(readability-redundant-member-init): may be left out.
     std::vector<std::pair<std::string, std::string>> texts = {};
     /// A mark, and no interval.
     bool isInstant = false;
