@@ -17,7 +17,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,11 +25,6 @@ using capi::guard;
 using capi::requireAll;
 
 namespace {
-
-absl::StatusOr<std::optional<runtime::Launch>> findOwnLaunch() {
-  return runtime::findLaunch(
-      [](const char *name) -> const char * { return std::getenv(name); });
-}
 
 /// A null text is empty.
 std::string text(const char *given) { return given ? given : ""; }
@@ -109,7 +103,7 @@ bagua_code bagua_world_connect(const bagua_world_options *options,
 int bagua_is_launched(void) {
   bool isLaunched = true;
   guard([&]() -> absl::Status {
-    auto launch = findOwnLaunch();
+    auto launch = runtime::findLaunch(std::getenv);
     isLaunched = !launch.ok() || launch->has_value();
     return absl::OkStatus();
   });
@@ -127,7 +121,7 @@ bagua_code bagua_world_launched(const bagua_world_options *options,
       status = readOptions(options, process, rendezvous);
     if (!status.ok())
       return status;
-    auto launch = findOwnLaunch();
+    auto launch = runtime::findLaunch(std::getenv);
     if (!launch.ok())
       return launch.status();
     if (!launch->has_value())

@@ -5,7 +5,6 @@ With `pairs` each loop has each trouble once, and by turns each way, number of r
 neither, and how many of which kind there were."""
 import collections
 import os
-import socket
 import subprocess
 import sys
 
@@ -54,10 +53,7 @@ def write_references(crossed, work, runs, ranks):
         for loop, trouble, _, _, other in needed.values():
             trouble = trouble if crossed.troubles.TROUBLES[trouble].changes_numbers else "nothing"
             file.write(f"{loop} {trouble} DDP {ranks} {other}\n")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = str(taken.getsockname()[1])
-    run_ranks(crossed, work, f"{work}/references.{ranks}", ranks, WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    run_ranks(crossed, work, f"{work}/references.{ranks}", ranks, WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=plans.free_port())
 
 
 def judge(kind, other, found):

@@ -3,7 +3,6 @@
 Two ranks, so that DDP's ring adds in our order, and every bit is to be the same."""
 import itertools
 import os
-import socket
 import subprocess
 import sys
 
@@ -28,9 +27,7 @@ def make_plans(loops, work):
 
 
 def train(source, work, way):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = str(taken.getsockname()[1])
+    port = plans.free_port()
     ranks = [subprocess.Popen([sys.executable, f"{source}/test/Torch/Inputs/loops.py", work, way],
                               env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_RANK": str(rank),
                                    "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,

@@ -1,18 +1,12 @@
 """Trains models on four processes by plans of several strategies: check_training.py SOURCE FOLDER"""
 import os
-import socket
 import subprocess
 import sys
 
+from plans import free_port, run
+
 RANKS = 4
 STRATEGIES = ["ddp", "wfbp-a2a", "bytescheduler-a2a"]
-
-
-def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
-    if result.returncode:
-        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def import_table(folder, name, ranks):
@@ -26,9 +20,7 @@ def compile_plan(folder, name, strategy):
 
 def launch(command, environment):
     """Ranks as torchrun starts them."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = free_port()
     ranks = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env={**environment, "WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS),
                                    "RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1",

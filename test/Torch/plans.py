@@ -1,5 +1,6 @@
-"""Plans of models, by the tools of a build, for tests."""
+"""What tests of PyTorch share: plans of models, by the tools of a build, and where ranks meet."""
 import os
+import socket
 import subprocess
 import sys
 
@@ -9,6 +10,12 @@ def run(*words, **options):
     if done.returncode:
         sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
 
 
 def use_build(source, build):

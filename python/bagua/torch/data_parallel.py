@@ -203,7 +203,8 @@ class DataParallel(torch.nn.Module):
         for what in COUNTS:
             self._count(what, 0)
         self._states_change, self._step_count = None, 0
-        self._state_change(False)
+        if find_unused_parameters:
+            self._state_change()
         if self._group:
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *self._model.buffers])
@@ -278,9 +279,13 @@ class DataParallel(torch.nn.Module):
             if stated:
                 stated.agree_on(f"the number of {what}, up to here", self._counts[what])
 
-    def _state_change(self, is_changed):
-        """Of a rank whose loss reached no param gradients are there within the optimizer's step(), where nobody clips them any more."""
-        if self.find_unused_parameters and is_changed is not self._states_change:
+    def _state_change(self):
+        """A rank whose loss reached no param has gradients within the optimizer's step() alone, where nobody clips them any more."""
+        is_changed = any(slot.returned is not None and (slot.param.grad is not slot.returned[0] or
+                                                        slot.returned[0]._version != slot.returned[1]) for slot in self._slots)
+        for slot in self._slots:
+            slot.returned = None
+        if is_changed is not self._states_change:
             self._states_change = is_changed
             self._session.agree_on("whether the program changes gradients between backward and step()", is_changed,
                                    "yes" if is_changed else "no")
@@ -473,10 +478,8 @@ class DataParallel(torch.nn.Module):
         # To the session alone: between a backward and its step() ranks may be in a forward without gradients.
         self._step_count += 1
         self._session.agree_on("the number of steps of optimizers, up to here", self._step_count)
-        self._state_change(any(slot.returned is not None and (slot.param.grad is not slot.returned[0] or
-                                                              slot.returned[0]._version != slot.returned[1]) for slot in self._slots))
-        for slot in self._slots:
-            slot.returned = None
+        if self.find_unused_parameters:
+            self._state_change()
 
     def _dense_gradient(self, slot):
         """The param's, as it can be reduced: on all ranks elements lie in the order that was stated."""

@@ -185,20 +185,22 @@ class DeferredUpdates:
         for group in self._optimizer.param_groups:
             hyper = {name: value.clone() if torch.is_tensor(value) else value for name, value in group.items()
                      if name != "params"}
+            self.carry_out(group["params"])
+            at_once = []
             for param in group["params"]:
-                self.carry_out([param])
                 slot = self._slots.get(param)
                 if slot is not None and slot.held is not None and param.grad is not slot.pending:
                     self._take_back(slot)  # the program has set a gradient of its own
                 self._updates[param] = _Update(hyper, self._optimizer.state)
-                watch(param, self)
                 # What somebody has waited for is there; and what others have a name of is not seen to be read.
                 if slot is None or slot.held is None or self._has_other_names(slot):
-                    self.carry_out([param])
+                    at_once.append(param)
+                else:
+                    watch(param, self)
+            self.carry_out(at_once)
 
     def _has_other_names(self, slot):
-        with torch._C.DisableTorchFunctionSubclass():
-            is_found = is_shared(slot.param)
+        is_found = is_shared(slot.param)
         if is_found and not self._has_warned:
             self._has_warned = True
             warnings.warn(f'overlap="step": {slot.name} is updated within step(), and nothing overlaps, as something else has its '

@@ -34,10 +34,8 @@ class _Due:
                 return None
         if function not in _ASKED:
             due = [value for value in pytree.tree_leaves((arguments, named)) if isinstance(value, _Due)]
-            for param in due:
-                if isinstance(param, _Due):  # it may be there twice
-                    _settle(param)
             if due:
+                _settle(due)
                 return function(*arguments, **named)
         with torch._C.DisableTorchFunctionSubclass():
             return function(*arguments, **named)
@@ -45,22 +43,24 @@ class _Due:
     # These look at the class before they look at the values.
 
     def __deepcopy__(self, memo):
-        return _settle(self).__deepcopy__(memo)
+        _settle([self])
+        return self.__deepcopy__(memo)
 
     def __reduce_ex__(self, protocol):
-        return _settle(self).__reduce_ex__(protocol)
+        _settle([self])
+        return self.__reduce_ex__(protocol)
 
 
-def _settle(param):
-    keeper = _KEEPERS[id(param)]()
-    if keeper is not None:
-        keeper.carry_out([param])
-    unwatch(param)  # where nobody is there to do it any more
-    return param
+def _settle(params):
+    for keeper in dict.fromkeys(_KEEPERS[id(param)]() for param in params):
+        if keeper is not None:
+            keeper.carry_out(params)
+    for param in params:
+        unwatch(param)  # where nobody is there to do it any more
 
 
 def watch(param, keeper):
-    """From here on keeper.carry_out([param]) is called before the param's values are looked at, and its gradient is None where
+    """From here on keeper.carry_out(params) is called with it before the param's values are looked at, and its gradient is None where
     keeper.is_cleared(param)."""
     own = type(param)
     if own not in _CLASSES:
