@@ -2,7 +2,9 @@
 //
 // One rank, as a launcher started it: times float32 all_reduce in place, and
 // Gloo's own ring on the same network beside it, by turns. Rank 0 prints
-// "contender,ranks,bytes,microseconds"; bench/hosts-all-reduce.py runs it.
+// "contender,ranks,bytes,microseconds,context switches,microseconds of CPU
+// time", the last two of all ranks together; bench/hosts-all-reduce.py and
+// bench/busy.py run it.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Communicator.h"
@@ -24,6 +26,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 using namespace bagua;
@@ -66,6 +69,22 @@ connectGloo(const World &world, const std::string &folder,
   return context;
 }
 
+/// Of all threads of this process.
+struct Usage {
+  int64_t switches = 0;
+  int64_t cpuNs = 0;
+};
+
+Usage usageNow() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  auto ns = [](const timeval &time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000;
+  };
+  return {usage.ru_nvcsw + usage.ru_nivcsw,
+          ns(usage.ru_utime) + ns(usage.ru_stime)};
+}
+
 class Bench {
 public:
   using Reduce = std::function<void(float *, int64_t)>;
@@ -79,18 +98,27 @@ public:
             int64_t count) {
     const int64_t batch = count >= 1 << 16 ? 1 : 20;
     check(communicator.barrier());
+    const Usage before = usageNow();
     const int64_t begin = nowNs();
     for (int64_t i = 0; i < batch; ++i)
       reduce(data, count);
     const int64_t own = nowNs() - begin;
+    const Usage after = usageNow();
     // Clocks of hosts differ: the rank that took longest.
-    std::vector<int64_t> found(all.size());
-    check(communicator.gatherFromOwners(&own, found.data(), found.size(),
-                                        DataType::Int64, world.size(), all));
+    const std::vector<int64_t> times = ofAllRanks(own);
+    const auto perCall = [&](int64_t found) {
+      return static_cast<double>(found) / static_cast<double>(batch);
+    };
+    const auto sum = [&](int64_t found) {
+      const std::vector<int64_t> each = ofAllRanks(found);
+      return perCall(std::accumulate(each.begin(), each.end(), int64_t{0}));
+    };
+    const double switches = sum(after.switches - before.switches);
+    const double cpu = sum(after.cpuNs - before.cpuNs) / 1e3;
     if (world.rank() == 0)
-      absl::PrintF("%s,%d,%d,%.3f\n", name, world.size(), count * 4,
-                   *std::max_element(found.begin(), found.end()) / 1e3 /
-                       static_cast<double>(batch));
+      absl::PrintF("%s,%d,%d,%.3f,%.1f,%.3f\n", name, world.size(), count * 4,
+                   perCall(*std::max_element(times.begin(), times.end())) / 1e3,
+                   switches, cpu);
   }
 
   /// Ones become the number of ranks; then zeros, which stay zeros.
@@ -106,6 +134,13 @@ public:
   }
 
 private:
+  std::vector<int64_t> ofAllRanks(int64_t own) {
+    std::vector<int64_t> found(all.size());
+    check(communicator.gatherFromOwners(&own, found.data(), found.size(),
+                                        DataType::Int64, world.size(), all));
+    return found;
+  }
+
   World &world;
   Communicator &communicator;
   std::vector<int> all;

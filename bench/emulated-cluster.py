@@ -84,7 +84,7 @@ def cluster(hosts, tools, folder):
                       *map(str, ALL_REDUCE_BYTES), "7"], HOSTS)
     times = {}
     for line in text.split():
-        contender, _, size, microseconds = line.split(",")
+        contender, _, size, microseconds, *_ = line.split(",")
         if contender == "bagua":
             times.setdefault(int(size), []).append(float(microseconds) * 1e3)
     medians = {size: int(statistics.median(of)) for size, of in times.items()}

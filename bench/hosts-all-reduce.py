@@ -23,7 +23,7 @@ def main(build, rate="1gbit", repetitions="15", count="4"):
                           str(MIN_BYTES), str(MAX_BYTES), repetitions], int(count))
     times = {}
     for line in text.split():
-        contender, _, size, microseconds = line.split(",")
+        contender, _, size, microseconds, *_ = line.split(",")
         times.setdefault(int(size), {}).setdefault(contender, []).append(float(microseconds))
     print(f"{count} hosts at {rate}, {repetitions} repetitions, microseconds (min / median / max)")
     print("| bytes | bagua | Gloo's ring | bagua / ring |")

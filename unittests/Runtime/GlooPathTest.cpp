@@ -70,15 +70,19 @@ protected:
         members[0]
             ->send(1, Channel::Blocks, sent.data(), static_cast<int64_t>(bytes))
             .ok());
+    members[1]->flush();
   }
   void exchange(size_t bytes) {
     send(bytes);
+    std::thread sender([&] {
+      auto left = members[0]->awaitSent();
+      while (left.ok() && *left)
+        left = members[0]->awaitSent();
+      EXPECT_TRUE(left.ok()) << left.status();
+    });
     EXPECT_TRUE(members[1]->awaitReceived(0, Channel::Blocks).ok());
+    sender.join();
     EXPECT_EQ(received, sent);
-    auto left = members[0]->awaitSent();
-    while (left.ok() && *left)
-      left = members[0]->awaitSent();
-    EXPECT_TRUE(left.ok()) << left.status();
   }
   /// Without a limit: what does not come fails the whole suite.
   void expectLost(const absl::Status &status) {

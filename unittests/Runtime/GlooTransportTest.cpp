@@ -101,6 +101,19 @@ protected:
     return said;
   }
 
+  /// From one member to the other, each of which waits.
+  void expectMessage() {
+    int sent = 7, received = 0;
+    ASSERT_TRUE(members[0]
+                    ->receive(1, Channel::Calls, &received, sizeof received)
+                    .ok());
+    ASSERT_TRUE(members[1]->send(0, Channel::Calls, &sent, sizeof sent).ok());
+    std::thread sender([&] { EXPECT_TRUE(members[1]->awaitSent().ok()); });
+    EXPECT_TRUE(members[0]->awaitReceived(1, Channel::Calls).ok());
+    sender.join();
+    EXPECT_EQ(received, sent);
+  }
+
   /// Connections at the last connect().
   std::vector<int> before;
   std::array<std::unique_ptr<Network>, 2> networks;
@@ -131,13 +144,7 @@ TEST_F(GlooTransportTest, another_connection_begins_anew) {
     EXPECT_EQ(members[other]->awaitGreeting(first).value_or("nothing"),
               greetingOf('a'));
     // And so are messages.
-    int sent = 7, received = 0;
-    ASSERT_TRUE(members[0]
-                    ->receive(1, Channel::Calls, &received, sizeof received)
-                    .ok());
-    ASSERT_TRUE(members[1]->send(0, Channel::Calls, &sent, sizeof sent).ok());
-    ASSERT_TRUE(members[0]->awaitReceived(1, Channel::Calls).ok());
-    EXPECT_EQ(received, sent);
+    ASSERT_NO_FATAL_FAILURE(expectMessage());
     for (int self : {0, 1})
       ASSERT_TRUE(members[self]->renew(1 - self).ok());
   }
@@ -158,14 +165,20 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
                sizeof kBytesPerSecond);
   ASSERT_TRUE(members[0]->receive(1, Channel::Blocks, to.data(), bytes).ok());
   ASSERT_TRUE(members[1]->send(0, Channel::Blocks, from.data(), bytes).ok());
+  absl::Status received;
+  absl::StatusOr<bool> hasSent = true;
+  std::thread receiver(
+      [&] { received = members[0]->awaitReceived(1, Channel::Blocks); });
+  std::thread sender([&] {
+    while (hasSent.ok() && *hasSent)
+      hasSent = members[1]->awaitSent();
+  });
   awaitBytes(ends, 1 << 16);
   shutdown(ends[0], SHUT_RDWR);
-  EXPECT_TRUE(
-      absl::IsUnavailable(members[0]->awaitReceived(1, Channel::Blocks)));
-  absl::StatusOr<bool> hasSent = true;
-  while (hasSent.ok() && *hasSent)
-    hasSent = members[1]->awaitSent();
-  EXPECT_TRUE(absl::IsUnavailable(hasSent.status()));
+  receiver.join();
+  sender.join();
+  EXPECT_TRUE(absl::IsUnavailable(received)) << received;
+  EXPECT_TRUE(absl::IsUnavailable(hasSent.status())) << hasSent.status();
   EXPECT_EQ(to.back(), 0) << "the message was whole";
 }
 
@@ -198,11 +211,15 @@ TEST_F(GlooTransportTest, what_is_no_message_ends_the_connection) {
     ASSERT_EQ(ends.size(), 2u);
     send(ends[0], text.data(), text.size(), MSG_NOSIGNAL);
     // One of them has heard it, and closes.
-    std::vector<absl::StatusCode> found;
+    std::array<absl::StatusCode, 2> found = {};
+    auto wait = [&](int self) {
+      found[self] =
+          members[self]->awaitReceived(1 - self, Channel::Calls).code();
+    };
     isInterruptedAfter(kLongTime, [&] {
-      for (int self : {0, 1})
-        found.push_back(
-            members[self]->awaitReceived(1 - self, Channel::Calls).code());
+      std::thread other(wait, 1);
+      wait(0);
+      other.join();
     });
     EXPECT_THAT(found,
                 testing::UnorderedElementsAre(absl::StatusCode::kDataLoss,
@@ -262,14 +279,7 @@ TEST_F(GlooTransportTest, strangers_end_one_connection_at_most) {
         }
         forgetInterrupts();
         ASSERT_NO_FATAL_FAILURE(connectAnew());
-        int sent = 7, received = 0;
-        ASSERT_TRUE(members[0]
-                        ->receive(1, Channel::Calls, &received, sizeof received)
-                        .ok());
-        ASSERT_TRUE(
-            members[1]->send(0, Channel::Calls, &sent, sizeof sent).ok());
-        EXPECT_TRUE(members[0]->awaitReceived(1, Channel::Calls).ok());
-        EXPECT_EQ(received, sent);
+        ASSERT_NO_FATAL_FAILURE(expectMessage());
         open();
       }
   EXPECT_GT(forgotten, 0);

@@ -173,6 +173,7 @@ public:
   absl::Status receive(int, Channel, void *, int64_t) override {
     return absl::InternalError("a message");
   }
+  void flush() override {}
   absl::Status awaitReceived(int, Channel) override {
     return absl::InternalError("a message");
   }

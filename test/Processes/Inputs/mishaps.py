@@ -157,7 +157,7 @@ def main(step, out, runs, patience="2"):
         wrong += [f"{strategy} {communicator} {mishap}: {each}" for each in what_is_wrong(lost, how, statuses, errors, tensors)]
         if took > (MOST_OF_PATH if is_rare else max(float(patience), 4)) + 2 * longer:
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
-    print("\n".join(wrong))
+    print("\n".join(wrong), file=sys.stderr)
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")
     print(f"before {dict(sorted(kinds_met.items()))}")
     print(f"slowest {slowest[False]:.1f} s, of a path {slowest[True]:.1f} s, {len(wrong)} wrong")

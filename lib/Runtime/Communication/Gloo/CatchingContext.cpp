@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
@@ -25,15 +26,18 @@
 namespace bagua::runtime {
 namespace {
 
+using gloo::NonOwningPtr;
+using gloo::transport::tcp::Op;
+using gloo::transport::tcp::UnboundBuffer;
+
 /// Whether we have such messages.
-bool isSound(gloo::transport::tcp::Op &op) {
-  using gloo::transport::tcp::Op;
+bool isSound(Op &op) {
   switch (op.getOpcode()) {
-  case Op::NOTIFY_SEND_READY:
   case Op::NOTIFY_RECV_READY:
     return op.preamble.nbytes == sizeof op.preamble;
   case Op::SEND_UNBOUND_BUFFER:
     return op.preamble.nbytes - op.preamble.length == sizeof op.preamble;
+  case Op::NOTIFY_SEND_READY:
   case Op::SEND_BUFFER:
     break;
   }
@@ -65,8 +69,10 @@ std::exception_ptr closedBy(const char *why) {
 CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
                            gloo::transport::tcp::Device *device, int rank,
                            std::chrono::milliseconds timeout,
-                           std::chrono::milliseconds ownPatience)
-    : Pair(context, device, rank, timeout), patience(ownPatience) {
+                           std::chrono::milliseconds ownPatience,
+                           std::shared_ptr<Poller> ownPoller)
+    : Pair(context, device, rank, timeout), patience(ownPatience),
+      poller(std::move(ownPoller)) {
   std::lock_guard<std::mutex> lock(m_);
   fcntl(fd_, F_SETFD, FD_CLOEXEC);
 }
@@ -74,7 +80,17 @@ CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
 /// Watches the path: what was sent is to be acknowledged, and a host that hears
 /// nothing asks the other one. Else the system would go on trying.
 void CatchingPair::changeState(state nextState) noexcept {
+  if (nextState == CLOSED && state_ == CONNECTED) {
+    if (isDriven)
+      poller->remove(fd_);
+    // Gloo takes its thread to know only those that aren't.
+    sync_ = !isWatched;
+  }
   Pair::changeState(nextState);
+  if (nextState == CLOSED) {
+    isClosed = true;
+    poller->wake();
+  }
   if (nextState != CONNECTED)
     return;
   // With a limit for what was sent this many are not counted.
@@ -95,7 +111,7 @@ void CatchingPair::changeState(state nextState) noexcept {
 CatchingPair::~CatchingPair() {
   std::lock_guard<std::mutex> lock(m_);
   if (state_ != CLOSED)
-    Pair::changeState(CLOSED);
+    changeState(CLOSED);
 }
 
 /// As Gloo's own, which lets go of the lock before its exception gets here: who
@@ -104,13 +120,21 @@ void CatchingPair::handleEvents(int events) {
   std::unique_lock<std::mutex> lock(m_, std::try_to_lock);
   if (!lock)
     return; // The event comes again.
-  try {
+  attempt([&] {
     if (state_ == LISTENING)
       accept();
     else if (state_ == CONNECTING)
       handleConnecting();
-    else if (state_ == CONNECTED)
+    else if (state_ == CONNECTED && !isDriven)
       handleReadWrite(events);
+    else if (state_ == CONNECTED && std::exchange(isWatched, false))
+      device_->unregisterDescriptor(fd_, this);
+  });
+}
+
+void CatchingPair::attempt(absl::FunctionRef<void()> work) {
+  try {
+    work();
   } catch (const gloo::EnforceNotMet &error) {
     // That nobody awaits, though its head is sound.
     end(state_ == CONNECTED ? closedBy<NoMessage>(error.what())
@@ -123,6 +147,111 @@ void CatchingPair::handleEvents(int events) {
 void CatchingPair::end(const std::exception_ptr &why) {
   if (state_ != CLOSED)
     signalException(why);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+void CatchingPair::drive() {
+  std::lock_guard<std::mutex> lock(m_);
+  // Gloo's thread takes its leave at the next event.
+  if (state_ == CONNECTED && !std::exchange(isDriven, true))
+    attempt([&] { poller->add(fd_, this); });
+}
+
+void CatchingPair::advance() {
+  std::lock_guard<std::mutex> lock(m_);
+  attempt([&] {
+    while (state_ == CONNECTED && read())
+      continue;
+    transmitAll();
+  });
+}
+
+void CatchingPair::flush() {
+  std::lock_guard<std::mutex> lock(m_);
+  attempt([&] { transmitAll(); });
+}
+
+/// Gloo awaits word of what the peer would like to send, which is for those who
+/// receive from anybody. It is not sent here.
+void CatchingPair::recv(gloo::transport::UnboundBuffer *buffer, uint64_t slot,
+                        size_t offset, size_t bytes) {
+  Pair::recv(buffer, slot, offset, bytes);
+  Op word;
+  word.preamble.slot = slot;
+  std::lock_guard<std::mutex> lock(m_);
+  handleRemotePendingSend(word);
+}
+
+bool CatchingPair::write(Op &op) {
+  if (op.getOpcode() == Op::NOTIFY_SEND_READY)
+    return true;
+  Op *const ops[] = {&op};
+  if (!isDriven)
+    return transmit(ops) == 1;
+  tx_.push_back(std::move(op));
+  return true;
+}
+
+void CatchingPair::transmitAll() {
+  constexpr size_t kMost = 16;
+  std::array<Op *, kMost> ops;
+  size_t count = 0, whole = 0;
+  do {
+    count = std::min(kMost, tx_.size());
+    for (size_t i = 0; i < count; ++i)
+      ops[i] = &tx_[i];
+    whole = state_ == CONNECTED ? transmit({ops.data(), count}) : 0;
+    tx_.erase(tx_.begin(), tx_.begin() + static_cast<ptrdiff_t>(whole));
+  } while (whole == kMost);
+}
+
+/// How many of them are on their way, the others as far as they could. Where
+/// the connection is lost, that is read.
+size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
+  std::array<NonOwningPtr<UnboundBuffer>, 16> buffers;
+  std::array<iovec, 2 * buffers.size()> pieces;
+  msghdr message = {};
+  message.msg_iov = pieces.data();
+  size_t count = 0;
+  for (; count < ops.size(); ++count) {
+    if (ops[count]->getOpcode() == Op::NOTIFY_SEND_READY)
+      continue;
+    NonOwningPtr<UnboundBuffer> &buffer = buffers[count];
+    if (ops[count]->getOpcode() == Op::SEND_UNBOUND_BUFFER &&
+        !(buffer = NonOwningPtr<UnboundBuffer>(ops[count]->ubuf)))
+      break;
+    int own = 0;
+    prepareWrite(*ops[count], buffer, &pieces[message.msg_iovlen], own);
+    message.msg_iovlen += static_cast<size_t>(own);
+  }
+  ssize_t put = 0;
+  do
+    put = message.msg_iovlen == 0 ? 0 : sendmsg(fd_, &message, MSG_NOSIGNAL);
+  while (put < 0 && errno == EINTR);
+  if (put < 0) {
+    if (errno != EAGAIN && errno != ECONNRESET && errno != EPIPE)
+      end(closedBy(std::strerror(errno)));
+    return 0;
+  }
+  auto left = static_cast<size_t>(put);
+  for (size_t i = 0; i < count; ++i) {
+    Op &op = *ops[i];
+    const Op::Opcode opcode = op.getOpcode();
+    if (opcode == Op::NOTIFY_SEND_READY)
+      continue;
+    const size_t part = std::min(left, op.preamble.nbytes - op.nwritten);
+    op.nwritten += part;
+    left -= part;
+    if (op.nwritten < op.preamble.nbytes)
+      return i;
+    writeComplete(op, buffers[i], opcode);
+    if (opcode == Op::SEND_UNBOUND_BUFFER)
+      ++hasGone[op.preamble.slot % kSlots];
+  }
+  return count;
 }
 
 /// Takes a message's head, as Gloo's own would, and looks at it.
@@ -144,7 +273,16 @@ bool CatchingPair::read() {
       return false;
     }
   }
-  return Pair::read();
+  const Op::Opcode opcode = rx_.getOpcode();
+  const uint64_t slot = rx_.preamble.slot;
+  if (!Pair::read())
+    return false;
+  if (opcode == Op::SEND_UNBOUND_BUFFER) {
+    ++hasCome[slot % kSlots];
+    if (!isDriven)
+      poller->wake();
+  }
+  return true;
 }
 
 /// Who connects has left the port at which it listened, and what came there.
@@ -178,7 +316,7 @@ void CatchingPair::accept() {
 
 std::unique_ptr<gloo::transport::Pair> &CatchingContext::createPair(int rank) {
   pairs_[rank] = std::make_unique<CatchingPair>(this, device_.get(), rank,
-                                                getTimeout(), patience);
+                                                getTimeout(), patience, poller);
   return pairs_[rank];
 }
 

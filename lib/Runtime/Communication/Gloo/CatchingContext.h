@@ -9,16 +9,29 @@
 // would stay open in programs that this one starts, and connections with them.
 // And a path that is gone would be noticed by nobody for a quarter of an hour.
 //
+// Gloo's thread makes connections. Then the thread that waits for messages
+// moves their bytes itself: where cores are busy each hand-over to another
+// thread may take a scheduler's turn, and for each message there would be
+// several.
+//
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
+
+#include "Communication/Gloo/Poller.h"
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -34,13 +47,32 @@ public:
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
+  /// Of a connection: slots are numbers modulo this.
+  static constexpr uint64_t kSlots = 8;
+
   CatchingPair(gloo::transport::tcp::Context *context,
                gloo::transport::tcp::Device *device, int rank,
                std::chrono::milliseconds timeout,
-               std::chrono::milliseconds patience);
+               std::chrono::milliseconds patience,
+               std::shared_ptr<Poller> poller);
   ~CatchingPair() override;
 
   void handleEvents(int events) override;
+  void recv(gloo::transport::UnboundBuffer *buffer, uint64_t slot,
+            size_t offset, size_t bytes) override;
+
+  /// From now on who waits at the poller moves this connection's bytes: what is
+  /// sent is put down until then, or until flush().
+  void drive();
+  void advance();
+  void flush();
+
+  /// Messages of a slot that are here, and on their way; and whether there will
+  /// be no more. Until the connection is driven the poller is woken when one
+  /// comes; always when it is over.
+  int64_t received(uint64_t slot) const { return hasCome[slot % kSlots]; }
+  int64_t sent(uint64_t slot) const { return hasGone[slot % kSlots]; }
+  bool isOver() const { return isClosed; }
 
   /// Of a connection that has come to be.
   const std::string &ownHost() const { return own; }
@@ -49,16 +81,27 @@ public:
 protected:
   void changeState(state nextState) noexcept override;
   bool read() override;
+  bool write(gloo::transport::tcp::Op &op) override;
   void waitUntilConnected(std::unique_lock<std::mutex> &lock,
                           bool useTimeout) override;
 
 private:
   void accept();
   void end(const std::exception_ptr &why);
+  void attempt(absl::FunctionRef<void()> work);
+  size_t transmit(absl::Span<gloo::transport::tcp::Op *const> ops);
+  void transmitAll();
 
   const std::chrono::milliseconds patience;
+  const std::shared_ptr<Poller> poller;
   std::string own;
   std::string theirs;
+  bool isDriven = false;
+  /// Whether Gloo's thread is told of events.
+  bool isWatched = true;
+  std::array<std::atomic<int64_t>, kSlots> hasCome = {};
+  std::array<std::atomic<int64_t>, kSlots> hasGone = {};
+  std::atomic<bool> isClosed{false};
 };
 
 /// Makes such pairs.
@@ -67,9 +110,13 @@ public:
   /// Connections end when nothing is acknowledged for `patience`.
   CatchingContext(std::shared_ptr<gloo::transport::tcp::Device> device,
                   int rank, int size, std::chrono::milliseconds patience)
-      : Context(std::move(device), rank, size), patience(patience) {}
+      : Context(std::move(device), rank, size), poller(new Poller),
+        patience(patience) {}
 
   std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
+
+  /// Of all pairs.
+  const std::shared_ptr<Poller> poller;
 
 private:
   const std::chrono::milliseconds patience;

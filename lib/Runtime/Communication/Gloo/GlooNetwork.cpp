@@ -5,7 +5,8 @@
 // for good, and a message is an address in it; what is left of messages when a
 // buffer is destroyed never touches memory. Gloo says by exceptions what goes
 // wrong, where a connection is lost to buffers with messages that have not
-// begun: so that each hears of it, it awaits one that never comes.
+// begun: so that each hears of it, it awaits one that never comes. Buffers are
+// asked for what is there by now, or lost: waits are at the poller.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/CatchingContext.h"
@@ -24,10 +25,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -42,40 +42,9 @@ using gloo::transport::UnboundBuffer;
 /// Gloo's own limits end all connections of a group, so there are none.
 constexpr std::chrono::hours kNever(1000);
 
-/// Keeps SIGPIPE, which Gloo does not, from ending the process where a
-/// connection is lost: of this thread, and of those that it makes meanwhile.
-class WithoutPipeSignal {
-public:
-  WithoutPipeSignal() {
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    wasPending = isPending();
-  }
-  ~WithoutPipeSignal() {
-    const timespec now = {};
-    if (!wasPending && isPending())
-      sigtimedwait(&pipe, nullptr, &now);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  WithoutPipeSignal(const WithoutPipeSignal &) = delete;
-  WithoutPipeSignal &operator=(const WithoutPipeSignal &) = delete;
-
-private:
-  static bool isPending() {
-    sigset_t pending;
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
-  }
-
-  sigset_t pipe;
-  sigset_t before;
-  bool wasPending;
-};
-
 /// What `work` throws, as a status.
 template <typename Work>
 absl::Status attempt(absl::string_view what, Work work) {
-  WithoutPipeSignal guard;
   try {
     work();
     return absl::OkStatus();
@@ -89,7 +58,8 @@ absl::Status attempt(absl::string_view what, Work work) {
 /// Strangers see it.
 uint64_t firstSlotOf(const std::string &secret) {
   const std::string digits = derive(secret, "slots");
-  return fingerprintBytes(digits.data(), digits.size());
+  const uint64_t number = fingerprintBytes(digits.data(), digits.size());
+  return number - number % CatchingPair::kSlots;
 }
 
 /// Whether it is the path that was lost, as far as Gloo says.
@@ -102,9 +72,10 @@ bool isOfPath(const absl::Status &status) {
 
 class GlooTransport final : public Transport {
 public:
-  GlooTransport(std::shared_ptr<gloo::transport::Context> ownContext,
+  GlooTransport(std::shared_ptr<CatchingContext> ownContext,
                 const std::string &secret, std::chrono::milliseconds limit)
-      : context(std::move(ownContext)), patience(limit), peers(context->size) {
+      : context(std::move(ownContext)), poller(*context->poller),
+        patience(limit), peers(context->size) {
     for (Peer &peer : peers)
       peer.firstSlot = firstSlotOf(secret);
   }
@@ -116,10 +87,11 @@ public:
   /// May throw.
   void prepare(absl::Span<const int> others) {
     for (int peer : others) {
-      peers[peer].pair = context->createPair(peer).get();
-      for (std::unique_ptr<UnboundBuffer> &buffer : peers[peer].received)
-        buffer = makeBuffer();
-      peers[peer].sent = makeBuffer();
+      Peer &of = peers[peer];
+      of.pair = createPair(peer);
+      for (Inbox &inbox : of.received)
+        inbox.buffer = makeBuffer();
+      of.sent = makeBuffer();
     }
   }
 
@@ -148,9 +120,12 @@ public:
     Peer &of = peers[peer];
     of.greeter.reset();
     of.greeted.reset();
-    of.firstSlot += kSlots;
-    return attempt("can't listen",
-                   [&] { of.pair = context->createPair(peer).get(); });
+    of.firstSlot += CatchingPair::kSlots;
+    for (Inbox &inbox : of.received)
+      inbox.taken = 0;
+    of.taken = of.unsent = 0;
+    of.isWatched = false;
+    return attempt("can't listen", [&] { of.pair = createPair(peer); });
   }
 
   absl::Status greet(int peer, const std::string &text) override {
@@ -171,8 +146,10 @@ public:
       of.greeted->recv(peer, of.slotOf(kGreetings));
     });
     if (status.ok())
-      status = await(*of.greeted,
-                     [&] { return of.greeted->waitRecv(nullptr, kNever); });
+      status = await(
+          *of.pair,
+          [&] { return of.pair->received(of.slotOf(kGreetings)) > 0; },
+          [&] { of.greeted->waitRecv(nullptr, kNever); });
     if (!status.ok())
       return status;
     return std::string(of.theirs.data(), of.theirs.size());
@@ -182,81 +159,83 @@ public:
                     int64_t bytes) override {
     Peer &of = peers[peer];
     ++of.unsent;
-    return withPlace(
-        namePath(attempt("can't send",
-                         [&] {
-                           watch(peer);
-                           of.sent->send(peer,
-                                         of.slotOf(static_cast<int>(channel)),
-                                         offsetOf(data), bytes);
-                         })),
-        {peer});
+    return post(peer, "can't send", [&] {
+      of.sent->send(peer, of.slotOf(static_cast<int>(channel)), offsetOf(data),
+                    bytes);
+    });
   }
   absl::Status receive(int peer, Channel channel, void *data,
                        int64_t bytes) override {
-    return withPlace(
-        namePath(attempt(
-            "can't receive",
-            [&] {
-              watch(peer);
-              bufferOf(peer, channel)
-                  .recv(peer, peers[peer].slotOf(static_cast<int>(channel)),
-                        offsetOf(data), bytes);
-            })),
-        {peer});
+    Peer &of = peers[peer];
+    return post(peer, "can't receive", [&] {
+      of.inboxOf(channel).buffer->recv(
+          peer, of.slotOf(static_cast<int>(channel)), offsetOf(data), bytes);
+    });
+  }
+
+  void flush() override {
+    for (int peer : dirty) {
+      peers[peer].isDirty = false;
+      peers[peer].pair->flush();
+    }
+    dirty.clear();
   }
 
   absl::Status awaitReceived(int peer, Channel channel) override {
-    UnboundBuffer &buffer = bufferOf(peer, channel);
-    return await(buffer, [&] { return buffer.waitRecv(nullptr, kNever); });
+    drive();
+    Inbox &inbox = peers[peer].inboxOf(channel);
+    absl::Status status = await(
+        *peers[peer].pair, [&] { return peers[peer].hasMore(channel); },
+        [&] { inbox.buffer->waitRecv(nullptr, kNever); });
+    inbox.taken += status.ok();
+    return status;
   }
   bool hasReceived(int peer, Channel channel) override {
-    UnboundBuffer &buffer = bufferOf(peer, channel);
-    bool hasCome = false;
-    attempt("", [&] {
-      hasCome = buffer.waitRecv(nullptr, std::chrono::milliseconds(0));
-    }).IgnoreError();
-    return hasCome;
+    drive();
+    flush();
+    moveBytes(/*mayBlock=*/false);
+    return peers[peer].hasMore(channel) && awaitReceived(peer, channel).ok();
   }
   absl::StatusOr<bool> awaitSent() override {
+    drive();
     for (size_t i = 0; i < peers.size(); ++i) {
-      if (peers[i].unsent == 0)
+      Peer &of = peers[i];
+      if (of.unsent == 0)
         continue;
-      UnboundBuffer &sent = *peers[i].sent;
-      absl::Status status =
-          await(sent, [&] { return sent.waitSend(nullptr, kNever); });
+      absl::Status status = await(
+          *of.pair, [&] { return of.hasSentMore(); },
+          [&] { of.sent->waitSend(nullptr, kNever); });
       if (absl::IsCancelled(status))
         return status;
       if (!status.ok())
         return withPlace(status, {static_cast<int64_t>(i)});
-      --peers[i].unsent;
+      --of.unsent;
+      ++of.taken;
       return true;
     }
     return false;
   }
 
   Ends ends(int peer) const override {
-    const auto &pair = static_cast<const CatchingPair &>(*peers[peer].pair);
-    return {pair.ownHost(), pair.peerHost()};
+    return {peers[peer].pair->ownHost(), peers[peer].pair->peerHost()};
   }
 
   void interrupt() override {
-    std::lock_guard<std::mutex> lock(mutex);
-    isInterrupted = true;
-    if (waiting) {
-      waiting->abortWaitRecv();
-      waiting->abortWaitSend();
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      isInterrupted = true;
+      if (connecting)
+        connecting->close();
     }
-    if (connecting)
-      connecting->close();
+    poller.wake();
   }
 
   void close() override {
     for (Peer &peer : peers) {
       peer.greeter.reset();
       peer.greeted.reset();
-      for (std::unique_ptr<UnboundBuffer> &buffer : peer.received)
-        buffer.reset();
+      for (Inbox &inbox : peer.received)
+        inbox.buffer.reset();
       peer.sent.reset();
     }
     for (Peer &peer : peers)
@@ -268,17 +247,25 @@ private:
   /// Behind the channels'.
   static constexpr int kGreetings = kChannels;
   static constexpr int kNothing = kChannels + 1;
-  static constexpr int kSlots = kChannels + 2;
+  static_assert(kNothing < static_cast<int>(CatchingPair::kSlots));
 
+  struct Inbox {
+    std::unique_ptr<UnboundBuffer> buffer;
+    /// Messages that awaitReceived() has seen.
+    int64_t taken = 0;
+  };
   struct Peer {
     /// The context's.
-    gloo::transport::Pair *pair = nullptr;
-    std::array<std::unique_ptr<UnboundBuffer>, kChannels> received;
+    CatchingPair *pair = nullptr;
+    std::array<Inbox, kChannels> received;
     std::unique_ptr<UnboundBuffer> sent;
-    /// Messages that awaitSent() has not seen.
+    /// Messages that awaitSent() has seen, and has not.
+    int64_t taken = 0;
     int64_t unsent = 0;
     /// Whether the buffers above hear of a loss.
     bool isWatched = false;
+    /// Whether messages may be put down.
+    bool isDirty = false;
     /// This member's greeting and the peer's.
     std::array<char, kGreetingBytes> own = {};
     std::array<char, kGreetingBytes> theirs = {};
@@ -291,23 +278,61 @@ private:
     uint64_t slotOf(int channel) const {
       return firstSlot + static_cast<uint64_t>(channel);
     }
+    Inbox &inboxOf(Channel channel) {
+      return received[static_cast<size_t>(channel)];
+    }
+    bool hasMore(Channel channel) {
+      return pair->received(slotOf(static_cast<int>(channel))) !=
+             inboxOf(channel).taken;
+    }
+    bool hasSentMore() const {
+      int64_t count = 0;
+      for (int channel = 0; channel < kChannels; ++channel)
+        count += pair->sent(slotOf(channel));
+      return count != taken;
+    }
   };
 
+  /// May throw.
+  CatchingPair *createPair(int peer) {
+    return static_cast<CatchingPair *>(context->createPair(peer).get());
+  }
   std::unique_ptr<UnboundBuffer> makeBuffer() {
     return context->createUnboundBuffer(nullptr,
                                         std::numeric_limits<size_t>::max());
-  }
-  UnboundBuffer &bufferOf(int peer, Channel channel) {
-    return *peers[peer].received[static_cast<size_t>(channel)];
   }
   /// Messages that never come: one for each buffer.
   void watch(int peer) {
     Peer &of = peers[peer];
     if (std::exchange(of.isWatched, true))
       return;
+    undriven.push_back(peer);
     of.sent->recv(peer, of.slotOf(kNothing), 0, 0);
-    for (std::unique_ptr<UnboundBuffer> &buffer : of.received)
-      buffer->recv(peer, of.slotOf(kNothing), 0, 0);
+    for (Inbox &inbox : of.received)
+      inbox.buffer->recv(peer, of.slotOf(kNothing), 0, 0);
+  }
+  /// `work` puts down a message, which goes at the next wait.
+  template <typename Work>
+  absl::Status post(int peer, absl::string_view what, Work work) {
+    absl::Status status = attempt(what, [&] {
+      watch(peer);
+      work();
+    });
+    if (!std::exchange(peers[peer].isDirty, true))
+      dirty.push_back(peer);
+    return withPlace(namePath(status), {peer});
+  }
+  /// Who waits for messages moves them. Not before: while members meet, some
+  /// may wait for others than those that wait for them.
+  void drive() {
+    for (int peer : undriven)
+      peers[peer].pair->drive();
+    undriven.clear();
+  }
+  void moveBytes(bool mayBlock) {
+    poller.wait(mayBlock, [](void *pair) {
+      static_cast<CatchingPair *>(pair)->advance();
+    });
   }
   /// What Gloo says by words alone.
   absl::Status namePath(const absl::Status &status) const {
@@ -324,7 +349,7 @@ private:
   /// False where there was an interrupt since the last time.
   bool beginConnecting(gloo::transport::Pair *pair) {
     std::lock_guard<std::mutex> lock(mutex);
-    if (std::exchange(isInterrupted, false))
+    if (isInterrupted.exchange(false))
       return false;
     connecting = pair;
     return true;
@@ -334,39 +359,31 @@ private:
     connecting = nullptr;
   }
 
-  /// `wait` returns false where it was ended.
-  template <typename Wait>
-  absl::Status await(UnboundBuffer &buffer, Wait wait) {
-    if (!beginWait(&buffer))
-      return {absl::StatusCode::kCancelled, ""};
-    bool isDone = false;
-    absl::Status status =
-        namePath(attempt("the connection is lost", [&] { isDone = wait(); }));
-    bool wasInterrupted = !beginWait(nullptr);
-    if (!status.ok() || isDone) {
-      // For the next wait.
-      if (wasInterrupted)
-        interrupt();
-      return status;
+  /// Moves bytes until `isThere`, or the connection is over. Then `take`
+  /// returns, or throws why, at once.
+  template <typename IsThere, typename Take>
+  absl::Status await(const CatchingPair &pair, IsThere isThere, Take take) {
+    flush();
+    while (!isThere() && !pair.isOver()) {
+      moveBytes(/*mayBlock=*/!isInterrupted);
+      if (!isThere() && !pair.isOver() && isInterrupted.exchange(false))
+        return {absl::StatusCode::kCancelled, ""};
     }
-    return {absl::StatusCode::kCancelled, ""};
-  }
-  /// False where there was an interrupt since the last time.
-  bool beginWait(UnboundBuffer *buffer) {
-    std::lock_guard<std::mutex> lock(mutex);
-    const bool wasInterrupted = std::exchange(isInterrupted, false);
-    waiting = wasInterrupted ? nullptr : buffer;
-    return !wasInterrupted;
+    return namePath(attempt("the connection is lost", take));
   }
 
-  const std::shared_ptr<gloo::transport::Context> context;
+  const std::shared_ptr<CatchingContext> context;
+  Poller &poller;
   const std::chrono::milliseconds patience;
   std::vector<Peer> peers;
+  /// Peers to whom messages were put down, and those whose bytes Gloo's thread
+  /// moves.
+  std::vector<int> dirty;
+  std::vector<int> undriven;
 
+  std::atomic<bool> isInterrupted{false};
   std::mutex mutex;
-  UnboundBuffer *waiting = nullptr;
   gloo::transport::Pair *connecting = nullptr;
-  bool isInterrupted = false;
 };
 
 class GlooNetwork final : public Network {

@@ -171,6 +171,7 @@ HostCommunicator::~HostCommunicator() {
     return;
   }
   exchange.sendGoodbye().IgnoreError(); // who has gone needs none
+  group.transport->flush();
   services.retire(std::move(membership));
 }
 
@@ -232,13 +233,14 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
     else
       status = move(call);
   }
+  // Peers get nothing while this member waits for neighbours.
+  if (status.ok())
+    status = waits->awaitSent();
   if (mayShare)
     status = leaveWork(status, agreed);
   if (status.ok() && agreed.ok() && !isSmall && output != buffers.output)
     copyBytes(static_cast<std::byte *>(buffers.output), output,
               call.outputBytes(group.self));
-  if (status.ok())
-    status = waits->awaitSent();
   status = finish(status);
   return status.ok() ? agreed : status;
 }
@@ -326,6 +328,7 @@ absl::Status HostCommunicator::showCall(CollectiveCall &call, bool isSmall) {
   }
   if (!sent.ok())
     return waits->lose(sent);
+  group.transport->flush();
   const GroupMemory &memory = group.neighbours->memory;
   const int self = layout.placeOf(group.self);
   std::memcpy(static_cast<void *>(&memory.calls(turn)[self]), &call,
@@ -372,9 +375,9 @@ absl::Status HostCommunicator::moveParts() {
   for (int peer : exchange.peers)
     firsts[peer] = exchange.payload(peer);
   absl::Status status = parts.exchange(firsts);
-  if (!status.ok())
-    return status;
-  if (hasNeighbours())
+  if (status.ok() && hasNeighbours())
+    status = waits->awaitSent();
+  if (status.ok() && hasNeighbours())
     status = services.state->meet(*group.neighbours, layout.placeOf(group.self),
                                   callName, movingOptions);
   if (status.ok())

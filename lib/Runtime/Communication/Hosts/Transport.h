@@ -21,7 +21,9 @@ namespace bagua::runtime {
 
 /// One member's connections to others of its group. Between two members the
 /// messages of a channel arrive in order, in the order in which they are sent
-/// and received; what is sent waits until the other side receives.
+/// and received; what is sent waits until the other side receives. From a
+/// member's first wait for messages on, bytes move within its waits alone, to
+/// and from all peers: who has sent must wait, too.
 class Transport {
 public:
   enum class Channel : uint8_t { Calls, Contributions, Results, Blocks };
@@ -56,14 +58,17 @@ public:
   virtual absl::Status receive(int peer, Channel channel, void *data,
                                int64_t bytes) = 0;
 
+  /// Sends at once what peers have said that they receive, as far as that does
+  /// not block. Waits do so first.
+  virtual void flush() = 0;
+
   /// Until one more message of a channel has come. Cancelled after interrupt(),
   /// and then it may be called again; Unavailable where the connection is lost,
   /// DataLoss where the peer has sent what is no message, which ends it, too;
   /// DeadlineExceeded where the peer's host has acknowledged nothing for longer
   /// than the network's patience, which does as well. One thread at a time.
   virtual absl::Status awaitReceived(int peer, Channel channel) = 0;
-  /// Whether one more message of a channel has come. Where not, the connections
-  /// to all peers may be lost: for one that gives up.
+  /// Whether one more message of a channel has come.
   virtual bool hasReceived(int peer, Channel channel) = 0;
   /// Until one more message that was sent is on its way; false once all are.
   /// Errors are those of awaitReceived.

@@ -12,12 +12,23 @@
 
 namespace gloo {
 
-/// Only ever a reference in headers.
 template <typename T> class NonOwningPtr;
 
-/// Gloo's own makes and follows them.
+/// Gloo's own makes them.
 template <typename T> class WeakNonOwningPtr final {
   std::weak_ptr<T> ptr_;
+  friend class NonOwningPtr<T>;
+};
+
+/// Keeps a buffer, where it is still there.
+template <typename T> class NonOwningPtr final {
+public:
+  NonOwningPtr() = default;
+  explicit NonOwningPtr(const WeakNonOwningPtr<T> &of) : ptr_(of.ptr_.lock()) {}
+  explicit operator bool() const noexcept { return ptr_ != nullptr; }
+
+private:
+  std::shared_ptr<T> ptr_;
 };
 
 } // namespace gloo

@@ -1,0 +1,67 @@
+//===- Poller.cpp - Waits for what comes by several connections -----------===//
+//
+// By epoll, on edges: to a connection that is told of once nothing has to be
+// said when there is something to send, or no longer.
+//
+//===----------------------------------------------------------------------===//
+#include "Communication/Gloo/Poller.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace bagua::runtime {
+namespace {
+
+int checked(int result) {
+  if (result < 0)
+    throw std::system_error(errno, std::generic_category());
+  return result;
+}
+
+} // namespace
+
+Poller::Poller()
+    : events(checked(epoll_create1(EPOLL_CLOEXEC))),
+      bell(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  checked(epoll_ctl(events.number(), EPOLL_CTL_ADD, bell.number(), &event));
+}
+
+void Poller::add(int connection, void *what) {
+  epoll_event event = {};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+  event.data.ptr = what;
+  checked(epoll_ctl(events.number(), EPOLL_CTL_ADD, connection, &event));
+}
+
+void Poller::remove(int connection) {
+  epoll_ctl(events.number(), EPOLL_CTL_DEL, connection, nullptr);
+}
+
+void Poller::wait(bool mayBlock, absl::FunctionRef<void(void *what)> tell) {
+  std::array<epoll_event, 64> found;
+  const int count = epoll_wait(events.number(), found.data(), found.size(),
+                               mayBlock ? -1 : 0);
+  for (int i = 0; i < count; ++i) {
+    if (found[i].data.ptr) {
+      tell(found[i].data.ptr);
+      continue;
+    }
+    uint64_t rings = 0;
+    [[maybe_unused]] ssize_t got = read(bell.number(), &rings, sizeof rings);
+  }
+}
+
+void Poller::wake() {
+  const uint64_t ring = 1;
+  // It is full where it has rung.
+  [[maybe_unused]] ssize_t put = write(bell.number(), &ring, sizeof ring);
+}
+
+} // namespace bagua::runtime
