@@ -165,8 +165,21 @@ void CatchingPair::advance() {
   attempt([&] {
     while (state_ == CONNECTED && read())
       continue;
+    if (state_ == CONNECTED)
+      awaitRest();
     transmitAll();
   });
+}
+
+/// Wakes nobody before a message is whole, or much of it is here.
+void CatchingPair::awaitRest() {
+  constexpr size_t kMost = 256 * 1024;
+  const size_t rest = rx_.nread < sizeof rx_.preamble
+                          ? 1
+                          : std::min(rx_.preamble.nbytes - rx_.nread, kMost);
+  const int least = static_cast<int>(rest);
+  if (least != std::exchange(leastBytes, least))
+    setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
 
 void CatchingPair::flush() {

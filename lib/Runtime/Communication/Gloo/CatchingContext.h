@@ -91,12 +91,15 @@ private:
   void attempt(absl::FunctionRef<void()> work);
   size_t transmit(absl::Span<gloo::transport::tcp::Op *const> ops);
   void transmitAll();
+  void awaitRest();
 
   const std::chrono::milliseconds patience;
   const std::shared_ptr<Poller> poller;
   std::string own;
   std::string theirs;
   bool isDriven = false;
+  /// The poller is told once so many are here.
+  int leastBytes = 1;
   /// Whether Gloo's thread is told of events.
   bool isWatched = true;
   std::array<std::atomic<int64_t>, kSlots> hasCome = {};

@@ -18,20 +18,21 @@ namespace {
 
 using Channel = Transport::Channel;
 
-// Measured between four hosts at 1 Gbit/s (docs/Performance.md). Segments:
-// small ones, so that little is left when the last contribution has come, but
-// no smaller than what a message costs beside its bytes. What is in flight
-// queues before the receiver's card: with 512 KiB a segment (4.5 MiB) a
-// connection that had once lost a packet stayed behind the others for good, and
-// 64 MiB took 1.2 times as long.
+// Measured between four hosts at 1 Gbit/s, on idle and on busy cores
+// (docs/Performance.md). Segments: small ones, so that little is left when the
+// last contribution has come, but each costs each of its receivers a turn of a
+// core. Sizes are powers of two, as large packets are: others have up to 1.7
+// times as many turns. What is in flight queues before the receiver's card:
+// with 512 KiB a segment (4.5 MiB) a connection that had once lost a packet
+// stayed behind the others for good, and 64 MiB took 1.2 times as long.
 constexpr int64_t kLeastSegmentBytes = PartMover::kFirstBytes;
 constexpr int64_t kMostSegmentBytes = 128 * 1024;
-constexpr int64_t kMostSegments = 64;
+constexpr int64_t kMostSegments = 16;
 /// Messages that are received at once: some come while the next ones' senders
-/// hear that they may, or are not as far. Fewer where they are small: what is
-/// under way when the last ones come delays them.
+/// hear that they may, or are not as far. With more of the larger ones members
+/// end further apart.
 constexpr int kInFlight = 9;
-constexpr int kSmallInFlight = 6;
+constexpr int kSmallInFlight = 12;
 /// Segments from contributions to results.
 constexpr int64_t kLag = 1;
 
@@ -78,7 +79,8 @@ void PartMover::begin(const CollectiveCall &newCall,
       std::count_if(before.begin(), before.end(), contributes);
   // That of the segment which is being combined, and those in the window, which
   // may begin and end within one.
-  scratchSegments = kInFlight / std::max<int64_t>(sources, 1) + 2;
+  scratchSegments =
+      std::max(kInFlight, kSmallInFlight) / std::max<int64_t>(sources, 1) + 2;
   if (ownPart >= 0 && contributors > 0)
     scratch.resize(std::max<size_t>(
         scratch.size(), scratchSegments * before.size() *
