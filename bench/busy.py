@@ -9,29 +9,17 @@ import math
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cluster"))
 from hosts import Hosts
+from load import busy
 
 COUNT, RATES, BUSY = 4, ["100mbit", "500mbit", "1gbit"], [0, 2, 4]
 MIN_BYTES = 1 << 20
 # Of the ring's time: the geometric mean over cells, and the lower end of each cell's interval.
 MOST_OF_TIME = 1.03
-
-
-@contextmanager
-def busy(count):
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def median_with_interval(values, rounds=2000):

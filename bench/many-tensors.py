@@ -14,7 +14,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RANKS = 2
-MOST_OF_DDP = 1.0
+# That of plans is a few hundredths off from run to run, as is that of DistributedDataParallel.
+MOST_OF_DDP = 1.03
 CLUSTER = """bagua.cluster @host
     axes [#bagua.axis<"gpu", size = 2, latency_ns = 10000, bytes_per_s = 2000000000>]
     device #bagua.device<flop_per_s = 10000000000, bytes_per_s = 10000000000, launch_ns = 0>

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """A GPT of 10 M params trained on four emulated hosts, by plans and by DistributedDataParallel, in turns:
 
-    train-gpt.py BUILD [RATE [ROUNDS [STEPS]]]        # RATE as tc says it: 250mbit
+    train-gpt.py BUILD [RATE [ROUNDS [STEPS]]] [--busy N] [MODEL OPTIONS]        # RATE as tc says it: 250mbit
+
+Beside N processes that never rest. What is left of options is examples/train-gpt's: --width=256 --layers=4 is a model of 13 MB.
 
 Runs with the Python that has torch (scripts/setup --full; ~/.cache/bagua/torch/bin/python). Same seeds; losses are equal to
 rounding, and params the same on all ranks. A step is what rank 0 sees. Exits with 1
 where a limit of docs/Performance.md is missed.
 """
+import argparse
 import json
 import os
 import statistics
@@ -17,6 +20,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(f"{ROOT}/bench/cluster")
 from hosts import Hosts
+from load import busy
 
 HOSTS = 4
 # What a plan reckons with. The device is told by the table's measured times.
@@ -38,12 +42,12 @@ def tool(*words, **options):
     return done.stdout
 
 
-def main(build, rate="250mbit", rounds="3", steps="12"):
+def main(build, rate, rounds, steps, load, model):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python", "BAGUA_LIBRARY": f"{os.path.abspath(build)}/lib/libbagua.so",
                    "PATH": f"{os.path.abspath(build)}/bin:{os.environ['PATH']}", "GLOO_SOCKET_IFNAME": Hosts.INTERFACE}
     os.environ.update(environment)
-    train = [sys.executable, f"{ROOT}/examples/train-gpt/train.py"]
-    with tempfile.TemporaryDirectory() as folder, Hosts(HOSTS, rate) as hosts:
+    train = [sys.executable, f"{ROOT}/examples/train-gpt/train.py", *model]
+    with tempfile.TemporaryDirectory() as folder, Hosts(HOSTS, rate) as hosts, busy(load):
         hosts.run([*train, f"--table={folder}/gpt.csv"], HOSTS)  # on cores that they share
         with open(f"{folder}/cluster.mlir", "w", encoding="utf-8") as file:
             file.write(CLUSTER.format(hosts=HOSTS, rate=int(float(rate[:-4]) * UNITS[rate[-4:]])))
@@ -58,10 +62,10 @@ def main(build, rate="250mbit", rounds="3", steps="12"):
             tool("bagua-translate", "--export-plan", "-o", plan, input=scheduled)
             contenders[name] = [f"--plan={plan}", f"--overlap={overlap}"]
         results = {name: [] for name in contenders}
-        for _ in range(int(rounds)):
+        for _ in range(rounds):
             for name, options in contenders.items():
                 results[name].append(json.loads(hosts.run([*train, *options, f"--steps={steps}"], HOSTS)))
-    print(f"{HOSTS} hosts at {rate}, {rounds} rounds of {steps} steps, milliseconds a step (min / median / max)")
+    print(f"{HOSTS} hosts at {rate}, {load} busy processes, {rounds} rounds of {steps} steps, milliseconds a step (min / median / max)")
     print("| | step | to DDP | of all cores at work | last loss | loss as DDP, params on all ranks |")
     print("|---|---|---|---|---|---|")
     medians = {name: [statistics.median(run["step_ms"]) for run in runs] for name, runs in results.items()}
@@ -77,11 +81,18 @@ def main(build, rate="250mbit", rounds="3", steps="12"):
               f"{100 * cores:.0f} % | {', '.join(sorted({format(run['last_loss'], '.7f') for run in runs}))} | "
               f"{'same' if is_same else 'DIFFERENT'} |")
         most = MOST_OF_STEP if "step" in name else MOST_AFTER_BACKWARD
-        if ratio > most or cores > MOST_CORES or not is_same:
+        if ratio > most or (load == 0 and cores > MOST_CORES) or not is_same:
             missed.append(name)
     print(f"limits missed: {'; '.join(missed)}" if missed else "all limits met")
     return bool(missed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build")
+    parser.add_argument("rate", nargs="?", default="250mbit")
+    parser.add_argument("rounds", nargs="?", type=int, default=3)
+    parser.add_argument("steps", nargs="?", type=int, default=12)
+    parser.add_argument("--busy", type=int, default=0)
+    options, of_model = parser.parse_known_args()
+    sys.exit(main(options.build, options.rate, options.rounds, options.steps, options.busy, of_model))

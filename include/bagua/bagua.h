@@ -304,7 +304,15 @@ bagua_code bagua_session_mark_ready_at(bagua_session *session, uint32_t tensor,
 bagua_code bagua_session_mark_absent(bagua_session *session, uint32_t tensor);
 bagua_code bagua_session_mark_absent_at(bagua_session *session, uint32_t tensor,
                                         void *data, size_t bytes);
+/** Of many at once, one after the other, up to the first error. Without `data`
+ * all are ready where they are bound or live. */
+bagua_code bagua_session_mark_each_ready(bagua_session *session,
+                                         const uint32_t *tensors,
+                                         void *const *data, const size_t *bytes,
+                                         size_t count);
 bagua_code bagua_session_wait(bagua_session *session, uint32_t tensor);
+bagua_code bagua_session_wait_for_each(bagua_session *session,
+                                       const uint32_t *tensors, size_t count);
 /** 1 or 0. */
 int bagua_session_is_ready(const bagua_session *session, uint32_t tensor);
 /** Has `done` called once, with what wait() would return; `message` is valid

@@ -170,6 +170,25 @@ bagua_code bagua_session_mark_ready_at(bagua_session *session, uint32_t tensor,
                    });
 }
 
+bagua_code bagua_session_mark_each_ready(bagua_session *session,
+                                         const uint32_t *tensors,
+                                         void *const *data, const size_t *bytes,
+                                         size_t count) {
+  return onSession(
+      "bagua_session_mark_each_ready", session, [&](runtime::Session &session) {
+        absl::Status status =
+            requireAll("bagua_session_mark_each_ready", {{"tensors", tensors}});
+        if (status.ok() && data)
+          status =
+              requireAll("bagua_session_mark_each_ready", {{"bytes", bytes}});
+        for (size_t i = 0; status.ok() && i < count; ++i)
+          status =
+              data ? session.markReady(TensorId(tensors[i]), data[i], bytes[i])
+                   : session.markReady(TensorId(tensors[i]));
+        return status;
+      });
+}
+
 bagua_code bagua_session_agree_on(bagua_session *session, const char *fact,
                                   uint64_t value, const char *meaning) {
   return onSession("bagua_session_agree_on", session,
@@ -211,6 +230,18 @@ bagua_code bagua_session_wait(bagua_session *session, uint32_t tensor) {
                    [&](runtime::Session &session) {
                      return session.wait(TensorId(tensor));
                    });
+}
+
+bagua_code bagua_session_wait_for_each(bagua_session *session,
+                                       const uint32_t *tensors, size_t count) {
+  return onSession(
+      "bagua_session_wait_for_each", session, [&](runtime::Session &session) {
+        absl::Status status =
+            requireAll("bagua_session_wait_for_each", {{"tensors", tensors}});
+        for (size_t i = 0; status.ok() && i < count; ++i)
+          status = session.wait(TensorId(tensors[i]));
+        return status;
+      });
 }
 
 int bagua_session_is_ready(const bagua_session *session, uint32_t tensor) {

@@ -182,9 +182,11 @@ _FUNCTIONS = {
     "session_begin_step": (None, c_void_p),
     "session_mark_ready": (None, c_void_p, c_uint32),
     "session_mark_ready_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
+    "session_mark_each_ready": (None, c_void_p, POINTER(c_uint32), POINTER(c_void_p), POINTER(c_size_t), c_size_t),
     "session_mark_absent": (None, c_void_p, c_uint32),
     "session_mark_absent_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
     "session_wait": (None, c_void_p, c_uint32),
+    "session_wait_for_each": (None, c_void_p, POINTER(c_uint32), c_size_t),
     "session_is_ready": (c_int, c_void_p, c_uint32),
     "session_on_done": (None, c_void_p, c_uint32, _OnDone, c_void_p),
     "session_end_step": (None, c_void_p),
@@ -585,6 +587,13 @@ class Session(_Object):
         else:
             _library().session_mark_ready_at(self._handle, tensor, address, size)
 
+    def mark_each_ready(self, tensors, addresses=None, sizes=None):
+        """Of many at once, in this order: all at addresses, or all where they are bound or live."""
+        count = len(tensors)
+        if addresses is not None:
+            addresses, sizes = (c_void_p * count)(*addresses), (c_size_t * count)(*sizes)
+        _library().session_mark_each_ready(self._handle, (c_uint32 * count)(*tensors), addresses, sizes, count)
+
     def mark_absent(self, tensor, address=None, size=None):
         _check_place(address, size)
         if size is None:
@@ -594,6 +603,9 @@ class Session(_Object):
 
     def wait(self, tensor):
         _library().session_wait(self._handle, tensor)
+
+    def wait_for_each(self, tensors):
+        _library().session_wait_for_each(self._handle, (c_uint32 * len(tensors))(*tensors), len(tensors))
 
     def is_ready(self, tensor):
         return bool(_library().session_is_ready(self._handle, tensor))

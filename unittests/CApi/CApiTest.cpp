@@ -107,19 +107,28 @@ void step(bagua_session *session, int rank, std::vector<double> &buffer,
   auto number = static_cast<float>(bagua_session_step(session) + rank);
   std::vector<std::vector<float>> gradients;
   Told told;
+  std::vector<void *> places;
+  std::vector<size_t> sizes;
+  const uint32_t numbers[] = {0, 1, 2, 3, 4};
   for (uint32_t i = 0; i < 4; ++i) {
-    size_t bytes = bagua_session_local_bytes(session, i);
-    auto &data = gradients.emplace_back(bytes / sizeof(float), number + i);
+    sizes.push_back(bagua_session_local_bytes(session, i));
+    auto &data = gradients.emplace_back(sizes[i] / sizeof(float), number + i);
+    places.push_back(data.data());
+  }
+  EXPECT_DONE(bagua_session_mark_each_ready(session, numbers, places.data(),
+                                            sizes.data(), 2));
+  for (uint32_t i : {2, 3})
     EXPECT_DONE(
         i == 3 && isAbsent
-            ? bagua_session_mark_absent_at(session, i, data.data(), bytes)
-            : bagua_session_mark_ready_at(session, i, data.data(), bytes));
-  }
+            ? bagua_session_mark_absent_at(session, i, places[i], sizes[i])
+            : bagua_session_mark_ready_at(session, i, places[i], sizes[i]));
   std::fill(buffer.begin(), buffer.end(), number);
-  EXPECT_DONE(bagua_session_mark_ready(session, 4));
+  EXPECT_DONE(rank == 0 ? bagua_session_mark_ready(session, 4)
+                        : bagua_session_mark_each_ready(session, numbers + 4,
+                                                        nullptr, nullptr, 1));
   EXPECT_DONE(bagua_session_on_done(session, 0, tell, &told));
-  for (uint32_t i = 0; i < 5; ++i)
-    EXPECT_DONE(bagua_session_wait(session, i));
+  EXPECT_DONE(bagua_session_wait_for_each(session, numbers, 4));
+  EXPECT_DONE(bagua_session_wait(session, 4));
   EXPECT_TRUE(bagua_session_is_ready(session, 0));
   float mean = number - rank + 0.5f;
   for (uint32_t i = 0; i < 3; ++i)
@@ -455,6 +464,16 @@ TEST(CApiTest, NamesMistakes) {
                BAGUA_INVALID_ARGUMENT, "tensor number 9 is not below 5");
   EXPECT_ERROR(bagua_session_on_done(session, 0, nullptr, nullptr),
                BAGUA_INVALID_ARGUMENT, "expected 'done', found null");
+  const uint32_t first = 0;
+  void *const somewhere[] = {&session};
+  EXPECT_ERROR(
+      bagua_session_mark_each_ready(session, nullptr, nullptr, nullptr, 1),
+      BAGUA_INVALID_ARGUMENT, "tensors");
+  EXPECT_ERROR(
+      bagua_session_mark_each_ready(session, &first, somewhere, nullptr, 1),
+      BAGUA_INVALID_ARGUMENT, "bytes");
+  EXPECT_ERROR(bagua_session_wait_for_each(session, nullptr, 1),
+               BAGUA_INVALID_ARGUMENT, "tensors");
   EXPECT_ERROR(bagua_session_wait(nullptr, 0), BAGUA_INVALID_ARGUMENT,
                "expected 'session', found null");
   void *place = nullptr;

@@ -3,6 +3,7 @@ import contextlib
 import copy
 import ctypes
 import os
+import time
 import warnings
 import weakref
 
@@ -32,11 +33,12 @@ class _Slot:
     def __init__(self, name, param, number, is_optional, is_in_arena):
         self.name, self.param, self.number = name, param, number
         self.elements, self.dtype = param.numel(), param.dtype
+        self.bytes = self.elements * self.dtype.itemsize
         self.is_optional, self.is_in_arena = is_optional, is_in_arena
         # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
         self.held = self.original = None
-        # Where gradients are views: the plan's memory, and the gradient there.
-        self.buffer = self.view = None
+        # Where gradients are views: the plan's memory, and the gradient there, as it was to lie when it was made.
+        self.buffer = self.address = self.view = self.view_form = None
         # How its gradient lies when it is given: shape and strides, which all ranks must have alike, and the param's by which
         # these were found.
         self.form = self.param_form = None
@@ -48,12 +50,8 @@ class _Slot:
         self.is_used = False
         # Whether no rank's backward has made it, so that what was there stays.
         self.is_unused = False
-        # By which it is known that a gradient is there.
-        self.hook = None
-
-    @property
-    def bytes(self):
-        return self.elements * self.dtype.itemsize
+        # By which it is known that a gradient is there; and all hooks of the param's.
+        self.hook = self.hooks = None
 
     def has_new_form(self):
         """Whether the param lies otherwise than when this was asked last, and so does its gradient from now on: as the param
@@ -83,9 +81,20 @@ class _Slot:
         """Where a model's tensors were moved elsewhere, gradients may have been, too."""
         if self.buffer is None:
             return
-        if self.view is None or self.view.data_ptr() != ctypes.addressof(self.buffer) or self.view.shape != self.param.shape:
+        if self.view is None or self.view.data_ptr() != self.address or self.view_form is not self.form:
+            self.view_form = self.form
+            self.address = ctypes.addressof(self.buffer)
             memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else torch.empty(0, dtype=self.dtype)
             self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
+
+
+class _Arrivals:
+    """Slots whose gradients have come and are not given yet; until when others may come. Not the wrapper's own attributes, which are
+    slow to set."""
+    __slots__ = "slots", "until"
+
+    def __init__(self):
+        self.slots, self.until = [], 0
 
 
 def _itself(module):
@@ -103,6 +112,9 @@ def _is_dense(tensor):
         tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)) or
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
 
+
+# Seconds in which gradients that come are given together: each that is given by itself costs more than a small one takes to compute.
+_TOGETHER = 3e-4
 
 # By param: a weak reference to what trains it. Not an attribute of the param, which would be saved with it.
 _OWNERS = WeakIdKeyDictionary()
@@ -168,6 +180,7 @@ class DataParallel(torch.nn.Module):
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
         self._owes_buffers = True
+        self._arrivals = _Arrivals()
         # What this step has given, in this order: those that were given first are there first.
         self._given = []
         # What has come outside of no_sync(), and whether the last forward's backward is still to come.
@@ -323,12 +336,19 @@ class DataParallel(torch.nn.Module):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        own = weakref.ref(self)  # the model does not keep what wraps it
-        slot.hook = slot.param.register_post_accumulate_grad_hook(lambda _: own() and own()._ready(slot))
+        own, arrivals, now = weakref.ref(self), self._arrivals, time.perf_counter  # the model does not keep what wraps it
+
+        def is_there(_):
+            arrivals.slots.append(slot)
+            if now() >= arrivals.until and (wrapper := own()):
+                wrapper._give_arrived()
+
+        slot.hook = slot.param.register_post_accumulate_grad_hook(is_there)
+        slot.hooks = slot.param._post_accumulate_grad_hooks
 
     @staticmethod
     def _is_last(slot):
-        return next(reversed(slot.param._post_accumulate_grad_hooks), None) == slot.hook.id
+        return next(reversed(slot.hooks), None) == slot.hook.id
 
     def _sends_buffers(self):
         return bool(self._group) and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers)
@@ -374,6 +394,9 @@ class DataParallel(torch.nn.Module):
     def _before_forward(self, is_being_compiled):
         if self._is_in_step:
             self._fail("forward within a step: the last backward did not come to its end")
+        for slot in self._arrivals.slots:  # of a backward within no_sync() that did not
+            slot.is_used = True
+        self._arrivals.slots.clear()
         if self._session is None:
             raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
         if distributed.is_within():
@@ -424,31 +447,36 @@ class DataParallel(torch.nn.Module):
         finally:
             self._syncs = before
 
-    def _ready(self, slot):
-        """A gradient is there; on the thread that autograd runs on."""
+    def _give_arrived(self):
+        """Gives the gradients that have come; on the thread that autograd runs on."""
+        slots = self._arrivals.slots.copy()
+        self._arrivals.slots.clear()
         if compiled_autograd.compiled_autograd_enabled or compiled_autograd.in_compiled_autograd_region:
             self._fail("expected a backward of eager autograd, found one that torch compiles, which ends before its gradients are "
                        "reduced: turn compiled autograd off")
-        if not self._is_last(slot):
-            self._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
+        for slot in slots:
+            if not self._is_last(slot):
+                self._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
         if self._forwards and self._syncs not in self._forwards:
             self._fail("expected forward and backward both within no_sync() or both outside, found a backward "
                        f"{'outside' if self._syncs else 'within'} of a forward {'within' if self._syncs else 'outside'}")
-        self._is_backward = True
-        if self._deferred:
-            self._deferred.check_used(slot)
-        slot.is_used, slot.is_unused = True, False
-        if not self._syncs:
-            return
-        self._begin_step()
         if not self._is_queued:
-            self._is_queued = True
+            self._is_backward = self._is_queued = True
             Variable._execution_engine.queue_callback(self._end_of_backward)
-        self._give(slot, self._dense_gradient(slot))
-        if slot.view is not None:
-            slot.param.grad = slot.view  # and what autograd has made is free
-        if self._deferred:
-            self._deferred.given(slot)
+        for slot in slots:
+            if self._deferred:
+                self._deferred.check_used(slot)
+            slot.is_used, slot.is_unused = True, False
+        if self._syncs and slots:
+            self._begin_step()
+            gradients = [self._dense_gradient(slot) for slot in slots]
+            self._give(slots, gradients)
+            for slot, gradient in zip(slots, gradients):
+                if slot.view is not None and slot.view is not gradient:
+                    slot.param.grad = slot.view  # and what autograd has made is free
+                if self._deferred:
+                    self._deferred.given(slot)
+        self._arrivals.until = time.perf_counter() + _TOGETHER
 
     def _begin_step(self):
         if self._is_in_step:
@@ -483,8 +511,11 @@ class DataParallel(torch.nn.Module):
 
     def _dense_gradient(self, slot):
         """The param's, as it can be reduced: on all ranks elements lie in the order that was stated."""
-        self._settle_form(slot)
         gradient = slot.param.grad
+        if type(gradient) is torch.Tensor and gradient.is_cpu and gradient.dtype is slot.dtype and (
+                gradient.layout is torch.strided and gradient.shape == slot.form[0] and gradient.stride() == slot.form[1]):
+            return gradient  # as was stated, however the param lies
+        self._settle_form(slot)
         if gradient is None:  # a function of the program's has said so
             gradient = slot.param.grad = torch.zeros_like(slot.param)
         elif isinstance(gradient, PendingGradient):  # `param.grad /= 2` keeps what stood for it
@@ -499,31 +530,54 @@ class DataParallel(torch.nn.Module):
             slot.param.grad = in_form
         return in_form
 
-    def _give(self, slot, gradient):
-        slot.renew_view()
-        if slot.view is not None:
+    def _give(self, slots, gradients):
+        """All at once."""
+        if slots[0].view is None:
+            self._hand_over(slots, [self._lasting(slot, gradient) for slot, gradient in zip(slots, gradients)])
+            return
+        views, sources = [], []
+        for slot, gradient in zip(slots, gradients):
+            slot.renew_view()
             if gradient.requires_grad:
                 self._fail(f"{slot.name}: expected a backward without create_graph where gradients are views")
             if gradient is not slot.view:
-                slot.view.copy_(gradient)
-            gradient = slot.view
-        # Where it lies it may be summed up at once.
-        elif not slot.is_in_arena and is_shared(gradient):
-            slot.original, gradient = gradient.detach(), gradient.clone()
-        self._hand_over(slot, gradient, self._session.mark_ready)
+                views.append(slot.view)
+                sources.append(gradient)
+        with torch.no_grad():
+            if views:
+                torch._foreach_copy_(views, sources)
+        self._hand_over(slots, [slot.view for slot in slots])
+
+    @staticmethod
+    def _lasting(slot, gradient):
+        """Where it lies it may be summed up at once: not where others have its memory."""
+        if slot.is_in_arena or not is_shared(gradient):
+            return gradient
+        slot.original = gradient.detach()
+        return gradient.clone()
 
     def _give_absent(self, slot):
         slot.renew_view()
-        gradient = slot.empty() if slot.view is None else slot.view
-        self._hand_over(slot, gradient.zero_(), self._session.mark_absent if slot.is_optional else self._session.mark_ready)
-
-    def _hand_over(self, slot, gradient, mark):
+        gradient = (slot.empty() if slot.view is None else slot.view).zero_()
+        if not slot.is_optional:
+            self._hand_over([slot], [gradient])
+            return
         slot.held, slot.returned = gradient, None
         self._given.append(slot)
         if slot.view is None:
-            mark(slot.number, gradient.data_ptr(), slot.bytes)
+            self._session.mark_absent(slot.number, gradient.data_ptr(), slot.bytes)
         else:
-            mark(slot.number)
+            self._session.mark_absent(slot.number)
+
+    def _hand_over(self, slots, gradients):
+        for slot, gradient in zip(slots, gradients):
+            slot.held, slot.returned = gradient, None
+        self._given += slots
+        numbers = [slot.number for slot in slots]
+        if slots[0].view is None:
+            self._session.mark_each_ready(numbers, [gradient.data_ptr() for gradient in gradients], [slot.bytes for slot in slots])
+        else:
+            self._session.mark_each_ready(numbers)
 
     def _fail(self, why):
         """Ends the run on all ranks."""
@@ -531,7 +585,11 @@ class DataParallel(torch.nn.Module):
         raise RuntimeError(why)
 
     def _end_of_backward(self):
-        self._is_queued = False
+        if self._arrivals.slots:
+            self._give_arrived()
+        self._is_queued, self._arrivals.until = False, 0
+        if not self._is_in_step:
+            return
         given = set(self._given)
         left_out = [slot for slot in self._slots if slot not in given]
         # A backward within another one (reentrant checkpoints): what follows comes here again.
@@ -541,22 +599,26 @@ class DataParallel(torch.nn.Module):
         self._session.end_step()
         in_order, self._given = self._given, []
         self._is_in_step = False
+        taken = [slot for slot in in_order if not self._deferred or slot.is_unused]
+        self._session.wait_for_each([slot.number for slot in taken])
         for slot in in_order:
             slot.is_used = False
             if not self._deferred or slot.is_unused:
-                self._take_back(slot)
+                self._take_back(slot, is_there=True)
             elif slot not in given:
                 self._deferred.given(slot)
 
-    def _take_back(self, slot):
+    def _take_back(self, slot, is_there=False):
         """Waits for a gradient; then it is the param's again."""
         if slot.held is not None:
-            self._session.wait(slot.number)
+            if not is_there:
+                self._session.wait(slot.number)
             # What no rank has used stays as it was, and what the program has set since.
             if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
                 if slot.original is not None:
                     slot.held = slot.original.copy_(slot.held)
-                slot.param.grad = slot.held
+                if slot.param.grad is not slot.held:
+                    slot.param.grad = slot.held
             if self.find_unused_parameters and slot.param.grad is not None:
                 slot.returned = slot.param.grad, slot.param.grad._version
             slot.held = slot.original = slot.pending = None
@@ -579,7 +641,7 @@ class DataParallel(torch.nn.Module):
             copy = gradient.clone()
             if slot.view is not None and gradient.data_ptr() == slot.view.data_ptr():
                 slot.param.grad, copy = copy, gradient
-            self._give(slot, copy)
+            self._give([slot], [copy])
         if not self.find_unused_parameters:
             return
         used = torch.tensor([slot.is_used for slot in self._slots], dtype=torch.int32)
