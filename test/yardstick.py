@@ -35,3 +35,26 @@ def longest_hand_over():
 def margin():
     """Seconds by which limits are to be longer now; 0 on an idle machine."""
     return HAND_OVERS * max(0, longest_hand_over() - HAND_OVER)
+
+
+class Standstills:
+    """While it is entered: the longest time for which a thread of this process that was due did not run, in seconds."""
+
+    NAP = 0.01
+
+    def __enter__(self):
+        self.longest, self._is_over = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self):
+        before = time.monotonic()
+        while not self._is_over.wait(self.NAP):
+            now = time.monotonic()
+            self.longest = max(self.longest, now - before - self.NAP)
+            before = now

@@ -147,6 +147,24 @@ size_t bagua_plan_tensor_count(const bagua_plan *plan);
 bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
                              bagua_tensor *tensor);
 
+/** bagua::runtime::StepFigures: what a step took, as measured on this rank; or
+ * what its plan was predicted to take. */
+typedef struct bagua_step_figures {
+  /** sizeof(bagua_step_figures), to be set before the call. */
+  size_t struct_size;
+  int64_t step;
+  /** From the step's beginning to the next one's, or to the end of finish. */
+  double seconds;
+  /** How much of that the program waited for communication. */
+  double exposed_seconds;
+  int64_t bytes_sent;
+} bagua_step_figures;
+
+/** Of a step of the plan, whose number is -1; NOT_FOUND where the plan doesn't
+ * say, as those of format 1.0. */
+bagua_code bagua_plan_predicted_figures(const bagua_plan *plan,
+                                        bagua_step_figures *figures);
+
 /*===--- Worlds ---===*/
 
 typedef struct bagua_world bagua_world;
@@ -331,18 +349,6 @@ void bagua_session_abort(bagua_session *session, const char *why);
 int64_t bagua_session_step(const bagua_session *session);
 int64_t bagua_session_bytes_sent(const bagua_session *session);
 int64_t bagua_session_arena_bytes(const bagua_session *session);
-
-/** bagua::runtime::StepFigures: what a step took, as measured on this rank. */
-typedef struct bagua_step_figures {
-  /** sizeof(bagua_step_figures), to be set before the call. */
-  size_t struct_size;
-  int64_t step;
-  /** From the step's beginning to the next one's, or to the end of finish. */
-  double seconds;
-  /** How much of that the program waited for communication. */
-  double exposed_seconds;
-  int64_t bytes_sent;
-} bagua_step_figures;
 
 /** Of the newest step that is done (`back` is 0), or of the one that lies
  * `back` steps before it; of the last 64, else OUT_OF_RANGE. */

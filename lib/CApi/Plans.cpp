@@ -6,8 +6,11 @@
 #include "Errors.h"
 #include "Handles.h"
 
+#include "bagua/Runtime/StepFigures.h"
+
 #include "absl/strings/str_cat.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -94,5 +97,25 @@ bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
                from.isOptional,
                from.isInArena};
     return absl::OkStatus();
+  });
+}
+
+bagua_code bagua_plan_predicted_figures(const bagua_plan *plan,
+                                        bagua_step_figures *figures) {
+  return guard([&]() -> absl::Status {
+    absl::Status status = requireAll("bagua_plan_predicted_figures",
+                                     {{"plan", plan}, {"figures", figures}});
+    if (!status.ok())
+      return status;
+    const auto found = predictedFigures(*plan->plan);
+    if (!found)
+      return absl::NotFoundError(
+          "the plan doesn't say what a step was predicted to take");
+    using Seconds = std::chrono::duration<double>;
+    const bagua_step_figures known = {
+        sizeof(known), found->step, Seconds(found->duration).count(),
+        Seconds(found->exposed).count(), found->bytesSent};
+    return capi::writeStruct("bagua_step_figures", &known, sizeof(known),
+                             figures);
   });
 }

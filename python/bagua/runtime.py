@@ -132,7 +132,7 @@ class _WaitOptions(ctypes.Structure):
 
 class StepFigures(typing.NamedTuple):
     """What a step took, as measured on this rank: seconds from its beginning to the next one's (or to the end of finish), how many
-    of them the program waited for communication, and what the step's instructions sent."""
+    of them the program waited for communication, and what the step's instructions sent. Or what a plan's was predicted to take."""
     step: int
     seconds: float
     exposed_seconds: float
@@ -154,6 +154,7 @@ _FUNCTIONS = {
     "plan_servers": (c_int, c_void_p),
     "plan_tensor_count": (c_size_t, c_void_p),
     "plan_tensor": (None, c_void_p, c_uint32, POINTER(_Tensor)),
+    "plan_predicted_figures": (None, c_void_p, POINTER(_StepFigures)),
     "world_connect": (None, POINTER(_WorldOptions), _HANDLE),
     "is_launched": (c_int,),
     "world_launched": (None, POINTER(_WorldOptions), _HANDLE),
@@ -328,6 +329,18 @@ class Plan(_Object):
             self.tensors.append(
                 Tensor(found.name.decode(), Role(found.role), Type(found.type), tuple(found.shape[:found.dimensions]),
                        bool(found.is_given), bool(found.is_optional), bool(found.is_in_arena)))
+
+    @property
+    def predicted(self):
+        """StepFigures of a step, of number -1; None where the plan doesn't say, as those of format 1.0."""
+        found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
+        try:
+            _library().plan_predicted_figures(self._handle, byref(found))
+        except Error as error:
+            if error.code != "NOT_FOUND":
+                raise
+            return None
+        return StepFigures(found.step, found.seconds, found.exposed_seconds, found.bytes_sent)
 
 
 def is_launched():

@@ -6,10 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/Transport.h"
+#include "Communication/Secret.h"
 #include "CommunicatorBackends.h"
 #include "Device/Host/Descriptor.h"
 #include "OpenConnections.h"
 #include "Yardstick.h"
+
+#include "bagua/Support/Fingerprint.h"
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -187,6 +190,32 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
 std::string messageOf(uint64_t opcode, uint64_t slot) {
   const uint64_t fields[] = {opcode == 1 ? 80u : 48u, opcode, slot, 0, 32, 0};
   return {reinterpret_cast<const char *>(fields), sizeof fields};
+}
+
+/// The first of a connection's slots, as members of this group know it.
+uint64_t firstSlot() {
+  const std::string digits = derive("of the run", "slots");
+  const uint64_t number = fingerprintBytes(digits.data(), digits.size());
+  return number - number % 8;
+}
+
+// A stranger may answer what he was told of: nobody waits for the rest.
+TEST_F(GlooTransportTest, a_greeting_that_breaks_off) {
+  for (const absl::Status &status : connect())
+    ASSERT_TRUE(status.ok()) << status;
+  const std::vector<int> ends = connectionsSince(before);
+  ASSERT_EQ(ends.size(), 2u);
+  for (int self : {0, 1})
+    EXPECT_TRUE(absl::IsCancelled(hear(self, 1ms).status()));
+  // Behind the channels'.
+  const std::string head = messageOf(1, firstSlot() + Transport::kChannels);
+  for (int end : ends)
+    EXPECT_EQ(send(end, head.data(), head.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(head.size()));
+  awaitReading(ends);
+  shutdown(ends[0], SHUT_RDWR);
+  for (int self : {0, 1})
+    EXPECT_FALSE(members[self]->awaitGreeting(1 - self).ok());
 }
 
 // Gloo would pass over what it does not know, and take the middle of the next

@@ -203,7 +203,7 @@ TEST(PlanTest, RefusesAnUnknownFeatureByItsName) {
   EXPECT_THAT(
       loadError(bytesWithFeatures(
           plan, {"all_reduce", "concat", "encode.onebit", "split"})),
-      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 1.0) "
+      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 1.1) "
                 "doesn't know; the plan is of version 1.9"));
   // So its opcode's number, which says nothing to anybody, does not matter.
   plan.op(0).opcode = static_cast<Opcode>(99);
@@ -675,6 +675,12 @@ const BrokenPlan kBrokenInstructions[] = {
      "cost of -5 ns"},
     {"SizeScale", [](P &p) { p.plan.size_scale = 0; },
      "expected a positive size_scale"},
+    {"Prediction",
+     [](P &p) {
+       p.plan.prediction = std::make_unique<fb::PredictionT>();
+       p.plan.prediction->exposed_ns = -1;
+     },
+     "prediction: expected exposed_ns to be at least 0, found -1"},
 };
 
 std::string nameOf(const testing::TestParamInfo<BrokenPlan> &info) {

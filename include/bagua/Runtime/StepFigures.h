@@ -7,8 +7,11 @@
 #ifndef BAGUA_RUNTIME_STEPFIGURES_H
 #define BAGUA_RUNTIME_STEPFIGURES_H
 
+#include "bagua/Runtime/Plan.h"
+
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace bagua::runtime {
 
@@ -25,6 +28,10 @@ struct StepFigures {
   /// counts.
   int64_t bytesSent = 0;
 };
+
+/// What a step of the plan was predicted to take, of number -1; nothing where
+/// the plan doesn't say, as those of format 1.0.
+std::optional<StepFigures> predictedFigures(const Plan &plan);
 
 } // namespace bagua::runtime
 

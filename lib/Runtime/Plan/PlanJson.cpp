@@ -165,6 +165,10 @@ std::string planToJson(const Plan &plan) {
                {"instructions", listOf(root.instructions(), instruction)},
                {"contract", listOf(root.contract(), relation)},
                {"program", listOf(root.program(), programOp)}};
+  if (const fb::Prediction *prediction = root.prediction())
+    json["prediction"] = {{"step_ns", prediction->step_ns()},
+                          {"exposed_ns", prediction->exposed_ns()},
+                          {"bytes_sent", prediction->bytes_sent()}};
   // Names come from a file: bytes that are not UTF-8 become U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

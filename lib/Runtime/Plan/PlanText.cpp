@@ -158,6 +158,13 @@ void PlanPrinter::printHeader() {
                         root.fingerprint());
   if (root.size_scale() != 1)
     absl::StrAppendFormat(&out, "sizes    scaled by %g\n", root.size_scale());
+  if (const fb::Prediction *prediction = root.prediction())
+    absl::StrAppendFormat(
+        &out,
+        "step     predicted: %.3f ms, %.3f ms of it exposed; %d bytes sent\n",
+        static_cast<double>(prediction->step_ns()) / 1e6,
+        static_cast<double>(prediction->exposed_ns()) / 1e6,
+        prediction->bytes_sent());
   std::vector<std::string> axes;
   for (const fb::Axis *axis : *root.cluster()->axes())
     axes.push_back(absl::StrCat(nameOf(axis->name()), "=", axis->size()));

@@ -714,6 +714,14 @@ absl::Status PlanVerifier::verify() {
   if (!std::isfinite(plan.size_scale()) || plan.size_scale() <= 0)
     return invalid(
         StrCat("expected a positive size_scale, found ", plan.size_scale()));
+  if (const fb::Prediction *prediction = plan.prediction())
+    for (auto [name, value] :
+         {std::pair("step_ns", prediction->step_ns()),
+          std::pair("exposed_ns", prediction->exposed_ns()),
+          std::pair("bytes_sent", prediction->bytes_sent())})
+      if (value < 0)
+        return invalid(StrCat("prediction: expected ", name,
+                              " to be at least 0, found ", value));
   absl::Status status = verifyStorage();
   if (status.ok())
     status = verifyTensors();

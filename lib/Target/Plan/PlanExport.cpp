@@ -10,8 +10,11 @@
 #include "PlanModel.h"
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Transforms/Utils/Predict.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace bagua;
@@ -32,6 +35,7 @@ private:
   llvm::LogicalResult writeRelation(RelationAttr relation);
   llvm::LogicalResult writeContract();
   void writeProgramOp(const PlanProgramOp &entry);
+  void writePrediction();
 
   PlanModel &model;
   fb::PlanT plan;
@@ -207,7 +211,19 @@ llvm::FailureOr<std::string> PlanWriter::write() {
   plan.name = model.step.getSymName().str();
   writeCluster();
   plan.streams = model.streams;
+  writePrediction();
   return runtime::writePlan(plan);
+}
+
+/// As bagua-sim does; nothing where it can't.
+void PlanWriter::writePrediction() {
+  FailureOr<Prediction> predicted = predictScheduled(model.step);
+  if (failed(predicted))
+    return;
+  plan.prediction = std::make_unique<fb::PredictionT>();
+  plan.prediction->step_ns = std::llround(predicted->stepNs);
+  plan.prediction->exposed_ns = std::llround(predicted->exposedNs);
+  plan.prediction->bytes_sent = std::llround(predicted->bytesSent);
 }
 
 llvm::FailureOr<std::string> bagua::exportPlan(ModuleOp module) {

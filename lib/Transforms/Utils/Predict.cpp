@@ -63,6 +63,34 @@ static void sumUpdates(Prediction &prediction) {
   }
 }
 
+/// Plays a scheduled step. Emits errors.
+static LogicalResult simulateStep(StepOp step, Prediction &prediction) {
+  FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
+  if (failed(cluster))
+    return failure();
+  FailureOr<ScheduledTasks> tasks = readTasks(step, *cluster);
+  if (failed(tasks))
+    return failure();
+  prediction.cluster = std::move(*cluster);
+  prediction.tasks = std::move(*tasks);
+  prediction.simulation = simulate(prediction.tasks.graph);
+  prediction.stepNs = prediction.simulation.stepNs;
+  prediction.exposedNs = prediction.simulation.exposedNs;
+  prediction.computeNs = prediction.stepNs - prediction.exposedNs;
+  prediction.bytesSent = prediction.tasks.bytesSent;
+  prediction.peakBytes = prediction.tasks.arenaBytes;
+  return success();
+}
+
+FailureOr<Prediction> bagua::predictScheduled(StepOp step) {
+  ScopedDiagnosticHandler silence(step.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  Prediction prediction;
+  if (failed(simulateStep(step, prediction)))
+    return failure();
+  return prediction;
+}
+
 Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   Prediction prediction;
   prediction.strategy = strategy.str();
@@ -94,25 +122,11 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
     return prediction;
   }
   FailureOr<StepOp> step = getOnlyStep(*prediction.module);
-  FailureOr<ClusterModel> cluster = failure();
-  if (succeeded(step))
-    cluster = readClusterModel(step->lookupCluster());
-  FailureOr<ScheduledTasks> tasks = failure();
-  if (succeeded(cluster))
-    tasks = readTasks(*step, *cluster);
-  if (failed(tasks)) {
+  if (failed(step) || failed(simulateStep(*step, prediction))) {
     refuse();
     return prediction;
   }
-  prediction.cluster = std::move(*cluster);
-  prediction.tasks = std::move(*tasks);
-  prediction.simulation = simulate(prediction.tasks.graph);
-  prediction.stepNs = prediction.simulation.stepNs;
-  prediction.exposedNs = prediction.simulation.exposedNs;
-  prediction.computeNs = prediction.stepNs - prediction.exposedNs;
   sumUpdates(prediction);
-  prediction.bytesSent = prediction.tasks.bytesSent;
-  prediction.peakBytes = prediction.tasks.arenaBytes;
   findBinding(prediction);
   return prediction;
 }

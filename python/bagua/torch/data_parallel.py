@@ -2,6 +2,7 @@
 import contextlib
 import copy
 import ctypes
+import logging
 import os
 import time
 import warnings
@@ -14,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
 from bagua import runtime
-from bagua.torch import distributed
+from bagua.torch import distributed, report
 from bagua.torch.agreement import Model, fingerprint
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
@@ -50,6 +51,8 @@ class _Slot:
         self.is_used = False
         # Whether no rank's backward has made it, so that what was there stays.
         self.is_unused = False
+        # Whether another gradient came soon after it in the last backward.
+        self.is_followed = False
         # By which it is known that a gradient is there; and all hooks of the param's.
         self.hook = self.hooks = None
 
@@ -89,16 +92,36 @@ class _Slot:
 
 
 class _Arrivals:
-    """Slots whose gradients have come and are not given yet; until when others may come. Not the wrapper's own attributes, which are
-    slow to set."""
-    __slots__ = "slots", "until"
+    """Slots whose gradients have come and are not given yet; until when others may come; which came last, and when. Not the wrapper's
+    own attributes, which are slow to set."""
+    __slots__ = "slots", "until", "last", "time"
 
     def __init__(self):
-        self.slots, self.until = [], 0
+        self.slots, self.until, self.last, self.time = [], 0, None, 0
+
+    def note(self, slot, time):
+        """Whether to give what has come."""
+        if self.last is not None:
+            self.last.is_followed = time - self.time < _TOGETHER
+        self.slots.append(slot)
+        self.last, self.time = slot, time
+        return time >= self.until or not slot.is_followed
+
+    def end(self):
+        """Of a backward."""
+        if self.last is not None:
+            self.last.is_followed = False
+        self.slots.clear()
+        self.until, self.last = 0, None
 
 
 def _itself(module):
     return module
+
+
+def _span(name):
+    """In traces of torch.profiler."""
+    return torch.profiler.record_function(name) if torch.autograd._profiler_enabled() else contextlib.nullcontext()
 
 
 def _list(names, most=8):
@@ -113,8 +136,11 @@ def _is_dense(tensor):
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
 
 
-# Seconds in which gradients that come are given together: each that is given by itself costs more than a small one takes to compute.
+# Seconds in which gradients that come are given together: each that is given by itself costs more than a small one takes to compute. One
+# that waited for the next for longer in the last backward is not held back.
 _TOGETHER = 3e-4
+
+_LOG = logging.getLogger("bagua")
 
 # By param: a weak reference to what trains it. Not an attribute of the param, which would be saved with it.
 _OWNERS = WeakIdKeyDictionary()
@@ -190,6 +216,7 @@ class DataParallel(torch.nn.Module):
         self._group = self._deferred = None
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots, self._handles = self._match(plan), []
+        self._predicted, self._done_steps = plan.predicted, 0
         self._session = self._world = None
         self._is_alone = world is None and not runtime.is_launched()
         if self._is_alone:
@@ -225,6 +252,8 @@ class DataParallel(torch.nn.Module):
             self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail, self._before_update)
         for slot in self._slots:
             self._hook(slot)
+        if self._world.rank == 0:
+            _LOG.info(report.describe_start(plan, len(self._slots), self._world))
         own = weakref.ref(self)
         for slot in self._slots:
             _OWNERS[slot.param] = own
@@ -243,7 +272,9 @@ class DataParallel(torch.nn.Module):
         if lacking or unknown:
             raise ValueError("expected a plan for this model's gradients, found one" +
                              (f" without those of {_list(lacking)}" if lacking else "") +
-                             (" and" if lacking and unknown else "") + (f" for {_list(unknown)}" if unknown else ""))
+                             (" and" if lacking and unknown else "") + (f" for {_list(unknown)}" if unknown else "") +
+                             "; bagua.torch.step_table(model, loss, batch) writes the table of the model as it is now, from which "
+                             "bagua-translate --import-layers, bagua-opt and bagua-translate --export-plan make its plan")
         slots = []
         for name, param in params.items():
             number, tensor = gradients[name + ".grad"]
@@ -339,8 +370,7 @@ class DataParallel(torch.nn.Module):
         own, arrivals, now = weakref.ref(self), self._arrivals, time.perf_counter  # the model does not keep what wraps it
 
         def is_there(_):
-            arrivals.slots.append(slot)
-            if now() >= arrivals.until and (wrapper := own()):
+            if arrivals.note(slot, now()) and (wrapper := own()):
                 wrapper._give_arrived()
 
         slot.hook = slot.param.register_post_accumulate_grad_hook(is_there)
@@ -394,9 +424,8 @@ class DataParallel(torch.nn.Module):
     def _before_forward(self, is_being_compiled):
         if self._is_in_step:
             self._fail("forward within a step: the last backward did not come to its end")
-        for slot in self._arrivals.slots:  # of a backward within no_sync() that did not
-            slot.is_used = True
-        self._arrivals.slots.clear()
+        self._is_queued = False
+        self._arrivals.end()
         if self._session is None:
             raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
         if distributed.is_within():
@@ -460,8 +489,10 @@ class DataParallel(torch.nn.Module):
         if self._forwards and self._syncs not in self._forwards:
             self._fail("expected forward and backward both within no_sync() or both outside, found a backward "
                        f"{'outside' if self._syncs else 'within'} of a forward {'within' if self._syncs else 'outside'}")
-        if not self._is_queued:
-            self._is_backward = self._is_queued = True
+        if not self._is_backward:
+            self._is_backward = True
+        if self._syncs and not self._is_queued:
+            self._is_queued = True
             Variable._execution_engine.queue_callback(self._end_of_backward)
         for slot in slots:
             if self._deferred:
@@ -476,7 +507,7 @@ class DataParallel(torch.nn.Module):
                     slot.param.grad = slot.view  # and what autograd has made is free
                 if self._deferred:
                     self._deferred.given(slot)
-        self._arrivals.until = time.perf_counter() + _TOGETHER
+            self._arrivals.until = time.perf_counter() + _TOGETHER
 
     def _begin_step(self):
         if self._is_in_step:
@@ -587,7 +618,8 @@ class DataParallel(torch.nn.Module):
     def _end_of_backward(self):
         if self._arrivals.slots:
             self._give_arrived()
-        self._is_queued, self._arrivals.until = False, 0
+        self._is_queued = False
+        self._arrivals.end()
         if not self._is_in_step:
             return
         given = set(self._given)
@@ -600,19 +632,26 @@ class DataParallel(torch.nn.Module):
         in_order, self._given = self._given, []
         self._is_in_step = False
         taken = [slot for slot in in_order if not self._deferred or slot.is_unused]
-        self._session.wait_for_each([slot.number for slot in taken])
+        with _span("bagua: wait for gradients"):
+            self._session.wait_for_each([slot.number for slot in taken])
         for slot in in_order:
             slot.is_used = False
             if not self._deferred or slot.is_unused:
                 self._take_back(slot, is_there=True)
             elif slot not in given:
                 self._deferred.given(slot)
+        self._done_steps += 1
+        if self._done_steps == report.COMPARED_AFTER and self._world.rank == 0:
+            why = report.other_compute(self._predicted, self._session.step_figures())
+            if why:
+                warnings.warn(why)
 
     def _take_back(self, slot, is_there=False):
         """Waits for a gradient; then it is the param's again."""
         if slot.held is not None:
             if not is_there:
-                self._session.wait(slot.number)
+                with _span("bagua: wait for a gradient"):
+                    self._session.wait(slot.number)
             # What no rank has used stays as it was, and what the program has set since.
             if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
                 if slot.original is not None:
@@ -651,6 +690,12 @@ class DataParallel(torch.nn.Module):
             slot.is_unused = not is_used
 
     # Around them.
+
+    def report(self):
+        """What the last steps took on this rank (64 at most), beside what the plan was predicted to take, as text."""
+        if self._session is None:
+            return "trains by itself, or is closed"
+        return report.describe(self._predicted, self._session.step_figures())
 
     def synchronize(self):
         """Carries out what is left to do of steps."""

@@ -86,6 +86,8 @@ class DeferredUpdates:
         # Others may read params while this thread is at the next forward.
         self._lock = threading.RLock()
         self._has_warned = False
+        # Steps one behind the other whose gradients the program has waited for before step().
+        self._steps_waited_for = 0
         # Of the optimizer's kind, with its state; what it updates is said each time.
         self._alone = copy.copy(optimizer)
         owned = {param for group in optimizer.param_groups for param in group["params"]}
@@ -181,6 +183,7 @@ class DeferredUpdates:
         self._check_optimizer()
         self._watch_state()
         self._before_update(self._optimizer)
+        self._warn_of_waits()
         self._optimizer._opt_called = True  # as schedulers want to know
         for group in self._optimizer.param_groups:
             hyper = {name: value.clone() if torch.is_tensor(value) else value for name, value in group.items()
@@ -198,6 +201,13 @@ class DeferredUpdates:
                 else:
                     watch(param, self)
             self.carry_out(at_once)
+
+    def _warn_of_waits(self):
+        """Clipping and reports of norms read all gradients."""
+        self._steps_waited_for = 0 if any(slot.held is not None for slot in self._slots.values()) else self._steps_waited_for + 1
+        if self._steps_waited_for == 3:
+            warnings.warn('overlap="step": the program reads all gradients before step() (clipping, a scaler or a report does), so updates '
+                          'overlap nothing: expected overlap="backward", or gradients that are left alone')
 
     def _has_other_names(self, slot):
         is_found = is_shared(slot.param)

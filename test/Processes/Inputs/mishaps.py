@@ -5,7 +5,8 @@ RUNS processes are killed, stopped (some for good, some until the others have en
 live, the one that is at an instruction, or all but the control plane's a little later; or a path to another host loses all, or large packets. Each before an
 instruction that is drawn uniformly from a plan's, on a rank and in a step that are drawn, too, of one host, of two, or each on one of its own. All others must
 end within the limit, and so must that which wakes, with one error that names the lost rank, where that is, an instruction and a tensor. Where the rank has
-nothing to do there, the run is drawn again. Limits and patience are longer where the machine is busy (yardstick.py). Seeds are fixed. Every kind of instruction that strategies write must have been met: the last runs are for those
+nothing to do there, the run is drawn again, and so it is where something is wrong while this machine stood still for a part of the patience: then it may
+rightly be another rank that was given up. Limits and patience are longer where the machine is busy (yardstick.py). Seeds are fixed. Every kind of instruction that strategies write must have been met: the last runs are for those
 that chance has left out. Nothing may be left in /dev/shm.
 """
 import collections
@@ -20,7 +21,7 @@ import time
 
 sys.path += [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "..")]
 from strategies_on_processes import CLUSTER
-from yardstick import margin
+from yardstick import Standstills, margin
 
 # Between them they have every kind of instruction that strategies write, which is looked at.
 STRATEGIES = ["ddp", "bytescheduler-a2a{updates=runtime}", "blueconnect", "dear", "wfbp-a2a{wire=bf16}", "byteps",
@@ -134,7 +135,7 @@ def main(step, out, runs, patience="2"):
     owed = {kind for _, kinds, _ in plans.values() for kind in kinds} - MAY_BE_IDLE
     shared = set(os.listdir("/dev/shm"))
     met, kinds_met, wrong, slowest, done = collections.Counter(), collections.Counter(), [], collections.Counter(), 0
-    attempts = 0
+    attempts = stood_still = 0
     while done < int(runs):
         attempts += 1
         strategy, instruction = draw(drawn, plans, owed if int(runs) - done <= len(owed) else None)
@@ -144,9 +145,14 @@ def main(step, out, runs, patience="2"):
         communicator = drawn.choice(COMMUNICATORS[1:] if is_rare else COMMUNICATORS)
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{'stop' if how == 'wake' else how}"
         longer = margin()
-        statuses, errors, took = run(plan, communicator, mishap, how == "wake", float(patience) + longer, f"mishaps-{os.getpid()}-{attempts}")
+        with Standstills() as standstills:
+            statuses, errors, took = run(plan, communicator, mishap, how == "wake", float(patience) + longer, f"mishaps-{os.getpid()}-{attempts}")
         # Where nothing large went by a path there was nothing to notice.
         if took is None or (is_rare and not any(statuses)):
+            continue
+        found = [f"{strategy} {communicator} {mishap}: {each}" for each in what_is_wrong(lost, how, statuses, errors, tensors)]
+        if found and standstills.longest > float(patience) / 8:
+            stood_still += 1
             continue
         done += 1
         met[how] += 1
@@ -154,11 +160,11 @@ def main(step, out, runs, patience="2"):
         kinds_met[kinds[instruction]] += 1
         owed.discard(kinds[instruction])
         slowest[is_rare] = max(slowest[is_rare], took)
-        wrong += [f"{strategy} {communicator} {mishap}: {each}" for each in what_is_wrong(lost, how, statuses, errors, tensors)]
+        wrong += found
         if took > (MOST_OF_PATH if is_rare else max(float(patience), 4)) + 2 * longer:
             wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
     print("\n".join(wrong), file=sys.stderr)
-    print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}")
+    print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}" + (f", {stood_still} while the machine stood still" if stood_still else ""))
     print(f"before {dict(sorted(kinds_met.items()))}")
     print(f"slowest {slowest[False]:.1f} s, of a path {slowest[True]:.1f} s, {len(wrong)} wrong")
     never = owed | ({*MISHAPS, *map(" ".join, COMMUNICATORS)} - set(met))

@@ -502,6 +502,26 @@ def used_before_the_last_micro_batch_alone(run):
         run.update()
 
 
+@loop()
+def a_micro_batch_that_fails(run):
+    """A hook raises in the middle of its backward; the program leaves it out."""
+    for step in range(STEPS):
+        with run.parallel.no_sync():
+            failing = next(run.model.parameters()).register_hook(fail)
+            try:
+                run.backward(step)
+            except FloatingPointError:
+                pass
+            failing.remove()
+        run.optimizer.zero_grad()
+        run.backward(step + 10)
+        run.update()
+
+
+def fail(_):
+    raise FloatingPointError("an overflow")
+
+
 @loop(unused=True)
 def frozen_for_a_while(run):
     for step in range(STEPS):

@@ -49,6 +49,10 @@ struct Prediction {
 /// there, is a prediction with a refusal; nothing is emitted.
 Prediction predict(mlir::ModuleOp module, llvm::StringRef strategy);
 
+/// What a step that is scheduled takes: the numbers alone. Fails where it has
+/// no tasks; nothing is emitted.
+llvm::FailureOr<Prediction> predictScheduled(StepOp step);
+
 /// A warning that names what of a step has no price: compute without a
 /// time, and, where the cluster has no device, launches and the runtime's local
 /// work. Whatever predicts says so once; all of that counts as nothing.

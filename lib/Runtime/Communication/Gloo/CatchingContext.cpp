@@ -184,7 +184,9 @@ void CatchingPair::awaitRest() {
 
 void CatchingPair::flush() {
   std::lock_guard<std::mutex> lock(m_);
-  attempt([&] { transmitAll(); });
+  // Else Gloo's thread has what is left to send, and wants to find it.
+  if (isDriven)
+    attempt([&] { transmitAll(); });
 }
 
 /// Gloo awaits word of what the peer would like to send, which is for those who

@@ -144,6 +144,7 @@ public:
       of.greeted =
           context->createUnboundBuffer(of.theirs.data(), of.theirs.size());
       of.greeted->recv(peer, of.slotOf(kGreetings));
+      of.greeted->recv(peer, of.slotOf(kNothing), 0, 0); // it hears of a loss
     });
     if (status.ok())
       status = await(

@@ -418,6 +418,7 @@ absl::Status HostCommunicator::moveBlocks(const CollectiveCall &call) {
     status.Update(sendBlock(peer, input + peer * call.count, call.count));
   if (!status.ok())
     return waits->lose(status);
+  group.transport->flush();
   for (int member : layout.neighbours())
     copyBytes(output + member * call.count,
               reachable.inputs[member] + group.self * call.count, call.count);
@@ -440,6 +441,7 @@ absl::Status HostCommunicator::moveMessages(const CollectiveCall &call) {
       status.Update(sendBlock(to, input, call.count));
   if (!status.ok())
     return waits->lose(status);
+  group.transport->flush();
   for (size_t i = 0; i < sources.size(); ++i)
     if (layout.isNeighbour(sources[i]))
       copyBytes(static_cast<std::byte *>(buffers.outputs[i]),

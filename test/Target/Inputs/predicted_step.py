@@ -1,0 +1,36 @@
+"""predicted_step.py STEP.mlir WORK: what plans of all strategies say of their steps, beside bagua-sim."""
+import json
+import os
+import subprocess
+import sys
+
+
+def tool(*words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stderr}")
+    return done.stdout
+
+
+def main(graph, work):
+    os.makedirs(work, exist_ok=True)
+    step = f"{work}/step.mlir"
+    tool("bagua-translate", "--import-stablehlo", graph, "--cluster=host=4@1gbit,50us", "-o", step)
+    compared, found = json.loads(tool("bagua-sim", step, "--compare", "--json"))["strategies"], set()
+    for entry in compared:
+        if "refusal" in entry:
+            continue
+        tool("bagua-opt", f"--bagua-strategy={entry['name']}", step, "-o", f"{work}/scheduled.mlir")
+        tool("bagua-translate", "--export-plan", f"{work}/scheduled.mlir", "-o", f"{work}/plan.bagua")
+        said = json.loads(tool("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["prediction"]
+        expected = {"step_ns": entry["step_ns"], "exposed_ns": entry["exposed_communication_ns"], "bytes_sent": entry["bytes_sent"]}
+        if said != expected:
+            sys.exit(f"{entry['name']}: expected {expected}, found {said}")
+        found.add(said["step_ns"])
+    if len(found) < 3:
+        sys.exit(f"expected steps that differ, found {found}")
+    print(f"{len(compared)} plans: steps, exposed communication and bytes are those of bagua-sim")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
