@@ -83,7 +83,7 @@ void CatchingPair::changeState(state nextState) noexcept {
   if (nextState == CLOSED && state_ == CONNECTED) {
     if (isDriven)
       poller->remove(fd_);
-    // Gloo takes its thread to know only those that aren't.
+    // Of those that are Gloo's thread is not told that they close.
     sync_ = !isWatched;
   }
   Pair::changeState(nextState);
