@@ -32,6 +32,8 @@ MISHAPS = ["kill", "stop", "wake", "exit", "disconnect", "garbage", "stick", "fr
 # A path between hosts that loses all, or what is large: one in so many, for it is found out after ten seconds, 15 at most.
 PATHS, RARELY, MOST_OF_PATH = ["cut", "eat"], 25, 15
 RANKS = 4
+# Of a run.
+MOST_ATTEMPTS = 10
 # Seconds: who has not ended then hangs.
 HANGS = 300
 COMMUNICATORS = [["--communicator=shared-memory"], ["--communicator=gloo", "--hosts=2"], ["--communicator=gloo"]]
@@ -63,6 +65,11 @@ def make_plans(step, out):
     if missing := written - {kind for _, kinds, _ in plans.values() for kind in kinds}:
         sys.exit(f"no plan has {sorted(missing)}, which other strategies write")
     return plans
+
+
+def is_rarely(number):
+    """Whether the run of this number loses a path."""
+    return number % RARELY == RARELY - 1
 
 
 def draw(drawn, plans, kinds):
@@ -138,9 +145,13 @@ def main(step, out, runs, patience="2"):
     attempts = stood_still = 0
     while done < int(runs):
         attempts += 1
-        strategy, instruction = draw(drawn, plans, owed if int(runs) - done <= len(owed) else None)
+        if attempts > MOST_ATTEMPTS * int(runs):
+            sys.exit(f"{done} runs of {attempts}: too many have nothing to notice, or {stood_still} of them a machine that stands still")
+        is_rare = is_rarely(done)
+        # Those that lose a path need a plan that uses it much.
+        left = sum(not is_rarely(later) for later in range(done, int(runs)))
+        strategy, instruction = draw(drawn, plans, owed if not is_rare and left <= len(owed) else None)
         plan, kinds, tensors = plans[strategy]
-        is_rare = done % RARELY == RARELY - 1
         lost, how = drawn.randrange(RANKS), PATHS[done // RARELY % 2] if is_rare else drawn.choice(MISHAPS)
         communicator = drawn.choice(COMMUNICATORS[1:] if is_rare else COMMUNICATORS)
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{'stop' if how == 'wake' else how}"
