@@ -235,9 +235,11 @@ size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
     if (ops[count]->getOpcode() == Op::NOTIFY_SEND_READY)
       continue;
     NonOwningPtr<UnboundBuffer> &buffer = buffers[count];
-    if (ops[count]->getOpcode() == Op::SEND_UNBOUND_BUFFER &&
-        !(buffer = NonOwningPtr<UnboundBuffer>(ops[count]->ubuf)))
-      break;
+    if (ops[count]->getOpcode() == Op::SEND_UNBOUND_BUFFER) {
+      buffer = NonOwningPtr<UnboundBuffer>(ops[count]->ubuf);
+      if (!buffer)
+        break;
+    }
     int own = 0;
     prepareWrite(*ops[count], buffer, &pieces[message.msg_iovlen], own);
     message.msg_iovlen += static_cast<size_t>(own);
