@@ -69,7 +69,7 @@ connectGloo(const World &world, const std::string &folder,
   return context;
 }
 
-/// Of all threads of this process.
+/// All threads of this process together.
 struct Usage {
   int64_t switches = 0;
   int64_t cpuNs = 0;

@@ -18,7 +18,7 @@ from load import busy
 
 COUNT, RATES, BUSY = 4, ["100mbit", "500mbit", "1gbit"], [0, 2, 4]
 MIN_BYTES = 1 << 20
-# Of the ring's time: the geometric mean over cells, and the lower end of each cell's interval.
+# Limit of the ratio to the ring's time, for the geometric mean over cells and for the lower end of each cell's interval.
 MOST_OF_TIME = 1.03
 
 

@@ -4,13 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
+#include "Figures.h"
 #include "Handles.h"
-
-#include "bagua/Runtime/StepFigures.h"
 
 #include "absl/strings/str_cat.h"
 
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -111,11 +109,6 @@ bagua_code bagua_plan_predicted_figures(const bagua_plan *plan,
     if (!found)
       return absl::NotFoundError(
           "the plan doesn't say what a step was predicted to take");
-    using Seconds = std::chrono::duration<double>;
-    const bagua_step_figures known = {
-        sizeof(known), found->step, Seconds(found->duration).count(),
-        Seconds(found->exposed).count(), found->bytesSent};
-    return capi::writeStruct("bagua_step_figures", &known, sizeof(known),
-                             figures);
+    return capi::writeFigures(*found, figures);
   });
 }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
+#include "Figures.h"
 #include "Handles.h"
 
 #include "absl/strings/str_cat.h"
@@ -304,23 +305,17 @@ int64_t bagua_session_arena_bytes(const bagua_session *session) {
 bagua_code bagua_session_step_figures(const bagua_session *session,
                                       int64_t back,
                                       bagua_step_figures *figures) {
-  return onSession(
-      "bagua_session_step_figures", session,
-      [&](const runtime::Session &session) -> absl::Status {
-        absl::Status status =
-            requireAll("bagua_session_step_figures", {{"figures", figures}});
-        if (!status.ok())
-          return status;
-        auto found = session.stepFigures(back);
-        if (!found.ok())
-          return found.status();
-        using Seconds = std::chrono::duration<double>;
-        const bagua_step_figures known = {
-            sizeof(known), found->step, Seconds(found->duration).count(),
-            Seconds(found->exposed).count(), found->bytesSent};
-        return capi::writeStruct("bagua_step_figures", &known, sizeof(known),
-                                 figures);
-      });
+  return onSession("bagua_session_step_figures", session,
+                   [&](const runtime::Session &session) -> absl::Status {
+                     absl::Status status = requireAll(
+                         "bagua_session_step_figures", {{"figures", figures}});
+                     if (!status.ok())
+                       return status;
+                     auto found = session.stepFigures(back);
+                     if (!found.ok())
+                       return found.status();
+                     return capi::writeFigures(*found, figures);
+                   });
 }
 
 bagua_code bagua_session_save_state(const bagua_session *session, void **bytes,

@@ -143,6 +143,9 @@ class _StepFigures(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("step", c_int64), ("seconds", c_double), ("exposed_seconds", c_double),
                 ("bytes_sent", c_int64)]
 
+    def named(self):
+        return StepFigures(self.step, self.seconds, self.exposed_seconds, self.bytes_sent)
+
 
 # By name: what a function of bagua.h returns (None: a code, which is checked) and takes.
 _HANDLE = POINTER(c_void_p)
@@ -340,7 +343,7 @@ class Plan(_Object):
             if error.code != "NOT_FOUND":
                 raise
             return None
-        return StepFigures(found.step, found.seconds, found.exposed_seconds, found.bytes_sent)
+        return found.named()
 
 
 def is_launched():
@@ -662,7 +665,7 @@ class Session(_Object):
         try:
             for back in itertools.count():
                 _library().session_step_figures(self._handle, back, byref(found))
-                figures.insert(0, StepFigures(found.step, found.seconds, found.exposed_seconds, found.bytes_sent))
+                figures.insert(0, found.named())
         except Error as error:
             if error.code != "OUT_OF_RANGE":
                 raise

@@ -1,7 +1,6 @@
 """What DataParallel says of its steps: check_report.py SOURCE BUILD WORK"""
 import logging
 import os
-import re
 import sys
 import threading
 import warnings

@@ -29,8 +29,8 @@ struct StepFigures {
   int64_t bytesSent = 0;
 };
 
-/// What a step of the plan was predicted to take, of number -1; nothing where
-/// the plan doesn't say, as those of format 1.0.
+/// The prediction for a step of the plan, as a step of number -1; nothing where
+/// the plan holds none, as those of format 1.0.
 std::optional<StepFigures> predictedFigures(const Plan &plan);
 
 } // namespace bagua::runtime

@@ -424,6 +424,7 @@ class DataParallel(torch.nn.Module):
     def _before_forward(self, is_being_compiled):
         if self._is_in_step:
             self._fail("forward within a step: the last backward did not come to its end")
+        # A backward that failed has left them.
         self._is_queued = False
         self._arrivals.end()
         if self._session is None:
@@ -498,7 +499,7 @@ class DataParallel(torch.nn.Module):
             if self._deferred:
                 self._deferred.check_used(slot)
             slot.is_used, slot.is_unused = True, False
-        if self._syncs and slots:
+        if self._syncs:
             self._begin_step()
             gradients = [self._dense_gradient(slot) for slot in slots]
             self._give(slots, gradients)
@@ -593,17 +594,16 @@ class DataParallel(torch.nn.Module):
         if not slot.is_optional:
             self._hand_over([slot], [gradient])
             return
-        slot.held, slot.returned = gradient, None
-        self._given.append(slot)
-        if slot.view is None:
-            self._session.mark_absent(slot.number, gradient.data_ptr(), slot.bytes)
-        else:
-            self._session.mark_absent(slot.number)
+        self._keep([slot], [gradient])
+        self._session.mark_absent(slot.number, *((gradient.data_ptr(), slot.bytes) if slot.view is None else ()))
 
-    def _hand_over(self, slots, gradients):
+    def _keep(self, slots, gradients):
         for slot, gradient in zip(slots, gradients):
             slot.held, slot.returned = gradient, None
         self._given += slots
+
+    def _hand_over(self, slots, gradients):
+        self._keep(slots, gradients)
         numbers = [slot.number for slot in slots]
         if slots[0].view is None:
             self._session.mark_each_ready(numbers, [gradient.data_ptr() for gradient in gradients], [slot.bytes for slot in slots])
@@ -620,8 +620,6 @@ class DataParallel(torch.nn.Module):
             self._give_arrived()
         self._is_queued = False
         self._arrivals.end()
-        if not self._is_in_step:
-            return
         given = set(self._given)
         left_out = [slot for slot in self._slots if slot not in given]
         # A backward within another one (reentrant checkpoints): what follows comes here again.

@@ -32,7 +32,7 @@ MISHAPS = ["kill", "stop", "wake", "exit", "disconnect", "garbage", "stick", "fr
 # A path between hosts that loses all, or what is large: one in so many, for it is found out after ten seconds, 15 at most.
 PATHS, RARELY, MOST_OF_PATH = ["cut", "eat"], 25, 15
 RANKS = 4
-# Of a run.
+# Each run is drawn so often.
 MOST_ATTEMPTS = 10
 # Seconds: who has not ended then hangs.
 HANGS = 300

@@ -49,8 +49,8 @@ struct Prediction {
 /// there, is a prediction with a refusal; nothing is emitted.
 Prediction predict(mlir::ModuleOp module, llvm::StringRef strategy);
 
-/// What a step that is scheduled takes: the numbers alone. Fails where it has
-/// no tasks; nothing is emitted.
+/// Simulates a step that is scheduled and gives the numbers alone. Fails where
+/// the step has no tasks; nothing is emitted.
 llvm::FailureOr<Prediction> predictScheduled(StepOp step);
 
 /// A warning that names what of a step has no price: compute without a

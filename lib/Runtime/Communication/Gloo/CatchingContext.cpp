@@ -30,6 +30,9 @@ using gloo::NonOwningPtr;
 using gloo::transport::tcp::Op;
 using gloo::transport::tcp::UnboundBuffer;
 
+/// Messages that one system call sends, at most.
+constexpr size_t kMostAtOnce = 16;
+
 /// Whether we have such messages.
 bool isSound(Op &op) {
   switch (op.getOpcode()) {
@@ -83,7 +86,7 @@ void CatchingPair::changeState(state nextState) noexcept {
   if (nextState == CLOSED && state_ == CONNECTED) {
     if (isDriven)
       poller->remove(fd_);
-    // Of those that are Gloo's thread is not told that they close.
+    // Gloo takes a pair that is sync for one that its thread does not watch.
     sync_ = !isWatched;
   }
   Pair::changeState(nextState);
@@ -211,22 +214,21 @@ bool CatchingPair::write(Op &op) {
 }
 
 void CatchingPair::transmitAll() {
-  constexpr size_t kMost = 16;
-  std::array<Op *, kMost> ops;
+  std::array<Op *, kMostAtOnce> ops;
   size_t count = 0, whole = 0;
   do {
-    count = std::min(kMost, tx_.size());
+    count = std::min(kMostAtOnce, tx_.size());
     for (size_t i = 0; i < count; ++i)
       ops[i] = &tx_[i];
     whole = state_ == CONNECTED ? transmit({ops.data(), count}) : 0;
     tx_.erase(tx_.begin(), tx_.begin() + static_cast<ptrdiff_t>(whole));
-  } while (whole == kMost);
+  } while (whole == kMostAtOnce);
 }
 
 /// How many of them are on their way, the others as far as they could. Where
 /// the connection is lost, that is read.
 size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
-  std::array<NonOwningPtr<UnboundBuffer>, 16> buffers;
+  std::array<NonOwningPtr<UnboundBuffer>, kMostAtOnce> buffers;
   std::array<iovec, 2 * buffers.size()> pieces;
   msghdr message = {};
   message.msg_iov = pieces.data();

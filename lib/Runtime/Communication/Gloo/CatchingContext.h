@@ -47,7 +47,7 @@ public:
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
-  /// Of a connection: slots are numbers modulo this.
+  /// A connection counts its messages by their slots modulo this.
   static constexpr uint64_t kSlots = 8;
 
   CatchingPair(gloo::transport::tcp::Context *context,
@@ -118,7 +118,7 @@ public:
 
   std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
 
-  /// Of all pairs.
+  /// All pairs share it.
   const std::shared_ptr<Poller> poller;
 
 private:

@@ -323,8 +323,9 @@ private:
       dirty.push_back(peer);
     return withPlace(namePath(status), {peer});
   }
-  /// Who waits for messages moves them. Not before: while members meet, some
-  /// may wait for others than those that wait for them.
+  /// From the first wait for messages on the thread that waits moves the bytes.
+  /// Not before: while members meet, some may wait for others than those that
+  /// wait for them.
   void drive() {
     for (int peer : undriven)
       peers[peer].pair->drive();

@@ -1,28 +1,22 @@
 """predicted_step.py STEP.mlir WORK: what plans of all strategies say of their steps, beside bagua-sim."""
 import json
 import os
-import subprocess
 import sys
 
-
-def tool(*words):
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stderr}")
-    return done.stdout
+from tools import run
 
 
 def main(graph, work):
     os.makedirs(work, exist_ok=True)
     step = f"{work}/step.mlir"
-    tool("bagua-translate", "--import-stablehlo", graph, "--cluster=host=4@1gbit,50us", "-o", step)
-    compared, found = json.loads(tool("bagua-sim", step, "--compare", "--json"))["strategies"], set()
+    run("bagua-translate", "--import-stablehlo", graph, "--cluster=host=4@1gbit,50us", "-o", step)
+    compared, found = json.loads(run("bagua-sim", step, "--compare", "--json"))["strategies"], set()
     for entry in compared:
         if "refusal" in entry:
             continue
-        tool("bagua-opt", f"--bagua-strategy={entry['name']}", step, "-o", f"{work}/scheduled.mlir")
-        tool("bagua-translate", "--export-plan", f"{work}/scheduled.mlir", "-o", f"{work}/plan.bagua")
-        said = json.loads(tool("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["prediction"]
+        run("bagua-opt", f"--bagua-strategy={entry['name']}", step, "-o", f"{work}/scheduled.mlir")
+        run("bagua-translate", "--export-plan", f"{work}/scheduled.mlir", "-o", f"{work}/plan.bagua")
+        said = json.loads(run("bagua-translate", "--plan-to-json", f"{work}/plan.bagua"))["prediction"]
         expected = {"step_ns": entry["step_ns"], "exposed_ns": entry["exposed_communication_ns"], "bytes_sent": entry["bytes_sent"]}
         if said != expected:
             sys.exit(f"{entry['name']}: expected {expected}, found {said}")
