@@ -143,6 +143,9 @@ uint64_t bagua_plan_fingerprint(const bagua_plan *plan);
 int bagua_plan_ranks(const bagua_plan *plan);
 int bagua_plan_servers(const bagua_plan *plan);
 size_t bagua_plan_tensor_count(const bagua_plan *plan);
+/** 1 where the program's updates are to run right before the next forward needs
+ * them (updates=late of the strategy), 0 where they follow their gradients. */
+int bagua_plan_has_late_updates(const bagua_plan *plan);
 /** Of the tensor of this number, which is what find() gives. */
 bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
                              bagua_tensor *tensor);
@@ -308,6 +311,10 @@ bagua_code bagua_session_bind_or_locate(bagua_session *session, uint32_t tensor,
 /** 1 or 0. */
 int bagua_session_program_updates(bagua_session *session, const char *name);
 bagua_code bagua_session_start(bagua_session *session);
+/** The number of the first instruction that waits for the tensor to be given;
+ * -1 where none does, and before start. */
+int64_t bagua_session_first_waiter(const bagua_session *session,
+                                   uint32_t tensor);
 /** As bagua_communicator_agree_on, of the steps that begin after this; and of a
  * tensor, from its next gift on. */
 bagua_code bagua_session_agree_on(bagua_session *session, const char *fact,

@@ -74,6 +74,10 @@ size_t bagua_plan_tensor_count(const bagua_plan *plan) {
   return plan ? plan->tensors.size() : 0;
 }
 
+int bagua_plan_has_late_updates(const bagua_plan *plan) {
+  return plan ? plan->plan->hasLateUpdates() : -1;
+}
+
 bagua_code bagua_plan_tensor(const bagua_plan *plan, uint32_t number,
                              bagua_tensor *tensor) {
   return guard([&]() -> absl::Status {

@@ -150,6 +150,11 @@ bagua_code bagua_session_start(bagua_session *session) {
                    [](runtime::Session &session) { return session.start(); });
 }
 
+int64_t bagua_session_first_waiter(const bagua_session *session,
+                                   uint32_t tensor) {
+  return session ? session->session->firstWaiter(TensorId(tensor)) : -1;
+}
+
 bagua_code bagua_session_begin_step(bagua_session *session) {
   return onSession(
       "bagua_session_begin_step", session,

@@ -156,6 +156,7 @@ _FUNCTIONS = {
     "plan_ranks": (c_int, c_void_p),
     "plan_servers": (c_int, c_void_p),
     "plan_tensor_count": (c_size_t, c_void_p),
+    "plan_has_late_updates": (c_int, c_void_p),
     "plan_tensor": (None, c_void_p, c_uint32, POINTER(_Tensor)),
     "plan_predicted_figures": (None, c_void_p, POINTER(_StepFigures)),
     "world_connect": (None, POINTER(_WorldOptions), _HANDLE),
@@ -181,6 +182,7 @@ _FUNCTIONS = {
     "session_bind_or_locate": (None, c_void_p, c_uint32, c_void_p, c_size_t, _HANDLE),
     "session_program_updates": (c_int, c_void_p, c_char_p),
     "session_start": (None, c_void_p),
+    "session_first_waiter": (c_int64, c_void_p, c_uint32),
     "session_agree_on": (None, c_void_p, c_char_p, c_uint64, c_char_p),
     "session_agree_on_tensor": (None, c_void_p, c_uint32, c_uint64, c_char_p),
     "session_begin_step": (None, c_void_p),
@@ -325,6 +327,7 @@ class Plan(_Object):
         self.ranks = library.plan_ranks(handle)
         self.servers = library.plan_servers(handle)
         self.fingerprint = library.plan_fingerprint(handle)
+        self.has_late_updates = bool(library.plan_has_late_updates(handle))
         self.tensors = []
         for number in range(library.plan_tensor_count(handle)):
             found = _Tensor()
@@ -584,6 +587,11 @@ class Session(_Object):
 
     def start(self):
         _library().session_start(self._handle)
+
+    def first_waiter(self, tensor):
+        """The number of the first instruction that waits for the tensor to be given; -1 where none does, and before start().
+        Until the last tensor of one number is there, giving the others makes nothing start."""
+        return _library().session_first_waiter(self._handle, tensor)
 
     def agree_on(self, fact, value, meaning=None):
         """What all ranks must have alike in the steps that begin after this, as a number of 64 bits."""

@@ -40,15 +40,18 @@ def main(source, build, work):
     with open(f"{work}/model.csv", "w", encoding="utf-8") as file:
         file.write("name,tensors,forward_ns,backward_ns,ready,activation_bytes\n")
         file.writelines(f"layers.{i},weight=8x8xf32;bias=8xf32,1000,1000,1000,128\n" for i in range(3))
-    plans.make_plans(f"{work}/model.csv", 1, {f"{work}/plan.bagua": "ddp{updates=program}"})
-    model = bagua.torch.DataParallel(made, f"{work}/plan.bagua", world=runtime.World.in_process(1)[0])
-    for step in range(4):
-        given.clear()
-        model(torch.randn(4, 8)).sum().backward()
-        model.zero_grad()
-        if step:
-            print(f"given at each layer: {given}")
-    model.close()
+    # A layer's gradients have 288 bytes.
+    plans.make_plans(f"{work}/model.csv", 1, {f"{work}/three.bagua": "ddp{first-bytes=288 cap-bytes=288 updates=program}",
+                                              f"{work}/two.bagua": "ddp{first-bytes=288 cap-bytes=576 updates=program}"})
+    for messages in ("three", "two"):
+        model = bagua.torch.DataParallel(made, f"{work}/{messages}.bagua", world=runtime.World.in_process(1)[0])
+        for step in range(4):
+            given.clear()
+            model(torch.randn(4, 8)).sum().backward()
+            model.zero_grad()
+            if step:
+                print(f"{messages} messages, given at each layer: {given}")
+        model.close()
 
 
 if __name__ == "__main__":

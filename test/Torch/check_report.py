@@ -110,6 +110,15 @@ def main(source, build, work):
     print(f"clipped: {', '.join(sorted(set(on_two_ranks(clips(True)))))}")
     print(f"left alone: {', '.join(on_two_ranks(clips(False))) or 'none'}")
 
+    def in_mode(plan, overlap):
+        def train(world):
+            module = make()
+            options = {"optimizer": torch.optim.SGD(module.parameters(), lr=0.1)} if overlap == "step" else {}
+            bagua.torch.DataParallel(module, f"{work}/{plan}.bagua", world=world, overlap=overlap, **options).close()
+        return train
+    for plan, overlap in (("slow", "backward"), ("slow", "step"), ("late", "backward"), ("late", "step")):
+        print(f"{plan}, {overlap}: {', '.join(on_two_ranks(in_mode(plan, overlap))) or 'none'}")
+
 
 if __name__ == "__main__":
     main(*sys.argv[1:])

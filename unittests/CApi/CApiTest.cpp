@@ -366,12 +366,14 @@ TEST(CApiTest, TakesNullHandles) {
   EXPECT_EQ(bagua_plan_ranks(nullptr), -1);
   EXPECT_EQ(bagua_plan_servers(nullptr), -1);
   EXPECT_EQ(bagua_plan_tensor_count(nullptr), 0u);
+  EXPECT_EQ(bagua_plan_has_late_updates(nullptr), -1);
   EXPECT_EQ(bagua_world_rank(nullptr), -1);
   EXPECT_EQ(bagua_world_size(nullptr), -1);
   EXPECT_EQ(bagua_world_hosts(nullptr), -1);
   EXPECT_EQ(bagua_world_next_number(nullptr), -1);
   EXPECT_EQ(bagua_session_local_bytes(nullptr, 0), -1);
   EXPECT_EQ(bagua_session_program_updates(nullptr, "w"), -1);
+  EXPECT_EQ(bagua_session_first_waiter(nullptr, 0), -1);
   EXPECT_EQ(bagua_session_is_ready(nullptr, 0), -1);
   EXPECT_EQ(bagua_session_step(nullptr), -1);
   EXPECT_EQ(bagua_session_bytes_sent(nullptr), -1);

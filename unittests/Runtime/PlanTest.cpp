@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
@@ -67,6 +68,18 @@ TEST(PlanTest, LoadsWhatWasBuilt) {
   EXPECT_EQ(plan->topology().ranks(), 4);
   EXPECT_EQ(plan->root().instructions()->size(), 4u);
   EXPECT_NE(plan->fingerprint(), 0u);
+}
+
+TEST(PlanTest, KnowsWhenUpdatesAre) {
+  PlanBuilder plan = makeDdpPlan(2);
+  EXPECT_FALSE(plan.load()->hasLateUpdates());
+  auto &program = plan.plan.program;
+  ASSERT_EQ(program.back()->phase, fb::Phase::Update);
+  program.back()->late = true;
+  std::rotate(program.begin(), program.end() - 1, program.end());
+  EXPECT_TRUE(plan.load()->hasLateUpdates());
+  program.clear();
+  EXPECT_FALSE(plan.load()->hasLateUpdates());
 }
 
 TEST(PlanTest, SamePlanSameBytes) {

@@ -44,6 +44,21 @@ TEST(SessionTest, ReducesAGradient) {
   });
 }
 
+TEST(SessionTest, TellsWhichTensorsOneInstructionWaitsFor) {
+  auto plan = makeDdpPlan(2).load();
+  auto worlds = createInProcessWorlds(2);
+  onEachRank(2, [&](int rank) {
+    auto session = *Session::create(plan, std::move(worlds[rank]), {});
+    EXPECT_EQ(session->firstWaiter(TensorId(0)), -1) << "before start()";
+    ASSERT_TRUE(session->start().ok());
+    EXPECT_EQ(session->firstWaiter(TensorId(0)), 0);
+    EXPECT_EQ(session->firstWaiter(TensorId(1)), 1);
+    EXPECT_EQ(session->firstWaiter(TensorId(2)), 1);
+    EXPECT_EQ(session->firstWaiter(TensorId(3)), -1) << "there is none";
+    EXPECT_TRUE(session->finish().ok());
+  });
+}
+
 TEST(SessionTest, RefusesAWorldOfAnotherSize) {
   auto worlds = createInProcessWorlds(2);
   auto session =

@@ -47,6 +47,9 @@ public:
   const PlanCluster &cluster() const { return shape; }
   const Topology &topology() const { return shape.topology(); }
   uint64_t fingerprint() const;
+  /// Whether the program's updates are to run right before the next forward
+  /// needs them, and not once their gradients are there.
+  bool hasLateUpdates() const;
 
 private:
   Plan(std::string fileBytes, const fb::Plan *root, PlanCluster cluster)

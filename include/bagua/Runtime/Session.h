@@ -142,6 +142,12 @@ public:
   /// have.
   virtual bool programUpdates(absl::string_view name) = 0;
 
+  /// The number of the first instruction that waits for the tensor to be given;
+  /// -1 where none does, and before start(). Until the last tensor of one
+  /// number is there, giving the others makes nothing start: a program to which
+  /// a call is dear gives them together.
+  virtual int64_t firstWaiter(TensorId tensor) const = 0;
+
   /// Checks that every tensor that an instruction touches is bound, but for
   /// those that can be given at an address in each step, and that the program
   /// knows of the params that instructions update: it has asked

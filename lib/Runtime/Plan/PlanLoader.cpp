@@ -160,6 +160,13 @@ Plan::fromFile(const std::string &path) {
 
 uint64_t Plan::fingerprint() const { return plan->fingerprint(); }
 
+bool Plan::hasLateUpdates() const {
+  const auto *program = plan->program();
+  return program &&
+         std::any_of(program->begin(), program->end(),
+                     [](const fb::ProgramOp *op) { return op->late(); });
+}
+
 std::string writePlan(fb::PlanT &plan) {
   plan.features = featuresOf(plan);
   flatbuffers::FlatBufferBuilder builder;

@@ -47,6 +47,9 @@ public:
   bool programUpdates(absl::string_view name) override {
     return session->programUpdates(name);
   }
+  int64_t firstWaiter(TensorId tensor) const override {
+    return session->firstWaiter(tensor);
+  }
   absl::Status start() override {
     return inProcess([&] { return session->start(); });
   }

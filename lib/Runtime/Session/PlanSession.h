@@ -63,6 +63,10 @@ public:
   absl::StatusOr<void *> bindOrLocate(TensorId tensor, void *data,
                                       size_t bytes) override;
   bool programUpdates(absl::string_view name) override;
+  int64_t firstWaiter(TensorId tensor) const override {
+    const auto &waiters = executor.schedule().firstWaiter;
+    return indexOf(tensor) < waiters.size() ? waiters[indexOf(tensor)] : -1;
+  }
   absl::Status start() override;
   void agreeOn(absl::string_view name, uint64_t value,
                absl::string_view meaning) override {

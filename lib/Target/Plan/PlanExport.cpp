@@ -212,6 +212,7 @@ llvm::FailureOr<std::string> PlanWriter::write() {
   writeCluster();
   plan.streams = model.streams;
   writePrediction();
+  plan.minor_version = runtime::kPlanMinorVersion;
   return runtime::writePlan(plan);
 }
 

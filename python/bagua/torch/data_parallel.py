@@ -53,6 +53,8 @@ class _Slot:
         self.is_unused = False
         # Whether another gradient came soon after it in the last backward.
         self.is_followed = False
+        # With which others it is communicated, and how much of those that are given together it is.
+        self.message, self.room = None, self.bytes + _ROOM_OF_EACH
         # By which it is known that a gradient is there; and all hooks of the param's.
         self.hook = self.hooks = None
 
@@ -91,28 +93,62 @@ class _Slot:
             self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
 
 
-class _Arrivals:
-    """Slots whose gradients have come and are not given yet; until when others may come; which came last, and when. Not the wrapper's
-    own attributes, which are slow to set."""
-    __slots__ = "slots", "until", "last", "time"
+class _Message:
+    """How many gradients an instruction waits for, and how many of them this backward has not made yet."""
+    __slots__ = "size", "missing"
 
     def __init__(self):
-        self.slots, self.until, self.last, self.time = [], 0, None, 0
+        self.size = self.missing = 0
 
-    def note(self, slot, time):
+
+class _Arrivals:
+    """Slots whose gradients have come and are not given yet: until a message is complete, giving any of them makes nothing start. Not
+    the wrapper's own attributes, which are slow to set."""
+    __slots__ = "slots", "room", "messages", "has_message", "until", "last", "time"
+
+    def __init__(self):
+        self.slots, self.messages, self.last, self.time = [], {}, None, 0
+        self.end()
+
+    def learn(self, slots, session):
+        """Which gradients are communicated together."""
+        for slot in slots:
+            slot.message = self.messages.setdefault(session.first_waiter(slot.number), _Message())
+            slot.message.size += 1
+        self.end()
+
+    def note(self, slot):
         """Whether to give what has come."""
-        if self.last is not None:
-            self.last.is_followed = time - self.time < _TOGETHER
+        last = self.last
+        if last is not None:
+            last.is_followed = _now() - self.time < _TOGETHER
+            self.last = None
         self.slots.append(slot)
-        self.last, self.time = slot, time
-        return time >= self.until or not slot.is_followed
+        message = slot.message
+        message.missing = missing = message.missing - 1
+        self.room = room = self.room - slot.room
+        if missing and not self.has_message:
+            return room <= 0
+        self.last, self.time, self.has_message = slot, _now(), True
+        return self.time >= self.until or not slot.is_followed
+
+    def take(self):
+        slots, self.slots = self.slots, []
+        return slots
+
+    def begin_next(self):
+        """What has come is given."""
+        self.room, self.has_message, self.until = _ROOM, False, _now() + _TOGETHER
 
     def end(self):
         """Of a backward."""
         if self.last is not None:
             self.last.is_followed = False
         self.slots.clear()
-        self.until, self.last = 0, None
+        for message in self.messages.values():
+            message.missing = message.size
+        # The first one begins the step.
+        self.room, self.has_message, self.until, self.last = _ROOM, True, 0, None
 
 
 def _itself(module):
@@ -136,9 +172,12 @@ def _is_dense(tensor):
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
 
 
-# Seconds in which gradients that come are given together: each that is given by itself costs more than a small one takes to compute. One
-# that waited for the next for longer in the last backward is not held back.
+# Giving gradients costs more than a small one takes to compute, so what comes is given together: until a message is complete, or copying
+# what has come would hold it up, which so many bytes do, a gradient by itself being as dear as some more. Messages that are complete within
+# so many seconds go together, too, unless the last one waited longer for another gradient in the last backward.
+_ROOM, _ROOM_OF_EACH = 4 << 20, 64 << 10
 _TOGETHER = 3e-4
+_now = time.perf_counter
 
 _LOG = logging.getLogger("bagua")
 
@@ -253,6 +292,9 @@ class DataParallel(torch.nn.Module):
         for slot in self._slots:
             self._hook(slot)
         if self._world.rank == 0:
+            why = report.other_mode(plan, overlap)
+            if why:
+                warnings.warn(why, stacklevel=2)
             _LOG.info(report.describe_start(plan, len(self._slots), self._world))
         own = weakref.ref(self)
         for slot in self._slots:
@@ -309,6 +351,7 @@ class DataParallel(torch.nn.Module):
                 raise ValueError(f"the plan's instructions update {tensor.name}: expected a plan whose updates are the "
                                  "program's (updates=program or updates=late of its strategy)")
         self._session.start()
+        self._arrivals.learn(self._slots, self._session)
 
     def _agree_on_model(self):
         """States what this rank trains: what communicates from here on is an error where another rank trains something else."""
@@ -367,10 +410,10 @@ class DataParallel(torch.nn.Module):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        own, arrivals, now = weakref.ref(self), self._arrivals, time.perf_counter  # the model does not keep what wraps it
+        own, note = weakref.ref(self), self._arrivals.note  # the model does not keep what wraps it
 
         def is_there(_):
-            if arrivals.note(slot, now()) and (wrapper := own()):
+            if note(slot) and (wrapper := own()):
                 wrapper._give_arrived()
 
         slot.hook = slot.param.register_post_accumulate_grad_hook(is_there)
@@ -479,8 +522,7 @@ class DataParallel(torch.nn.Module):
 
     def _give_arrived(self):
         """Gives the gradients that have come; on the thread that autograd runs on."""
-        slots = self._arrivals.slots.copy()
-        self._arrivals.slots.clear()
+        slots = self._arrivals.take()
         if compiled_autograd.compiled_autograd_enabled or compiled_autograd.in_compiled_autograd_region:
             self._fail("expected a backward of eager autograd, found one that torch compiles, which ends before its gradients are "
                        "reduced: turn compiled autograd off")
@@ -508,7 +550,7 @@ class DataParallel(torch.nn.Module):
                     slot.param.grad = slot.view  # and what autograd has made is free
                 if self._deferred:
                     self._deferred.given(slot)
-            self._arrivals.until = time.perf_counter() + _TOGETHER
+            self._arrivals.begin_next()
 
     def _begin_step(self):
         if self._is_in_step:

@@ -25,6 +25,17 @@ def describe_start(plan, gradients, world):
             (f", {_line('predicted', [predicted])}" if predicted else ""))
 
 
+def other_mode(plan, overlap):
+    """Why the plan's order of communication is another than the mode wants; None where it isn't."""
+    if overlap == "step" and not plan.has_late_updates:
+        return ('overlap="step": the plan has updates right after backward: expected one that was made with updates=late, which sends '
+                "first what the next forward needs first")
+    if overlap == "backward" and plan.has_late_updates:
+        return ('the plan was made with updates=late, for overlap="step": expected that, or a plan that was made with '
+                "updates=program")
+    return None
+
+
 def other_compute(predicted, measured):
     """Why the plan is of another compute than steps have; None where it isn't."""
     if not predicted or not measured:
