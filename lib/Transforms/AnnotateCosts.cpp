@@ -38,12 +38,14 @@ struct AnnotateCostsPass
     if (failed(readOverlay(step, measured)))
       return signalPassFailure();
     DeviceAttr device = step.lookupCluster().getDeviceAttr();
+    bool isChanged = false;
     for (auto op : step.getBody().front().getOps<ComputeOp>()) {
       auto entry =
           measured.find(keyOf(op.getName(), stringifyPhaseKind(op.getPhase())));
       if (entry != measured.end()) {
         entry->second.isUsed = true;
         setCost(op, entry->second.ns, CostSource::Measured);
+        isChanged = true;
       } else if (device && !op.getCostNs() &&
                  (op.getFlops() || op.getBytes())) {
         DeviceRates rates{device.getFlopPerS(), device.getBytesPerS(),
@@ -52,8 +54,11 @@ struct AnnotateCostsPass
                 rooflineNs(op.getFlops().value_or(0), op.getBytes().value_or(0),
                            rates),
                 CostSource::Roofline);
+        isChanged = true;
       }
     }
+    if (!isChanged)
+      markAllAnalysesPreserved();
     if (failed(reportUnused(step, measured)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))

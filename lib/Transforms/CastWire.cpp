@@ -49,18 +49,22 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     if (failed(cluster))
       return signalPassFailure();
     int64_t casts = 0;
+    bool isChanged = false;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
       FailureOr<WireType> wire =
           readChoice(reduce, kWireAttr, "wire", type.getValue());
       if (failed(wire))
         return signalPassFailure();
-      reduce->removeAttr(kWireAttr);
+      isChanged |= reduce->removeAttr(kWireAttr) != nullptr;
       if (*wire == WireType::AsIs || !canNarrow(reduce))
         continue;
       castAround(reduce, *cluster, {*wire});
+      isChanged = true;
       ++casts;
     }
+    if (!isChanged)
+      markAllAnalysesPreserved();
     // What the step computes has changed on purpose.
     if (casts > 0 && step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
       return signalPassFailure();

@@ -151,7 +151,7 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
         {static_cast<int32_t>(compute.getPhase()), batch, agreement.of(op)});
     for (OpResult result : op->getResults()) {
       entry.endsCluster |=
-          compute.getResultName(result.getResultNumber()) != nullptr;
+          compute.getResultInfo(result.getResultNumber()) != nullptr;
       for (Operation *user : result.getUsers())
         entry.endsCluster |=
             !isa<ComputeOp>(user) || microBatchOf(user) != microBatch;
@@ -239,16 +239,21 @@ struct CoarsenPass : public bagua::impl::CoarsenPassBase<CoarsenPass> {
       ops.push_back(&op);
     std::vector<int32_t> clusters = coarsen(readProblem(step, ops));
     SmallVector<ComputeOp> cluster;
+    bool isChanged = false;
     for (size_t i = 0; i < ops.size(); ++i) {
       auto compute = dyn_cast<ComputeOp>(ops[i]);
       if (compute)
         cluster.push_back(compute);
       if (i + 1 < ops.size() && clusters[i + 1] == clusters[i])
         continue;
-      if (cluster.size() > 1)
+      if (cluster.size() > 1) {
         mergeCluster(cluster);
+        isChanged = true;
+      }
       cluster.clear();
     }
+    if (!isChanged)
+      markAllAnalysesPreserved();
     if (Report *report = getReport(&getContext()))
       report->add(
           step, getArgument(),

@@ -34,6 +34,7 @@ struct LowerHierarchyPass
     if (failed(model))
       return signalPassFailure();
     llvm::json::Array decided;
+    bool isChanged = false;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
       if (!canLower(reduce))
@@ -45,7 +46,7 @@ struct LowerHierarchyPass
       FormSet allowed = formsOf(*choice);
       if (allowed & kServerForms && failed(expectServed(reduce, *model)))
         return signalPassFailure();
-      reduce->removeAttr(kFormAttr);
+      isChanged |= reduce->removeAttr(kFormAttr) != nullptr;
       Message message = messageOf(reduce);
       PricedForm best =
           cheapestForm(*model, message.bytes(), message.over, allowed);
@@ -60,7 +61,10 @@ struct LowerHierarchyPass
                                   expandMessage(*model, message, best.form));
       reduce.getOutput().replaceAllUsesWith(result);
       reduce.erase();
+      isChanged = true;
     }
+    if (!isChanged)
+      markAllAnalysesPreserved();
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"all_reduces", std::move(decided)}});

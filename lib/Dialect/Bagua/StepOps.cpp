@@ -392,8 +392,8 @@ bool StepOp::isAsynchronous() {
 /// Names are unique among arguments and results alike, for the program binds
 /// tensors by them.
 static LogicalResult verifyNames(StepOp step) {
-  llvm::StringMap<Location> seen;
-  auto claim = [&](StringRef name, Location location) -> LogicalResult {
+  llvm::DenseMap<StringAttr, Location> seen;
+  auto claim = [&](StringAttr name, Location location) -> LogicalResult {
     if (name.empty() || name.size() > kMaxNameLength)
       return mlir::emitError(location)
              << "expected names of 1 to " << kMaxNameLength
@@ -405,7 +405,7 @@ static LogicalResult verifyNames(StepOp step) {
     InFlightDiagnostic diagnostic =
         mlir::emitError(location)
         << "expected names that are unique in step '" << step.getSymName()
-        << "', found '" << name << "' twice";
+        << "', found '" << name.getValue() << "' twice";
     diagnostic.attachNote(entry->second) << "the other is here";
     return diagnostic;
   };
