@@ -7,7 +7,6 @@
 
 #include "Gifts.h"
 #include "Movement.h"
-#include "Tolerance.h"
 #include "UpdatedStates.h"
 
 #include "absl/strings/str_cat.h"
@@ -77,7 +76,8 @@ int64_t localElements(const Plan &plan, uint32_t number, int64_t rank) {
 }
 
 RankChecker::RankChecker(const Plan &loaded, int64_t ownRank)
-    : plan(loaded), rank(ownRank), filled(loaded.root().tensors()->size(), -1),
+    : plan(loaded), rank(ownRank), tolerances(loaded),
+      filled(loaded.root().tensors()->size(), -1),
       relationOf(filled.size(), -1), updatesOf(filled.size()),
       isWaitedFor(filled.size(), false), lastChecked(filled.size(), -1) {
   own.rank = rank;
@@ -191,8 +191,8 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
       return;
   }
   size_t state = placeAmong(*relation.update(), tensor);
-  double tolerance = updatedTolerance(plan, relation, updates, state,
-                                      toleranceOf(plan, relation));
+  double tolerance =
+      updatedTolerance(plan, relation, updates, state, tolerances.of(relation));
   if (!std::isfinite(tolerance))
     return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
@@ -271,8 +271,8 @@ void RankChecker::checkReduced(const fb::Relation &relation, int64_t step,
   for (int64_t member : group)
     keys.push_back(giftKey(plan, relation.of(), member, step));
   ElementRange range = rangeOf(relation.tensor());
-  compare(relation.tensor(), step, range.size(), toleranceOf(plan, relation),
-          data, [&](int64_t begin, int64_t count, std::byte *output) {
+  compare(relation.tensor(), step, range.size(), tolerances.of(relation), data,
+          [&](int64_t begin, int64_t count, std::byte *output) {
             expectReduced(typeOf(tensor),
                           static_cast<ReduceKind>(relation.reduce()), keys,
                           range.begin + begin, count, output);
@@ -291,9 +291,8 @@ void RankChecker::checkMoved(const fb::Relation &relation, int64_t step,
                     static_cast<int64_t>(group.size()));
   DataType type = typeOf(tensorAt(plan, relation.of()));
   int64_t bytes = dataTypeBytes(type);
-  compare(relation.tensor(), step, movement.count(),
-          toleranceOf(plan, relation), data,
-          [&](int64_t begin, int64_t count, std::byte *output) {
+  compare(relation.tensor(), step, movement.count(), tolerances.of(relation),
+          data, [&](int64_t begin, int64_t count, std::byte *output) {
             for (int64_t i = begin; i < begin + count;) {
               MovedRun run = movement.at(i);
               int64_t length = std::min(run.length, begin + count - i);

@@ -11,6 +11,7 @@
 #define BAGUA_LIB_REPLAY_CHECKER_H
 
 #include "CheckValues.h"
+#include "Tolerance.h"
 
 #include "bagua/Replay/CheckResult.h"
 #include "bagua/Runtime/Plan.h"
@@ -88,6 +89,7 @@ private:
 
   const Plan &plan;
   const int64_t rank;
+  Tolerances tolerances;
   RankFindings own;
   /// By tensor: the step whose values it was filled with last; -1 before.
   std::vector<int64_t> filled;

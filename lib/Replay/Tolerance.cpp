@@ -64,13 +64,15 @@ static bool meets(const fb::Instruction &instruction,
                      });
 }
 
-/// The largest roundoff of a cast whose result is sent over some of the axes,
-/// maybe in pieces or with others; 0 if there is none.
-static double narrowestOnTheWire(const runtime::Plan &plan,
-                                 const std::vector<int64_t> &axes) {
+Tolerances::Roundings Tolerances::find(const std::vector<int64_t> &axes) const {
   std::vector<double> roundoff(plan.root().values()->size(), 0);
-  double narrowest = 0;
+  Roundings found;
   for (const fb::Instruction *instruction : *plan.root().instructions()) {
+    const bool isOver = meets(*instruction, axes);
+    if (isOver && isReduction(*instruction))
+      found.isReassociated |=
+          !std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),
+                      instruction->axes()->end());
     if (!instruction->inputs() || !instruction->outputs())
       continue;
     bool moves = movesElements(*instruction);
@@ -79,8 +81,8 @@ static double narrowestOnTheWire(const runtime::Plan &plan,
     double largest = 0;
     for (uint32_t input : *instruction->inputs())
       largest = std::max(largest, roundoff[input]);
-    if (meets(*instruction, axes))
-      narrowest = std::max(narrowest, largest);
+    if (isOver)
+      found.narrowest = std::max(found.narrowest, largest);
     for (uint32_t output : *instruction->outputs())
       if (converts)
         roundoff[output] = roundoffOf(
@@ -88,10 +90,19 @@ static double narrowestOnTheWire(const runtime::Plan &plan,
       else if (moves)
         roundoff[output] = largest;
   }
-  return narrowest;
+  return found;
 }
 
-double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
+/// Relations are many, axes few.
+const Tolerances::Roundings &
+Tolerances::over(const std::vector<int64_t> &axes) {
+  auto found = known.find(axes);
+  if (found == known.end())
+    found = known.emplace(axes, find(axes)).first;
+  return found->second;
+}
+
+double Tolerances::of(const fb::Relation &relation) {
   bool reduces = relation.relation() == fb::RelationKind::Reduced ||
                  relation.relation() == fb::RelationKind::Scattered ||
                  relation.relation() == fb::RelationKind::Updated;
@@ -102,22 +113,15 @@ double toleranceOf(const runtime::Plan &plan, const fb::Relation &relation) {
   std::vector<int64_t> axes;
   if (relation.axes())
     axes.assign(relation.axes()->begin(), relation.axes()->end());
-  bool isReassociated = false;
   double stored = roundoffOf(type);
   if (stored == 0)
     return 0;
-  double narrowest = narrowestOnTheWire(plan, axes);
-  bool isNarrowed = narrowest > stored;
-  stored = std::max(stored, narrowest);
-  for (const fb::Instruction *instruction : *plan.root().instructions())
-    if (isReduction(*instruction))
-      isReassociated |=
-          meets(*instruction, axes) &&
-          !std::equal(axes.begin(), axes.end(), instruction->axes()->begin(),
-                      instruction->axes()->end());
+  const Roundings &roundings = over(axes);
+  bool isNarrowed = roundings.narrowest > stored;
+  stored = std::max(stored, roundings.narrowest);
   bool adds = relation.reduce() == fb::ReduceKind::Sum ||
               relation.reduce() == fb::ReduceKind::Mean;
-  if (!isNarrowed && !(isReassociated && adds))
+  if (!isNarrowed && !(roundings.isReassociated && adds))
     return 0;
   auto ranks = static_cast<double>(plan.topology().groupOf(0, axes).size());
   auto levels = static_cast<double>(axes.size());

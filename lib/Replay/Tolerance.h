@@ -13,15 +13,40 @@
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/DataType.h"
 
+#include <cstdint>
+#include <map>
+#include <vector>
+
 namespace bagua::replay {
 
-/// The largest difference between an element and what the relation says that
-/// the plan's roundings explain, for values of magnitude up to kLargestValue; 0
-/// where every bit has to agree. Of the plan's instructions only their groups
-/// and element types count: a gradient that is lost, added twice or exchanged
-/// is off by far more. Of an update: what holds of its gradient.
-double toleranceOf(const runtime::Plan &plan,
-                   const runtime::fb::Relation &relation);
+/// What a plan's roundings explain. Of its instructions only their groups and
+/// element types count: a gradient that is lost, added twice or exchanged is
+/// off by far more.
+class Tolerances {
+public:
+  explicit Tolerances(const runtime::Plan &loaded) : plan(loaded) {}
+
+  /// The largest difference between an element and what the relation says, for
+  /// values of magnitude up to kLargestValue; 0 where every bit has to agree.
+  /// Of an update: what holds of its gradient.
+  double of(const runtime::fb::Relation &relation);
+
+private:
+  /// Of the instructions whose groups meet some axes.
+  struct Roundings {
+    /// The largest of a cast whose result is sent, maybe in pieces or with
+    /// others; 0 if there is none.
+    double narrowest = 0;
+    /// Whether sums are made of sums.
+    bool isReassociated = false;
+  };
+
+  const Roundings &over(const std::vector<int64_t> &axes);
+  Roundings find(const std::vector<int64_t> &axes) const;
+
+  const runtime::Plan &plan;
+  std::map<std::vector<int64_t>, Roundings> known;
+};
 
 /// Half a unit in the last place of 1; 0 for integers, which don't round.
 double roundoffOf(DataType type);

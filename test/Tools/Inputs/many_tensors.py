@@ -1,10 +1,13 @@
-"""Takes a table of many tensors from import to a plan, that of ddp to a checked run: many_tensors.py FOLDER TENSORS STRATEGY...
+"""Takes a table of many tensors from import to a plan, some to a checked run: many_tensors.py FOLDER TENSORS STRATEGY...
 
 Each tool has 30 s of CPU, or 60 s for more than 20,000 tensors. That is no measure of speed but a guard: what looks at all tensors for each of
 them takes minutes, what does not some seconds."""
 import resource
 import subprocess
 import sys
+
+# In a few messages, and in one for each tensor.
+CHECKED = ("ddp", "wfbp-a2a")
 
 
 def run(limit, *command):
@@ -29,7 +32,7 @@ def main(folder, tensors, *strategies):
         run(limit, "bagua-opt", f"--bagua-strategy={strategy}", f"{folder}/{'served' if served else 'step'}.mlir", "-o",
             f"{folder}/scheduled.mlir")
         run(limit, "bagua-translate", "--export-plan", f"{folder}/scheduled.mlir", "-o", f"{folder}/plan.bagua")
-        if strategy == "ddp":
+        if strategy in CHECKED:
             print(strategy, run(limit, "bagua-run", f"{folder}/plan.bagua", "--ranks=2", "--check", "--steps=1",
                                 "--time-scale=0").splitlines()[-1])
         else:
