@@ -23,6 +23,9 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
+/// More than any step that is trained has; to write them takes some seconds.
+constexpr int64_t kMostOps = 1000000;
+
 class Accumulation {
 public:
   explicit Accumulation(StepOp step)
@@ -250,6 +253,13 @@ struct AccumulatePass : public bagua::impl::AccumulatePassBase<AccumulatePass> {
     if (microBatches > 1) {
       if (failed(accumulation.prepare()))
         return signalPassFailure();
+      auto each = static_cast<int64_t>(accumulation.getRepeated().size());
+      if (microBatches > kMostOps / each) {
+        step.emitError() << "expected at most " << kMostOps
+                         << " ops in all micro-batches, found "
+                         << microBatches.getValue() << " of " << each << " ops";
+        return signalPassFailure();
+      }
       for (int64_t i = 0; i < microBatches; ++i)
         accumulation.write(i, microBatches);
     }

@@ -3,6 +3,7 @@
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=3},bagua-coarsen))' %s --split-input-file | FileCheck %s --check-prefix=COARSE
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate))' %s --split-input-file | FileCheck %s --check-prefix=ONE
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=0}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=400000}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-accumulate{micro-batches=2},bagua-accumulate{micro-batches=2}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-relax,bagua-accumulate{micro-batches=2}))' %s --split-input-file 2>&1 | FileCheck %s --check-prefix=LATE
 // RUN: sed 's/"l"(%d, %w, %e)/"l"(%d, %w, %gv)/' %s > %t.two.mlir
@@ -12,6 +13,7 @@
 
 // Gradients of several micro-batches are added up, and reduced once.
 // NONE: error: expected micro-batches of at least 1, found 0
+// MANY: error: expected at most 1000000 ops in all micro-batches, found 400000 of 3 ops
 // TWICE: error: expected a step of one micro-batch, found an op of a numbered one
 // LATE: error: expected a step before bagua-relax, found one with a contract
 // TWO: error: makes the gradient of 'w' from another gradient, which all micro-batches have added to first
