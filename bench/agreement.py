@@ -70,9 +70,11 @@ def main(build, steps=30):
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(bagua.torch.DataParallel(
             model, make_plan(folder, bagua.torch.step_table(model, loss_of, (x, y))), world=runtime.World.in_process(1)[0])) as wrapped:
         modules, params = len(list(model.modules())), len(list(model.parameters()))
+        slot = wrapped._slots[0]
+        gradient = torch.zeros_like(slot.param)
         rows = [("a fact", alone(lambda i: wrapped._session.agree_on("a number", i))),
                 ("a tensor's layout, where it changes", alone(lambda i: wrapped._session.agree_on_tensor(0, i, "a layout"))),
-                ("a gradient's layout, where it doesn't", alone(lambda _: wrapped._dense_gradient(wrapped._slots[0]))),
+                ("a gradient's layout, where it doesn't", alone(lambda _: wrapped._dense_gradient(slot, gradient))),
                 (f"whether the model is the same: {params} params in {modules} modules", alone(lambda _: wrapped._model.has_changed()))]
         clock, taken, whole = Clock(), [], []
         for name in ("_check_params", "_count", "_before_update", "_dense_gradient"):

@@ -55,6 +55,8 @@ class _Slot:
         self.is_followed = False
         # With which others it is communicated, and how much of those that are given together it is.
         self.message, self.room = None, self.bytes + _ROOM_OF_EACH
+        # The param's when its own hook ran, until it is given: others' hooks may set another one since.
+        self.arrived = None
         # By which it is known that a gradient is there; and all hooks of the param's.
         self.hook = self.hooks = None
 
@@ -94,28 +96,29 @@ class _Slot:
 
 
 class _Message:
-    """How many gradients an instruction waits for, and how many of them this backward has not made yet."""
-    __slots__ = "size", "missing"
+    """How many gradients an instruction waits for, and how many of them are still to come in the step of this number."""
+    __slots__ = "size", "missing", "step"
 
     def __init__(self):
-        self.size = self.missing = 0
+        self.size = self.missing = self.step = 0
 
 
 class _Arrivals:
-    """Slots whose gradients have come and are not given yet: until a message is complete, giving any of them makes nothing start. Not
-    the wrapper's own attributes, which are slow to set."""
-    __slots__ = "slots", "room", "messages", "has_message", "until", "last", "time"
+    """Slots whose gradients have come and are not given yet. Where gradients are views, none makes anything start before a message is
+    complete; elsewhere they are the program's own, and given at once. Not the wrapper's attributes, which are slow to set."""
+    __slots__ = "slots", "room", "holds", "has_message", "until", "last", "time", "step", "is_new"
 
-    def __init__(self):
-        self.slots, self.messages, self.last, self.time = [], {}, None, 0
+    def __init__(self, holds):
+        self.slots, self.holds, self.last, self.time, self.step = [], holds, None, 0, 0
         self.end()
 
-    def learn(self, slots, session):
+    @staticmethod
+    def learn(slots, session):
         """Which gradients are communicated together."""
+        messages = {}
         for slot in slots:
-            slot.message = self.messages.setdefault(session.first_waiter(slot.number), _Message())
+            slot.message = messages.setdefault(session.first_waiter(slot.number), _Message())
             slot.message.size += 1
-        self.end()
 
     def note(self, slot):
         """Whether to give what has come."""
@@ -124,9 +127,13 @@ class _Arrivals:
             last.is_followed = _now() - self.time < _TOGETHER
             self.last = None
         self.slots.append(slot)
-        message = slot.message
-        message.missing = missing = message.missing - 1
         self.room = room = self.room - slot.room
+        message = slot.message
+        if self.is_new:
+            self.step += 1
+        if message.step != self.step:
+            message.step, message.missing = self.step, message.size
+        message.missing = missing = message.missing - 1
         if missing and not self.has_message:
             return room <= 0
         self.last, self.time, self.has_message = slot, _now(), True
@@ -137,18 +144,20 @@ class _Arrivals:
         return slots
 
     def begin_next(self):
-        """What has come is given."""
-        self.room, self.has_message, self.until = _ROOM, False, _now() + _TOGETHER
+        """What has come is given, in a step."""
+        self.room, self.has_message, self.until, self.is_new = _ROOM, not self.holds, _now() + _TOGETHER, False
+
+    def pause(self):
+        """Of a backward within another one: the next gradient is given at once."""
+        self.has_message, self.until = True, 0
 
     def end(self):
-        """Of a backward."""
+        """Of a backward: the next gradient begins a step."""
         if self.last is not None:
             self.last.is_followed = False
         self.slots.clear()
-        for message in self.messages.values():
-            message.missing = message.size
-        # The first one begins the step.
-        self.room, self.has_message, self.until, self.last = _ROOM, True, 0, None
+        self.room, self.last, self.is_new = _ROOM, None, True
+        self.pause()
 
 
 def _itself(module):
@@ -245,7 +254,7 @@ class DataParallel(torch.nn.Module):
         self.broadcast_buffers = broadcast_buffers
         self._syncs, self._is_in_step, self._is_queued = True, False, False
         self._owes_buffers = True
-        self._arrivals = _Arrivals()
+        self._arrivals = _Arrivals(holds=gradient_as_bucket_view)
         # What this step has given, in this order: those that were given first are there first.
         self._given = []
         # What has come outside of no_sync(), and whether the last forward's backward is still to come.
@@ -410,9 +419,14 @@ class DataParallel(torch.nn.Module):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        own, note = weakref.ref(self), self._arrivals.note  # the model does not keep what wraps it
+        own, note, deferred = weakref.ref(self), self._arrivals.note, self._deferred  # the model does not keep what wraps it
 
-        def is_there(_):
+        def is_there(param):
+            if next(reversed(slot.hooks)) != slot.hook.id and (wrapper := own()):
+                wrapper._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
+            if deferred:
+                deferred.check_used(slot)
+            slot.arrived = param.grad
             if note(slot) and (wrapper := own()):
                 wrapper._give_arrived()
 
@@ -526,9 +540,6 @@ class DataParallel(torch.nn.Module):
         if compiled_autograd.compiled_autograd_enabled or compiled_autograd.in_compiled_autograd_region:
             self._fail("expected a backward of eager autograd, found one that torch compiles, which ends before its gradients are "
                        "reduced: turn compiled autograd off")
-        for slot in slots:
-            if not self._is_last(slot):
-                self._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
         if self._forwards and self._syncs not in self._forwards:
             self._fail("expected forward and backward both within no_sync() or both outside, found a backward "
                        f"{'outside' if self._syncs else 'within'} of a forward {'within' if self._syncs else 'outside'}")
@@ -538,19 +549,19 @@ class DataParallel(torch.nn.Module):
             self._is_queued = True
             Variable._execution_engine.queue_callback(self._end_of_backward)
         for slot in slots:
-            if self._deferred:
-                self._deferred.check_used(slot)
             slot.is_used, slot.is_unused = True, False
         if self._syncs:
             self._begin_step()
-            gradients = [self._dense_gradient(slot) for slot in slots]
-            self._give(slots, gradients)
-            for slot, gradient in zip(slots, gradients):
-                if slot.view is not None and slot.view is not gradient:
+            self._give(slots, [self._dense_gradient(slot, slot.arrived) for slot in slots])
+            for slot in slots:
+                is_left_alone = slot.param.grad is slot.arrived  # by hooks of others that came since
+                if slot.view is not None and is_left_alone:
                     slot.param.grad = slot.view  # and what autograd has made is free
                 if self._deferred:
-                    self._deferred.given(slot)
+                    self._deferred.given(slot, is_left_alone)
             self._arrivals.begin_next()
+        for slot in slots:
+            slot.arrived = None
 
     def _begin_step(self):
         if self._is_in_step:
@@ -570,10 +581,10 @@ class DataParallel(torch.nn.Module):
     def _before_update(self, optimizer):
         """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without
         `find_unused_parameters` their next collectives find that this rank has gone on."""
-        if self._session is None or self._is_in_step:
+        if self._session is None or not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
             return
-        if not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
-            return
+        if self._is_in_step:
+            self._fail("step() of an optimizer within a backward, or behind one that did not come to its end: its gradients are not reduced")
         if self._owes_step and self.find_unused_parameters:
             self._begin_step()
             self._end_of_backward()
@@ -583,26 +594,22 @@ class DataParallel(torch.nn.Module):
         if self.find_unused_parameters:
             self._state_change()
 
-    def _dense_gradient(self, slot):
-        """The param's, as it can be reduced: on all ranks elements lie in the order that was stated."""
-        gradient = slot.param.grad
+    def _dense_gradient(self, slot, gradient):
+        """As it can be reduced: on all ranks elements lie in the order that was stated."""
         if type(gradient) is torch.Tensor and gradient.is_cpu and gradient.dtype is slot.dtype and (
                 gradient.layout is torch.strided and gradient.shape == slot.form[0] and gradient.stride() == slot.form[1]):
             return gradient  # as was stated, however the param lies
         self._settle_form(slot)
         if gradient is None:  # a function of the program's has said so
-            gradient = slot.param.grad = torch.zeros_like(slot.param)
+            gradient = torch.zeros_like(slot.param)
         elif isinstance(gradient, PendingGradient):  # `param.grad /= 2` keeps what stood for it
-            gradient = slot.param.grad = gradient.gradient
+            gradient = gradient.gradient
         if gradient.layout != torch.strided:
             self._fail(f"{slot.name}: expected a dense gradient, found one of {gradient.layout}")
         if (gradient.dtype, gradient.numel(), gradient.device.type) != (slot.dtype, slot.elements, "cpu"):
             self._fail(f"{slot.name}: expected a gradient of {slot.elements} elements of {slot.dtype}, found {gradient.numel()} of "
                        f"{gradient.dtype} on {gradient.device}")
-        in_form = slot.in_form(gradient)
-        if in_form is not gradient:
-            slot.param.grad = in_form
-        return in_form
+        return slot.in_form(gradient)
 
     def _give(self, slots, gradients):
         """All at once."""
@@ -661,12 +668,13 @@ class DataParallel(torch.nn.Module):
         if self._arrivals.slots:
             self._give_arrived()
         self._is_queued = False
-        self._arrivals.end()
         given = set(self._given)
         left_out = [slot for slot in self._slots if slot not in given]
         # A backward within another one (reentrant checkpoints): what follows comes here again.
         if left_out and torch._C._current_autograd_node() is not None:
+            self._arrivals.pause()
             return
+        self._arrivals.end()
         self._give_unused(left_out)
         self._session.end_step()
         in_order, self._given = self._given, []
@@ -716,7 +724,7 @@ class DataParallel(torch.nn.Module):
                 self._give_absent(slot)
                 continue
             # Where no rank has used it, it stays as it is.
-            gradient = self._dense_gradient(slot)
+            gradient = self._dense_gradient(slot, slot.param.grad)
             copy = gradient.clone()
             if slot.view is not None and gradient.data_ptr() == slot.view.data_ptr():
                 slot.param.grad, copy = copy, gradient

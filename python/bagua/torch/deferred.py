@@ -143,8 +143,9 @@ class DeferredUpdates:
         if not isinstance(self._optimizer.state, WatchedState):
             self._optimizer.state = WatchedState(self._optimizer.state, self.carry_out, self.carry_out_all)
 
-    def given(self, slot):
-        """A gradient has been given, and is not to be touched."""
+    def given(self, slot, is_left_alone=True):
+        """A gradient has been given, and is not to be touched: what stands for it is the param's, unless the program has set another
+        one."""
         def before_use(pending):
             if slot.pending is not pending:
                 return  # of a step that is over
@@ -156,7 +157,9 @@ class DeferredUpdates:
                 self._take_back(slot)
         # What is given in its place is copied back to it.
         gradient = slot.held if slot.original is None else slot.original
-        slot.pending = slot.param.grad = PendingGradient(gradient, before_use)
+        slot.pending = PendingGradient(gradient, before_use)
+        if is_left_alone:
+            slot.param.grad = slot.pending
 
     def is_due(self, slot):
         return slot.param in self._updates
