@@ -111,14 +111,31 @@ def main(source, build, work):
         same = all(torch.equal(*pair) for pair in zip(gradients_with(hook), expected))
         print(f"with hooks that {hook.__name__.replace('_', ' ')}: {'the same' if same else 'others'}")
 
+    def error_of(call):
+        try:
+            call()
+        except RuntimeError as error:
+            print(f"error: {error}")
+
+    # A backward that fails in the middle, and one of what comes before it.
+    class Heads(Net):
+        def forward(self, x):
+            return [layer(x).sum() for layer in self.layers]
+
+    def refuse(_):
+        raise RuntimeError("no more")
+    net = Heads()
+    with contextlib.suppress(runtime.Error), training(net, "two") as model:
+        net.layers[1].weight.register_post_accumulate_grad_hook(refuse)
+        first, second, third = model(torch.ones(4, 8))
+        error_of((second + third).backward)
+        error_of(first.backward)
+
     net = Net()
     with contextlib.suppress(runtime.Error), training(net, "two") as model:
         optimizer = torch.optim.SGD(net.parameters(), lr=1)
         net.layers[0].weight.register_post_accumulate_grad_hook(lambda _: optimizer.step())
-        try:
-            backward(model)
-        except RuntimeError as error:
-            print(f"error: {error}")
+        error_of(lambda: backward(model))
 
 
 if __name__ == "__main__":

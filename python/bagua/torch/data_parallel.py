@@ -106,7 +106,7 @@ class _Message:
 class _Arrivals:
     """Slots whose gradients have come and are not given yet. Where gradients are views, none makes anything start before a message is
     complete; elsewhere they are the program's own, and given at once. Not the wrapper's attributes, which are slow to set."""
-    __slots__ = "slots", "room", "holds", "has_message", "until", "last", "time", "step", "is_new"
+    __slots__ = "slots", "room", "holds", "has_message", "until", "last", "time", "step", "is_new", "backward"
 
     def __init__(self, holds):
         self.slots, self.holds, self.last, self.time, self.step = [], holds, None, 0, 0
@@ -127,6 +127,10 @@ class _Arrivals:
             last.is_followed = _now() - self.time < _TOGETHER
             self.last = None
         self.slots.append(slot)
+        backward = _current_backward()
+        if backward != self.backward:
+            # Its end is to be heard of.
+            self.backward, self.has_message, self.until = backward, True, 0
         self.room = room = self.room - slot.room
         message = slot.message
         if self.is_new:
@@ -147,17 +151,12 @@ class _Arrivals:
         """What has come is given, in a step."""
         self.room, self.has_message, self.until, self.is_new = _ROOM, not self.holds, _now() + _TOGETHER, False
 
-    def pause(self):
-        """Of a backward within another one: the next gradient is given at once."""
-        self.has_message, self.until = True, 0
-
     def end(self):
         """Of a backward: the next gradient begins a step."""
         if self.last is not None:
             self.last.is_followed = False
         self.slots.clear()
-        self.room, self.last, self.is_new = _ROOM, None, True
-        self.pause()
+        self.room, self.last, self.is_new, self.backward = _ROOM, None, True, None
 
 
 def _itself(module):
@@ -187,6 +186,8 @@ def _is_dense(tensor):
 _ROOM, _ROOM_OF_EACH = 4 << 20, 64 << 10
 _TOGETHER = 3e-4
 _now = time.perf_counter
+# Its number, also where it runs within another one.
+_current_backward = torch._C._current_graph_task_id
 
 _LOG = logging.getLogger("bagua")
 
@@ -252,7 +253,9 @@ class DataParallel(torch.nn.Module):
             warn_of_compiled()
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
-        self._syncs, self._is_in_step, self._is_queued = True, False, False
+        self._syncs, self._is_in_step = True, False
+        # Backwards, one within the other, whose end this hears of.
+        self._backwards = set()
         self._owes_buffers = True
         self._arrivals = _Arrivals(holds=gradient_as_bucket_view)
         # What this step has given, in this order: those that were given first are there first.
@@ -422,7 +425,7 @@ class DataParallel(torch.nn.Module):
         own, note, deferred = weakref.ref(self), self._arrivals.note, self._deferred  # the model does not keep what wraps it
 
         def is_there(param):
-            if next(reversed(slot.hooks)) != slot.hook.id and (wrapper := own()):
+            if next(reversed(slot.hooks), None) != slot.hook.id and (wrapper := own()):
                 wrapper._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
             if deferred:
                 deferred.check_used(slot)
@@ -481,9 +484,7 @@ class DataParallel(torch.nn.Module):
     def _before_forward(self, is_being_compiled):
         if self._is_in_step:
             self._fail("forward within a step: the last backward did not come to its end")
-        # A backward that failed has left them.
-        self._is_queued = False
-        self._arrivals.end()
+        self._arrivals.end()  # a backward that failed has left some
         if self._session is None:
             raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
         if distributed.is_within():
@@ -545,8 +546,8 @@ class DataParallel(torch.nn.Module):
                        f"{'outside' if self._syncs else 'within'} of a forward {'within' if self._syncs else 'outside'}")
         if not self._is_backward:
             self._is_backward = True
-        if self._syncs and not self._is_queued:
-            self._is_queued = True
+        if self._syncs and _current_backward() not in self._backwards:
+            self._backwards.add(_current_backward())
             Variable._execution_engine.queue_callback(self._end_of_backward)
         for slot in slots:
             slot.is_used, slot.is_unused = True, False
@@ -665,16 +666,17 @@ class DataParallel(torch.nn.Module):
         raise RuntimeError(why)
 
     def _end_of_backward(self):
+        if not self._is_in_step:
+            return  # one within this one has ended it
         if self._arrivals.slots:
             self._give_arrived()
-        self._is_queued = False
         given = set(self._given)
         left_out = [slot for slot in self._slots if slot not in given]
         # A backward within another one (reentrant checkpoints): what follows comes here again.
         if left_out and torch._C._current_autograd_node() is not None:
-            self._arrivals.pause()
             return
         self._arrivals.end()
+        self._backwards.clear()
         self._give_unused(left_out)
         self._session.end_step()
         in_order, self._given = self._given, []
