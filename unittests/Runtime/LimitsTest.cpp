@@ -11,12 +11,14 @@
 #include "CommunicatorBackends.h"
 
 #include "bagua/Runtime/Checkpoint.h"
+#include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Processes.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 
+#include <atomic>
 #include <csignal>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -28,6 +30,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 
 namespace bagua::runtime {
 namespace {
@@ -356,6 +359,25 @@ TEST_F(LimitsTest, forked_processes_see_memory_and_change_nothing) {
   for (int i = 0; i < 1 << 16; ++i)
     ASSERT_EQ((*memory)[i], std::byte{7});
 }
+
+#ifndef __SANITIZE_THREAD__ // forks no process of several threads
+// While other threads of the parent's make and destroy theirs.
+TEST_F(LimitsTest, forked_processes_make_worlds_of_their_own) {
+  std::atomic<bool> isEnough = false;
+  std::thread other([&] {
+    while (!isEnough)
+      createInProcessWorlds(1);
+  });
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(Child([] {
+                alarm(60); // what hangs is killed
+                return absl::StrCat(createInProcessWorlds(2).size());
+              }).await(),
+              "2");
+  isEnough = true;
+  other.join();
+}
+#endif
 
 // What is no more is mapped nowhere: another may be there.
 TEST_F(LimitsTest, memory_that_is_gone_is_not_mapped_again) {

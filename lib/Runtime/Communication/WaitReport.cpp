@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <system_error>
 #include <thread>
@@ -32,9 +33,19 @@ struct Reports {
   std::list<const WaitReport *> all;
 };
 
-/// Never destroyed: worlds may be, later than anything else.
+/// Never destroyed: worlds may be, later than anything else. A forked child
+/// knows of none of its parent's, and finds the list as no thread has left it
+/// halfway.
 Reports &reports() {
-  static Reports *const known = new Reports;
+  static Reports *const known = [] {
+    pthread_atfork([] { reports().mutex.lock(); },
+                   [] { reports().mutex.unlock(); },
+                   [] {
+                     reports().all.clear();
+                     reports().mutex.unlock();
+                   });
+    return new Reports;
+  }();
   return *known;
 }
 
