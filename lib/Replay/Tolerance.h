@@ -19,20 +19,20 @@
 
 namespace bagua::replay {
 
-/// What a plan's roundings explain. Of its instructions only their groups and
-/// element types count: a gradient that is lost, added twice or exchanged is
-/// off by far more.
+/// The differences that a plan's roundings explain. Only the groups and element
+/// types of its instructions count: a gradient that is lost, added twice or
+/// exchanged is off by far more.
 class Tolerances {
 public:
   explicit Tolerances(const runtime::Plan &loaded) : plan(loaded) {}
 
   /// The largest difference between an element and what the relation says, for
   /// values of magnitude up to kLargestValue; 0 where every bit has to agree.
-  /// Of an update: what holds of its gradient.
+  /// For an update it is the difference of its gradient.
   double of(const runtime::fb::Relation &relation);
 
 private:
-  /// Of the instructions whose groups meet some axes.
+  /// Found in the instructions whose groups meet some axes.
   struct Roundings {
     /// The largest of a cast whose result is sent, maybe in pieces or with
     /// others; 0 if there is none.

@@ -87,7 +87,7 @@ def main(source, build, work):
             model.zero_grad()
         print(f"a layer within a backward of its own: {given}")
 
-    # What is reduced is what a param's own hooks left, whatever those of others do before it is given.
+    # The runtime reduces a gradient as the param's own hooks left it, whatever hooks of other params do before it is given.
     def gradients_with(hook):
         net = Net()
         params = [param for layer in reversed(net.layers) for param in (layer.bias, layer.weight)]

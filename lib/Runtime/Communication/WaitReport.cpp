@@ -33,9 +33,9 @@ struct Reports {
   std::list<const WaitReport *> all;
 };
 
-/// Never destroyed: worlds may be, later than anything else. A forked child
-/// knows of none of its parent's, and finds the list as no thread has left it
-/// halfway.
+/// Never destroyed: worlds may be, later than anything else. A fork waits
+/// until no other thread is at the list, and the child begins with an empty
+/// one.
 Reports &reports() {
   static Reports *const known = [] {
     pthread_atfork([] { reports().mutex.lock(); },

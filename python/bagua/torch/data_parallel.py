@@ -4,7 +4,6 @@ import copy
 import ctypes
 import logging
 import os
-import time
 import warnings
 import weakref
 
@@ -17,6 +16,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from bagua import runtime
 from bagua.torch import distributed, report
 from bagua.torch.agreement import Model, fingerprint
+from bagua.torch.arrivals import Arrivals, current_backward
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
 
@@ -54,7 +54,7 @@ class _Slot:
         # Whether another gradient came soon after it in the last backward.
         self.is_followed = False
         # With which others it is communicated, and how much of those that are given together it is.
-        self.message, self.room = None, self.bytes + _ROOM_OF_EACH
+        self.message = self.room = None
         # The param's when its own hook ran, until it is given: others' hooks may set another one since.
         self.arrived = None
         # By which it is known that a gradient is there; and all hooks of the param's.
@@ -95,70 +95,6 @@ class _Slot:
             self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
 
 
-class _Message:
-    """How many gradients an instruction waits for, and how many of them are still to come in the step of this number."""
-    __slots__ = "size", "missing", "step"
-
-    def __init__(self):
-        self.size = self.missing = self.step = 0
-
-
-class _Arrivals:
-    """Slots whose gradients have come and are not given yet. Where gradients are views, none makes anything start before a message is
-    complete; elsewhere they are the program's own, and given at once. Not the wrapper's attributes, which are slow to set."""
-    __slots__ = "slots", "room", "holds", "has_message", "until", "last", "time", "step", "is_new", "backward"
-
-    def __init__(self, holds):
-        self.slots, self.holds, self.last, self.time, self.step = [], holds, None, 0, 0
-        self.end()
-
-    @staticmethod
-    def learn(slots, session):
-        """Which gradients are communicated together."""
-        messages = {}
-        for slot in slots:
-            slot.message = messages.setdefault(session.first_waiter(slot.number), _Message())
-            slot.message.size += 1
-
-    def note(self, slot):
-        """Whether to give what has come."""
-        last = self.last
-        if last is not None:
-            last.is_followed = _now() - self.time < _TOGETHER
-            self.last = None
-        self.slots.append(slot)
-        backward = _current_backward()
-        if backward != self.backward:
-            # Its end is to be heard of.
-            self.backward, self.has_message, self.until = backward, True, 0
-        self.room = room = self.room - slot.room
-        message = slot.message
-        if self.is_new:
-            self.step += 1
-        if message.step != self.step:
-            message.step, message.missing = self.step, message.size
-        message.missing = missing = message.missing - 1
-        if missing and not self.has_message:
-            return room <= 0
-        self.last, self.time, self.has_message = slot, _now(), True
-        return self.time >= self.until or not slot.is_followed
-
-    def take(self):
-        slots, self.slots = self.slots, []
-        return slots
-
-    def begin_next(self):
-        """What has come is given, in a step."""
-        self.room, self.has_message, self.until, self.is_new = _ROOM, not self.holds, _now() + _TOGETHER, False
-
-    def end(self):
-        """Of a backward: the next gradient begins a step."""
-        if self.last is not None:
-            self.last.is_followed = False
-        self.slots.clear()
-        self.room, self.last, self.is_new, self.backward = _ROOM, None, True, None
-
-
 def _itself(module):
     return module
 
@@ -179,15 +115,6 @@ def _is_dense(tensor):
         tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)) or
         (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
 
-
-# Giving gradients costs more than a small one takes to compute, so what comes is given together: until a message is complete, or copying
-# what has come would hold it up, which so many bytes do, a gradient by itself being as dear as some more. Messages that are complete within
-# so many seconds go together, too, unless the last one waited longer for another gradient in the last backward.
-_ROOM, _ROOM_OF_EACH = 4 << 20, 64 << 10
-_TOGETHER = 3e-4
-_now = time.perf_counter
-# Its number, also where it runs within another one.
-_current_backward = torch._C._current_graph_task_id
 
 _LOG = logging.getLogger("bagua")
 
@@ -257,7 +184,7 @@ class DataParallel(torch.nn.Module):
         # Backwards, one within the other, whose end this hears of.
         self._backwards = set()
         self._owes_buffers = True
-        self._arrivals = _Arrivals(holds=gradient_as_bucket_view)
+        self._arrivals = Arrivals(holds=gradient_as_bucket_view)
         # What this step has given, in this order: those that were given first are there first.
         self._given = []
         # What has come outside of no_sync(), and whether the last forward's backward is still to come.
@@ -422,10 +349,10 @@ class DataParallel(torch.nn.Module):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        own, note, deferred = weakref.ref(self), self._arrivals.note, self._deferred  # the model does not keep what wraps it
+        own, is_last, note, deferred = weakref.ref(self), self._is_last, self._arrivals.note, self._deferred  # the model keeps no wrapper
 
         def is_there(param):
-            if next(reversed(slot.hooks), None) != slot.hook.id and (wrapper := own()):
+            if not is_last(slot) and (wrapper := own()):
                 wrapper._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
             if deferred:
                 deferred.check_used(slot)
@@ -546,8 +473,8 @@ class DataParallel(torch.nn.Module):
                        f"{'outside' if self._syncs else 'within'} of a forward {'within' if self._syncs else 'outside'}")
         if not self._is_backward:
             self._is_backward = True
-        if self._syncs and _current_backward() not in self._backwards:
-            self._backwards.add(_current_backward())
+        if self._syncs and current_backward() not in self._backwards:
+            self._backwards.add(current_backward())
             Variable._execution_engine.queue_callback(self._end_of_backward)
         for slot in slots:
             slot.is_used, slot.is_unused = True, False
