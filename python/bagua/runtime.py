@@ -230,7 +230,8 @@ class _Library:
         try:
             loaded = ctypes.CDLL(path)
         except OSError as error:
-            raise ImportError(f"{error}; expected BAGUA_LIBRARY to name Bagua's shared library, libbagua.so") from None
+            raise ImportError(f"{path} can't be loaded: {error}" if os.path.exists(path) else
+                              f"{error}; expected BAGUA_LIBRARY to name Bagua's shared library, libbagua.so") from None
         version = loaded.bagua_api_version()
         if version != API_VERSION:
             raise ImportError(f"{path} has interface {version}, expected {API_VERSION}")

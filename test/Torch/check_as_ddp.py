@@ -87,6 +87,10 @@ def main(source, build, work):
             parallel.synchronize()
         same = all(torch.equal(*pair) for pair in zip(model.state_dict().values(), alone.state_dict().values()))
         print("trained by itself:", "equal" if same else "different")
+    # Another device's.
+    elsewhere = make().to("meta")
+    say("a model elsewhere", lambda: wrap(elsewhere))
+    say("its table", lambda: bagua.torch.step_table(elsewhere, lambda model, x: model(x).sum(), (torch.randn(4, 8, device="meta"),)))
     say("another model by itself", lambda: bagua.torch.DataParallel(nn.Linear(3, 3), f"{work}/late.bagua"))
 
 

@@ -75,7 +75,7 @@ class _Slot:
 
     def empty(self):
         """A gradient, as it is to lie."""
-        return torch.empty_strided(*self.form, dtype=self.dtype)
+        return torch.empty_strided(*self.form, dtype=self.dtype, device="cpu")
 
     def in_form(self, gradient):
         """The same gradient, copied where it lies otherwise."""
@@ -91,8 +91,9 @@ class _Slot:
         if self.view is None or self.view.data_ptr() != self.address or self.view_form is not self.form:
             self.view_form = self.form
             self.address = ctypes.addressof(self.buffer)
-            memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else torch.empty(0, dtype=self.dtype)
-            self.view = torch.empty(0, dtype=self.dtype).set_(memory.untyped_storage(), 0, *self.form)
+            empty = torch.empty(0, dtype=self.dtype, device="cpu")
+            memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else empty
+            self.view = empty.set_(memory.untyped_storage(), 0, *self.form)
 
 
 def _itself(module):
@@ -279,7 +280,7 @@ class DataParallel(torch.nn.Module):
             if slot.is_in_arena:
                 slot.buffer = self._session.hold(slot.number, slot.bytes)
             else:
-                memory = torch.empty(slot.bytes, dtype=torch.int8)
+                memory = torch.empty(slot.bytes, dtype=torch.int8, device="cpu")
                 self._session.bind(slot.number, memory.data_ptr(), slot.bytes)
                 slot.buffer = runtime.buffer_at(memory.data_ptr(), slot.bytes, owner=memory)
             slot.renew_view()
@@ -332,7 +333,7 @@ class DataParallel(torch.nn.Module):
         starts = [0]
         for size in sizes:
             starts.append(starts[-1] + (size + 7) // 8 * 8)
-        flat = torch.zeros(starts[-1], dtype=torch.uint8)
+        flat = torch.zeros(starts[-1], dtype=torch.uint8, device="cpu")
         parts = [flat[start:start + size].view(tensor.dtype).view(tensor.shape)
                  for start, size, tensor in zip(starts, sizes, tensors)]
         if self._world.rank == 0:
@@ -660,7 +661,7 @@ class DataParallel(torch.nn.Module):
             self._give([slot], [copy])
         if not self.find_unused_parameters:
             return
-        used = torch.tensor([slot.is_used for slot in self._slots], dtype=torch.int32)
+        used = torch.tensor([slot.is_used for slot in self._slots], dtype=torch.int32, device="cpu")
         if self._group:
             self._group.all_reduce(used.data_ptr(), used.data_ptr(), used.numel(), runtime.Type.INT32, runtime.Kind.MAX)
         for slot, is_used in zip(self._slots, used.tolist()):

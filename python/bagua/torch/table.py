@@ -42,6 +42,9 @@ def step_table(model, loss, batch, steps=5):
     For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them before it is
     compiled, gradients with `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards; buffers and
     random numbers are as they were."""
+    for name, param in model.named_parameters():
+        if param.device.type != "cpu":  # which computes on after a call has returned
+            raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
     layers = _find_layers(model)
     begun, handles = [0], []
 

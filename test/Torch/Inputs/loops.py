@@ -16,6 +16,8 @@ from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 WIDTH, STEPS = 8, 6
+# Where a program may have its tensors made by default; an address there is null.
+ELSEWHERE = "meta"
 LOOPS = {}
 
 
@@ -453,6 +455,15 @@ def left_out_by_a_rank(run):
 
 
 @loop(make=Optional, unused=True)
+def tensors_are_made_elsewhere_by_default(run):
+    for step in range(STEPS):
+        loss = run.loss(step, run.rank == 0 or step % 2 == 0)
+        with torch.device(ELSEWHERE):
+            loss.backward()
+            run.update()
+
+
+@loop(make=Optional, unused=True)
 def left_out_by_all(run):
     for step in range(STEPS):
         run.backward(step, step % 3 == 0)
@@ -879,9 +890,10 @@ def train_by(name, way, folder, rank):
         deferred = {"overlap": "step", "optimizer": optimizer} if overlap == "step" else {}
         store = dist.PrefixStore(f"bagua/{name}", dist.distributed_c10d._get_default_store())
         world = runtime.World.launched(store=bagua.torch.Store(store))
-        parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{strategy}.{overlap}.bagua", world=world,
-                                            find_unused_parameters=LOOPS[name].unused, gradient_as_bucket_view=views == "True",
-                                            timeout=60, **deferred)
+        with torch.device(ELSEWHERE):
+            parallel = bagua.torch.DataParallel(model, f"{folder}/{name}.{strategy}.{overlap}.bagua", world=world,
+                                                find_unused_parameters=LOOPS[name].unused, gradient_as_bucket_view=views == "True",
+                                                timeout=60, **deferred)
     values = train(name, parallel, Run(parallel, model, optimizer, rank))
     if rank == 0:
         torch.save(values, f"{folder}/{name}.{way}")
