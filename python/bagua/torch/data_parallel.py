@@ -11,12 +11,14 @@ import torch
 from torch._dynamo import compiled_autograd
 from torch.autograd import Variable
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakIdKeyDictionary
 
 from bagua import runtime
 from bagua.torch import distributed, report
 from bagua.torch.agreement import Model, fingerprint
 from bagua.torch.arrivals import Arrivals, current_backward
+from bagua.torch.broadcast import broadcast
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
 
@@ -324,25 +326,9 @@ class DataParallel(torch.nn.Module):
             text = f"{list(shape)} with strides {list(strides)}"
             self._session.agree_on_tensor(slot.number, fingerprint(text), text)
 
-    @torch.no_grad()
     def _broadcast(self, tensors):
-        """All at once, as bytes one behind the other."""
-        sizes = [tensor.numel() * tensor.element_size() for tensor in tensors]
-        if not self._group or not sum(sizes):
-            return
-        starts = [0]
-        for size in sizes:
-            starts.append(starts[-1] + (size + 7) // 8 * 8)
-        flat = torch.zeros(starts[-1], dtype=torch.uint8, device="cpu")
-        parts = [flat[start:start + size].view(tensor.dtype).view(tensor.shape)
-                 for start, size, tensor in zip(starts, sizes, tensors)]
-        if self._world.rank == 0:
-            for part, tensor in zip(parts, tensors):
-                part.copy_(tensor)
-        self._group.broadcast(flat.data_ptr(), flat.numel(), runtime.Type.INT8)
-        if self._world.rank != 0:
-            for part, tensor in zip(parts, tensors):
-                tensor.data.copy_(part)  # unseen by autograd, as DistributedDataParallel does it
+        if self._group:
+            broadcast(self._group, self._world.rank, tensors)
 
     # In steps.
 
@@ -350,10 +336,11 @@ class DataParallel(torch.nn.Module):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        own, is_last, note, deferred = weakref.ref(self), self._is_last, self._arrivals.note, self._deferred  # the model keeps no wrapper
+        own, is_last, arrivals, deferred = weakref.ref(self), self._is_last, self._arrivals, self._deferred  # the model keeps no wrapper
+        note = arrivals.note
 
         def is_there(param):
-            if not is_last(slot) and (wrapper := own()):
+            if arrivals.hooks != RemovableHandle.next_id and not is_last(slot) and (wrapper := own()):
                 wrapper._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
             if deferred:
                 deferred.check_used(slot)
@@ -390,9 +377,11 @@ class DataParallel(torch.nn.Module):
                                    "to be made anew, by a plan that has its gradient")
                 self._agree_on_model()
                 self._meet(sent_buffers and self._owes_buffers)
-            for slot in self._slots:
-                if not self._is_last(slot):
-                    self._hook(slot)
+            if self._arrivals.hooks != RemovableHandle.next_id:
+                for slot in self._slots:
+                    if not self._is_last(slot):
+                        self._hook(slot)
+                self._arrivals.hooks = RemovableHandle.next_id
 
     @property
     def require_backward_grad_sync(self):
@@ -482,12 +471,13 @@ class DataParallel(torch.nn.Module):
         if self._syncs:
             self._begin_step()
             self._give(slots, [self._dense_gradient(slot, slot.arrived) for slot in slots])
+            deferred = self._deferred
             for slot in slots:
                 is_left_alone = slot.param.grad is slot.arrived  # by hooks of others that came since
-                if slot.view is not None and is_left_alone:
+                if is_left_alone and slot.view is not None:
                     slot.param.grad = slot.view  # and what autograd has made is free
-                if self._deferred:
-                    self._deferred.given(slot, is_left_alone)
+                if deferred:
+                    deferred.given(slot, is_left_alone)
             self._arrivals.begin_next()
         for slot in slots:
             slot.arrived = None
@@ -647,6 +637,8 @@ class DataParallel(torch.nn.Module):
             self._fail(f"backward made no gradient of {_list(slot.name for slot in left_out)}: expected "
                        "find_unused_parameters=True")
         for slot in left_out:
+            if not self._is_last(slot):
+                self._fail(f"{slot.name}: expected DataParallel's hook of its gradient, found that the program has removed it")
             if self._deferred:  # no forward has asked for what is left of the step before
                 self._deferred.carry_out([slot.param])
                 self._take_back(slot)
