@@ -51,7 +51,7 @@ def main(source, build, folder):
             for case in train.CASES:
                 compile_plan(folder, case, f"{strategy}{{updates={updates}}}")
             print(f"{strategy}, overlap={overlap}:")
-            print(launch([sys.executable, f"{source}/test/Torch/Inputs/train.py", folder, overlap], environment), end="")
+            print(launch([sys.executable, "-W", "ignore", f"{source}/test/Torch/Inputs/train.py", folder, overlap], environment), end="")
     for name, of, text in [("one", "momentum", None), ("unused1", "unused", None),
                            ("w", None, "name,tensors\nw,4xf32\n"), ("inner", None, "name,tensors\ninner,w=4xf32\n"),
                            ("sparse", None, "name,tensors\ntable,weight=10x4xf32\n")]:
