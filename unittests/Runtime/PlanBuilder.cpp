@@ -13,6 +13,8 @@
 
 namespace bagua::runtime::test {
 
+using fb::Opcode;
+
 fb::LayoutEntryT shard(std::vector<uint32_t> axes) {
   fb::LayoutEntryT entry;
   entry.kind = fb::LayoutKind::Shard;
@@ -238,7 +240,6 @@ namespace {
 
 /// Ways of communication that come back to where they began.
 uint32_t addThereAndBack(PlanBuilder &plan, uint32_t from) {
-  using fb::Opcode;
   int64_t place = 0;
   auto next = [&](fb::DataType type = fb::DataType::Float32) {
     return plan.inArena(0, 512 * place++, 48, type);
@@ -268,7 +269,6 @@ uint32_t addThereAndBack(PlanBuilder &plan, uint32_t from) {
 }
 
 void addUpdates(PlanBuilder &plan, uint32_t gradient) {
-  using fb::Opcode;
   using fb::Role;
   auto addState = [&](const char *name, Role role) {
     uint32_t tensor = plan.addTensor(name, {48}, role);
@@ -308,7 +308,6 @@ void addUpdates(PlanBuilder &plan, uint32_t gradient) {
 } // namespace
 
 PlanBuilder makeEveryOpcodePlan() {
-  using fb::Opcode;
   PlanBuilder plan({{"node", 2}, {"gpu", 2}});
   plan.plan.name = "every opcode";
   plan.plan.cluster->has_colocated_servers = true;
@@ -345,6 +344,58 @@ PlanBuilder makeEveryOpcodePlan() {
   for (uint32_t tensor : {pushed, other})
     plan.promise(tensor, {0, 1}, fb::ReduceKind::Sum);
   addUpdates(plan, g);
+  return plan;
+}
+
+PlanBuilder makeManyOps() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.addStream("update");
+  plan.addArena("pool", 1 << 16);
+  plan.addTensor("g", {12, 4});
+  plan.addTensor("w", {12, 4}, fb::Role::Param);
+  plan.addTensor("m", {12, 4}, fb::Role::Optimizer);
+  plan.addTensor("a", {100}, fb::Role::Gradient, fb::DataType::Float32, 0, 0);
+  plan.addResult("r", {3, 16});
+  uint32_t g = plan.whole(0), w = plan.whole(1), m = plan.whole(2);
+  uint32_t a = plan.whole(3), r = plan.whole(4);
+  plan.addOp(Opcode::AllReduce, {g}, {g}, {0, 1});
+  uint32_t sgd = plan.addOp(Opcode::Sgd, {w, m, g}, {w, m}, {}, 1);
+  plan.op(sgd).constants = {0.9f};
+  plan.op(sgd).has_learning_rate = true;
+  plan.op(sgd).learning_rate = 0.1f;
+  plan.op(sgd).after = {0};
+  uint32_t bucket = plan.inArena(0, 1024, 148);
+  plan.addOp(Opcode::Concat, {g, a}, {bucket});
+  plan.addOp(Opcode::Split, {bucket}, {g, a});
+  uint32_t part =
+      plan.inArena(0, 4096, 100, fb::DataType::Float32, {shard({1})});
+  plan.addOp(Opcode::ReduceScatter, {a}, {part}, {1});
+  plan.addOp(Opcode::AllGather, {part}, {a}, {1});
+  uint32_t allToAll = plan.addOp(Opcode::AllToAll, {g}, {r}, {0, 1});
+  plan.op(allToAll).shape = {12, 4};
+  plan.op(allToAll).concat_dim = 1;
+  uint32_t linear = plan.addOp(Opcode::Linear, {w, g}, {g});
+  plan.op(linear).constants = {0.5f, 0.5f};
+  uint32_t half = plan.inArena(0, 8192, 48, fb::DataType::BFloat16);
+  plan.addOp(Opcode::Cast, {g}, {half});
+  for (uint32_t op : {2, 3, 4, 5})
+    plan.use(3, op);
+  plan.promise(0, {0, 1}, fb::ReduceKind::Sum);
+  plan.promiseUpdate({1, 2}, 0, {0, 1}, sgd);
+  plan.addProgramOp("all", fb::Phase::Backward, 10, {}, {0, 1, 2, 3});
+  plan.addProgramOp("end", fb::Phase::Update, 10, {4}, {});
+  return plan;
+}
+
+PlanBuilder makeServerPlan() {
+  PlanBuilder plan({{"node", 2}, {"gpu", 2}});
+  plan.plan.cluster->dedicated_servers = 2;
+  plan.addArena("pool", 4096);
+  plan.addTensor("g", {10});
+  uint32_t g = plan.whole(0);
+  uint32_t s = plan.inArena(0, 0, 10, fb::DataType::Float32, {server()});
+  plan.addOp(Opcode::Push, {g}, {s}, {0, 1});
+  plan.addOp(Opcode::Pull, {s}, {g}, {0, 1});
   return plan;
 }
 

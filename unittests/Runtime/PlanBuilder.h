@@ -90,6 +90,15 @@ PlanBuilder makeDdpPlan(int64_t ranks, int64_t scale = 1,
 /// what comes of all but AdamApply.
 PlanBuilder makeEveryOpcodePlan();
 
+/// A plan with one of almost everything, to break in one place at a time.
+///   tensors 0 g (bound, 12x4), 1 w, 2 m (bound), 3 a (arena), 4 r (result)
+///   instructions 0 all_reduce g, 1 sgd w m g on stream 1, 2 concat, 3 split,
+///   4 reduce_scatter, 5 all_gather, 6 all_to_all g -> r, 7 linear, 8 cast
+PlanBuilder makeManyOps();
+
+/// Push and pull, with two servers of their own.
+PlanBuilder makeServerPlan();
+
 } // namespace bagua::runtime::test
 
 #endif // BAGUA_UNITTESTS_RUNTIME_PLANBUILDER_H
