@@ -92,6 +92,28 @@ def main(source, build, work):
         print(f"warned: {warning}")
     print(*said)
 
+    # What a program does between steps is none of a step's compute: forward and backward take 30 of these seconds, an update 10, a wait 5.
+    def compares(planned):
+        clock = [0]
+        compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])
+
+        def take(seconds, work=True):
+            (compute.resume if work else compute.pause)()
+            clock[0] += seconds
+        found = []
+        for _ in range(30):
+            take(20)
+            take(5, work=False)
+            take(10)
+            found.append(compute.end_step())
+            take(100, work=False)
+            take(10)
+            compute.pause()
+            take(200, work=False)
+        return f"{sum(map(bool, found))}, {next(filter(None, found), 'none').split(':')[0]}"
+    for planned in (19, 21, 79, 81):
+        print(f"planned {planned} s: {compares(planned)}")
+
     def clips(does_clip):
         def train(world):
             module = make()

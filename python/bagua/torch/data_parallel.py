@@ -10,7 +10,7 @@ import weakref
 import torch
 from torch._dynamo import compiled_autograd
 from torch.autograd import Variable
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -197,7 +197,7 @@ class DataParallel(torch.nn.Module):
         self._group = self._deferred = None
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots, self._handles = self._match(plan), []
-        self._predicted, self._done_steps = plan.predicted, 0
+        self._predicted, self._compute = plan.predicted, report.Compute(plan.predicted)
         self._session = self._world = None
         self._is_alone = world is None and not runtime.is_launched()
         if self._is_alone:
@@ -242,7 +242,8 @@ class DataParallel(torch.nn.Module):
         for slot in self._slots:
             _OWNERS[slot.param] = own
         self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self.synchronize()),
-                         register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating))]
+                         register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating)),
+                         register_optimizer_step_post_hook(lambda *_: own() and own()._after_step())]
 
     # Before the first step.
 
@@ -434,6 +435,8 @@ class DataParallel(torch.nn.Module):
         if is_step and not was_owed:
             self._count(FORWARDS)
         self._owes_step = is_step or self._owes_step and not was_owed
+        if has_gradients:
+            self._compute.resume()
 
     def _skip_backward(self, is_step):
         """Goes on to another forward before the backward of the last one, as all ranks must: others that are in that backward
@@ -512,6 +515,12 @@ class DataParallel(torch.nn.Module):
         self._session.agree_on("the number of steps of optimizers, up to here", self._step_count)
         if self.find_unused_parameters:
             self._state_change()
+        if not self._deferred:  # else updates are forward's
+            self._compute.resume()
+
+    def _after_step(self):
+        if not self._deferred:
+            self._compute.pause()
 
     def _dense_gradient(self, slot, gradient):
         """As it can be reduced: on all ranks elements lie in the order that was stated."""
@@ -597,6 +606,7 @@ class DataParallel(torch.nn.Module):
         self._backwards.clear()
         self._give_unused(left_out)
         self._session.end_step()
+        why = self._compute.end_step()
         in_order, self._given = self._given, []
         self._is_in_step = False
         taken = [slot for slot in in_order if not self._deferred or slot.is_unused]
@@ -608,18 +618,14 @@ class DataParallel(torch.nn.Module):
                 self._take_back(slot, is_there=True)
             elif slot not in given:
                 self._deferred.given(slot)
-        self._done_steps += 1
-        if self._done_steps == report.COMPARED_AFTER and self._world.rank == 0:
-            why = report.other_compute(self._predicted, self._session.step_figures())
-            if why:
-                warnings.warn(why)
+        if why and self._world.rank == 0:
+            warnings.warn(why)
 
     def _take_back(self, slot, is_there=False):
         """Waits for a gradient; then it is the param's again."""
         if slot.held is not None:
             if not is_there:
-                with _span("bagua: wait for a gradient"):
-                    self._session.wait(slot.number)
+                self._wait(slot)
             # What no rank has used stays as it was, and what the program has set since.
             if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
                 if slot.original is not None:
@@ -630,6 +636,13 @@ class DataParallel(torch.nn.Module):
                 slot.returned = slot.param.grad, slot.param.grad._version
             slot.held = slot.original = slot.pending = None
         return slot.param.grad
+
+    def _wait(self, slot):
+        is_within = self._compute.pause()
+        with _span("bagua: wait for a gradient"):
+            self._session.wait(slot.number)
+        if is_within:
+            self._compute.resume()
 
     def _give_unused(self, left_out):
         """Gives what this rank's backward has left out, and finds what all ranks have."""

@@ -1,5 +1,6 @@
 """What steps take, beside what their plan was predicted to take."""
 import statistics
+import time
 
 # Steps after which compute is compared, and by how much it may differ: what is tight for another compute leaves the network idle.
 COMPARED_AFTER, MOST_TIMES = 20, 2
@@ -36,13 +37,37 @@ def other_mode(plan, overlap):
     return None
 
 
-def other_compute(predicted, measured):
-    """Why the plan is of another compute than steps have; None where it isn't."""
-    if not predicted or not measured:
-        return None
-    planned = predicted.seconds - predicted.exposed_seconds
-    found = statistics.median(each.seconds - each.exposed_seconds for each in measured)
-    if planned <= 0 or found <= 0 or 1 / MOST_TIMES <= found / planned <= MOST_TIMES:
-        return None
-    return (f"a step computes for {1e3 * found:.1f} ms, and the plan was made for {1e3 * planned:.1f} ms: expected a plan by a table "
-            "(bagua.torch.step_table) that was measured on these machines, by all ranks of a host at once")
+class Compute:
+    """How long the program computes in a step: forward and backward, where it doesn't wait, and the optimizer's update. Not what else it
+    does between steps, reading data or evaluating, which no plan knows of."""
+
+    def __init__(self, predicted, now=time.perf_counter):
+        self.planned = predicted.seconds - predicted.exposed_seconds if predicted else 0
+        self._now, self._begun, self._total, self._found = now, None, 0, []
+
+    def resume(self):
+        if self._begun is None:
+            self._begun = self._now()
+
+    def pause(self):
+        """Whether it was computing."""
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return False
+        self._total += self._now() - begun
+        return True
+
+    def end_step(self):
+        """Why the plan is of another compute than steps have, once, when that is known."""
+        self.pause()
+        total, self._total = self._total, 0
+        if len(self._found) == COMPARED_AFTER:
+            return None
+        self._found.append(total)
+        if len(self._found) < COMPARED_AFTER:
+            return None
+        found = statistics.median(self._found)
+        if self.planned <= 0 or found <= 0 or 1 / MOST_TIMES <= found / self.planned <= MOST_TIMES:
+            return None
+        return (f"a step computes for {1e3 * found:.1f} ms, and the plan was made for {1e3 * self.planned:.1f} ms: expected a plan by a "
+                "table (bagua.torch.step_table) that was measured on these machines, by all ranks of a host at once")
