@@ -25,12 +25,10 @@ class _Message:
 class Arrivals:
     """Slots whose gradients have come and are not given yet. Where gradients are views, none makes anything start before a message is
     complete; elsewhere they are the program's own, and given at once. Not the wrapper's attributes, which are slow to set."""
-    __slots__ = "slots", "room", "holds", "has_message", "until", "last", "time", "step", "is_new", "backward", "hooks"
+    __slots__ = "slots", "room", "holds", "has_message", "until", "last", "time", "step", "is_new", "backward"
 
     def __init__(self, holds):
         self.slots, self.holds, self.last, self.time, self.step = [], holds, None, 0, 0
-        # Of all hooks in the process, which PyTorch counts, when those of params were last looked at.
-        self.hooks = None
         self.end()
 
     @staticmethod

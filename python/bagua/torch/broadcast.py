@@ -10,37 +10,47 @@ _PIECE = (32 << 20) - (64 << 10)
 
 
 def _room(tensor):
-    """In bytes; the next one begins at a multiple of eight."""
-    return (tensor.numel() * tensor.element_size() + 7) // 8 * 8
+    """In bytes; the next one begins where any type may."""
+    return (tensor.numel() * tensor.element_size() + 15) // 16 * 16
+
+
+def _cut(tensor):
+    """Into parts that fit into a piece, where that takes no copy."""
+    if _room(tensor) <= _PIECE or not tensor.is_contiguous():
+        return [tensor]
+    return tensor.view(-1).split(_PIECE // tensor.element_size())
 
 
 @torch.no_grad()
 def broadcast(group, rank, tensors):
     """As bytes one behind the other, a piece at a time."""
     pieces, size = [[]], 0
-    for tensor in tensors:
-        if size and size + _room(tensor) > _PIECE:
+    for part in (part for tensor in tensors for part in _cut(tensor.data)):  # unseen by autograd, as DistributedDataParallel does it
+        if size and size + _room(part) > _PIECE:
             pieces.append([])
             size = 0
-        pieces[-1].append(tensor)
-        size += _room(tensor)
-    flat = torch.zeros(max(sum(map(_room, piece)) for piece in pieces), dtype=torch.uint8, device="cpu")
+        pieces[-1].append(part)
+        size += _room(part)
+    sizes = [sum(map(_room, piece)) for piece in pieces]
+    # A first piece that is alike must not be taken where others are not.
+    group.agree_on("the bytes of params and buffers that are broadcast", sum(sizes))
+    flat = torch.zeros(max(sizes), dtype=torch.uint8, device="cpu")
     for piece in pieces:
         _broadcast_piece(group, rank, piece, flat)
 
 
-def _broadcast_piece(group, rank, tensors, flat):
-    parts, size = [], 0
-    for tensor in tensors:
-        part = flat[size:size + tensor.numel() * tensor.element_size()]
-        parts.append(part.view(tensor.dtype).view(tensor.shape))
-        size += _room(tensor)
+def _broadcast_piece(group, rank, parts, flat):
+    places, size = [], 0
+    for part in parts:
+        place = flat[size:size + part.numel() * part.element_size()]
+        places.append(place.view(part.dtype).view(part.shape))
+        size += _room(part)
     if not size:
         return
     if rank == 0:
-        for part, tensor in zip(parts, tensors):
-            part.copy_(tensor)
+        for place, part in zip(places, parts):
+            place.copy_(part)
     group.broadcast(flat.data_ptr(), size, runtime.Type.INT8)
     if rank != 0:
-        for part, tensor in zip(parts, tensors):
-            tensor.data.copy_(part)  # unseen by autograd, as DistributedDataParallel does it
+        for place, part in zip(places, parts):
+            part.copy_(place)

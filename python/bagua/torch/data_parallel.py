@@ -11,7 +11,6 @@ import torch
 from torch._dynamo import compiled_autograd
 from torch.autograd import Variable
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakIdKeyDictionary
 
 from bagua import runtime
@@ -231,8 +230,7 @@ class DataParallel(torch.nn.Module):
         self._broadcast([*self._model.params, *self._model.buffers])
         if optimizer:
             self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail, self._before_update)
-        for slot in self._slots:
-            self._hook(slot)
+        self._hook_all()
         if self._world.rank == 0:
             why = report.other_mode(plan, overlap)
             if why:
@@ -333,15 +331,20 @@ class DataParallel(torch.nn.Module):
 
     # In steps.
 
+    def _hook_all(self):
+        for slot in self._slots:
+            if slot.hook is None or next(reversed(slot.hooks), None) != slot.hook.id:
+                self._hook(slot)
+        self._hooks, self._own_hooks = [slot.hooks for slot in self._slots], [slot.hook.id for slot in self._slots]
+
     def _hook(self, slot):
         """Last of all: others' work on this rank's own gradient, as with DistributedDataParallel."""
         if slot.hook is not None:
             slot.hook.remove()
-        own, is_last, arrivals, deferred = weakref.ref(self), self._is_last, self._arrivals, self._deferred  # the model keeps no wrapper
-        note = arrivals.note
+        own, note, deferred = weakref.ref(self), self._arrivals.note, self._deferred  # the model keeps no wrapper
 
         def is_there(param):
-            if arrivals.hooks != RemovableHandle.next_id and not is_last(slot) and (wrapper := own()):
+            if next(reversed(slot.hooks), None) != slot.hook.id and (wrapper := own()):
                 wrapper._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
             if deferred:
                 deferred.check_used(slot)
@@ -351,10 +354,6 @@ class DataParallel(torch.nn.Module):
 
         slot.hook = slot.param.register_post_accumulate_grad_hook(is_there)
         slot.hooks = slot.param._post_accumulate_grad_hooks
-
-    @staticmethod
-    def _is_last(slot):
-        return next(reversed(slot.hooks), None) == slot.hook.id
 
     def _sends_buffers(self):
         return bool(self._group) and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers)
@@ -378,11 +377,9 @@ class DataParallel(torch.nn.Module):
                                    "to be made anew, by a plan that has its gradient")
                 self._agree_on_model()
                 self._meet(sent_buffers and self._owes_buffers)
-            if self._arrivals.hooks != RemovableHandle.next_id:
-                for slot in self._slots:
-                    if not self._is_last(slot):
-                        self._hook(slot)
-                self._arrivals.hooks = RemovableHandle.next_id
+            # Of each param, the last one's number; of one without any, none, and so too few.
+            if list(map(next, map(reversed, self._hooks))) != self._own_hooks:
+                self._hook_all()
 
     @property
     def require_backward_grad_sync(self):
@@ -650,8 +647,6 @@ class DataParallel(torch.nn.Module):
             self._fail(f"backward made no gradient of {_list(slot.name for slot in left_out)}: expected "
                        "find_unused_parameters=True")
         for slot in left_out:
-            if not self._is_last(slot):
-                self._fail(f"{slot.name}: expected DataParallel's hook of its gradient, found that the program has removed it")
             if self._deferred:  # no forward has asked for what is left of the step before
                 self._deferred.carry_out([slot.param])
                 self._take_back(slot)

@@ -463,6 +463,30 @@ def tensors_are_made_elsewhere_by_default(run):
             run.update()
 
 
+@loop()
+def a_hook_is_put_back(run):
+    """As after a pause: behind the others that there are."""
+    def double(param):
+        param.grad.mul_(2)
+    weight = run.model.a.weight
+    handle = weight.register_post_accumulate_grad_hook(double)
+    for step in range(STEPS):
+        run.backward(step)
+        hooks = weight._post_accumulate_grad_hooks
+        hooks[handle.id] = hooks.pop(handle.id)
+        run.update()
+
+
+@loop()
+def all_hooks_are_cleared(run):
+    for step in range(STEPS):
+        run.backward(step)
+        for param in run.model.parameters():
+            if param._post_accumulate_grad_hooks:
+                param._post_accumulate_grad_hooks.clear()
+        run.update()
+
+
 @loop(make=Optional, unused=True)
 def left_out_by_all(run):
     for step in range(STEPS):

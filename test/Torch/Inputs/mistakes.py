@@ -212,13 +212,6 @@ def main(folder):
         loss.backward()
     say("a hook between forward and backward", hook_late)
 
-    def unhook():
-        model = parallel(train.Net(), plan, find_unused_parameters=True)
-        for _ in range(2):
-            model(torch.ones(4, 32)).sum().backward()
-            model.module.scale._post_accumulate_grad_hooks.clear()
-    say("a hook that was removed", unhook)
-
     def sync_apart():
         model = parallel(train.Net(), plan)
         loss = model(torch.ones(4, 32)).sum()
