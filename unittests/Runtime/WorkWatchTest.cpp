@@ -171,6 +171,59 @@ TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
   thread.join();
 }
 
+// Also where it came while another was at work, which has gone since.
+TEST_F(WorkWatchTest, who_came_beside_the_work_of_another_hangs) {
+  Event asleep, over;
+  pid_t number = 0;
+  std::thread thread;
+  {
+    AtWork work(&place);
+    thread = std::thread([&] {
+      place.attend();
+      number = gettid();
+      asleep.Notify();
+      over.WaitForNotification();
+    });
+    asleep.WaitForNotification();
+  }
+  EXPECT_EQ(look(), "");
+  {
+    Stopped stopped(number);
+    if (stopped.hasStopped) {
+      EXPECT_EQ(look(), "copy of 'w'");
+    }
+  }
+  over.Notify();
+  thread.join();
+}
+
+// Who is at work is looked at, and not who comes meanwhile and waits.
+TEST_F(WorkWatchTest, who_came_beside_work_that_goes_on_does_not_hang) {
+  std::atomic<bool> over{false};
+  Event begun, asleep, end;
+  std::thread computes([&] {
+    AtWork work(&place);
+    begun.Notify();
+    while (!over)
+      continue;
+  });
+  begun.WaitForNotification();
+  pid_t number = 0;
+  std::thread comes([&] {
+    place.attend();
+    number = gettid();
+    asleep.Notify();
+    end.WaitForNotification();
+  });
+  asleep.WaitForNotification();
+  awaitSleep(number);
+  EXPECT_EQ(look(), "");
+  over = true;
+  end.Notify();
+  computes.join();
+  comes.join();
+}
+
 // And is at work again afterwards.
 TEST_F(WorkWatchTest, who_has_waited_may_hang) {
   Event asleep, over;

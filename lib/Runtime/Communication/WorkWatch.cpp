@@ -57,7 +57,7 @@ WorkWatch::Place::~Place() {
 }
 
 void WorkWatch::Place::attend() {
-  thread.store(ownThread(), std::memory_order_relaxed);
+  attendant.store(ownThread(), std::memory_order_relaxed);
 }
 
 std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
@@ -67,11 +67,13 @@ std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
     Place::Look &last = place->last;
     const uint64_t turns = place->turns.load(std::memory_order_acquire);
     const bool isSame = turns == std::exchange(last.turns, turns);
+    const pid_t worker = place->worker.load(std::memory_order_relaxed);
+    const pid_t thread =
+        worker ? worker : place->attendant.load(std::memory_order_relaxed);
     // Nothing is asked of those that come and go.
-    std::string progress =
-        isSame ? progressOf(place->thread.load(std::memory_order_relaxed),
-                            /*isAtWork=*/turns % 2 == 1)
-               : std::string();
+    std::string progress = isSame
+                               ? progressOf(thread, /*isAtWork=*/turns % 2 == 1)
+                               : std::string();
     const bool hasMoved =
         progress.empty() || progress != last.progress || wasStopped;
     last.progress = std::move(progress);
@@ -86,7 +88,7 @@ std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
 AtWork::AtWork(WorkWatch::Place *at) : place(at) {
   if (!place)
     return;
-  before = place->thread.exchange(ownThread(), std::memory_order_relaxed);
+  place->worker.store(ownThread(), std::memory_order_relaxed);
   place->turns.fetch_add(1, std::memory_order_release);
   ownPlace = place;
 }
@@ -96,7 +98,7 @@ AtWork::~AtWork() {
     return;
   ownPlace = nullptr;
   place->turns.fetch_add(1, std::memory_order_release);
-  place->thread.store(before, std::memory_order_relaxed);
+  place->worker.store(0, std::memory_order_relaxed);
 }
 
 NotAtWork::NotAtWork() : place(std::exchange(ownPlace, nullptr)) {

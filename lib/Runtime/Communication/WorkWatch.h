@@ -54,8 +54,10 @@ public:
     const std::function<std::string()> describe;
     /// Odd while somebody is at work.
     std::atomic<uint64_t> turns{0};
-    /// Who is at work, or comes here; 0: nobody yet.
-    std::atomic<pid_t> thread{0};
+    /// Who is at work; 0: nobody. And who comes here; 0: nobody yet. By
+    /// themselves, since one may come while another is at work.
+    std::atomic<pid_t> worker{0};
+    std::atomic<pid_t> attendant{0};
     Look last;
   };
 
@@ -82,7 +84,6 @@ public:
 
 private:
   WorkWatch::Place *const place;
-  pid_t before = 0;
 };
 
 /// While it lives this thread is not, whatever lives around it: it waits for
