@@ -168,6 +168,19 @@ def a_buffer_that_comes_late(rank):
     rank.train(between=add)
 
 
+@kind("ranks differ in the bytes of params and buffers that are broadcast", "on rank 0", "on rank 1")
+def a_buffer_that_is_gone_in_evaluation(rank):
+    """Of three that go in two pieces, the first of which is alike."""
+    for name in ("first", "second"):
+        rank.model.norm.register_buffer(name, torch.zeros(20 << 20, dtype=torch.uint8))
+    rank.wrap()
+    rank.train(steps=1)
+    if rank.is_other():
+        del rank.model.norm.second
+    with torch.no_grad():
+        rank.parallel(batch(rank.rank, 1))
+
+
 @kind("ranks differ in the model", "buffer count: float32 [4] on rank 1")
 def a_buffer_that_becomes_another_type(rank):
     def change(step):
