@@ -471,9 +471,9 @@ def a_hook_is_put_back(run):
     weight = run.model.a.weight
     handle = weight.register_post_accumulate_grad_hook(double)
     for step in range(STEPS):
-        run.backward(step)
         hooks = weight._post_accumulate_grad_hooks
         hooks[handle.id] = hooks.pop(handle.id)
+        run.backward(step)
         run.update()
 
 
