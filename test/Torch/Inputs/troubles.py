@@ -88,7 +88,8 @@ class a_forward_too_many(Trouble):
 
 @trouble
 class a_backward_too_many(Trouble):
-    errors = (*COUNTED, *MODEL, "expected forward and backward both within no_sync() or both outside")
+    errors = (*COUNTED, *MODEL, "expected forward and backward both within no_sync() or both outside",
+              "expected hooks of its gradient to be there before forward")
 
     def in_forward(self, parallel, model, inputs):
         (model(*inputs).sum() * 0).backward()
