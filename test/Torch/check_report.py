@@ -92,7 +92,7 @@ def main(source, build, work):
         print(f"warned: {warning}")
     print(*said)
 
-    # What a program does between steps is none of a step's compute: forward and backward take 30 of these seconds, an update 10, a wait 5.
+    # A step's compute leaves out the program's work between steps: forward and backward take 30 of these seconds, an update 10, a wait 5.
     def compares(planned):
         clock = [0]
         compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])

@@ -1,7 +1,6 @@
 //===- PlanBytes.h - Files of plans, for tests ----------------------------===//
 //
-// What loading says about some bytes, and bytes that another writer may have
-// made.
+// The error of loading some bytes, and bytes that another writer may have made.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_RUNTIME_PLANBYTES_H
@@ -17,7 +16,7 @@
 
 namespace bagua::runtime::test {
 
-/// What a fingerprint's place needs.
+/// Has a place for a fingerprint, and may hold anything else.
 struct Stamped : flatbuffers::Table {
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&

@@ -1,6 +1,6 @@
 //===- PlanTest.cpp - Loading and printing plans --------------------------===//
 //
-// What a good plan prints as, and that no other file is accepted.
+// A good plan loads and prints, and no other file is accepted.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanBuilder.h"

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -149,58 +150,57 @@ private:
   pid_t tracer;
 };
 
+/// A thread that has come to a place, and sleeps until it is told.
+class Attendant {
+public:
+  explicit Attendant(WorkWatch::Place &place)
+      : thread([&] {
+          place.attend();
+          number = gettid();
+          asleep.Notify();
+          over.WaitForNotification();
+        }) {
+    asleep.WaitForNotification();
+    awaitSleep(number);
+  }
+  ~Attendant() {
+    over.Notify();
+    thread.join();
+  }
+
+  pid_t number = 0;
+
+private:
+  Event asleep, over;
+  std::thread thread;
+};
+
 // A debugger's, wherever it is.
 TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
-  Event asleep, over;
-  pid_t number = 0;
-  std::thread thread([&] {
-    place.attend();
-    number = gettid();
-    asleep.Notify();
-    over.WaitForNotification();
-  });
-  asleep.WaitForNotification();
+  Attendant attendant(place);
   EXPECT_EQ(look(), "");
-  {
-    Stopped stopped(number);
-    if (stopped.hasStopped) { // which not every machine lets it
-      EXPECT_EQ(look(), "copy of 'w'");
-    }
+  Stopped stopped(attendant.number);
+  if (stopped.hasStopped) { // which not every machine lets it
+    EXPECT_EQ(look(), "copy of 'w'");
   }
-  over.Notify();
-  thread.join();
 }
 
 // Also where it came while another was at work, which has gone since.
 TEST_F(WorkWatchTest, who_came_beside_the_work_of_another_hangs) {
-  Event asleep, over;
-  pid_t number = 0;
-  std::thread thread;
-  {
-    AtWork work(&place);
-    thread = std::thread([&] {
-      place.attend();
-      number = gettid();
-      asleep.Notify();
-      over.WaitForNotification();
-    });
-    asleep.WaitForNotification();
-  }
+  std::optional<AtWork> work(&place);
+  Attendant attendant(place);
+  work.reset();
   EXPECT_EQ(look(), "");
-  {
-    Stopped stopped(number);
-    if (stopped.hasStopped) {
-      EXPECT_EQ(look(), "copy of 'w'");
-    }
+  Stopped stopped(attendant.number);
+  if (stopped.hasStopped) {
+    EXPECT_EQ(look(), "copy of 'w'");
   }
-  over.Notify();
-  thread.join();
 }
 
-// Who is at work is looked at, and not who comes meanwhile and waits.
+// The watch looks at the one who is at work, not at one who comes meanwhile.
 TEST_F(WorkWatchTest, who_came_beside_work_that_goes_on_does_not_hang) {
   std::atomic<bool> over{false};
-  Event begun, asleep, end;
+  Event begun;
   std::thread computes([&] {
     AtWork work(&place);
     begun.Notify();
@@ -208,20 +208,10 @@ TEST_F(WorkWatchTest, who_came_beside_work_that_goes_on_does_not_hang) {
       continue;
   });
   begun.WaitForNotification();
-  pid_t number = 0;
-  std::thread comes([&] {
-    place.attend();
-    number = gettid();
-    asleep.Notify();
-    end.WaitForNotification();
-  });
-  asleep.WaitForNotification();
-  awaitSleep(number);
+  Attendant attendant(place);
   EXPECT_EQ(look(), "");
   over = true;
-  end.Notify();
   computes.join();
-  comes.join();
 }
 
 // And is at work again afterwards.

@@ -54,8 +54,8 @@ public:
     const std::function<std::string()> describe;
     /// Odd while somebody is at work.
     std::atomic<uint64_t> turns{0};
-    /// Who is at work; 0: nobody. And who comes here; 0: nobody yet. By
-    /// themselves, since one may come while another is at work.
+    /// The thread that is at work; 0: none. The one that comes here now and
+    /// then; 0: none yet. Two, since one may come while another is at work.
     std::atomic<pid_t> worker{0};
     std::atomic<pid_t> attendant{0};
     Look last;

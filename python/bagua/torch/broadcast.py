@@ -3,8 +3,8 @@ import torch
 
 from bagua import runtime
 
-# Of what is sent at once, so that a model has no second copy of its size. When it is freed, the largest block from which glibc's malloc
-# learns to keep as much for the next ones (mallopt(3), M_MMAP_THRESHOLD): a program that had freed none gave the memory of each step's
+# The bytes that are sent at once: no second copy of the model is needed. It is also the largest block from which glibc's malloc learns, when
+# it is freed, to keep as much for the next ones (mallopt(3), M_MMAP_THRESHOLD): a program that had freed none gave the memory of each step's
 # gradients back to the system, whose page faults took 2 % of a GPT's step.
 _PIECE = (32 << 20) - (64 << 10)
 

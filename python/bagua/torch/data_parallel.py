@@ -377,7 +377,7 @@ class DataParallel(torch.nn.Module):
                                    "to be made anew, by a plan that has its gradient")
                 self._agree_on_model()
                 self._meet(sent_buffers and self._owes_buffers)
-            # Of each param, the last one's number; of one without any, none, and so too few.
+            # The number of each param's last hook; the list is too short where a param has none.
             if list(map(next, map(reversed, self._hooks))) != self._own_hooks:
                 self._hook_all()
 
