@@ -7,7 +7,6 @@ is missed.
 """
 import math
 import os
-import random
 import statistics
 import sys
 import tempfile
@@ -15,17 +14,12 @@ import tempfile
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cluster"))
 from hosts import Hosts
 from load import busy
+from ratios import median_with_interval
 
 COUNT, RATES, BUSY = 4, ["100mbit", "500mbit", "1gbit"], [0, 2, 4]
 MIN_BYTES = 1 << 20
 # Limit of the ratio to the ring's time, for the geometric mean over cells and for the lower end of each cell's interval.
 MOST_OF_TIME = 1.03
-
-
-def median_with_interval(values, rounds=2000):
-    drawn = random.Random(1)
-    medians = sorted(statistics.median(drawn.choices(values, k=len(values))) for _ in range(rounds))
-    return statistics.median(values), medians[rounds // 40], medians[-1 - rounds // 40]
 
 
 def measure(build, rate, repetitions, largest):

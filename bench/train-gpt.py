@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(f"{ROOT}/bench/cluster")
 from hosts import Hosts
 from load import busy
+from ratios import median_with_interval
 
 HOSTS = 4
 # What a plan reckons with. The device is told by the table's measured times.
@@ -62,22 +63,23 @@ def main(build, rate, rounds, steps, load, model):
             tool("bagua-translate", "--export-plan", "-o", plan, input=scheduled)
             contenders[name] = [f"--plan={plan}", f"--overlap={overlap}"]
         results = {name: [] for name in contenders}
-        for _ in range(rounds):
-            for name, options in contenders.items():
-                results[name].append(json.loads(hosts.run([*train, *options, f"--steps={steps}"], HOSTS)))
+        for number in range(rounds):
+            first = number % len(contenders)
+            for name in [*contenders][first:] + [*contenders][:first]:
+                results[name].append(json.loads(hosts.run([*train, *contenders[name], f"--steps={steps}"], HOSTS)))
     print(f"{HOSTS} hosts at {rate}, {load} busy processes, {rounds} rounds of {steps} steps, milliseconds a step (min / median / max)")
-    print("| | step | to DDP | of all cores at work | last loss | loss as DDP, params on all ranks |")
+    print("| | step | to DDP (95 %) | of all cores at work | last loss | loss as DDP, params on all ranks |")
     print("|---|---|---|---|---|---|")
     medians = {name: [statistics.median(run["step_ms"]) for run in runs] for name, runs in results.items()}
     missed = []
     for name, runs in results.items():
         steps_ms = [step for run in runs for step in run["step_ms"]]
-        ratio = statistics.median(own / ddp for own, ddp in zip(medians[name], medians["DDP"]))
+        ratio, low, high = median_with_interval([own / ddp for own, ddp in zip(medians[name], medians["DDP"])])
         cores = statistics.median(run["cores_at_work"] for run in runs)
         losses = [run["last_loss"] for run in runs + results["DDP"]]
         is_same = (all(run["same_on_all_ranks"] for run in runs) and
                    max(losses) - min(losses) <= MOST_LOSSES_APART * min(losses))
-        print(f"| {name} | {min(steps_ms):.0f} / {statistics.median(steps_ms):.0f} / {max(steps_ms):.0f} | {ratio:.3f} | "
+        print(f"| {name} | {min(steps_ms):.0f} / {statistics.median(steps_ms):.0f} / {max(steps_ms):.0f} | {ratio:.3f} ({low:.3f} to {high:.3f}) | "
               f"{100 * cores:.0f} % | {', '.join(sorted({format(run['last_loss'], '.7f') for run in runs}))} | "
               f"{'same' if is_same else 'DIFFERENT'} |")
         most = MOST_OF_STEP if "step" in name else MOST_AFTER_BACKWARD

@@ -19,6 +19,7 @@ which errors it raises, is said in bagua/bagua.h and bagua/Runtime/Session.h. Ca
 
 The library is BAGUA_LIBRARY where that is set, else what the loader finds as libbagua.so.1.
 """
+import array
 import ctypes
 import enum
 import functools
@@ -482,6 +483,12 @@ class Communicator(_Object):
         _library().barrier(self._handle)
 
 
+def _array_of(kind, code, values):
+    """As C takes it; several times as fast as ctypes makes one."""
+    values = array.array(code, values)
+    return (kind * len(values)).from_buffer(values)
+
+
 def _check_place(address, size):
     if (address is None) != (size is None):
         raise TypeError("expected an address and a size, or neither")
@@ -614,10 +621,12 @@ class Session(_Object):
 
     def mark_each_ready(self, tensors, addresses=None, sizes=None):
         """Of many at once, in this order: all at addresses, or all where they are bound or live."""
-        count = len(tensors)
         if addresses is not None:
-            addresses, sizes = (c_void_p * count)(*addresses), (c_size_t * count)(*sizes)
-        _library().session_mark_each_ready(self._handle, (c_uint32 * count)(*tensors), addresses, sizes, count)
+            if not len(tensors) == len(addresses) == len(sizes):
+                raise TypeError(f"expected an address and a size of each tensor, found {len(tensors)} tensors, {len(addresses)} addresses and "
+                                f"{len(sizes)} sizes")
+            addresses, sizes = _array_of(c_void_p, "Q", addresses), _array_of(c_size_t, "Q", sizes)
+        _library().session_mark_each_ready(self._handle, _array_of(c_uint32, "I", tensors), addresses, sizes, len(tensors))
 
     def mark_absent(self, tensor, address=None, size=None):
         _check_place(address, size)
@@ -630,7 +639,7 @@ class Session(_Object):
         _library().session_wait(self._handle, tensor)
 
     def wait_for_each(self, tensors):
-        _library().session_wait_for_each(self._handle, (c_uint32 * len(tensors))(*tensors), len(tensors))
+        _library().session_wait_for_each(self._handle, _array_of(c_uint32, "I", tensors), len(tensors))
 
     def is_ready(self, tensor):
         return bool(_library().session_is_ready(self._handle, tensor))

@@ -3,6 +3,7 @@ import contextlib
 import copy
 import ctypes
 import logging
+import operator
 import os
 import warnings
 import weakref
@@ -40,10 +41,10 @@ class _Slot:
         # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
         self.held = self.original = None
         # Where gradients are views: the plan's memory, and the gradient there, as it was to lie when it was made.
-        self.buffer = self.address = self.view = self.view_form = None
+        self.buffer = self.address = self.view = None
         # How its gradient lies when it is given: shape and strides, which all ranks must have alike, and the param's by which
-        # these were found.
-        self.form = self.param_form = None
+        # these were found; and what `_look` then says of it.
+        self.form = self.param_form = self.look = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
         # The param's when it was waited for, and its version then.
@@ -72,6 +73,8 @@ class _Slot:
             return False
         layout = torch.preserve_format if _is_dense(self.param) else torch.contiguous_format
         self.form = self.param.shape, torch.empty_like(self.param, device="meta", memory_format=layout).stride()
+        self.look = self.dtype, torch.strided, True, self.param.shape
+        self.address = None  # a view lies otherwise
         return True
 
     def empty(self):
@@ -89,12 +92,16 @@ class _Slot:
         """Where a model's tensors were moved elsewhere, gradients may have been, too."""
         if self.buffer is None:
             return
-        if self.view is None or self.view.data_ptr() != self.address or self.view_form is not self.form:
-            self.view_form = self.form
+        if self.view is None or self.view.data_ptr() != self.address:
             self.address = ctypes.addressof(self.buffer)
             empty = torch.empty(0, dtype=self.dtype, device="cpu")
             memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else empty
             self.view = empty.set_(memory.untyped_storage(), 0, *self.form)
+
+
+# Of gradients that come by the thousand; in one call each.
+_look = operator.attrgetter("dtype", "layout", "is_cpu", "shape")
+_requires_grad = operator.attrgetter("requires_grad")
 
 
 def _itself(module):
@@ -344,7 +351,7 @@ class DataParallel(torch.nn.Module):
         own, note, deferred = weakref.ref(self), self._arrivals.note, self._deferred  # the model keeps no wrapper
 
         def is_there(param):
-            if next(reversed(slot.hooks), None) != slot.hook.id and (wrapper := own()):
+            if next(reversed(hooks), None) != number and (wrapper := own()):
                 wrapper._fail(f"{slot.name}: expected hooks of its gradient to be there before forward, found one that was added since")
             if deferred:
                 deferred.check_used(slot)
@@ -353,7 +360,8 @@ class DataParallel(torch.nn.Module):
                 wrapper._give_arrived()
 
         slot.hook = slot.param.register_post_accumulate_grad_hook(is_there)
-        slot.hooks = slot.param._post_accumulate_grad_hooks
+        slot.hooks = hooks = slot.param._post_accumulate_grad_hooks
+        number = slot.hook.id
 
     def _sends_buffers(self):
         return bool(self._group) and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers)
@@ -470,7 +478,7 @@ class DataParallel(torch.nn.Module):
             slot.is_used, slot.is_unused = True, False
         if self._syncs:
             self._begin_step()
-            self._give(slots, [self._dense_gradient(slot, slot.arrived) for slot in slots])
+            self._give(slots, self._dense_gradients(slots, [slot.arrived for slot in slots]))
             deferred = self._deferred
             for slot in slots:
                 is_left_alone = slot.param.grad is slot.arrived  # by hooks of others that came since
@@ -519,11 +527,14 @@ class DataParallel(torch.nn.Module):
         if not self._deferred:
             self._compute.pause()
 
+    def _dense_gradients(self, slots, gradients):
+        """As they can be reduced: on all ranks elements lie in the order that was stated."""
+        if set(map(type, gradients)) == {torch.Tensor} and list(map(_look, gradients)) == [slot.look for slot in slots] and (
+                list(map(torch.Tensor.stride, gradients)) == [slot.form[1] for slot in slots]):
+            return gradients  # as was stated, however the params lie
+        return [self._dense_gradient(slot, gradient) for slot, gradient in zip(slots, gradients)]
+
     def _dense_gradient(self, slot, gradient):
-        """As it can be reduced: on all ranks elements lie in the order that was stated."""
-        if type(gradient) is torch.Tensor and gradient.is_cpu and gradient.dtype is slot.dtype and (
-                gradient.layout is torch.strided and gradient.shape == slot.form[0] and gradient.stride() == slot.form[1]):
-            return gradient  # as was stated, however the param lies
         self._settle_form(slot)
         if gradient is None:  # a function of the program's has said so
             gradient = torch.zeros_like(slot.param)
@@ -541,18 +552,20 @@ class DataParallel(torch.nn.Module):
         if slots[0].view is None:
             self._hand_over(slots, [self._lasting(slot, gradient) for slot, gradient in zip(slots, gradients)])
             return
-        views, sources = [], []
-        for slot, gradient in zip(slots, gradients):
-            slot.renew_view()
-            if gradient.requires_grad:
-                self._fail(f"{slot.name}: expected a backward without create_graph where gradients are views")
-            if gradient is not slot.view:
-                views.append(slot.view)
-                sources.append(gradient)
-        with torch.no_grad():
-            if views:
-                torch._foreach_copy_(views, sources)
-        self._hand_over(slots, [slot.view for slot in slots])
+        if torch.is_grad_enabled() and any(map(_requires_grad, gradients)):
+            name = next(slot.name for slot, gradient in zip(slots, gradients) if gradient.requires_grad)
+            self._fail(f"{name}: expected a backward without create_graph where gradients are views")
+        if [slot.view.data_ptr() for slot in slots] != [slot.address for slot in slots]:
+            for slot in slots:
+                slot.renew_view()
+        targets = views = [slot.view for slot in slots]
+        if any(map(operator.is_, views, gradients)):  # to which backward has added
+            targets = [view for view, gradient in zip(views, gradients) if view is not gradient]
+            gradients = [gradient for view, gradient in zip(views, gradients) if view is not gradient]
+        if targets:
+            with torch.no_grad():
+                torch._foreach_copy_(targets, gradients)
+        self._hand_over(slots, views)
 
     @staticmethod
     def _lasting(slot, gradient):
@@ -595,7 +608,7 @@ class DataParallel(torch.nn.Module):
         if self._arrivals.slots:
             self._give_arrived()
         given = set(self._given)
-        left_out = [slot for slot in self._slots if slot not in given]
+        left_out = [] if len(given) == len(self._slots) else [slot for slot in self._slots if slot not in given]
         # A backward within another one (reentrant checkpoints): what follows comes here again.
         if left_out and torch._C._current_autograd_node() is not None:
             return
@@ -609,30 +622,36 @@ class DataParallel(torch.nn.Module):
         taken = [slot for slot in in_order if not self._deferred or slot.is_unused]
         with _span("bagua: wait for gradients"):
             self._session.wait_for_each([slot.number for slot in taken])
+        for slot in taken:
+            if slot.held is not None:
+                self._put_back(slot)
+        if self._deferred:
+            for slot in in_order:
+                if not slot.is_unused and slot not in given:
+                    self._deferred.given(slot)
         for slot in in_order:
             slot.is_used = False
-            if not self._deferred or slot.is_unused:
-                self._take_back(slot, is_there=True)
-            elif slot not in given:
-                self._deferred.given(slot)
         if why and self._world.rank == 0:
             warnings.warn(why)
 
-    def _take_back(self, slot, is_there=False):
-        """Waits for a gradient; then it is the param's again."""
+    def _take_back(self, slot):
+        """Waits for a gradient; then it is the param's again. Nothing where it is already."""
         if slot.held is not None:
-            if not is_there:
-                self._wait(slot)
-            # What no rank has used stays as it was, and what the program has set since.
-            if not slot.is_unused and (not self._deferred or slot.param.grad is slot.pending):
-                if slot.original is not None:
-                    slot.held = slot.original.copy_(slot.held)
-                if slot.param.grad is not slot.held:
-                    slot.param.grad = slot.held
-            if self.find_unused_parameters and slot.param.grad is not None:
-                slot.returned = slot.param.grad, slot.param.grad._version
-            slot.held = slot.original = slot.pending = None
+            self._wait(slot)
+            self._put_back(slot)
         return slot.param.grad
+
+    def _put_back(self, slot):
+        """A gradient that is there. What no rank has used stays as it was, and what the program has set since."""
+        param = slot.param
+        if not slot.is_unused and (not self._deferred or param.grad is slot.pending):
+            if slot.original is not None:
+                slot.held = slot.original.copy_(slot.held)
+            if param.grad is not slot.held:
+                param.grad = slot.held
+        if self.find_unused_parameters and param.grad is not None:
+            slot.returned = param.grad, param.grad._version
+        slot.held = slot.original = slot.pending = None
 
     def _wait(self, slot):
         is_within = self._compute.pause()
@@ -654,7 +673,7 @@ class DataParallel(torch.nn.Module):
                 self._give_absent(slot)
                 continue
             # Where no rank has used it, it stays as it is.
-            gradient = self._dense_gradient(slot, slot.param.grad)
+            [gradient] = self._dense_gradients([slot], [slot.param.grad])
             copy = gradient.clone()
             if slot.view is not None and gradient.data_ptr() == slot.view.data_ptr():
                 slot.param.grad, copy = copy, gradient

@@ -89,6 +89,10 @@ def main():
         sessions[0].mark_ready(0, 4096)
     except TypeError as error:
         print("an address alone:", error)
+    try:
+        sessions[0].mark_each_ready([0, 0], [4096], [4, 4])
+    except TypeError as error:
+        print("an address less:", error)
 
     told, done = [], threading.Event()
     on_both(lambda rank: sessions[rank].start())
