@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/WaitReport.h"
 
+#include "Communication/ThreadName.h"
+
 #include "bagua/Runtime/Waits.h"
 
 #include "absl/strings/numbers.h"
@@ -89,6 +91,7 @@ void writeAll(const std::string &text) {
 
 /// Each time that the bell rings.
 void dump() {
+  nameThread("dump");
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);

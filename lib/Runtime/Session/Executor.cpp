@@ -7,6 +7,7 @@
 #include "Session/Executor.h"
 
 #include "Communication/StatusCopy.h"
+#include "Communication/ThreadName.h"
 #include "Session/RankPlace.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -138,6 +139,7 @@ absl::Status Executor::startThread(Stream &stream) {
   stream.queue = *std::move(queue);
   try {
     stream.thread = std::thread([this, &stream] {
+      nameThread(plan.root().streams()->Get(stream.number)->str());
       runStream(stream);
       // Where others have failed, but not said so here yet.
       stream.completed.fail();

@@ -1,7 +1,9 @@
-"""waits.py PLAN FOLDER: a run hangs, for one of two ranks does not give a tensor; each is asked who waits for what, by a signal and by a call.
+"""waits.py PLAN FOLDER: a run hangs, for one of two ranks does not give a tensor; each is asked who waits for what, by a signal and by a call. Its threads
+have names by which they are known.
 
 waits.py --rank RANK HOST PLAN RENDEZVOUS is one rank. BAGUA_DUMP_SIGNAL says which signal, if any: a program's handler before it is called, too.
 """
+import glob
 import os
 import re
 import signal
@@ -58,6 +60,14 @@ def expect(pattern, said):
         sys.exit(f"expected '{pattern}', found:\n{said}")
 
 
+def thread_names(process):
+    names = []
+    for path in glob.glob(f"/proc/{process.pid}/task/*/comm"):
+        with open(path, encoding="utf-8") as file:
+            names.append(file.read().rstrip("\n"))
+    return names
+
+
 def run(plan, folder, hosts, asks):
     rendezvous = f"{folder}/{'-'.join(hosts)}-{asks}"
     environment = dict(os.environ, **({"BAGUA_DUMP_SIGNAL": "USR1"} if asks else {}))
@@ -85,6 +95,9 @@ def run(plan, folder, hosts, asks):
                 time.sleep(0.05)
             for pattern in patterns[rank]:
                 expect(pattern, said)
+            lacking = {"bagua comm", "bagua control", *(["bagua dump"] if asks else []), *(["bagua alarm"] if hosts[0] != hosts[1] else [])}
+            if lacking := lacking - set(thread_names(process)):
+                sys.exit(f"expected threads {lacking}, found {thread_names(process)}")
             process.send_signal(signal.SIGUSR1)
             if asks:
                 said = until(process.stderr, "stream 'comm'")

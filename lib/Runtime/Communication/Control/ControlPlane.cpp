@@ -6,6 +6,7 @@
 #include "Communication/Control/ControlPlane.h"
 
 #include "Communication/Control/CheckMessage.h"
+#include "Communication/ThreadName.h"
 #include "Files/HostLimits.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -95,6 +96,7 @@ absl::Status ControlPlane::start(ControlEvents handlers) {
   sockets.emplace(std::move(all));
   try {
     thread = std::thread([this] {
+      nameThread("control");
       std::shared_ptr<ControlPlane> last;
       run(last);
     });

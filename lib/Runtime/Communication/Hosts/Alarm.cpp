@@ -6,12 +6,18 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/Alarm.h"
 
+#include "Communication/ThreadName.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace bagua::runtime {
 
-Alarm::Alarm() : thread([this] { run(); }) {}
+Alarm::Alarm()
+    : thread([this] {
+        nameThread("alarm");
+        run();
+      }) {}
 
 Alarm::~Alarm() {
   {

@@ -1,0 +1,20 @@
+//===- ThreadName.h - What debuggers and profilers call a thread ----------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H
+
+#include <pthread.h>
+#include <string>
+
+namespace bagua::runtime {
+
+/// Of the thread that calls, "bagua " and `what` of it, of which the system
+/// keeps 15 bytes.
+inline void nameThread(const std::string &what) {
+  constexpr size_t kKept = 15;
+  pthread_setname_np(pthread_self(),
+                     ("bagua " + what).substr(0, kKept).c_str());
+}
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H
