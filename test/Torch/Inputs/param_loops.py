@@ -1,0 +1,240 @@
+"""Loops that read or write params, and their state, between steps."""
+import collections
+import copy
+import io
+
+import torch
+from torch import nn
+
+from loop import STEPS, loop, put, report
+
+
+@loop()
+def params_averaged(run):
+    average = [param.detach().clone() for param in run.model.parameters()]
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        with torch.no_grad():
+            for own, param in zip(average, run.model.parameters()):
+                own.lerp_(param, 0.1)
+    put(run, average)
+
+
+@loop()
+def params_averaged_at_once(run):
+    average = [param.detach().clone() for param in run.model.parameters()]
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        with torch.no_grad():
+            torch._foreach_lerp_(average, list(run.model.parameters()), 0.1)
+    put(run, average)
+
+
+@loop()
+def params_averaged_by_a_model(run):
+    average = torch.optim.swa_utils.AveragedModel(run.model)
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        average.update_parameters(run.model)
+    put(run, average.module.parameters())
+
+
+@loop()
+def params_copied_with_their_model(run):
+    sums = [torch.zeros_like(param) for param in run.model.parameters()]
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        for total, param in zip(sums, copy.deepcopy(run.model).parameters()):
+            total += param.detach()
+    put(run, sums)
+
+
+@loop()
+def params_as_a_vector(run):
+    total = 0
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        total = total + nn.utils.parameters_to_vector(run.model.parameters()).detach()
+    nn.utils.vector_to_parameters(total / STEPS, run.model.parameters())
+
+
+@loop()
+def params_from_a_vector(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        vector = nn.utils.parameters_to_vector(run.model.parameters()).detach()
+        nn.utils.vector_to_parameters(vector * 0.9, run.model.parameters())
+
+
+@loop()
+def norms_of_params_logged(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        report(run, *[param.detach().norm() for param in run.parallel.parameters()],
+               *torch._foreach_norm([param.detach() for param in run.model.parameters()]))
+
+
+@loop()
+def params_written_out(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        weight = run.model.b.weight
+        report(run, weight.detach().numpy().copy(), weight.tolist(), weight[0, 0].item(), float(str(weight).split(",")[1]))
+
+
+@loop()
+def params_saved_by_themselves(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        file = io.BytesIO()
+        torch.save([run.model.b.weight, dict(run.model.c.named_parameters())], file)
+        file.seek(0)
+        weight, others = torch.load(file, weights_only=False)
+        report(run, weight, *others.values())
+
+
+@loop()
+def a_penalty_before_forward(run):
+    for step in range(STEPS):
+        penalty = sum(param.pow(2).sum() for param in run.model.parameters())
+        (run.loss(step) + 0.01 * penalty).backward()
+        run.update()
+
+
+@loop()
+def params_decayed_by_hand(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.optimizer.step()
+        for param in run.model.parameters():
+            param.data.mul_(0.9)
+        run.optimizer.zero_grad()
+
+
+@loop()
+def params_clamped(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        with torch.no_grad():
+            for param in run.model.parameters():
+                param.clamp_(-0.2, 0.2)
+
+
+@loop()
+def params_clamped_by_a_function_of_modules(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        run.model.apply(lambda module: module.weight.data.clamp_(-0.2, 0.2) if isinstance(module, nn.Linear) else None)
+
+
+@loop()
+def slow_weights(run):
+    slow = [param.detach().clone() for param in run.model.parameters()]
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        if step % 2:
+            with torch.no_grad():
+                for own, param in zip(slow, run.model.parameters()):
+                    param.copy_(own.add_(param - own, alpha=0.5))
+
+
+@loop()
+def params_exchanged_to_evaluate(run):
+    average = [param.detach().clone() for param in run.model.parameters()]
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        kept = [param.data.clone() for param in run.model.parameters()]
+        for own, param in zip(average, run.model.parameters()):
+            own.mul_(0.5).add_(param.data, alpha=0.5)
+            param.data.copy_(own)
+        with torch.no_grad():
+            found = run.model(run.batch(0)[0])
+            run.add_up(found)
+        for own, param in zip(kept, run.model.parameters()):
+            param.data = own
+        report(run, found)
+
+
+@loop()
+def params_of_other_names(run):
+    """Which the program has kept from before."""
+    names = [param.data for param in run.model.a.parameters()] + list(run.model.c.state_dict().values())
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        report(run, *names)
+
+
+@loop()
+def params_of_a_function(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        with torch.no_grad():
+            found = torch.func.functional_call(run.model, dict(run.model.named_parameters()), run.batch(step)[0])
+            run.add_up(found)
+        report(run, found)
+
+
+@loop()
+def params_rounded_with_their_model(run):
+    """DistributedDataParallel reduces nothing any more where params were of another type; of it these are rounded one by one."""
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        if isinstance(run.parallel, nn.parallel.DistributedDataParallel):
+            put(run, [param.detach().to(torch.bfloat16) for param in run.model.parameters()])
+        else:
+            run.model.to(torch.bfloat16).to(torch.float32)
+
+
+@loop()
+def moments_started_anew(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        run.optimizer.state[run.model.a.weight]["momentum_buffer"].zero_()
+        if step == 3:
+            for state in run.optimizer.state.values():
+                state["momentum_buffer"].mul_(0.5)
+
+
+@loop()
+def moments_replaced(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        if step % 2:
+            run.optimizer.state = collections.defaultdict(dict)
+
+
+@loop()
+def params_within_a_transformation(run):
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        x = run.batch(0)[0].abs()
+        report(run, *torch.func.grad(lambda params: torch.func.functional_call(run.model, params, x).sum())(
+            dict(run.model.named_parameters())).values())
+
+
+@loop()
+def a_compiled_penalty(run):
+    penalty = torch.compile(lambda params: sum(param.pow(2).sum() for param in params), backend="eager")
+    for step in range(STEPS):
+        loss = 0.01 * penalty(list(run.model.parameters()))
+        (run.loss(step) + loss).backward()
+        run.update()
