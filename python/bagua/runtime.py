@@ -484,8 +484,8 @@ class Communicator(_Object):
 
 
 def _array_of(kind, code, values):
-    """As C takes it; several times as fast as ctypes makes one."""
-    values = array.array(code, values)
+    """As C takes it; several times as fast as ctypes makes one. Of bytes it would take memory, not numbers."""
+    values = array.array(code, values if isinstance(values, list) else list(values))
     return (kind * len(values)).from_buffer(values)
 
 
@@ -621,12 +621,13 @@ class Session(_Object):
 
     def mark_each_ready(self, tensors, addresses=None, sizes=None):
         """Of many at once, in this order: all at addresses, or all where they are bound or live."""
+        tensors = _array_of(c_uint32, "I", tensors)
         if addresses is not None:
+            addresses, sizes = _array_of(c_void_p, "Q", addresses), _array_of(c_size_t, "Q", sizes)
             if not len(tensors) == len(addresses) == len(sizes):
                 raise TypeError(f"expected an address and a size of each tensor, found {len(tensors)} tensors, {len(addresses)} addresses and "
                                 f"{len(sizes)} sizes")
-            addresses, sizes = _array_of(c_void_p, "Q", addresses), _array_of(c_size_t, "Q", sizes)
-        _library().session_mark_each_ready(self._handle, _array_of(c_uint32, "I", tensors), addresses, sizes, len(tensors))
+        _library().session_mark_each_ready(self._handle, tensors, addresses, sizes, len(tensors))
 
     def mark_absent(self, tensor, address=None, size=None):
         _check_place(address, size)
@@ -639,7 +640,8 @@ class Session(_Object):
         _library().session_wait(self._handle, tensor)
 
     def wait_for_each(self, tensors):
-        _library().session_wait_for_each(self._handle, _array_of(c_uint32, "I", tensors), len(tensors))
+        tensors = _array_of(c_uint32, "I", tensors)
+        _library().session_wait_for_each(self._handle, tensors, len(tensors))
 
     def is_ready(self, tensor):
         return bool(_library().session_is_ready(self._handle, tensor))

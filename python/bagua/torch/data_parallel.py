@@ -81,9 +81,13 @@ class _Slot:
         """A gradient, as it is to lie."""
         return torch.empty_strided(*self.form, dtype=self.dtype, device="cpu")
 
+    def is_as_stated(self, gradient):
+        """Whether it can be given as it lies, however the param lies."""
+        return type(gradient) is torch.Tensor and _look(gradient) == self.look and gradient.stride() == self.form[1] and not gradient.is_neg()
+
     def in_form(self, gradient):
         """The same gradient, copied where it lies otherwise."""
-        if gradient.stride() == self.form[1] or all(
+        if not gradient.is_neg() and all(
                 size == 1 or own == other for size, own, other in zip(gradient.shape, gradient.stride(), self.form[1])):
             return gradient
         return self.empty().copy_(gradient)
@@ -102,6 +106,9 @@ class _Slot:
 # Of gradients that come by the thousand; in one call each.
 _look = operator.attrgetter("dtype", "layout", "is_cpu", "shape")
 _requires_grad = operator.attrgetter("requires_grad")
+_strides = torch.Tensor.stride
+# Whether its memory has the negatives of its elements, as autograd makes some.
+_is_negated = torch.Tensor.is_neg
 
 
 def _itself(module):
@@ -530,9 +537,9 @@ class DataParallel(torch.nn.Module):
     def _dense_gradients(self, slots, gradients):
         """As they can be reduced: on all ranks elements lie in the order that was stated."""
         if set(map(type, gradients)) == {torch.Tensor} and list(map(_look, gradients)) == [slot.look for slot in slots] and (
-                list(map(torch.Tensor.stride, gradients)) == [slot.form[1] for slot in slots]):
-            return gradients  # as was stated, however the params lie
-        return [self._dense_gradient(slot, gradient) for slot, gradient in zip(slots, gradients)]
+                list(map(_strides, gradients)) == [slot.form[1] for slot in slots] and not any(map(_is_negated, gradients))):
+            return gradients
+        return [gradient if slot.is_as_stated(gradient) else self._dense_gradient(slot, gradient) for slot, gradient in zip(slots, gradients)]
 
     def _dense_gradient(self, slot, gradient):
         self._settle_form(slot)
@@ -545,14 +552,17 @@ class DataParallel(torch.nn.Module):
         if (gradient.dtype, gradient.numel(), gradient.device.type) != (slot.dtype, slot.elements, "cpu"):
             self._fail(f"{slot.name}: expected a gradient of {slot.elements} elements of {slot.dtype}, found {gradient.numel()} of "
                        f"{gradient.dtype} on {gradient.device}")
-        return slot.in_form(gradient)
+        given = slot.in_form(gradient)
+        if given is not gradient and slot.view is None:
+            slot.original = gradient  # which the program may have by another name
+        return given
 
     def _give(self, slots, gradients):
         """All at once."""
         if slots[0].view is None:
             self._hand_over(slots, [self._lasting(slot, gradient) for slot, gradient in zip(slots, gradients)])
             return
-        if torch.is_grad_enabled() and any(map(_requires_grad, gradients)):
+        if any(map(_requires_grad, gradients)):
             name = next(slot.name for slot, gradient in zip(slots, gradients) if gradient.requires_grad)
             self._fail(f"{name}: expected a backward without create_graph where gradients are views")
         if [slot.view.data_ptr() for slot in slots] != [slot.address for slot in slots]:
@@ -572,10 +582,11 @@ class DataParallel(torch.nn.Module):
         """Where it lies it may be summed up at once: not where others have its memory."""
         if slot.is_in_arena or not is_shared(gradient):
             return gradient
-        slot.original = gradient.detach()
+        slot.original = gradient
         return gradient.clone()
 
     def _give_absent(self, slot):
+        self._settle_form(slot)
         slot.renew_view()
         gradient = (slot.empty() if slot.view is None else slot.view).zero_()
         if not slot.is_optional:
@@ -622,6 +633,8 @@ class DataParallel(torch.nn.Module):
         taken = [slot for slot in in_order if not self._deferred or slot.is_unused]
         with _span("bagua: wait for gradients"):
             self._session.wait_for_each([slot.number for slot in taken])
+        for slot in in_order:
+            slot.is_used = False
         for slot in taken:
             if slot.held is not None:
                 self._put_back(slot)
@@ -629,8 +642,6 @@ class DataParallel(torch.nn.Module):
             for slot in in_order:
                 if not slot.is_unused and slot not in given:
                     self._deferred.given(slot)
-        for slot in in_order:
-            slot.is_used = False
         if why and self._world.rank == 0:
             warnings.warn(why)
 
@@ -646,7 +657,8 @@ class DataParallel(torch.nn.Module):
         param = slot.param
         if not slot.is_unused and (not self._deferred or param.grad is slot.pending):
             if slot.original is not None:
-                slot.held = slot.original.copy_(slot.held)
+                with torch.no_grad():
+                    slot.held = slot.original.copy_(slot.held)
             if param.grad is not slot.held:
                 param.grad = slot.held
         if self.find_unused_parameters and param.grad is not None:

@@ -1,0 +1,167 @@
+"""One of two ranks whose gradients lie in unusual ways: layouts.py PLANS, a folder. Rank 0 says on how many ranks they have the bits of the means of what
+ranks have by themselves; DistributedDataParallel is wrong where a model is turned behind its back. check_layouts.py makes the plans."""
+import itertools
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+STEPS = 4
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(2, 3, 3, padding=1), nn.Conv2d(3, 2, 3, padding=1)
+
+    def forward(self, x, uses_all=True):
+        x = self.a(x)
+        return self.b(x) if uses_all else x
+
+    def batch(self, rank):
+        return torch.randn(2, 2, 5, 5, generator=torch.Generator().manual_seed(rank))
+
+
+class Phase(nn.Module):
+    """Autograd makes the gradient of `phase` as the negative of memory that it has, unless a rank comes to it otherwise."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.phase = nn.Linear(3, 1), nn.Parameter(torch.tensor(0.7))
+
+    def forward(self, x, way="conjugate"):
+        y = self.linear(x).sum()
+        if way == "conjugate":
+            return y + (torch.complex(torch.tensor(0.3), self.phase).conj() * torch.tensor(1 + 2j)).abs()
+        return y + self.phase ** 2 if way == "square" else y
+
+    def batch(self, rank):
+        return torch.randn(2, 3, generator=torch.Generator().manual_seed(rank))
+
+
+class Again(nn.Module):
+    """A layer is computed again in backward, within a backward of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.block, self.head = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.head(checkpoint(self.block, x, use_reentrant=True))
+
+    def batch(self, rank):
+        return torch.randn(2, 4, generator=torch.Generator().manual_seed(rank)).requires_grad_()
+
+
+def turned_convolutions():
+    return Convolutions().to(memory_format=torch.channels_last)
+
+
+MODELS = {"convolutions": Convolutions, "turned": turned_convolutions, "phase": Phase, "again": Again}
+
+
+def to_channels_last(param):
+    param.data = param.data.contiguous(memory_format=torch.channels_last)
+
+
+def slices_of_one(model):
+    """All gradients, in one tensor."""
+    whole = torch.zeros(sum(param.numel() for param in model.parameters()))
+    for param, part in zip(model.parameters(), whole.split([param.numel() for param in model.parameters()])):
+        param.grad = part.view(param.shape)
+    return whole
+
+
+def gradients_in_one_tensor(model, parallel, x, _):
+    """Params lie otherwise than their gradients."""
+    whole = slices_of_one(model)
+    for _ in range(STEPS):
+        whole.zero_()
+        parallel(x).square().mean().backward()
+    return [whole]
+
+
+def a_param_is_turned_beside_another_gradient(model, parallel, x, _):
+    """A param lies otherwise from the third step on, and its gradient as it did; one that comes with it is of another type."""
+    whole = slices_of_one(model)
+    for step in range(STEPS):
+        if step == 2:
+            to_channels_last(model.a.weight)
+            model.a.bias.register_post_accumulate_grad_hook(lambda bias: setattr(bias, "grad", nn.Parameter(bias.grad.detach(), False)))
+        whole.zero_()
+        parallel(x).square().mean().backward()
+    return [whole]
+
+
+def turned_where_one_rank_leaves_it_out(model, parallel, x, rank):
+    model.to(memory_format=torch.channels_last)
+    for _ in range(STEPS):
+        model.zero_grad()
+        parallel(x, rank == 0).square().mean().backward()
+    return [torch.zeros_like(param) if param.grad is None else param.grad for param in model.parameters()]
+
+
+def negatives(ways):
+    def train(model, parallel, x, rank):
+        parallel(x, ways[rank]).backward()
+        return [torch.zeros_like(param) if param.grad is None else param.grad for param in model.parameters()]
+    train.__name__ = f"negative_on_rank_0_{ways[1]}_on_rank_1"
+    return train
+
+
+# The model, what is done, and by which ways: where gradients are views, they lie in the plan's memory and nowhere else.
+CASES = [("turned", gradients_in_one_tensor, (False,)), ("convolutions", a_param_is_turned_beside_another_gradient, (False,)),
+         ("convolutions", turned_where_one_rank_leaves_it_out, (False, True)),
+         *(("phase", negatives(("conjugate", other)), (False, True)) for other in ("conjugate", "square", "none"))]
+
+
+def main(plans):
+    torch.set_num_threads(1)
+    torch.backends.mkldnn.enabled = False  # some kernels use instructions that some virtual machines lack
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    import bagua.torch
+    from bagua import runtime
+
+    def make(name):
+        torch.manual_seed(0)
+        return MODELS[name]()
+
+    def say(what):
+        if rank == 0:
+            print(what, flush=True)
+
+    def wrap(name, model, views):
+        store = dist.PrefixStore(f"bagua/{next(runs)}", dist.distributed_c10d._get_default_store())
+        return bagua.torch.DataParallel(model, f"{plans}/{name}.bagua", world=runtime.World.launched(store=bagua.torch.Store(store)),
+                                        find_unused_parameters=True, gradient_as_bucket_view=views, timeout=60)
+
+    runs = itertools.count()
+    for name, train, ways in CASES:
+        model = make(name)
+        expected = [gradient.contiguous().clone() for gradient in train(model, model, model.batch(rank), rank)]
+        for gradient in expected:
+            dist.all_reduce(gradient)
+            gradient /= 2
+        for views in ways:
+            model = make(name)
+            with wrap(name, model, views) as parallel:
+                found = train(model, parallel, model.batch(rank), rank)
+                same = torch.tensor([all(map(torch.equal, found, expected))], dtype=torch.int32)
+                dist.all_reduce(same)
+            say(f"{train.__name__}{', views' if views else ''}: {same.item()} ranks have the bits of the means")
+
+    model = make("again")
+    parallel = wrap("again", model, views=True)
+    try:
+        parallel(model.batch(rank)).sum().backward(create_graph=True)
+        say("a graph of views: no error")
+    except RuntimeError as error:
+        say(f"a graph of views: {error}")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,27 @@
+"""Gradients that lie in unusual ways, on two ranks: check_layouts.py SOURCE BUILD WORK"""
+import os
+import subprocess
+import sys
+
+import plans
+
+RANKS = 2
+
+
+def main(source, build, work):
+    os.makedirs(work, exist_ok=True)
+    plans.use_build(source, build)
+    import layouts
+    for name, model in layouts.MODELS.items():
+        plans.make_table(f"{work}/{name}.csv", model(), model().batch(0))
+        plans.make_plans(f"{work}/{name}.csv", RANKS, {f"{work}/{name}.bagua": "ddp{updates=program}"})
+    ranks = [subprocess.Popen([sys.executable, layouts.__file__, work],
+                              env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_RANK": str(rank),
+                                   "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                                   "TORCHELASTIC_RUN_ID": f"layouts-{os.getpid()}"})
+             for port in [plans.free_port()] for rank in range(RANKS)]
+    sys.exit(any([rank.wait(timeout=600) for rank in ranks]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
