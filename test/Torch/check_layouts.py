@@ -14,7 +14,8 @@ def main(source, build, work):
     import layouts
     for name, model in layouts.MODELS.items():
         plans.make_table(f"{work}/{name}.csv", model(), model().batch(0))
-        plans.make_plans(f"{work}/{name}.csv", RANKS, {f"{work}/{name}.bagua": "ddp{updates=program}"})
+        plans.make_plans(f"{work}/{name}.csv", RANKS, {f"{work}/{name}.backward.bagua": "ddp{updates=program}",
+                                                        f"{work}/{name}.step.bagua": "ddp{updates=late}"})
     ranks = [subprocess.Popen([sys.executable, layouts.__file__, work],
                               env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_RANK": str(rank),
                                    "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,

@@ -11,6 +11,7 @@ import weakref
 import torch
 from torch._dynamo import compiled_autograd
 from torch.autograd import Variable
+from torch.autograd.graph import increment_version
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -105,7 +106,6 @@ class _Slot:
 
 # Of gradients that come by the thousand; in one call each.
 _look = operator.attrgetter("dtype", "layout", "is_cpu", "shape")
-_requires_grad = operator.attrgetter("requires_grad")
 _strides = torch.Tensor.stride
 # Whether its memory has the negatives of its elements, as autograd makes some.
 _is_negated = torch.Tensor.is_neg
@@ -170,8 +170,8 @@ class DataParallel(torch.nn.Module):
     and carried out param by param, right before the forward of the module that owns the param, where its gradient is waited
     for. Compile such a plan with updates=late. Who computes with `param.grad` (clipping, a scaler, a report) waits for it, and
     gets the mean, and who reads a param or its state in the optimizer has its update carried out first. After `synchronize()`,
-    `state_dict()` or `optimizer.state_dict()` all updates are done. A param whose memory has another name that the program
-    keeps is updated within step().
+    `state_dict()` or `optimizer.state_dict()` all updates are done. Where the program keeps another name of a param's memory, it
+    is updated within step(); of a gradient's, it is waited for within backward().
 
     A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
     without it, or leaves `with` by an exception, ends the others, with an error; what overlap="step" has not carried out by then
@@ -536,6 +536,10 @@ class DataParallel(torch.nn.Module):
 
     def _dense_gradients(self, slots, gradients):
         """As they can be reduced: on all ranks elements lie in the order that was stated."""
+        if slots[0].view is not None:
+            graphs = [slot for slot, gradient in zip(slots, gradients) if gradient is not None and gradient.requires_grad and gradient.grad_fn]
+            if graphs:
+                self._fail(f"{graphs[0].name}: expected a backward without create_graph where gradients are views")
         if set(map(type, gradients)) == {torch.Tensor} and list(map(_look, gradients)) == [slot.look for slot in slots] and (
                 list(map(_strides, gradients)) == [slot.form[1] for slot in slots] and not any(map(_is_negated, gradients))):
             return gradients
@@ -553,18 +557,22 @@ class DataParallel(torch.nn.Module):
             self._fail(f"{slot.name}: expected a gradient of {slot.elements} elements of {slot.dtype}, found {gradient.numel()} of "
                        f"{gradient.dtype} on {gradient.device}")
         given = slot.in_form(gradient)
-        if given is not gradient and slot.view is None:
-            slot.original = gradient  # which the program may have by another name
+        if given is not gradient:
+            self._keep_original(slot, gradient)
         return given
+
+    def _keep_original(self, slot, gradient):
+        """What is given is a copy of this one, which the program may have by another name: it is to have the mean, too, where it can be written."""
+        is_writable = not (gradient.is_neg() or gradient.is_inference() or
+                           any(size > 1 and stride == 0 for size, stride in zip(gradient.shape, gradient.stride())))
+        if slot.view is None and is_writable and (not self._deferred or is_shared(gradient)):
+            slot.original = gradient
 
     def _give(self, slots, gradients):
         """All at once."""
         if slots[0].view is None:
             self._hand_over(slots, [self._lasting(slot, gradient) for slot, gradient in zip(slots, gradients)])
             return
-        if any(map(_requires_grad, gradients)):
-            name = next(slot.name for slot, gradient in zip(slots, gradients) if gradient.requires_grad)
-            self._fail(f"{name}: expected a backward without create_graph where gradients are views")
         if [slot.view.data_ptr() for slot in slots] != [slot.address for slot in slots]:
             for slot in slots:
                 slot.renew_view()
@@ -577,13 +585,15 @@ class DataParallel(torch.nn.Module):
                 torch._foreach_copy_(targets, gradients)
         self._hand_over(slots, views)
 
-    @staticmethod
-    def _lasting(slot, gradient):
-        """Where it lies it may be summed up at once: not where others have its memory."""
-        if slot.is_in_arena or not is_shared(gradient):
+    def _lasting(self, slot, gradient):
+        """Where it lies it may be summed up at once: not where others have its memory. A plan's memory has a copy of its own, so there it matters only
+        until when backward waits."""
+        if gradient.requires_grad:
+            increment_version(gradient)  # so that what saved it for a backward is an error
+        if slot.is_in_arena and not self._deferred or not is_shared(gradient):
             return gradient
         slot.original = gradient
-        return gradient.clone()
+        return gradient if slot.is_in_arena else gradient.clone()
 
     def _give_absent(self, slot):
         self._settle_form(slot)
@@ -630,7 +640,8 @@ class DataParallel(torch.nn.Module):
         why = self._compute.end_step()
         in_order, self._given = self._given, []
         self._is_in_step = False
-        taken = [slot for slot in in_order if not self._deferred or slot.is_unused]
+        # What somebody has by another name, too, is there when backward returns.
+        taken = [slot for slot in in_order if not self._deferred or slot.is_unused or slot.original is not None]
         with _span("bagua: wait for gradients"):
             self._session.wait_for_each([slot.number for slot in taken])
         for slot in in_order:
@@ -640,7 +651,7 @@ class DataParallel(torch.nn.Module):
                 self._put_back(slot)
         if self._deferred:
             for slot in in_order:
-                if not slot.is_unused and slot not in given:
+                if slot.held is not None and slot not in given:
                     self._deferred.given(slot)
         if why and self._world.rank == 0:
             warnings.warn(why)
@@ -655,11 +666,11 @@ class DataParallel(torch.nn.Module):
     def _put_back(self, slot):
         """A gradient that is there. What no rank has used stays as it was, and what the program has set since."""
         param = slot.param
-        if not slot.is_unused and (not self._deferred or param.grad is slot.pending):
+        if not slot.is_unused:
             if slot.original is not None:
                 with torch.no_grad():
                     slot.held = slot.original.copy_(slot.held)
-            if param.grad is not slot.held:
+            if param.grad is not slot.held and (not self._deferred or param.grad is slot.pending):
                 param.grad = slot.held
         if self.find_unused_parameters and param.grad is not None:
             slot.returned = param.grad, param.grad._version
@@ -687,6 +698,8 @@ class DataParallel(torch.nn.Module):
             # Where no rank has used it, it stays as it is.
             [gradient] = self._dense_gradients([slot], [slot.param.grad])
             copy = gradient.clone()
+            if slot.original is None:
+                self._keep_original(slot, slot.param.grad)
             if slot.view is not None and gradient.data_ptr() == slot.view.data_ptr():
                 slot.param.grad, copy = copy, gradient
             self._give([slot], [copy])

@@ -1,4 +1,4 @@
-"""One of two ranks whose gradients lie in unusual ways: layouts.py PLANS, a folder. Rank 0 says on how many ranks they have the bits of the means of what
+"""One of two ranks whose gradients lie in unusual ways: layouts.py PLANS, a folder. Rank 0 says where they don't have the bits of the means of what
 ranks have by themselves; DistributedDataParallel is wrong where a model is turned behind its back. check_layouts.py makes the plans."""
 import itertools
 import sys
@@ -41,25 +41,34 @@ class Phase(nn.Module):
         return torch.randn(2, 3, generator=torch.Generator().manual_seed(rank))
 
 
-class Again(nn.Module):
+class Transposed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 3).t())
+
+    def forward(self, x):
+        return x @ self.weight
+
+    def batch(self, rank):
+        return torch.randn(2, 3, generator=torch.Generator().manual_seed(rank)).requires_grad_()
+
+
+class Again(Transposed):
     """A layer is computed again in backward, within a backward of its own."""
 
     def __init__(self):
         super().__init__()
-        self.block, self.head = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Linear(4, 4)
+        self.block = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
 
     def forward(self, x):
-        return self.head(checkpoint(self.block, x, use_reentrant=True))
-
-    def batch(self, rank):
-        return torch.randn(2, 4, generator=torch.Generator().manual_seed(rank)).requires_grad_()
+        return super().forward(checkpoint(self.block, x, use_reentrant=True))
 
 
 def turned_convolutions():
     return Convolutions().to(memory_format=torch.channels_last)
 
 
-MODELS = {"convolutions": Convolutions, "turned": turned_convolutions, "phase": Phase, "again": Again}
+MODELS = {"convolutions": Convolutions, "turned": turned_convolutions, "phase": Phase, "transposed": Transposed, "again": Again}
 
 
 def to_channels_last(param):
@@ -103,18 +112,35 @@ def turned_where_one_rank_leaves_it_out(model, parallel, x, rank):
     return [torch.zeros_like(param) if param.grad is None else param.grad for param in model.parameters()]
 
 
+def slices_of_what_one_rank_leaves_out(model, parallel, x, rank):
+    whole = slices_of_one(model)
+    for step in range(STEPS):
+        whole.zero_()
+        parallel(x, step != 1 or rank == 0).square().mean().backward()
+    return [whole]
+
+
 def negatives(ways):
     def train(model, parallel, x, rank):
         parallel(x, ways[rank]).backward()
-        return [torch.zeros_like(param) if param.grad is None else param.grad for param in model.parameters()]
+        return [torch.zeros_like(param) if param.grad is None else param.grad * 2 for param in model.parameters()]
     train.__name__ = f"negative_on_rank_0_{ways[1]}_on_rank_1"
     return train
 
 
-# The model, what is done, and by which ways: where gradients are views, they lie in the plan's memory and nowhere else.
-CASES = [("turned", gradients_in_one_tensor, (False,)), ("convolutions", a_param_is_turned_beside_another_gradient, (False,)),
-         ("convolutions", turned_where_one_rank_leaves_it_out, (False, True)),
-         *(("phase", negatives(("conjugate", other)), (False, True)) for other in ("conjugate", "square", "none"))]
+def kept_by_another_name(model, parallel, x, _):
+    parallel(x).square().sum().backward()
+    kept, model.weight.grad = model.weight.grad, None
+    return [kept]
+
+
+ALL = [(overlap, views) for overlap in ("backward", "step") for views in (False, True)]
+# Slices of one tensor are gradients where these are not views of the plan's memory.
+OWN = [(overlap, views) for overlap, views in ALL if not views]
+# The model, what is done, and by which ways.
+CASES = [("turned", gradients_in_one_tensor, OWN), ("convolutions", a_param_is_turned_beside_another_gradient, OWN),
+         ("convolutions", slices_of_what_one_rank_leaves_out, OWN), ("convolutions", turned_where_one_rank_leaves_it_out, ALL),
+         *(("phase", negatives(("conjugate", other)), ALL) for other in ("conjugate", "square", "none")), ("transposed", kept_by_another_name, ALL)]
 
 
 def main(plans):
@@ -133,30 +159,34 @@ def main(plans):
         if rank == 0:
             print(what, flush=True)
 
-    def wrap(name, model, views):
+    def wrap(name, model, overlap, views):
         store = dist.PrefixStore(f"bagua/{next(runs)}", dist.distributed_c10d._get_default_store())
-        return bagua.torch.DataParallel(model, f"{plans}/{name}.bagua", world=runtime.World.launched(store=bagua.torch.Store(store)),
-                                        find_unused_parameters=True, gradient_as_bucket_view=views, timeout=60)
+        deferred = {"optimizer": torch.optim.SGD(model.parameters(), lr=0.1)} if overlap == "step" else {}
+        return bagua.torch.DataParallel(model, f"{plans}/{name}.{overlap}.bagua", world=runtime.World.launched(store=bagua.torch.Store(store)),
+                                        find_unused_parameters=True, overlap=overlap, gradient_as_bucket_view=views, timeout=60, **deferred)
 
     runs = itertools.count()
+    different = 0
     for name, train, ways in CASES:
         model = make(name)
         expected = [gradient.contiguous().clone() for gradient in train(model, model, model.batch(rank), rank)]
         for gradient in expected:
             dist.all_reduce(gradient)
             gradient /= 2
-        for views in ways:
+        for overlap, views in ways:
             model = make(name)
-            with wrap(name, model, views) as parallel:
+            with wrap(name, model, overlap, views) as parallel:
                 found = train(model, parallel, model.batch(rank), rank)
                 same = torch.tensor([all(map(torch.equal, found, expected))], dtype=torch.int32)
                 dist.all_reduce(same)
-            say(f"{train.__name__}{', views' if views else ''}: {same.item()} ranks have the bits of the means")
+            different += same.item() != 2
+            if same.item() != 2:
+                say(f"{train.__name__}, {overlap}{', views' if views else ''}: {same.item()} ranks have the bits of the means")
+    say(f"{len(CASES)} kinds in {next(runs)} runs: {different} different")
 
     model = make("again")
-    parallel = wrap("again", model, views=True)
     try:
-        parallel(model.batch(rank)).sum().backward(create_graph=True)
+        wrap("again", model, "backward", views=True)(model.batch(rank)).sum().backward(create_graph=True)
         say("a graph of views: no error")
     except RuntimeError as error:
         say(f"a graph of views: {error}")
