@@ -16,11 +16,9 @@ def main(source, build, work):
         plans.make_table(f"{work}/{name}.csv", model(), model().batch(0))
         plans.make_plans(f"{work}/{name}.csv", RANKS, {f"{work}/{name}.backward.bagua": "ddp{updates=program}",
                                                         f"{work}/{name}.step.bagua": "ddp{updates=late}"})
+    port = plans.free_port()
     ranks = [subprocess.Popen([sys.executable, layouts.__file__, work],
-                              env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_RANK": str(rank),
-                                   "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-                                   "TORCHELASTIC_RUN_ID": f"layouts-{os.getpid()}"})
-             for port in [plans.free_port()] for rank in range(RANKS)]
+                              env={**os.environ, **plans.launched(rank, RANKS, port, f"layouts-{os.getpid()}")}) for rank in range(RANKS)]
     sys.exit(any([rank.wait(timeout=600) for rank in ranks]))
 
 

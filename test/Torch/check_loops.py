@@ -29,9 +29,7 @@ def make_plans(loops, work):
 def train(source, work, way):
     port = plans.free_port()
     ranks = [subprocess.Popen([sys.executable, f"{source}/test/Torch/Inputs/loops.py", work, way],
-                              env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_RANK": str(rank),
-                                   "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-                                   "TORCHELASTIC_RUN_ID": f"loops-{os.getpid()}-{way}"},
+                              env={**os.environ, **plans.launched(rank, RANKS, port, f"loops-{os.getpid()}-{way}")},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(RANKS)]
     said = [rank.communicate(timeout=600)[0] for rank in ranks]
     if any(rank.returncode for rank in ranks):

@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 
-from plans import free_port, run
+from plans import free_port, launched, run
 
 RANKS = 4
 STRATEGIES = ["ddp", "wfbp-a2a", "bytescheduler-a2a"]
@@ -22,9 +22,7 @@ def launch(command, environment):
     """Ranks as torchrun starts them."""
     port = free_port()
     ranks = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env={**environment, "WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS),
-                                   "RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1",
-                                   "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": str(os.getpid())})
+                              env={**environment, **launched(rank, RANKS, port, str(os.getpid()))})
              for rank in range(RANKS)]
     outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
     if any(rank.returncode for rank in ranks):

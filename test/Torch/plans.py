@@ -18,6 +18,12 @@ def free_port():
         return str(probe.getsockname()[1])
 
 
+def launched(rank, ranks, port, run):
+    """What torchrun tells a rank of a run whose ranks are all on this host."""
+    return {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": run}
+
+
 def use_build(source, build):
     """Of this process, and of those that it starts."""
     sys.path += [f"{source}/python", f"{source}/test/Torch/Inputs"]

@@ -2,13 +2,13 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H
 
+#include <cstddef>
 #include <pthread.h>
 #include <string>
 
 namespace bagua::runtime {
 
-/// Of the thread that calls, "bagua " and `what` of it, of which the system
-/// keeps 15 bytes.
+/// Names the calling thread "bagua " and `what`. The system keeps 15 bytes.
 inline void nameThread(const std::string &what) {
   constexpr size_t kKept = 15;
   pthread_setname_np(pthread_self(),

@@ -1,7 +1,6 @@
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
 import copy
-import ctypes
 import logging
 import operator
 import os
@@ -22,6 +21,7 @@ from bagua.torch.arrivals import Arrivals, current_backward
 from bagua.torch.broadcast import broadcast
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
+from bagua.torch.slot import Slot, are_as_stated
 
 TYPES = {
     torch.float32: runtime.Type.FLOAT32,
@@ -29,86 +29,6 @@ TYPES = {
     torch.bfloat16: runtime.Type.BFLOAT16,
     torch.float64: runtime.Type.FLOAT64,
 }
-
-
-class _Slot:
-    """A param, and the plan's tensor that is its gradient."""
-
-    def __init__(self, name, param, number, is_optional, is_in_arena):
-        self.name, self.param, self.number = name, param, number
-        self.elements, self.dtype = param.numel(), param.dtype
-        self.bytes = self.elements * self.dtype.itemsize
-        self.is_optional, self.is_in_arena = is_optional, is_in_arena
-        # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
-        self.held = self.original = None
-        # Where gradients are views: the plan's memory, and the gradient there, as it was to lie when it was made.
-        self.buffer = self.address = self.view = None
-        # How its gradient lies when it is given: shape and strides, which all ranks must have alike, and the param's by which
-        # these were found; and what `_look` then says of it.
-        self.form = self.param_form = self.look = None
-        # Stands for it as the param's gradient, where nobody has waited for it yet.
-        self.pending = None
-        # The param's when it was waited for, and its version then.
-        self.returned = None
-        # Whether this rank has added to it since the step before.
-        self.is_used = False
-        # Whether no rank's backward has made it, so that what was there stays.
-        self.is_unused = False
-        # Whether another gradient came soon after it in the last backward.
-        self.is_followed = False
-        # With which others it is communicated, and how much of those that are given together it is.
-        self.message = self.room = None
-        # The param's when its own hook ran, until it is given: others' hooks may set another one since.
-        self.arrived = None
-        # By which it is known that a gradient is there; and all hooks of the param's.
-        self.hook = self.hooks = None
-
-    def has_new_form(self):
-        """Whether the param lies otherwise than when this was asked last, and so does its gradient from now on: as the param
-        does, or contiguous where that is not dense. One that is a view lies as it did while its shape is the same."""
-        param_form = self.param.shape, self.param.stride()
-        if param_form == self.param_form:
-            return False
-        self.param_form = param_form
-        if self.view is not None and self.form[0] == self.param.shape:
-            return False
-        layout = torch.preserve_format if _is_dense(self.param) else torch.contiguous_format
-        self.form = self.param.shape, torch.empty_like(self.param, device="meta", memory_format=layout).stride()
-        self.look = self.dtype, torch.strided, True, self.param.shape
-        self.address = None  # a view lies otherwise
-        return True
-
-    def empty(self):
-        """A gradient, as it is to lie."""
-        return torch.empty_strided(*self.form, dtype=self.dtype, device="cpu")
-
-    def is_as_stated(self, gradient):
-        """Whether it can be given as it lies, however the param lies."""
-        return type(gradient) is torch.Tensor and _look(gradient) == self.look and gradient.stride() == self.form[1] and not gradient.is_neg()
-
-    def in_form(self, gradient):
-        """The same gradient, copied where it lies otherwise."""
-        if not gradient.is_neg() and all(
-                size == 1 or own == other for size, own, other in zip(gradient.shape, gradient.stride(), self.form[1])):
-            return gradient
-        return self.empty().copy_(gradient)
-
-    def renew_view(self):
-        """Where a model's tensors were moved elsewhere, gradients may have been, too."""
-        if self.buffer is None:
-            return
-        if self.view is None or self.view.data_ptr() != self.address:
-            self.address = ctypes.addressof(self.buffer)
-            empty = torch.empty(0, dtype=self.dtype, device="cpu")
-            memory = torch.frombuffer(self.buffer, dtype=self.dtype) if self.elements else empty
-            self.view = empty.set_(memory.untyped_storage(), 0, *self.form)
-
-
-# Of gradients that come by the thousand; in one call each.
-_look = operator.attrgetter("dtype", "layout", "is_cpu", "shape")
-_strides = torch.Tensor.stride
-# Whether its memory has the negatives of its elements, as autograd makes some.
-_is_negated = torch.Tensor.is_neg
 
 
 def _itself(module):
@@ -123,13 +43,6 @@ def _span(name):
 def _list(names, most=8):
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _is_dense(tensor):
-    """Whether its elements fill its memory, so that it can be reduced as it lies."""
-    return tensor.layout == torch.strided and (
-        tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)) or
-        (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)))
 
 
 _LOG = logging.getLogger("bagua")
@@ -286,7 +199,7 @@ class DataParallel(torch.nn.Module):
             if TYPES.get(param.dtype) != tensor.type or elements != param.numel():
                 raise ValueError(f"{name}: the plan has {elements} elements of {tensor.type.name.lower()}, the model "
                                  f"{param.numel()} of {str(param.dtype).removeprefix('torch.')}")
-            slots.append(_Slot(name, param, number, tensor.is_optional, tensor.is_in_arena))
+            slots.append(Slot(name, param, number, tensor.is_optional, tensor.is_in_arena))
         return slots
 
     def _lend(self):
@@ -540,8 +453,7 @@ class DataParallel(torch.nn.Module):
             graphs = [slot for slot, gradient in zip(slots, gradients) if gradient is not None and gradient.requires_grad and gradient.grad_fn]
             if graphs:
                 self._fail(f"{graphs[0].name}: expected a backward without create_graph where gradients are views")
-        if set(map(type, gradients)) == {torch.Tensor} and list(map(_look, gradients)) == [slot.look for slot in slots] and (
-                list(map(_strides, gradients)) == [slot.form[1] for slot in slots] and not any(map(_is_negated, gradients))):
+        if are_as_stated(slots, gradients):
             return gradients
         return [gradient if slot.is_as_stated(gradient) else self._dense_gradient(slot, gradient) for slot, gradient in zip(slots, gradients)]
 
@@ -640,7 +552,7 @@ class DataParallel(torch.nn.Module):
         why = self._compute.end_step()
         in_order, self._given = self._given, []
         self._is_in_step = False
-        # What somebody has by another name, too, is there when backward returns.
+        # A gradient that has another name, too, is there when backward returns.
         taken = [slot for slot in in_order if not self._deferred or slot.is_unused or slot.original is not None]
         with _span("bagua: wait for gradients"):
             self._session.wait_for_each([slot.number for slot in taken])
@@ -698,8 +610,7 @@ class DataParallel(torch.nn.Module):
             # Where no rank has used it, it stays as it is.
             [gradient] = self._dense_gradients([slot], [slot.param.grad])
             copy = gradient.clone()
-            if slot.original is None:
-                self._keep_original(slot, slot.param.grad)
+            self._keep_original(slot, slot.param.grad)
             if slot.view is not None and gradient.data_ptr() == slot.view.data_ptr():
                 slot.param.grad, copy = copy, gradient
             self._give([slot], [copy])

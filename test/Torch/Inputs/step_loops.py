@@ -405,9 +405,6 @@ def grads_scaled_where_they_share_memory(run):
         run.update()
 
 
-# Of params between the optimizer's step() and the next forward.
-
-
 @loop()
 def steps_with_a_closure(run):
     def closure():
