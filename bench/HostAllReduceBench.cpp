@@ -3,13 +3,14 @@
 // One rank, as a launcher started it: times float32 all_reduce in place, and
 // Gloo's own ring on the same network beside it, by turns. Rank 0 prints
 // "contender,ranks,bytes,microseconds,context switches,microseconds of CPU
-// time", the last two of all ranks together; bench/hosts-all-reduce.py and
-// bench/busy.py run it.
+// time", the last two of the contender's threads on all ranks;
+// bench/hosts-all-reduce.py and bench/busy.py run it.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Launch.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 
@@ -23,10 +24,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <string>
-#include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace bagua;
@@ -69,20 +73,36 @@ connectGloo(const World &world, const std::string &folder,
   return context;
 }
 
-/// All threads of this process together.
+/// By the system's numbers.
+using Threads = std::set<std::string>;
+
+Threads threadsNow() {
+  Threads threads;
+  for (const auto &entry :
+       std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(entry.path().filename());
+  return threads;
+}
+
 struct Usage {
   int64_t switches = 0;
   int64_t cpuNs = 0;
 };
 
-Usage usageNow() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  auto ns = [](const timeval &time) {
-    return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_usec} * 1000;
-  };
-  return {usage.ru_nvcsw + usage.ru_nivcsw,
-          ns(usage.ru_utime) + ns(usage.ru_stime)};
+Usage usageOf(const Threads &threads) {
+  Usage usage;
+  for (const std::string &thread : threads) {
+    const std::string folder = "/proc/self/task/" + thread;
+    int64_t number = 0;
+    std::ifstream scheduler(folder + "/schedstat");
+    if (scheduler >> number)
+      usage.cpuNs += number;
+    std::ifstream status(folder + "/status");
+    for (std::string word; status >> word;)
+      if (absl::EndsWith(word, "voluntary_ctxt_switches:") && status >> number)
+        usage.switches += number;
+  }
+  return usage;
 }
 
 class Bench {
@@ -94,16 +114,16 @@ public:
     std::iota(all.begin(), all.end(), 0);
   }
 
-  void time(const char *name, const Reduce &reduce, float *data,
-            int64_t count) {
+  void time(const char *name, const Threads &threads, const Reduce &reduce,
+            float *data, int64_t count) {
     const int64_t batch = count >= 1 << 16 ? 1 : 20;
     check(communicator.barrier());
-    const Usage before = usageNow();
+    const Usage before = usageOf(threads);
     const int64_t begin = nowNs();
     for (int64_t i = 0; i < batch; ++i)
       reduce(data, count);
     const int64_t own = nowNs() - begin;
-    const Usage after = usageNow();
+    const Usage after = usageOf(threads);
     // Clocks of hosts differ: the rank that took longest.
     const std::vector<int64_t> times = ofAllRanks(own);
     const auto perCall = [&](int64_t found) {
@@ -155,7 +175,13 @@ void runRank(const Launch &launch, const std::string &folder,
   std::vector<int> all(world->size());
   std::iota(all.begin(), all.end(), 0);
   auto communicator = check(world->createCommunicator(all, "bench"));
+  const Threads own = threadsNow();
   auto context = connectGloo(*world, folder, interface);
+  // Each contender's, and the one that calls both.
+  Threads gloos = threadsNow();
+  for (const std::string &thread : own)
+    if (thread != std::to_string(getpid()))
+      gloos.erase(thread);
   const Bench::Reduce ours = [&](float *data, int64_t count) {
     check(communicator->allReduce(data, data, count, DataType::Float32,
                                   ReduceKind::Sum));
@@ -174,8 +200,8 @@ void runRank(const Launch &launch, const std::string &folder,
     bench.verify(ours, data, bytes / 4);
     bench.verify(ring, data, bytes / 4);
     for (int64_t i = 0; i < repetitions; ++i) {
-      bench.time("bagua", ours, data, bytes / 4);
-      bench.time("gloo", ring, data, bytes / 4);
+      bench.time("bagua", own, ours, data, bytes / 4);
+      bench.time("gloo", gloos, ring, data, bytes / 4);
     }
   }
   check(communicator->barrier());

@@ -23,10 +23,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -335,6 +338,38 @@ TEST_F(GlooTransportTest, an_address_that_is_none_is_refused) {
       continue;
     EXPECT_FALSE(members[1]->connect(0, address).ok()) << round;
     ASSERT_TRUE(members[1]->renew(0).ok());
+  }
+}
+
+/// Threads of this process that wait for events.
+int eventWaits() {
+  int count = 0;
+  for (const auto &task :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "syscall");
+    int call = 0;
+    count += file >> call && (call == SYS_epoll_pwait
+#ifdef SYS_epoll_wait
+                              || call == SYS_epoll_wait
+#endif
+                             );
+  }
+  return count;
+}
+
+// Each network's thread wakes a hundred times a second while it has a
+// connection to watch, and not at all once those that wait move their bytes.
+TEST_F(GlooTransportTest, gloos_threads_rest_while_nobody_needs_them) {
+  for (int round = 0; round < 3; ++round) {
+    while (eventWaits() < 2) // They listen.
+      std::this_thread::yield();
+    for (const absl::Status &status : connect())
+      ASSERT_TRUE(status.ok()) << status;
+    do
+      ASSERT_NO_FATAL_FAILURE(expectMessage());
+    while (eventWaits() > 0);
+    for (int self : {0, 1})
+      ASSERT_TRUE(members[self]->renew(1 - self).ok());
   }
 }
 

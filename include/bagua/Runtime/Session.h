@@ -86,9 +86,8 @@ enum class TensorId : uint32_t {};
 /// rank). Errors before the first beginStep, or between finish and the next
 /// one, change nothing. SessionOptions::timeout says how long a rank waits for
 /// others. Nothing is allocated after the first step, but for callbacks, and a
-/// session that has nothing to do sleeps; the world's control plane
-/// (heartbeats, some a second) and, between hosts, Gloo's thread (100 a second)
-/// wake.
+/// session that has nothing to do sleeps; the world's control plane wakes for
+/// heartbeats, some a second.
 class Session {
 public:
   /// Allocates the arenas and connects: collective over all ranks of the plan.

@@ -70,12 +70,13 @@ std::exception_ptr closedBy(const char *why) {
 
 /// It listens by now.
 CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
-                           gloo::transport::tcp::Device *device, int rank,
+                           RestingDevice *device, int rank,
                            std::chrono::milliseconds timeout,
                            std::chrono::milliseconds ownPatience,
-                           std::shared_ptr<Poller> ownPoller)
+                           std::shared_ptr<Poller> ownPoller,
+                           RestingDevice::Watch ownWatch)
     : Pair(context, device, rank, timeout), patience(ownPatience),
-      poller(std::move(ownPoller)) {
+      poller(std::move(ownPoller)), watch(std::move(ownWatch)) {
   std::lock_guard<std::mutex> lock(m_);
   fcntl(fd_, F_SETFD, FD_CLOEXEC);
 }
@@ -87,10 +88,11 @@ void CatchingPair::changeState(state nextState) noexcept {
     if (isDriven)
       poller->remove(fd_);
     // Gloo takes a pair that is sync for one that its thread does not watch.
-    sync_ = !isWatched;
+    sync_ = !watch;
   }
   Pair::changeState(nextState);
   if (nextState == CLOSED) {
+    watch.reset();
     isClosed = true;
     poller->wake();
   }
@@ -130,8 +132,10 @@ void CatchingPair::handleEvents(int events) {
       handleConnecting();
     else if (state_ == CONNECTED && !isDriven)
       handleReadWrite(events);
-    else if (state_ == CONNECTED && std::exchange(isWatched, false))
+    else if (state_ == CONNECTED && watch) {
       device_->unregisterDescriptor(fd_, this);
+      watch.reset();
+    }
   });
 }
 
@@ -334,8 +338,11 @@ void CatchingPair::accept() {
 }
 
 std::unique_ptr<gloo::transport::Pair> &CatchingContext::createPair(int rank) {
-  pairs_[rank] = std::make_unique<CatchingPair>(this, device_.get(), rank,
-                                                getTimeout(), patience, poller);
+  // Gloo's thread is awake before it is told of the connection.
+  RestingDevice::Watch watch = restingDevice.watch();
+  pairs_[rank] =
+      std::make_unique<CatchingPair>(this, &restingDevice, rank, getTimeout(),
+                                     patience, poller, std::move(watch));
   return pairs_[rank];
 }
 

@@ -19,13 +19,13 @@
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H
 
 #include "Communication/Gloo/Poller.h"
+#include "Communication/Gloo/RestingDevice.h"
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/context.h>
-#include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
 
 #include <array>
@@ -50,11 +50,10 @@ public:
   /// A connection counts its messages by their slots modulo this.
   static constexpr uint64_t kSlots = 8;
 
-  CatchingPair(gloo::transport::tcp::Context *context,
-               gloo::transport::tcp::Device *device, int rank,
-               std::chrono::milliseconds timeout,
+  CatchingPair(gloo::transport::tcp::Context *context, RestingDevice *device,
+               int rank, std::chrono::milliseconds timeout,
                std::chrono::milliseconds patience,
-               std::shared_ptr<Poller> poller);
+               std::shared_ptr<Poller> poller, RestingDevice::Watch watch);
   ~CatchingPair() override;
 
   void handleEvents(int events) override;
@@ -100,8 +99,8 @@ private:
   bool isDriven = false;
   /// The poller is told once so many are here.
   int leastBytes = 1;
-  /// Whether Gloo's thread is told of events.
-  bool isWatched = true;
+  /// While Gloo's thread is told of events.
+  RestingDevice::Watch watch;
   std::array<std::atomic<int64_t>, kSlots> hasCome = {};
   std::array<std::atomic<int64_t>, kSlots> hasGone = {};
   std::atomic<bool> isClosed{false};
@@ -111,9 +110,9 @@ private:
 class CatchingContext final : public gloo::transport::tcp::Context {
 public:
   /// Connections end when nothing is acknowledged for `patience`.
-  CatchingContext(std::shared_ptr<gloo::transport::tcp::Device> device,
-                  int rank, int size, std::chrono::milliseconds patience)
-      : Context(std::move(device), rank, size), poller(new Poller),
+  CatchingContext(const std::shared_ptr<RestingDevice> &device, int rank,
+                  int size, std::chrono::milliseconds patience)
+      : Context(device, rank, size), poller(new Poller), restingDevice(*device),
         patience(patience) {}
 
   std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
@@ -122,6 +121,8 @@ public:
   const std::shared_ptr<Poller> poller;
 
 private:
+  /// The context's.
+  RestingDevice &restingDevice;
   const std::chrono::milliseconds patience;
 };
 

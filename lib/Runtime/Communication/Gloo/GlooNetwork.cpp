@@ -390,7 +390,7 @@ private:
 
 class GlooNetwork final : public Network {
 public:
-  GlooNetwork(std::shared_ptr<gloo::transport::tcp::Device> ownDevice,
+  GlooNetwork(std::shared_ptr<RestingDevice> ownDevice,
               std::chrono::milliseconds limit)
       : device(std::move(ownDevice)), patience(limit) {}
 
@@ -415,7 +415,7 @@ public:
   }
 
 private:
-  const std::shared_ptr<gloo::transport::tcp::Device> device;
+  const std::shared_ptr<RestingDevice> device;
   const std::chrono::milliseconds patience;
 };
 
@@ -435,7 +435,7 @@ createGlooNetwork(const std::string &address,
   std::unique_ptr<Network> network;
   absl::Status status = attempt(absl::StrCat("can't use ", address), [&] {
     network = std::make_unique<GlooNetwork>(
-        std::make_shared<gloo::transport::tcp::Device>(
+        std::make_shared<RestingDevice>(
             gloo::transport::tcp::CreateDeviceAttr(attributes)),
         limit);
   });

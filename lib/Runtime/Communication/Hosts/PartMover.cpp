@@ -18,16 +18,19 @@ namespace {
 
 using Channel = Transport::Channel;
 
-// Measured between four hosts at 1 Gbit/s, on idle and on busy cores
-// (docs/Performance.md). Segments: small ones, so that little is left when the
-// last contribution has come, but each costs each of its receivers a turn of a
-// core. Sizes are powers of two, as large packets are: others have up to 1.7
-// times as many turns. What is in flight queues before the receiver's card:
-// with 512 KiB a segment (4.5 MiB) a connection that had once lost a packet
-// stayed behind the others for good, and 64 MiB took 1.2 times as long.
+// Measured between four hosts at 100 Mbit/s to 10 Gbit/s, on idle and on busy
+// cores (docs/Performance.md). Segments: small ones, so that little is left
+// when the last contribution has come, but each costs each of its receivers a
+// turn of a core, and one more where it goes a little beyond a large packet,
+// or two: these have 64 KiB with all heads. So segments are cut to end before,
+// also those of parts that are a power of two. What is in flight queues before
+// the receiver's card: with 512 KiB a segment (4.5 MiB) a connection that had
+// once lost a packet stayed behind the others for good, and 64 MiB took 1.2
+// times as long.
+constexpr int64_t kPacketBytes = 64 * 1024 - 512;
 constexpr int64_t kLeastSegmentBytes = PartMover::kFirstBytes;
-constexpr int64_t kMostSegmentBytes = 128 * 1024;
-constexpr int64_t kMostSegments = 16;
+constexpr int64_t kMostSegmentBytes = 2 * kPacketBytes;
+constexpr int64_t kMostSegments = 17;
 /// Messages that are received at once: some come while the next ones' senders
 /// hear that they may, or are not as far. With more of the larger ones members
 /// end further apart.

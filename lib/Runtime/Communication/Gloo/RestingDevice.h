@@ -1,0 +1,49 @@
+//===- RestingDevice.h - Gloo's thread, which sleeps when unused ----------===//
+//
+// Gloo's thread wakes a hundred times a second, whether there is something for
+// it to see or not. Here it sleeps in a handler of its own while nobody has it
+// watch a connection.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_RESTINGDEVICE_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_RESTINGDEVICE_H
+
+#include "Device/Host/Descriptor.h"
+
+#include <gloo/transport/tcp/device.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace bagua::runtime {
+
+class RestingDevice final : public gloo::transport::tcp::Device,
+                            private gloo::transport::tcp::Handler {
+public:
+  /// Throws where the address can't be used, or there is no descriptor left.
+  explicit RestingDevice(const gloo::transport::tcp::attr &attributes);
+  ~RestingDevice() override;
+
+  /// Gloo's thread is awake for as long as somebody holds this, who may have
+  /// descriptors registered only so long. Ends before the device does.
+  using Watch = std::shared_ptr<void>;
+  Watch watch();
+
+private:
+  void handleEvents(int events) override;
+  void leave();
+  void ring();
+
+  /// Makes the thread come to handleEvents().
+  const Descriptor bell;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int watchers = 0;
+  /// Whether it comes, or is there.
+  bool isCalled = false;
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_RESTINGDEVICE_H
