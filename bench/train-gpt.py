@@ -24,16 +24,10 @@ from load import busy
 from ratios import median_with_interval
 
 HOSTS = 4
-# What a plan reckons with. The device is told by the table's measured times.
-CLUSTER = """bagua.cluster @emulated
-    axes [#bagua.axis<"host", size = {hosts}, latency_ns = 200000, bytes_per_s = {rate}>]
-    device #bagua.device<flop_per_s = 10000000000, bytes_per_s = 10000000000, launch_ns = 0>
-"""
 # Of DDP's step, after backward and with updates before the next forward; of this machine's cores.
 MOST_AFTER_BACKWARD, MOST_OF_STEP, MOST_CORES = 1.03, 1, 0.7
 # Relative: DDP's ring adds in another order.
 MOST_LOSSES_APART = 1e-6
-UNITS = {"mbit": 1e6 / 8, "gbit": 1e9 / 8}
 
 
 def tool(*words, **options):
@@ -49,9 +43,9 @@ def main(build, rate, rounds, steps, load, model):
     os.environ.update(environment)
     train = [sys.executable, f"{ROOT}/examples/train-gpt/train.py", *model]
     with tempfile.TemporaryDirectory() as folder, Hosts(HOSTS, rate) as hosts, busy(load):
-        hosts.run([*train, f"--table={folder}/gpt.csv"], HOSTS)  # on cores that they share
-        with open(f"{folder}/cluster.mlir", "w", encoding="utf-8") as file:
-            file.write(CLUSTER.format(hosts=HOSTS, rate=int(float(rate[:-4]) * UNITS[rate[-4:]])))
+        # What a plan reckons with, measured as docs/RunOnYourCluster.md says: the model on cores that the ranks share, and the links.
+        hosts.run([*train, f"--table={folder}/gpt.csv"], HOSTS)
+        hosts.run(["bagua-run", "--calibrate", "-o", f"{folder}/cluster.mlir"], HOSTS)
         tool("bagua-translate", "--import-layers", f"{folder}/gpt.csv", f"--cluster={folder}/cluster.mlir", "-o",
              f"{folder}/gpt.mlir")
         contenders = {"DDP": ["--ddp"]}

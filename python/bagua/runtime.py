@@ -106,6 +106,15 @@ class Tensor(typing.NamedTuple):
     is_in_arena: bool
 
 
+class _TensorNumber(c_uint32):
+    """ctypes would take 2**32 for 0."""
+    @classmethod
+    def from_param(cls, number):
+        if not 0 <= number < 2**32:
+            raise OverflowError(f"expected a tensor's number, from 0 to {2**32 - 1}, found {number}")
+        return c_uint32(number)
+
+
 class _Tensor(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("role", c_int), ("type", c_int), ("shape", POINTER(c_int64)),
                 ("dimensions", c_size_t), ("is_given", c_int), ("is_optional", c_int), ("is_in_arena", c_int)]
@@ -158,7 +167,7 @@ _FUNCTIONS = {
     "plan_servers": (c_int, c_void_p),
     "plan_tensor_count": (c_size_t, c_void_p),
     "plan_has_late_updates": (c_int, c_void_p),
-    "plan_tensor": (None, c_void_p, c_uint32, POINTER(_Tensor)),
+    "plan_tensor": (None, c_void_p, _TensorNumber, POINTER(_Tensor)),
     "plan_predicted_figures": (None, c_void_p, POINTER(_StepFigures)),
     "world_connect": (None, POINTER(_WorldOptions), _HANDLE),
     "is_launched": (c_int,),
@@ -176,26 +185,26 @@ _FUNCTIONS = {
     "barrier": (None, c_void_p),
     "session_create": (None, c_void_p, c_void_p, POINTER(_WaitOptions), _HANDLE),
     "session_find": (None, c_void_p, c_char_p, POINTER(c_uint32)),
-    "session_local_bytes": (c_int64, c_void_p, c_uint32),
-    "session_bind": (None, c_void_p, c_uint32, c_void_p, c_size_t),
-    "session_address": (None, c_void_p, c_uint32, c_size_t, _HANDLE),
-    "session_hold": (None, c_void_p, c_uint32, c_size_t, _HANDLE, _HANDLE),
-    "session_bind_or_locate": (None, c_void_p, c_uint32, c_void_p, c_size_t, _HANDLE),
+    "session_local_bytes": (c_int64, c_void_p, _TensorNumber),
+    "session_bind": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
+    "session_address": (None, c_void_p, _TensorNumber, c_size_t, _HANDLE),
+    "session_hold": (None, c_void_p, _TensorNumber, c_size_t, _HANDLE, _HANDLE),
+    "session_bind_or_locate": (None, c_void_p, _TensorNumber, c_void_p, c_size_t, _HANDLE),
     "session_program_updates": (c_int, c_void_p, c_char_p),
     "session_start": (None, c_void_p),
-    "session_first_waiter": (c_int64, c_void_p, c_uint32),
+    "session_first_waiter": (c_int64, c_void_p, _TensorNumber),
     "session_agree_on": (None, c_void_p, c_char_p, c_uint64, c_char_p),
-    "session_agree_on_tensor": (None, c_void_p, c_uint32, c_uint64, c_char_p),
+    "session_agree_on_tensor": (None, c_void_p, _TensorNumber, c_uint64, c_char_p),
     "session_begin_step": (None, c_void_p),
-    "session_mark_ready": (None, c_void_p, c_uint32),
-    "session_mark_ready_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
+    "session_mark_ready": (None, c_void_p, _TensorNumber),
+    "session_mark_ready_at": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
     "session_mark_each_ready": (None, c_void_p, POINTER(c_uint32), POINTER(c_void_p), POINTER(c_size_t), c_size_t),
-    "session_mark_absent": (None, c_void_p, c_uint32),
-    "session_mark_absent_at": (None, c_void_p, c_uint32, c_void_p, c_size_t),
-    "session_wait": (None, c_void_p, c_uint32),
+    "session_mark_absent": (None, c_void_p, _TensorNumber),
+    "session_mark_absent_at": (None, c_void_p, _TensorNumber, c_void_p, c_size_t),
+    "session_wait": (None, c_void_p, _TensorNumber),
     "session_wait_for_each": (None, c_void_p, POINTER(c_uint32), c_size_t),
-    "session_is_ready": (c_int, c_void_p, c_uint32),
-    "session_on_done": (None, c_void_p, c_uint32, _OnDone, c_void_p),
+    "session_is_ready": (c_int, c_void_p, _TensorNumber),
+    "session_on_done": (None, c_void_p, _TensorNumber, _OnDone, c_void_p),
     "session_end_step": (None, c_void_p),
     "session_barrier": (None, c_void_p),
     "session_finish": (None, c_void_p),

@@ -41,6 +41,7 @@ def main():
     import numpy
     import constructs
     import forms
+    import meshes  # noqa: F401, adds its constructs
     os.makedirs(given.out, exist_ok=True)
     suite, failed = [], 0
     only = given.only.split(",") if given.only else None

@@ -93,6 +93,11 @@ def main():
         sessions[0].mark_each_ready([0, 0], [4096], [4, 4])
     except TypeError as error:
         print("an address less:", error)
+    for number in (2**32, -1):
+        try:
+            sessions[0].mark_ready(number)
+        except ctypes.ArgumentError as error:
+            print("no number of a tensor:", error)
 
     told, done = [], threading.Event()
     on_both(lambda rank: sessions[rank].start())
