@@ -73,7 +73,7 @@ connectGloo(const World &world, const std::string &folder,
   return context;
 }
 
-/// By the system's numbers.
+/// Named by their numbers in the system.
 using Threads = std::set<std::string>;
 
 Threads threadsNow() {
@@ -177,7 +177,7 @@ void runRank(const Launch &launch, const std::string &folder,
   auto communicator = check(world->createCommunicator(all, "bench"));
   const Threads own = threadsNow();
   auto context = connectGloo(*world, folder, interface);
-  // Each contender's, and the one that calls both.
+  // Each contender has threads of its own, and the one that calls both.
   Threads gloos = threadsNow();
   for (const std::string &thread : own)
     if (thread != std::to_string(getpid()))

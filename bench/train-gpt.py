@@ -43,7 +43,7 @@ def main(build, rate, rounds, steps, load, model):
     os.environ.update(environment)
     train = [sys.executable, f"{ROOT}/examples/train-gpt/train.py", *model]
     with tempfile.TemporaryDirectory() as folder, Hosts(HOSTS, rate) as hosts, busy(load):
-        # What a plan reckons with, measured as docs/RunOnYourCluster.md says: the model on cores that the ranks share, and the links.
+        # A plan reckons with the model, on cores that the ranks share, and with the links: both are measured as docs/RunOnYourCluster.md says.
         hosts.run([*train, f"--table={folder}/gpt.csv"], HOSTS)
         hosts.run(["bagua-run", "--calibrate", "-o", f"{folder}/cluster.mlir"], HOSTS)
         tool("bagua-translate", "--import-layers", f"{folder}/gpt.csv", f"--cluster={folder}/cluster.mlir", "-o",

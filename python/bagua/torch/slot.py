@@ -26,7 +26,8 @@ class Slot:
         self.elements, self.dtype = param.numel(), param.dtype
         self.bytes = self.elements * self.dtype.itemsize
         self.is_optional, self.is_in_arena = is_optional, is_in_arena
-        # What the runtime has of it; its memory stays until it is taken back. Of a copy: what it is copied back to.
+        # The tensor that the runtime has, whose memory stays until it is taken back; and, where that is a copy, the tensor that it is
+        # copied back to.
         self.held = self.original = None
         # Where gradients are views: the plan's memory, and the gradient there, as it was to lie when it was made.
         self.buffer = self.address = self.view = None
@@ -35,7 +36,7 @@ class Slot:
         self.form = self.param_form = self.look = None
         # Stands for it as the param's gradient, where nobody has waited for it yet.
         self.pending = None
-        # The param's when it was waited for, and its version then.
+        # The gradient that the param had when it was waited for, and its version then.
         self.returned = None
         # Whether this rank has added to it since the step before.
         self.is_used = False
@@ -43,9 +44,9 @@ class Slot:
         self.is_unused = False
         # Whether another gradient came soon after it in the last backward.
         self.is_followed = False
-        # With which others it is communicated, and how much of those that are given together it is.
+        # It is communicated with all slots of one message, and takes so much of those that are given together.
         self.message = self.room = None
-        # The param's when its own hook ran, until it is given: others' hooks may set another one since.
+        # The gradient that the param had when its own hook ran, until it is given: others' hooks may set another one since.
         self.arrived = None
         # By which it is known that a gradient is there; and all hooks of the param's.
         self.hook = self.hooks = None
