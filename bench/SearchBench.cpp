@@ -28,10 +28,11 @@ struct Summary {
 } // namespace
 
 static void print(const char *step, unsigned seed, const Contest &contest) {
-  std::printf("%s %u: %+.2f %% behind %s (%.3f ms, %lld evaluations, %.1f s, "
-              "%zu rivals)\n  %s\n  auto %s\n  rival %s\n",
+  std::printf("%s %u: %+.2f %% behind %s (%.3f ms, %lld collectives, %lld "
+              "evaluations, %.1f s, %zu rivals)\n  %s\n  auto %s\n  rival %s\n",
               step, seed, 100 * contest.behind(), contest.best.name.c_str(),
               contest.found.stepNs * 1e-6,
+              static_cast<long long>(contest.found.collectives),
               static_cast<long long>(contest.found.evaluations),
               contest.searchS, contest.rivals, contest.cluster.c_str(),
               bagua::textOf(contest.found.plan, {}).c_str(),

@@ -541,6 +541,10 @@ PlanTime bagua::simulatePlan(const CommunicationProblem &problem,
   Simulation simulation = simulate(graph);
   // To play a queue takes about as long again.
   int64_t runs = plan.scheduling.policy == SchedulePolicy::Priority ? 2 : 1;
+  int64_t collectives = 0;
+  for (int32_t op = 0; op < step.size(); ++op)
+    collectives += step[op].kind == GraphOpKind::Collective;
   return {simulation.stepNs,
-          runs * simulation.steps * (graph.size() + graph.useCount())};
+          runs * simulation.steps * (graph.size() + graph.useCount()),
+          collectives};
 }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/FewerCollectives.h"
 #include "bagua/Scheduling/PlanRules.h"
 
 #include <algorithm>
@@ -30,6 +31,8 @@ constexpr int64_t kMostMessages = 1024;
 /// Of the budget: rules by chance, and the best of them step by step.
 constexpr double kSampledShare = 0.15;
 constexpr double kDescendedShare = 0.55;
+/// And fewer collectives in the end.
+constexpr double kSimplifiedShare = 0.1;
 constexpr size_t kDescents = 8;
 constexpr size_t kMostSamples = 2000;
 } // namespace
@@ -71,6 +74,10 @@ struct Candidate {
   double stepNs = 0;
 };
 
+/// By what plans cost besides time: those that nothing of no more cost is as
+/// fast as. The last one is the fastest.
+using Front = std::map<int64_t, Candidate>;
+
 struct RuleCandidate {
   PlanRule rule;
   Candidate best{{}, std::numeric_limits<double>::infinity()};
@@ -84,20 +91,24 @@ public:
   PlanSearchResult run();
 
 private:
-  double rate(const CommunicationPlan &plan);
-  void keep(const CommunicationPlan &plan, double ns);
+  PlanTime rate(const CommunicationPlan &plan);
+  void keep(const CommunicationPlan &plan, const PlanTime &time);
   Candidate bestWithin(int64_t memoryBytes) const;
   void searchLeaner(const Candidate &best);
+  bool isSpent() const {
+    return result.evaluations >= evaluationsLimit || work >= workLimit;
+  }
   bool isDone() const {
-    return result.evaluations >= evaluationsLimit || work >= workLimit ||
+    return isSpent() ||
            (memoryBytes == kAnyBytes && bestNs <= options.boundNs * kNearBound);
   }
   void limit(double share);
+  void allow(double share);
   bool improves(const CommunicationPlan &plan, Candidate &best);
   bool fits(const CommunicationPlan &plan, int64_t memoryBytes) const;
   std::vector<bool> updaters() const;
 
-  Candidate ratePresets();
+  Candidate rateStarts();
   PlanRule randomRule(size_t form, std::mt19937 &random) const;
   bool tryRule(const PlanRule &changed, RuleCandidate &candidate);
   bool improveRule(RuleCandidate &candidate);
@@ -113,15 +124,18 @@ private:
   bool improveShares(Candidate &best);
   bool improveShare(FormKind from, FormKind to, Candidate &best);
   bool improveMessages(size_t index, int64_t count, Candidate &best);
-  bool improveMembers(size_t index, size_t first, Candidate &best);
+  bool improveMembers(size_t index, Candidate &best);
   bool improveBuckets(Candidate &best);
   void improveAll(Candidate &best);
+
+  const std::pair<const int64_t, Candidate> &simplest() const;
+  void simplify();
   void explain();
 
   const CommunicationProblem &problem;
   const PlanSearchOptions &options;
   CollectivePrices prices;
-  std::map<std::string, double> known;
+  std::map<std::string, PlanTime> known;
   std::vector<FormKind> forms;
   std::vector<FormMix> mixes;
   std::vector<FormRule> formRules;
@@ -136,9 +150,11 @@ private:
   int64_t allowedBytes;
   /// Of all plans, whether memory allows them or not.
   double bestNs = std::numeric_limits<double>::infinity();
-  /// Where the user limits memory: of what was rated, by memory, what nothing
-  /// leaner is as fast as.
-  std::map<int64_t, Candidate> leanest;
+  /// Of what was rated, by memory, what nothing leaner is as fast as; where the
+  /// user limits memory.
+  Front byMemory;
+  /// By collectives, of what memory allows.
+  Front byCollectives;
   /// What is looked for at the moment: plans within so much memory, and none
   /// that is faster than that.
   int64_t memoryBytes = kAnyBytes;
@@ -213,45 +229,58 @@ void PlanSearch::limit(double share) {
   workLimit = std::llround(share * static_cast<double>(options.work));
 }
 
-/// Keeps a plan that has been rated, if memory allows it and it is the best
-/// that does.
-void PlanSearch::keep(const CommunicationPlan &plan, double ns) {
-  bestNs = std::min(bestNs, ns);
+/// From now on so much more of the whole budget.
+void PlanSearch::allow(double share) {
+  evaluationsLimit =
+      result.evaluations +
+      std::llround(share * static_cast<double>(options.evaluations));
+  workLimit = work + std::llround(share * static_cast<double>(options.work));
+}
+
+static void putOn(Front &front, int64_t cost, const CommunicationPlan &plan,
+                  double ns) {
+  auto next = front.upper_bound(cost);
+  if (next != front.begin() && std::prev(next)->second.stepNs <= ns)
+    return;
+  while (next != front.end() && next->second.stepNs >= ns)
+    next = front.erase(next);
+  front.insert_or_assign(cost, Candidate{plan, ns});
+}
+
+/// Keeps a plan that has been rated, if nothing that was rated is better.
+void PlanSearch::keep(const CommunicationPlan &plan, const PlanTime &time) {
+  bestNs = std::min(bestNs, time.stepNs);
   int64_t bytes = allowedBytes == kAnyBytes ? 0 : arenaBytes(problem, plan);
-  if (ns < result.stepNs && bytes <= allowedBytes) {
-    result.stepNs = ns;
-    result.plan = plan;
+  if (bytes <= allowedBytes) {
+    result.fastestNs = std::min(result.fastestNs, time.stepNs);
+    putOn(byCollectives, time.collectives, plan, time.stepNs);
   }
-  if (allowedBytes == kAnyBytes)
-    return;
-  auto next = leanest.upper_bound(bytes);
-  if (next != leanest.begin() && std::prev(next)->second.stepNs <= ns)
-    return;
-  while (next != leanest.end() && next->second.stepNs >= ns)
-    next = leanest.erase(next);
-  leanest.insert_or_assign(bytes, Candidate{plan, ns});
+  if (allowedBytes != kAnyBytes)
+    putOn(byMemory, bytes, plan, time.stepNs);
 }
 
 /// The plan's time.
-double PlanSearch::rate(const CommunicationPlan &plan) {
-  auto [entry, isNew] = known.try_emplace(keyOf(plan), 0);
+PlanTime PlanSearch::rate(const CommunicationPlan &plan) {
+  auto [entry, isNew] = known.try_emplace(keyOf(plan));
   if (!isNew)
     return entry->second;
-  auto [ns, played] = simulatePlan(problem, plan, prices);
-  work += played;
+  PlanTime time = simulatePlan(problem, plan, prices);
+  work += time.work;
   ++result.evaluations;
-  entry->second = ns < floorNs ? std::numeric_limits<double>::infinity() : ns;
-  if (ns >= floorNs)
-    keep(plan, ns);
+  if (time.stepNs < floorNs)
+    time.stepNs = std::numeric_limits<double>::infinity();
+  else
+    keep(plan, time);
+  entry->second = time;
   if (options.progress)
-    options.progress(result.evaluations, result.stepNs);
+    options.progress(result.evaluations, result.fastestNs);
   return entry->second;
 }
 
 bool PlanSearch::improves(const CommunicationPlan &plan, Candidate &best) {
   if (isDone() || !fits(plan, memoryBytes))
     return false;
-  double ns = rate(plan);
+  double ns = rate(plan).stepNs;
   if (ns >= best.stepNs * (1 - kLeastGain))
     return false;
   best = {plan, ns};
@@ -383,7 +412,7 @@ void PlanSearch::sampleRules() {
     RuleCandidate entry{randomRule(kind % formRules.size(), random), {}};
     entry.rule.isUpdatedByRuntime = sides[kind / formRules.size()];
     entry.best.plan = planByRule(problem, entry.rule, options.choices.wire);
-    entry.best.stepNs = rate(entry.best.plan);
+    entry.best.stepNs = rate(entry.best.plan).stepNs;
     if (sample < rules.size() || entry.best.stepNs < rules[kind].best.stepNs)
       rules[kind] = std::move(entry);
     else if (sample > kMostSamples)
@@ -545,21 +574,9 @@ bool PlanSearch::improveMessages(size_t index, int64_t count, Candidate &best) {
 }
 
 /// A merge with the next bucket, or a cut in two between gradients.
-bool PlanSearch::improveMembers(size_t index, size_t first, Candidate &best) {
-  const auto &tensors = problem.bucketing.tensors;
-  std::vector<int32_t> order = planOrder(problem.bucketing);
-  bool isBetter = false;
-  auto at = [index](std::vector<PlannedBucket> &buckets, size_t ahead = 0) {
-    return buckets.begin() + static_cast<ptrdiff_t>(index + ahead);
-  };
-  CommunicationPlan merged = best.plan;
-  size_t next = first + merged.buckets[index].gradients;
-  if (index + 1 < merged.buckets.size() &&
-      tensors[order[next]].shareClass == tensors[order[first]].shareClass) {
-    merged.buckets[index].gradients += merged.buckets[index + 1].gradients;
-    merged.buckets.erase(at(merged.buckets, 1));
-    isBetter |= improves(merged, best);
-  }
+bool PlanSearch::improveMembers(size_t index, Candidate &best) {
+  auto merged = withMergedBuckets(problem, best.plan, index);
+  bool isBetter = merged && improves(*merged, best);
   CommunicationPlan cut = best.plan;
   PlannedBucket half = cut.buckets[index];
   half.gradients /= 2;
@@ -569,7 +586,7 @@ bool PlanSearch::improveMembers(size_t index, size_t first, Candidate &best) {
     return isBetter;
   cut.buckets[index].gradients -= half.gradients;
   cut.buckets[index].parts = half.parts;
-  cut.buckets.insert(at(cut.buckets), half);
+  cut.buckets.insert(cut.buckets.begin() + static_cast<ptrdiff_t>(index), half);
   return improves(cut, best) || isBetter;
 }
 
@@ -588,7 +605,7 @@ bool PlanSearch::improveBuckets(Candidate &best) {
     for (int32_t i = 0; i < best.plan.buckets[*index].gradients; ++i)
       count += problem.gradients[order[first + i]].count;
     isBetter |= improveMessages(*index, count, best);
-    isBetter |= improveMembers(*index, first, best);
+    isBetter |= improveMembers(*index, best);
   }
   return isBetter;
 }
@@ -608,7 +625,7 @@ void PlanSearch::explain() {
       return;
     auto entry = known.find(keyOf(changed));
     double ns = entry != known.end()
-                    ? entry->second
+                    ? entry->second.stepNs
                     : simulatePlan(problem, changed, prices).stepNs;
     result.without.push_back({name, ns});
   };
@@ -622,7 +639,7 @@ void PlanSearch::explain() {
   });
   add("merging", [&](CommunicationPlan &plan) {
     std::vector<PlannedBucket> alone;
-    for (PlannedBucket bucket : plan.buckets)
+    for (const PlannedBucket &bucket : plan.buckets)
       if (bucket.gradients == 1)
         alone.push_back(bucket);
       else
@@ -638,16 +655,18 @@ void PlanSearch::explain() {
         [](CommunicationPlan &plan) { plan.isUpdatedByRuntime = false; });
 }
 
-Candidate PlanSearch::ratePresets() {
-  Candidate best{{}, std::numeric_limits<double>::infinity()};
+Candidate PlanSearch::rateStarts() {
+  CommunicationPlan lean = leanestPlan(problem, options.choices);
+  Candidate best{lean, rate(lean).stepNs};
   for (StartingPlan &start : startingPlans(problem, options.choices)) {
-    double ns = rate(start.plan);
+    PlanTime time = rate(start.plan);
     bool isAllowed = fits(start.plan, allowedBytes);
     result.presets.push_back(
         {std::string(start.strategy->name),
-         isAllowed ? ns : std::numeric_limits<double>::infinity()});
-    if (ns < best.stepNs)
-      best = {std::move(start.plan), ns};
+         isAllowed ? time.stepNs : std::numeric_limits<double>::infinity(),
+         time.collectives});
+    if (time.stepNs < best.stepNs)
+      best = {std::move(start.plan), time.stepNs};
   }
   return best;
 }
@@ -674,7 +693,7 @@ void PlanSearch::searchElsewhere(Candidate &best) {
 }
 
 Candidate PlanSearch::bestWithin(int64_t memoryBytes) const {
-  return std::prev(leanest.upper_bound(memoryBytes))->second;
+  return std::prev(byMemory.upper_bound(memoryBytes))->second;
 }
 
 /// What fits, where the best plan does not. Limits are looked at from the least
@@ -687,33 +706,64 @@ void PlanSearch::searchLeaner(const Candidate &best) {
   floorNs = best.stepNs;
   for (const CommunicationPlan &plan : leanerPlans(problem, best.plan))
     rate(plan);
-  CommunicationPlan lean = leanestPlan(problem, options.choices);
-  rate(lean);
-  int64_t least = arenaBytes(problem, lean);
+  int64_t least = arenaBytes(problem, leanestPlan(problem, options.choices));
   int64_t most = arenaBytes(problem, best.plan);
   for (int64_t i = 0; i < kLimits; ++i) {
     memoryBytes = least + (most - least) * i / kLimits;
     if (memoryBytes > allowedBytes)
       break;
     Candidate start = bestWithin(memoryBytes);
-    evaluationsLimit =
-        result.evaluations +
-        std::llround(kShareOfEach * static_cast<double>(options.evaluations));
-    workLimit =
-        work + std::llround(kShareOfEach * static_cast<double>(options.work));
+    allow(kShareOfEach);
     improveAll(start);
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Fewer collectives
+//===----------------------------------------------------------------------===//
+
+/// Of the plans that are as fast as the fastest.
+const std::pair<const int64_t, Candidate> &PlanSearch::simplest() const {
+  return *std::find_if(
+      byCollectives.begin(), byCollectives.end(), [&](const auto &entry) {
+        return entry.second.stepNs <= result.fastestNs * kAsFast;
+      });
+}
+
+/// What is known, and what a few tries make of it.
+void PlanSearch::simplify() {
+  allow(kSimplifiedShare);
+  // Whatever turns out faster on the way is luck, which depends on the start.
+  double fastestNs = result.fastestNs;
+  int64_t fewest = simplest().first;
+  withFewerCollectives(
+      problem, simplest().second.plan, evaluationsLimit - result.evaluations,
+      [&](const CommunicationPlan &plan) {
+        if (isSpent() || !fits(plan, allowedBytes))
+          return false;
+        PlanTime time = rate(plan);
+        if (time.stepNs > fastestNs * kAsFast || time.collectives >= fewest)
+          return false;
+        fewest = time.collectives;
+        return true;
+      });
+  result.fastestNs = fastestNs;
+  const auto &[collectives, best] = simplest();
+  result.collectives = collectives;
+  result.plan = best.plan;
+  result.stepNs = best.stepNs;
+}
+
 PlanSearchResult PlanSearch::run() {
-  result.stepNs = std::numeric_limits<double>::infinity();
-  Candidate best = ratePresets();
+  result.fastestNs = std::numeric_limits<double>::infinity();
+  Candidate best = rateStarts();
   searchRules(best);
-  limit(1);
+  limit(1 - kSimplifiedShare);
   improveAll(best);
   searchElsewhere(best);
   if (!fits(best.plan, allowedBytes))
     searchLeaner(best);
+  simplify();
   explain();
   return std::move(result);
 }
@@ -731,16 +781,22 @@ std::optional<size_t> bagua::pickCandidate(
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return presets[a].stepNs < presets[b].stepNs;
   });
+  size_t plan = std::find_if(presets.begin(), presets.end(),
+                             [&](const PlanCandidate &preset) {
+                               return preset.stepNs == found.stepNs &&
+                                      preset.collectives == found.collectives;
+                             }) -
+                presets.begin();
   for (size_t preset : order) {
     std::optional<double> presetNs = measure(preset);
     if (!presetNs)
       continue;
-    if (found.stepNs >= presets[preset].stepNs)
+    if (preset == plan)
       return preset;
-    std::optional<double> foundNs = measure(presets.size());
-    return foundNs && *foundNs <= *presetNs ? presets.size() : preset;
+    std::optional<double> planNs = measure(plan);
+    return planNs && *planNs <= *presetNs * kAsFast ? plan : preset;
   }
-  if (measure(presets.size()))
-    return presets.size();
+  if (measure(plan))
+    return plan;
   return std::nullopt;
 }

@@ -45,7 +45,8 @@ static constexpr StrategyOption kWire{"wire", Setting::WireType};
 
 static constexpr Strategy kStrategies[] = {
     {"auto",
-     "the best of all others and of their options, by simulation",
+     "the best of all others and of their options, by simulation; of equals "
+     "the one of fewest collectives",
      kLossless,
      kDataParallel,
      {},

@@ -141,14 +141,15 @@ private:
   /// A preset is known by its name. What the passes make of a plan is what
   /// counts in the end; what they can't make is a candidate less. The time is
   /// the one they make, infinite where they make nothing.
-  PlanCandidate choose(const PlanSearchResult &found,
-                       const UserChoices &choices) {
+  std::pair<std::string, double> choose(const PlanSearchResult &found,
+                                        const UserChoices &choices) {
     std::vector<PlanCandidate> presets;
     for (const PlanSearchResult::Rated &preset : found.presets)
       if (std::isfinite(preset.stepNs))
-        presets.push_back(
-            {textOf(*findStrategy(preset.name), choices), preset.stepNs});
-    PlanCandidate plan{textOf(found.plan, choices), found.stepNs};
+        presets.push_back({textOf(*findStrategy(preset.name), choices),
+                           preset.stepNs, preset.collectives});
+    PlanCandidate plan{textOf(found.plan, choices), found.stepNs,
+                       found.collectives};
     auto textAt = [&](size_t index) {
       return index < presets.size() ? presets[index].text : plan.text;
     };
@@ -171,13 +172,13 @@ private:
   /// tried with all updates in time, too.
   std::string chooseTime(const PlanSearchResult &found,
                          const UserChoices &choices) {
-    PlanCandidate late = choose(found, choices);
+    auto [late, lateNs] = choose(found, choices);
     if (!choices.allows(UpdatesBy::Late))
-      return late.text;
+      return late;
     UserChoices inTime = choices;
     inTime.updates = AllowedUpdates::Program;
-    PlanCandidate early = choose(found, inTime);
-    return early.stepNs < late.stepNs ? early.text : late.text;
+    auto [early, earlyNs] = choose(found, inTime);
+    return earlyNs < lateNs ? early : late;
   }
 };
 } // namespace

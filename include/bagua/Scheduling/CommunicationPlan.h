@@ -163,6 +163,8 @@ struct PlanTime {
   /// What it took to find out: tasks and their uses of links, as often as they
   /// were played.
   int64_t work;
+  /// Of the whole step.
+  int64_t collectives;
 };
 PlanTime simulatePlan(const CommunicationProblem &problem,
                       const CommunicationPlan &plan, CollectivePrices &prices);

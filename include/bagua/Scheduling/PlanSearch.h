@@ -29,6 +29,11 @@ std::vector<StartingPlan> startingPlans(const CommunicationProblem &problem,
 CommunicationPlan leanestPlan(const CommunicationProblem &problem,
                               const UserChoices &choices);
 
+/// What a prediction can't tell apart: so much slower counts as no slower where
+/// it takes fewer collectives. Of each, cores and switches ask for more than
+/// any price knows.
+inline constexpr double kAsFast = 1.002;
+
 struct PlanSearchOptions {
   /// Simulations at most, and tasks and uses of links played in them, which is
   /// some seconds: the result doesn't depend on the machine's speed.
@@ -46,14 +51,20 @@ struct PlanSearchOptions {
 };
 
 struct PlanSearchResult {
+  /// Of the plans that are as fast as the fastest (kAsFast), the one of fewest
+  /// collectives.
   CommunicationPlan plan;
   double stepNs = 0;
+  int64_t collectives = 0;
+  /// Before collectives were taken away.
+  double fastestNs = 0;
   int64_t evaluations = 0;
   /// A plan and its time, infinite where memory doesn't allow it: what was
   /// started from.
   struct Rated {
     std::string name;
     double stepNs;
+    int64_t collectives = 0;
   };
   std::vector<Rated> presets;
   /// What the step would take without one kind of decision: all messages on
@@ -66,7 +77,8 @@ struct PlanSearchResult {
 /// form and for mixes that load links alike; changes one number of the best
 /// rules at a time while that helps, then one decision of the best plan: its
 /// schedule, its parts, shares of one form's messages in another, single
-/// buckets, the largest first. Never slower than the best preset. A local
+/// buckets, the largest first. In the end, fewer collectives, as long as that
+/// is as fast. Never slower than the best preset, but for that. A local
 /// optimum; nothing is known about its distance from the best plan but the
 /// bound. O(evaluations * simulation). Of at least one gradient.
 PlanSearchResult searchPlan(const CommunicationProblem &problem,
@@ -76,13 +88,14 @@ PlanSearchResult searchPlan(const CommunicationProblem &problem,
 struct PlanCandidate {
   std::string text;
   double stepNs;
+  int64_t collectives;
 };
 
-/// The candidate to take: the one of the best rating, presets before a plan
-/// that was found, that can be compiled. `measure` compiles one and says how
-/// long its step takes; nothing where it can't be compiled. A plan that was
-/// found is taken only if it is measured no slower than the best preset. The
-/// place of `found` is `presets.size()`. Nothing where none compiles.
+/// The candidate to take: the plan that was found, by a preset's name where one
+/// is rated the same; or the preset of the best rating that can be compiled, if
+/// the plan can't or is not as fast as it (kAsFast). `measure` compiles one and
+/// says how long its step takes; nothing where it can't be compiled. The place
+/// of `found` is `presets.size()`. Nothing where none compiles.
 std::optional<size_t>
 pickCandidate(const std::vector<PlanCandidate> &presets,
               const PlanCandidate &found,
