@@ -141,7 +141,7 @@ def main(step, out, runs, patience="2"):
     drawn = random.Random(7)
     owed = {kind for _, kinds, _ in plans.values() for kind in kinds} - MAY_BE_IDLE
     shared = set(os.listdir("/dev/shm"))
-    met, kinds_met, wrong, slowest, done = collections.Counter(), collections.Counter(), [], collections.Counter(), 0
+    met, kinds_met, wrong, slowest, done = collections.Counter(), collections.Counter(), 0, collections.Counter(), 0
     attempts = stood_still = 0
     while done < int(runs):
         attempts += 1
@@ -171,13 +171,14 @@ def main(step, out, runs, patience="2"):
         kinds_met[kinds[instruction]] += 1
         owed.discard(kinds[instruction])
         slowest[is_rare] = max(slowest[is_rare], took)
-        wrong += found
         if took > (MOST_OF_PATH if is_rare else max(float(patience), 4)) + 2 * longer:
-            wrong.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
-    print("\n".join(wrong), file=sys.stderr)
+            found.append(f"{strategy} {communicator} {mishap}: took {took:.1f} s")
+        for each in found:
+            print(each, file=sys.stderr, flush=True)
+        wrong += len(found)
     print(f"{done} runs of {attempts}: {dict(sorted(met.items()))}" + (f", {stood_still} while the machine stood still" if stood_still else ""))
     print(f"before {dict(sorted(kinds_met.items()))}")
-    print(f"slowest {slowest[False]:.1f} s, of a path {slowest[True]:.1f} s, {len(wrong)} wrong")
+    print(f"slowest {slowest[False]:.1f} s, of a path {slowest[True]:.1f} s, {wrong} wrong")
     never = owed | ({*MISHAPS, *map(" ".join, COMMUNICATORS)} - set(met))
     if never:
         print(f"never met: {sorted(never)}")
