@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,15 +48,6 @@ std::vector<int> openDescriptors() {
        std::filesystem::directory_iterator("/proc/self/fd", ignored))
     descriptors.push_back(std::atoi(entry.path().filename().c_str()));
   return descriptors;
-}
-
-/// Its connections break, and it doesn't know yet: as with a cable, none is
-/// left by which it could say what it finds on another.
-void disconnect() {
-  const std::vector<int> descriptors = openDescriptors();
-  for (int direction : {SHUT_WR, SHUT_RD})
-    for (int descriptor : descriptors)
-      shutdown(descriptor, direction);
 }
 
 /// To whom it is connected; what is no connection takes none.
@@ -110,6 +102,45 @@ bool isPolling(pid_t process, pid_t thread) {
   return call == SYS_poll;
 }
 
+/// Stops these threads of another process for as long as this one lives, or
+/// lets them be where they are gone.
+void hold(const std::vector<pid_t> &threads) {
+  for (pid_t thread : threads)
+    if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 &&
+        ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0)
+      waitpid(thread, nullptr, __WALL);
+}
+
+/// Its connections break, and it doesn't know yet: as with a cable, none is
+/// left by which it could say what it finds on another. Between two of them its
+/// other threads could; a process holds them, which has none of the sockets.
+void disconnect() {
+  const pid_t process = getpid(), own = gettid();
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  std::array<int, 2> held = {};
+  const pid_t holder = pipe(held.data()) == 0 ? fork() : -1;
+  if (holder < 0)
+    std::abort();
+  if (holder == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::vector<pid_t> threads = threadsOf(process);
+    threads.erase(std::remove(threads.begin(), threads.end(), own),
+                  threads.end());
+    hold(threads);
+    [[maybe_unused]] ssize_t told = write(held[1], "", 1);
+    while (getppid() == process)
+      pause();
+    _exit(0);
+  }
+  close(held[1]);
+  char byte = 0;
+  [[maybe_unused]] ssize_t got = read(held[0], &byte, 1);
+  for (int descriptor : openDescriptors())
+    shutdown(descriptor, SHUT_RDWR);
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+}
+
 /// As where pages that they touch do not come. By a process of its own, which
 /// traces them until this one ends.
 void freeze() {
@@ -128,9 +159,9 @@ void freeze() {
       return isPolling(process, thread);
     });
   const pid_t spared = polling == threads.end() ? 0 : *polling;
-  for (pid_t thread : threads)
-    if (thread != spared && ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0)
-      ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+  threads.erase(std::remove(threads.begin(), threads.end(), spared),
+                threads.end());
+  hold(threads);
   while (getppid() == process)
     pause();
   _exit(0);
