@@ -110,7 +110,8 @@ class Hosts:
                 for other in processes:
                     other.kill()
                 sys.exit(f"{' '.join(words)}: no end in {limit} s")
-        for rank, process in enumerate(processes):
-            if process.returncode:
-                sys.exit(f"rank {rank}: {' '.join(words)}\n{said[rank][0]}{said[rank][1]}")
+        failed = [f"rank {rank} ended with {process.returncode}:\n{said[rank][0]}{said[rank][1]}"
+                  for rank, process in enumerate(processes) if process.returncode]
+        if failed:
+            sys.exit("\n".join([" ".join(words), *failed]))
         return said[0][0]

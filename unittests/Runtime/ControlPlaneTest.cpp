@@ -209,12 +209,13 @@ protected:
     ends[2].reset(); // rank 0 waits for nobody
   }
 
-  void start(int rank) {
+  void start(int rank) { start(rank, listeners[rank]->events()); }
+  void start(int rank, ControlEvents events) {
     std::vector<ControlChannel> channels;
     channels.emplace_back(std::move(ends[rank]));
     planes[rank] =
         std::make_shared<ControlPlane>(rank, 3, std::move(channels), patience);
-    EXPECT_TRUE(planes[rank]->start(listeners[rank]->events()).ok());
+    EXPECT_TRUE(planes[rank]->start(std::move(events)).ok());
   }
 
   const std::chrono::nanoseconds patience;
@@ -313,6 +314,27 @@ TEST_F(ControlPlaneTest, who_leaves_is_not_lost) {
     EXPECT_THAT(listeners[rank]->await(1), ElementsAre("leave 2"));
   planes[1]->note("goes on");
   EXPECT_THAT(listeners[0]->await(2), ElementsAre("leave 2", "note 1 goes on"));
+}
+
+// A process that exits before it has said so is lost to the others. Here its
+// thread has other work for as long as others once waited.
+TEST_F(ControlPlaneTest, who_retires_waits_until_its_goodbye_is_sent) {
+  std::atomic<bool> isAtWork = false, isDone = false;
+  ControlEvents events = listeners[2]->events();
+  events.onNote = [&](int, const std::string &) {
+    const auto end = std::chrono::steady_clock::now() + 1500ms;
+    isAtWork = true;
+    while (std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(1ms);
+    isDone = true;
+  };
+  start(1);
+  start(2, events);
+  planes[1]->note("compiles");
+  while (!isAtWork)
+    std::this_thread::yield();
+  planes[2]->retire();
+  EXPECT_TRUE(isDone);
 }
 
 // Rank 0 hands on between others after it has left.

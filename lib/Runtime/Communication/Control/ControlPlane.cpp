@@ -302,7 +302,6 @@ void ControlPlane::answerNew() {
 }
 
 void ControlPlane::retire() {
-  constexpr std::chrono::seconds kPatience(1);
   if (!thread.joinable())
     return;
   if (isHub())
@@ -316,7 +315,8 @@ void ControlPlane::retire() {
   lock.unlock();
   wake();
   lock.lock();
-  changed.wait_for(lock, kPatience, [this] { return isQuiet; });
+  // Whoever exits before is lost to the others; a core may be late.
+  changed.wait_for(lock, patience, [this] { return isQuiet; });
   lock.unlock();
   thread.detach();
 }
