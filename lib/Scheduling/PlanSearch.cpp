@@ -150,10 +150,9 @@ private:
   int64_t allowedBytes;
   /// Of all plans, whether memory allows them or not.
   double bestNs = std::numeric_limits<double>::infinity();
-  /// Of what was rated, by memory, what nothing leaner is as fast as; where the
-  /// user limits memory.
+  /// Rated plans by memory, where the user limits it.
   Front byMemory;
-  /// By collectives, of what memory allows.
+  /// Rated plans that memory allows, by collectives.
   Front byCollectives;
   /// What is looked for at the moment: plans within so much memory, and none
   /// that is faster than that.
@@ -722,7 +721,7 @@ void PlanSearch::searchLeaner(const Candidate &best) {
 // Fewer collectives
 //===----------------------------------------------------------------------===//
 
-/// Of the plans that are as fast as the fastest.
+/// The plan of fewest collectives that is as fast as the fastest.
 const std::pair<const int64_t, Candidate> &PlanSearch::simplest() const {
   return *std::find_if(
       byCollectives.begin(), byCollectives.end(), [&](const auto &entry) {
@@ -730,7 +729,7 @@ const std::pair<const int64_t, Candidate> &PlanSearch::simplest() const {
       });
 }
 
-/// What is known, and what a few tries make of it.
+/// Makes the simplest plan that is known simpler, in a few tries.
 void PlanSearch::simplify() {
   allow(kSimplifiedShare);
   // Whatever turns out faster on the way is luck, which depends on the start.

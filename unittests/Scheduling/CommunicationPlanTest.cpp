@@ -18,6 +18,7 @@
 #include <set>
 
 using namespace bagua;
+using bagua::test::makeAlike;
 using bagua::test::RandomPlanning;
 using testing::ElementsAre;
 
@@ -262,7 +263,7 @@ TEST(PlanSearchTest, IsNearTheBestOfAllPlans) {
     worst = std::max(worst, found.fastestNs / fastest->stepNs);
     for (const PlanSearchResult::Rated &preset : found.presets)
       ASSERT_LE(found.fastestNs, preset.stepNs) << preset.name;
-    // Of fewest collectives, as far as that is as fast.
+    // The plan has the fewest collectives of those that are as fast.
     CollectivePrices prices(problem.cluster);
     PlanTime time = simulatePlan(problem, found.plan, prices);
     ASSERT_DOUBLE_EQ(found.stepNs, time.stepNs);
@@ -423,10 +424,7 @@ TEST(PlanSearchTest, OneServerStandsForAll) {
 // a thousand at the end of backward, and costs a hundred messages.
 TEST(PlanSearchTest, MessagesThatGainNothingAreMerged) {
   CommunicationProblem problem = RandomPlanning(5).problem(100, false);
-  for (size_t i = 0; i < problem.gradients.size(); ++i) {
-    problem.gradients[i].count = 32768;
-    problem.bucketing.tensors[i].bytes = 131072;
-  }
+  makeAlike(problem, 32768);
   problem.cluster = {};
   problem.cluster.axes = {{"host", 4, 1000, 12500000, 1}};
   problem.cluster.memoryBytesPerS = 500000000000;
@@ -442,10 +440,7 @@ TEST(PlanSearchTest, MessagesThatGainNothingAreMerged) {
 // links to the servers have room: some gradients had better go straight there.
 TEST(PlanSearchTest, LoadsLinksAlike) {
   CommunicationProblem problem = RandomPlanning(5).problem(100, false);
-  for (size_t i = 0; i < problem.gradients.size(); ++i) {
-    problem.gradients[i].count = 1000000;
-    problem.bucketing.tensors[i].bytes = 4000000;
-  }
+  makeAlike(problem, 1000000);
   problem.cluster = {};
   problem.cluster.axes = {{"node", 8, 6400, 1110000000, 4},
                           {"gpu", 4, 10000, 2560000000, 4}};

@@ -1,6 +1,6 @@
 //===- FewerCollectivesTest.cpp - The same with fewer collectives ---------===//
 //
-// What is offered, and when that ends.
+// Plans that are offered, and when that ends.
 //
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
@@ -12,6 +12,7 @@
 #include <numeric>
 
 using namespace bagua;
+using bagua::test::makeAlike;
 using bagua::test::RandomPlanning;
 
 namespace {
@@ -25,8 +26,7 @@ CommunicationPlan manyMessages(const CommunicationProblem &problem) {
 
 CommunicationProblem largeGradients(unsigned seed, bool isMixed) {
   CommunicationProblem problem = RandomPlanning(seed).problem(100, isMixed);
-  for (StepGradient &gradient : problem.gradients)
-    gradient.count = 1000;
+  makeAlike(problem, 1000);
   return problem;
 }
 

@@ -110,6 +110,14 @@ private:
   std::mt19937 random;
 };
 
+/// Gives all gradients so many elements of 4 bytes.
+inline void makeAlike(CommunicationProblem &problem, int64_t count) {
+  for (size_t i = 0; i < problem.gradients.size(); ++i) {
+    problem.gradients[i].count = count;
+    problem.bucketing.tensors[i].bytes = 4 * count;
+  }
+}
+
 } // namespace bagua::test
 
 #endif // BAGUA_UNITTESTS_SCHEDULING_RANDOMPLANNING_H

@@ -163,7 +163,7 @@ struct PlanTime {
   /// What it took to find out: tasks and their uses of links, as often as they
   /// were played.
   int64_t work;
-  /// Of the whole step.
+  /// As many as the whole step has.
   int64_t collectives;
 };
 PlanTime simulatePlan(const CommunicationProblem &problem,

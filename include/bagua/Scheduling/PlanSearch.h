@@ -29,9 +29,9 @@ std::vector<StartingPlan> startingPlans(const CommunicationProblem &problem,
 CommunicationPlan leanestPlan(const CommunicationProblem &problem,
                               const UserChoices &choices);
 
-/// What a prediction can't tell apart: so much slower counts as no slower where
-/// it takes fewer collectives. Of each, cores and switches ask for more than
-/// any price knows.
+/// A plan of so many times the time counts as as fast, for no prediction tells
+/// them apart. Then fewer collectives decide: each costs cores and switches
+/// more than any price knows.
 inline constexpr double kAsFast = 1.002;
 
 struct PlanSearchOptions {
@@ -51,8 +51,8 @@ struct PlanSearchOptions {
 };
 
 struct PlanSearchResult {
-  /// Of the plans that are as fast as the fastest (kAsFast), the one of fewest
-  /// collectives.
+  /// The one of fewest collectives among the plans that are as fast as the
+  /// fastest (kAsFast).
   CommunicationPlan plan;
   double stepNs = 0;
   int64_t collectives = 0;
