@@ -102,11 +102,11 @@ public:
     std::multimap<std::string, std::function<void()>>::iterator place;
   };
 
-  /// The end of start(): returns when what was said is sent, or after `patience`
-  /// at most. On rank 0 the thread goes on until all others have said goodbye,
-  /// for they hear of each other through it, and the process does not exit
-  /// before; but where the run has failed, it goes on for `patience` at most,
-  /// in which others are told. Nothing where start() has failed.
+  /// The end of start(): returns when what was said is sent, or after
+  /// `patience` at most. On rank 0 the thread goes on until all others have
+  /// said goodbye, for they hear of each other through it, and the process does
+  /// not exit before; but where the run has failed, it goes on for `patience`
+  /// at most, in which others are told. Nothing where start() has failed.
   void retire();
 
 private:
