@@ -792,8 +792,9 @@ std::optional<size_t> bagua::pickCandidate(
       continue;
     if (preset == plan)
       return preset;
+    double room = found.collectives < presets[preset].collectives ? kAsFast : 1;
     std::optional<double> planNs = measure(plan);
-    return planNs && *planNs <= *presetNs * kAsFast ? plan : preset;
+    return planNs && *planNs <= *presetNs * room ? plan : preset;
   }
   if (measure(plan))
     return plan;

@@ -93,9 +93,10 @@ struct PlanCandidate {
 
 /// The candidate to take: the plan that was found, by a preset's name where one
 /// is rated the same; or the preset of the best rating that can be compiled, if
-/// the plan can't or is not as fast as it (kAsFast). `measure` compiles one and
-/// says how long its step takes; nothing where it can't be compiled. The place
-/// of `found` is `presets.size()`. Nothing where none compiles.
+/// the plan can't or is slower than it, by more than kAsFast where the plan has
+/// fewer collectives. `measure` compiles one and says how long its step takes;
+/// nothing where it can't be compiled. The place of `found` is
+/// `presets.size()`. Nothing where none compiles.
 std::optional<size_t>
 pickCandidate(const std::vector<PlanCandidate> &presets,
               const PlanCandidate &found,
