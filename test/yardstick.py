@@ -2,12 +2,15 @@
 
 A patience within which ranks that live must be heard, or a time within which they must have ended, is as short as a test likes where the machine is idle,
 and longer where its threads get a core late."""
+import os
 import threading
 import time
 
 THREADS, TURNS = 4, 24
 # So long may a hand-over take within limits as they are meant; and more of them than ranks need that are on time.
 HAND_OVER, HAND_OVERS = 0.01, 100
+# So long a thread may have a core while others are ready: seconds.
+SLICE = 0.003
 
 
 def longest_hand_over():
@@ -32,9 +35,18 @@ def longest_hand_over():
     return max(after - before for before, after in zip(times, times[1:]))
 
 
+def turn_of_others():
+    """Seconds for which a thread waits for a core where every other one that is ready takes its turn first. Threads that sleep often come
+    first nearly always, so a few hand-overs may all be short beside processes that never rest."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        ready = int(file.read().split()[3].partition("/")[0])
+    cores = os.cpu_count()
+    return SLICE * max(0, ready - cores) / cores
+
+
 def margin():
     """Seconds by which limits are to be longer now; 0 on an idle machine."""
-    return HAND_OVERS * max(0, longest_hand_over() - HAND_OVER)
+    return HAND_OVERS * max(0, longest_hand_over() - HAND_OVER, turn_of_others() - HAND_OVER)
 
 
 class Standstills:

@@ -12,6 +12,7 @@
 #define BAGUA_UNITTESTS_RUNTIME_AWAITSLEEP_H
 
 #include <atomic>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <sys/types.h>
@@ -36,6 +37,16 @@ inline void awaitSleep(const std::atomic<pid_t> &thread) {
   while (thread == 0)
     std::this_thread::yield();
   awaitSleep(thread.load());
+}
+
+/// How often it has begun to sleep.
+inline int64_t sleepsOf(pid_t thread) {
+  const std::string name = "voluntary_ctxt_switches:";
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+  for (std::string word; file >> word;)
+    if (int64_t times = 0; word == name && file >> times)
+      return times;
+  return 0;
 }
 
 } // namespace bagua::runtime

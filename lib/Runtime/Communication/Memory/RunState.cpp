@@ -185,9 +185,11 @@ bool RunState::isGivenUp(WorkWait &wait) {
     return false;
   }
   if (status().ok()) {
+    if (now - *wait.begin < wait.limit)
+      return false;
     const std::vector<int> working =
         findWorking(wait.group, wait.departures, /*evenIfLost=*/true);
-    if (now - *wait.begin >= wait.limit && !working.empty())
+    if (!working.empty())
       abort(lateStatus(
           absl::StrCat(wait.describe(), " is done with its part and"),
           wait.limit, working));
