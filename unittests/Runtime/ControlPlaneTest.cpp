@@ -148,6 +148,10 @@ public:
       std::lock_guard<std::mutex> lock(self->mutex);
       return self->hanging;
     };
+    result.isWaiting = [self] {
+      ++self->timesAsked;
+      return self->isWaiting.load();
+    };
     result.onAbort = [self](const absl::Status &why) {
       self->add("abort " + std::string(why.message()));
     };
@@ -173,6 +177,10 @@ public:
     std::lock_guard<std::mutex> lock(mutex);
     hanging = what;
   }
+
+  /// Whether it waits for others, and how often it was asked that.
+  std::atomic<bool> isWaiting = false;
+  std::atomic<int> timesAsked = 0;
 
 private:
   void add(const std::string &what) {
@@ -455,6 +463,34 @@ TEST_F(ImpatientControlPlaneTest, who_hangs_is_lost_though_it_is_heard_of) {
 }
 
 // Those hang in their own programs, and never leave.
+// As _exit() ends it, after it has left in order. Who waits for nobody is not
+// concerned.
+TEST_F(ImpatientControlPlaneTest, rank_0_that_has_left_may_end_early) {
+  Wire wire;
+  ControlChannel hub(std::move(wire.first));
+  ends[1] = std::move(wire.second);
+  start(1);
+  for (fb::ControlKind kind :
+       {fb::ControlKind::Leave, fb::ControlKind::Goodbye}) {
+    ControlMessage message;
+    message.kind = kind;
+    hub.queue(message);
+  }
+  ASSERT_TRUE(hub.flush().ok());
+  hub = ControlChannel();
+  const auto isOver = [] { return false; };
+  EXPECT_EQ(planes[1]->claim("key", "", kLongTime, isOver).status(),
+            absl::UnavailableError("rank 0 has left, which keeps 'key'"));
+  while (listeners[1]->timesAsked < 3)
+    std::this_thread::yield();
+  EXPECT_THAT(listeners[1]->await(1), ElementsAre("leave 0"));
+  listeners[1]->isWaiting = true;
+  EXPECT_THAT(listeners[1]->await(2),
+              ElementsAre("leave 0",
+                          "loss 0 rank 0 is lost: its process ended, by which "
+                          "others heard of each other"));
+}
+
 TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
   start(1);
   start(2);

@@ -217,6 +217,7 @@ public:
                                [](int, const std::string &) {},
                                [](int) {},
                                [](int, const absl::Status &) {},
+                               {},
                                {}})
                       .ok());
       states.push_back(std::make_unique<RunState>(size, 1, kLongTime));

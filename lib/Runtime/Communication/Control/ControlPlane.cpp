@@ -243,6 +243,9 @@ ControlPlane::await(const std::vector<std::string> &keys,
       if (changed.wait_for(lock, std::min<Clock::duration>(kLook, limit),
                            haveAll))
         return absl::OkStatus();
+      if (desertedAt)
+        return absl::UnavailableError(
+            absl::StrCat("rank 0 has left, which keeps '", keys[next], "'"));
     }
     if (isOver())
       return absl::CancelledError(
@@ -346,6 +349,7 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
       findHanging();
     }
     findSilent(now);
+    findDeserted(now);
     lastRound = now;
   }
   // Who is told holds this control plane in turn.
@@ -442,13 +446,11 @@ void ControlPlane::listen(Peer &peer) {
   if (!peer.hasLeft)
     return lose(peer, "its process ended");
   peer.isOpen = false;
-  // It stays for as long as others need it, unless it is made to end.
-  std::unique_lock<std::mutex> lock(mutex);
-  bool isNeeded = !isHub() && !isRetired;
-  lock.unlock();
-  if (isNeeded)
-    reportLoss(peer.rank, "rank 0 is lost: its process ended, by which others "
-                          "heard of each other");
+  if (isHub())
+    return;
+  std::lock_guard<std::mutex> lock(mutex);
+  desertedAt = Clock::now();
+  changed.notify_all();
 }
 
 /// Of a message that checkMessage() has passed.
@@ -555,6 +557,16 @@ void ControlPlane::findSilent(Clock::time_point now) {
       lose(peer, absl::StrCat("nothing was heard of it for ",
                               absl::FormatDuration(absl::FromChrono(silence))));
   }
+}
+
+/// Rank 0 stays until all have left, unless its process is made to end, by
+/// _exit() for instance. Who is about to leave as well needs nobody by then;
+/// what is under way has this long to come to its end.
+void ControlPlane::findDeserted(Clock::time_point now) {
+  if (desertedAt && !hasFailed && now - *desertedAt >= patience &&
+      events.isWaiting && events.isWaiting())
+    reportLoss(0, "rank 0 is lost: its process ended, by which others heard of "
+                  "each other");
 }
 
 /// Others must not wait for a rank whose thread hangs, though it is heard of.

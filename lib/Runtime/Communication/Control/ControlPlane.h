@@ -43,6 +43,8 @@ struct ControlEvents {
   /// process for `limit`; empty: nothing. Then this rank is lost to all, itself
   /// included.
   std::function<std::string(std::chrono::nanoseconds limit)> findHanging;
+  /// Whether this process waits for others, which it must hear of then.
+  std::function<bool()> isWaiting;
 };
 
 class ControlPlane : public std::enable_shared_from_this<ControlPlane> {
@@ -68,7 +70,8 @@ public:
 
   /// Asks that `text` be kept under a name, and returns what is kept: that of
   /// the first to ask. DeadlineExceeded after `limit`; Cancelled once `isOver`,
-  /// which is asked now and then.
+  /// which is asked now and then; Unavailable where rank 0 has left, and its
+  /// process has ended.
   absl::StatusOr<std::string> claim(const std::string &key,
                                     const std::string &text,
                                     std::chrono::nanoseconds limit,
@@ -145,6 +148,7 @@ private:
   void reportLoss(int lost, const std::string &text);
   void findSilent(Clock::time_point now);
   void findHanging();
+  void findDeserted(Clock::time_point now);
 
   const int rank;
   const int size;
@@ -163,6 +167,8 @@ private:
 
   std::mutex mutex;
   std::condition_variable changed;
+  /// When the process of a rank 0 that had left was found to have ended.
+  std::optional<Clock::time_point> desertedAt;
   std::vector<ControlMessage> outbox;
   /// What is kept, as far as this rank knows.
   std::map<std::string, std::string> texts;

@@ -410,9 +410,29 @@ void RunState::lose(int rank, const absl::Status &why) {
   tellOfAbort();
 }
 
+/// Whether a member has come to a meeting that another one has not come to.
+static bool isAhead(const MemoryGroup &group, int member) {
+  const uint32_t arrivals = group.memory.member(member).arrivals;
+  for (int i = 0; i < group.size(); ++i)
+    if (static_cast<int32_t>(arrivals - group.memory.member(i).arrivals) > 0)
+      return true;
+  return false;
+}
+
 bool RunState::hasLeft(int rank) const {
   std::lock_guard<std::mutex> lock(mutex);
   return isGone[rank];
+}
+
+bool RunState::isWaiting() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const auto &[key, entry] : groups) {
+    const std::shared_ptr<MemoryGroup> group = entry.group.lock();
+    for (int i = 0; group && i < group->size(); ++i)
+      if (entry.joined[i] && isAhead(*group, i))
+        return true;
+  }
+  return false;
 }
 
 void RunState::note(int rank, const std::string &what) {

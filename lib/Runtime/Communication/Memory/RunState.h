@@ -120,6 +120,8 @@ public:
 
   /// Whether a rank joins no further group.
   bool hasLeft(int rank) const;
+  /// Whether one of this process waits for a neighbour at a meeting.
+  bool isWaiting() const;
 
   void note(int rank, const std::string &what);
   /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones

@@ -442,6 +442,7 @@ ControlEvents eventsOf(const std::shared_ptr<RunState> &state,
                : absl::StrCat(what, " hangs: its thread has not run for ",
                               absl::FormatDuration(absl::FromChrono(limit)));
   };
+  events.isWaiting = [state] { return state->isWaiting(); };
   return events;
 }
 
