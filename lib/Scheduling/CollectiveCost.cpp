@@ -157,16 +157,18 @@ static CollectiveCost ringCost(const ClusterModel &cluster,
 static CollectiveCost treeCost(const ClusterModel &cluster,
                                const CollectiveCall &call) {
   int passes = call.collective == Collective::AllReduce ? 2 : 1;
+  double bytes = passes * static_cast<double>(call.bytes);
   CollectiveCost cost;
-  cost.bytesSent = passes * static_cast<double>(call.bytes);
+  // Rank 0 is the root.
+  cost.bytesSent = call.collective == Collective::Reduce ? 0 : bytes;
   for (int axis = 0; axis < cluster.axisCount(); ++axis) {
     int64_t size = cluster.axes[axis].size;
     if (!has(call.over, axis) || size == 1)
       continue;
     cost.latencyNs += static_cast<double>(passes * ceilLog2(size) *
                                           cluster.axes[axis].latencyNs);
-    addBothWays(cluster, axis,
-                ringsOnLink(cluster, axis, call) * cost.bytesSent, cost.uses);
+    addBothWays(cluster, axis, ringsOnLink(cluster, axis, call) * bytes,
+                cost.uses);
   }
   return cost;
 }
@@ -282,6 +284,20 @@ static ColocatedLoad colocatedLoad(const ClusterModel &cluster, int axis,
   return load;
 }
 
+/// Rank 0 shares its host with the first server of those that share one with
+/// workers.
+static double sentByRank0(const ClusterModel &cluster,
+                          const CollectiveCall &call, double workers) {
+  auto bytes = static_cast<double>(call.bytes);
+  double own = 0;
+  if (cluster.colocatedServers() > 0 && call.server < 0)
+    own = bytes / static_cast<double>(cluster.servers());
+  else if (call.server == cluster.dedicatedServers)
+    own = bytes;
+  return call.collective == Collective::Push ? bytes - own
+                                             : own * (workers - 1);
+}
+
 /// Dedicated servers are further hosts on the outermost axis. Co-located ones
 /// share their hosts' links, on all axes between them and the workers. A value
 /// that is whole on one of them loads all links alike on average, for other
@@ -298,7 +314,7 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
                        ? double(call.server >= cluster.dedicatedServers)
                        : hosts / servers;
   CollectiveCost cost;
-  cost.bytesSent = isPush ? bytes : 0;
+  cost.bytesSent = sentByRank0(cluster, call, workers);
   // So many times the bytes; a message of none takes its latency as well.
   auto load = [&](bool isFromWorkers, int axis, double times) {
     if (times <= 0)

@@ -180,7 +180,7 @@ void bagua::printPrediction(const Prediction &prediction,
                               : ", of strategies that send gradients as they "
                                 "are\n");
   line("bytes sent") << mebibytes(prediction.bytesSent)
-                     << " MiB a worker and step\n";
+                     << " MiB in a step by rank 0\n";
   line("peak memory") << mebibytes(static_cast<double>(prediction.peakBytes))
                       << " MiB of the runtime's\n";
   line("binding") << prediction.bindingResource << ", "

@@ -282,15 +282,15 @@ TEST(CollectiveCostTest, EveryCollectiveIsLaunched) {
 }
 
 // A table says how long; what is sent, and by which links, is the collective's
-// own: a reduce sends all of a rank's bytes, not all but one part.
+// own: a root sends all of its bytes, not all but one part.
 TEST(CollectiveCostTest, MeasuredTimesHaveTheirOwnBytes) {
   ClusterModel cluster = flat(4);
-  CollectiveCall reduce{Collective::Reduce, 1, 1000};
-  double sent = cheapestCost(cluster, reduce).bytesSent;
+  CollectiveCall broadcast{Collective::Broadcast, 1, 1000};
+  double sent = cheapestCost(cluster, broadcast).bytesSent;
   EXPECT_DOUBLE_EQ(sent, 1000);
-  cluster.axes[0].tables["reduce"] = {{1000, 5000}, {2000, 6000}};
-  EXPECT_DOUBLE_EQ(cheapestCost(cluster, reduce).bytesSent, sent);
-  EXPECT_DOUBLE_EQ(cheapestCost(cluster, reduce).ns(), 5000);
+  cluster.axes[0].tables["broadcast"] = {{1000, 5000}, {2000, 6000}};
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, broadcast).bytesSent, sent);
+  EXPECT_DOUBLE_EQ(cheapestCost(cluster, broadcast).ns(), 5000);
 }
 
 TEST(CollectiveCostTest, TheCheapestAlgorithmDependsOnTheSize) {

@@ -42,7 +42,9 @@ struct CollectiveCost {
   Algorithm algorithm = Algorithm::Direct;
   double latencyNs = 0;
   std::vector<LinkUse> uses;
-  /// What one worker sends.
+  /// By rank 0, which is a root, and shares its host with a server where
+  /// workers do: no other one sends more, but the server that has a whole
+  /// value.
   double bytesSent = 0;
 
   /// Nothing else being on the links.

@@ -139,7 +139,7 @@ struct PricedTasks {
   TaskGraph graph;
   /// By task: its op.
   std::vector<int32_t> ops;
-  /// What a worker sends in a step.
+  /// By rank 0 in a step.
   double bytesSent = 0;
 };
 PricedTasks tasksOf(const OpGraph &step, const LaunchSchedule &schedule,

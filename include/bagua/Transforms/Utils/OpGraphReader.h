@@ -35,7 +35,7 @@ OpGraph readDataFlow(StepOp step);
 struct ScheduledTasks {
   TaskGraph graph;
   std::vector<mlir::Operation *> ops;
-  /// What a worker sends in a step.
+  /// By rank 0 in a step.
   double bytesSent = 0;
   /// Of the runtime's arenas.
   int64_t arenaBytes = 0;
