@@ -465,10 +465,15 @@ absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
   std::vector<absl::Status> statuses(size);
   std::vector<std::thread> threads;
   threads.reserve(size);
-  for (int i = 0; i < size; ++i)
-    threads.emplace_back([&, i] {
-      statuses[i] = runGuarded(*ranks[i], std::move(worlds[i]), i);
-    });
+  try {
+    for (int i = 0; i < size; ++i)
+      threads.emplace_back([&, i] {
+        statuses[i] = runGuarded(*ranks[i], std::move(worlds[i]), i);
+      });
+  } catch (const std::system_error &error) {
+    first->abort(absl::ResourceExhaustedError(absl::StrCat(
+        "no thread for rank ", threads.size(), ": ", error.what())));
+  }
   for (std::thread &thread : threads)
     thread.join();
   // What the others report is its consequence.
