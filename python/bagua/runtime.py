@@ -236,12 +236,14 @@ class _Library:
     """bagua.h's functions without their prefix; what returns a code raises Error."""
 
     def __init__(self):
-        path = os.environ.get("BAGUA_LIBRARY", "libbagua.so.1")
+        path = os.environ.get("BAGUA_LIBRARY") or "libbagua.so.1"
         try:
             loaded = ctypes.CDLL(path)
         except OSError as error:
             raise ImportError(f"{path} can't be loaded: {error}" if os.path.exists(path) else
                               f"{error}; expected BAGUA_LIBRARY to name Bagua's shared library, libbagua.so") from None
+        if not hasattr(loaded, "bagua_api_version"):
+            raise ImportError(f"{path} is not Bagua's library")
         version = loaded.bagua_api_version()
         if version != API_VERSION:
             raise ImportError(f"{path} has interface {version}, expected {API_VERSION}")
@@ -260,6 +262,8 @@ class _Library:
 
     def _checked(self, function, *arguments):
         code = function(*arguments)
+        if _RAISED:
+            _raise_own()
         if code:
             raise self.error(code)
 
@@ -290,11 +294,37 @@ def _taken(call, *arguments):
         _library().bytes_free(data)
 
 
+# What callbacks have raised, which the library can't let through: by the thread that is in a call, which raises it when it returns; None
+# where the library's own threads have called, and any call may.
+_RAISED = {}
+
+
+def _keep(failure):
+    own = threading.get_ident()
+    _RAISED[own if any(thread.ident == own for thread in threading.enumerate()) else None] = failure
+
+
+def _raise_own():
+    failure = _RAISED.pop(threading.get_ident(), None) or _RAISED.pop(None, None)
+    if failure:
+        raise failure
+
+
 def _warning(tell):
-    return _OnWarning(lambda _, text: tell(text.decode())) if tell else _OnWarning()
+    if tell is None:
+        return _OnWarning()
+
+    def warn(_, text):
+        try:
+            tell(text.decode())
+        except BaseException as failure:
+            _keep(failure)
+    return _OnWarning(warn)
 
 
 def _wait_options(timeout, warning):
+    if not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout: expected seconds, found {timeout!r}")
     return _WaitOptions(ctypes.sizeof(_WaitOptions), timeout, warning, None)
 
 
@@ -557,6 +587,8 @@ def _call_pending(number, code, _):
         callback(_library().error(code) if code else None)
     except BaseException as failure:
         traceback.print_exception(type(failure), failure, failure.__traceback__)
+        if not isinstance(failure, Exception):
+            _keep(failure)
         kept.append(failure)
     del callback
     _Pending.called.put(kept)

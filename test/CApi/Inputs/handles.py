@@ -108,6 +108,32 @@ def main():
     done.wait(30)
     print(f"told of {told[0]}: rank {told[0].rank}, tensor {told[0].tensor}")
     drop_with_callbacks(plan)
+    raise_in_warnings()
+
+
+def raise_in_warnings():
+    """What a warning's callback raises on the thread that waits comes once it has waited: an interrupt does, by whatever runs there."""
+    for failure in (KeyboardInterrupt(), ValueError("warnings are errors")):
+        worlds, is_warned = World.in_process(2), threading.Event()
+
+        def warn(_):
+            is_warned.set()
+            raise failure
+
+        def come(rank):
+            group = worlds[rank].communicator("late", timeout=20, on_warning=warn if rank == 0 else None)
+            if rank == 1:
+                is_warned.wait(60)
+            group.barrier()
+
+        other = threading.Thread(target=come, args=(1,))
+        other.start()
+        try:
+            come(0)
+            print("lost")
+        except (KeyboardInterrupt, ValueError) as found:
+            print("raised:", repr(found))
+        other.join()
 
 
 def drop_with_callbacks(plan):
