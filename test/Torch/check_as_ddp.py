@@ -87,6 +87,10 @@ def main(source, build, work):
             parallel.synchronize()
         same = all(torch.equal(*pair) for pair in zip(model.state_dict().values(), alone.state_dict().values()))
         print("trained by itself:", "equal" if same else "different")
+    os.environ["RANK"] = "1"
+    say("without WORLD_SIZE", lambda: bagua.torch.DataParallel(make(), f"{work}/late.bagua"))
+    del os.environ["RANK"]
+    say("a lazy model", lambda: wrap(nn.Sequential(nn.LazyLinear(8), nn.BatchNorm1d(8))))
     # Another device's.
     elsewhere = make().to("meta")
     say("a model elsewhere", lambda: wrap(elsewhere))

@@ -57,6 +57,14 @@ FURTHER = "backwards that no forward preceded"
 COUNTS = (FORWARDS, SKIPPED, FURTHER)
 
 
+def _check_alone():
+    """Others may wait for a process that has lost one of its launcher's variables."""
+    for one, other in (("RANK", "WORLD_SIZE"), ("WORLD_SIZE", "RANK")):
+        if one in os.environ and other not in os.environ:
+            raise ValueError(f"{one} is set and {other} is not: expected both, as launchers set them, or neither where a process trains "
+                             "by itself")
+
+
 def _retire_former(module):
     """A model that is wrapped anew leaves its former wrapper, which ends its run in order."""
     for param in module.parameters():
@@ -91,7 +99,8 @@ class DataParallel(torch.nn.Module):
     is not carried out any more. A param that is not to be trained yet has no
     gradient in the plan: make another DataParallel once it is.
 
-    A process that no launcher has started, in a notebook or a debugger, trains by itself, with a warning. Options of
+    A process that no launcher has started, in a notebook or a debugger, trains by itself, with a warning; where only one of RANK and
+    WORLD_SIZE is set it is an error. Options of
     DistributedDataParallel that change nothing here are taken, others are refused with what to do instead; its checkpoints, whose
     names begin with "module.", are loaded as the model's own."""
 
@@ -127,6 +136,7 @@ class DataParallel(torch.nn.Module):
         self._session = self._world = None
         self._is_alone = world is None and not runtime.is_launched()
         if self._is_alone:
+            _check_alone()
             self._slots = []
             warnings.warn("no launcher has started this process: it trains by itself, and nothing is reduced; expected torchrun, "
                           "mpirun or srun, or world=", stacklevel=2)
@@ -156,7 +166,8 @@ class DataParallel(torch.nn.Module):
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *self._model.buffers])
         if optimizer:
-            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._fail, self._before_update)
+            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._is_ready, self._fail,
+                                             self._before_update)
         self._hook_all()
         if self._world.rank == 0:
             why = report.other_mode(plan, overlap)
@@ -166,7 +177,7 @@ class DataParallel(torch.nn.Module):
         own = weakref.ref(self)
         for slot in self._slots:
             _OWNERS[slot.param] = own
-        self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self.synchronize()),
+        self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self._settle()),
                          register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating)),
                          register_optimizer_step_post_hook(lambda *_: own() and own()._after_step())]
 
@@ -188,6 +199,8 @@ class DataParallel(torch.nn.Module):
         slots = []
         for name, param in params.items():
             number, tensor = gradients[name + ".grad"]
+            if torch.nn.parameter.is_lazy(param):
+                raise ValueError(f"{name}: expected a param that has its shape, found one of a lazy module before its first forward")
             if param.device.type != "cpu":
                 raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
             elements = 1
@@ -575,6 +588,9 @@ class DataParallel(torch.nn.Module):
             self._put_back(slot)
         return slot.param.grad
 
+    def _is_ready(self, slot):
+        return slot.held is None or self._session.is_ready(slot.number)
+
     def _put_back(self, slot):
         """A gradient that is there. What no rank has used stays as it was, and what the program has set since."""
         param = slot.param
@@ -643,15 +659,20 @@ class DataParallel(torch.nn.Module):
         else:
             super().zero_grad(set_to_none)
 
+    def _settle(self):
+        """Params are those of the last whole step, whatever becomes of gradients."""
+        if self._deferred:
+            self.synchronize()
+
     def state_dict(self, *arguments, **named):
-        self.synchronize()
+        self._settle()
         # A module that this one is a part of asks for it as for any other part.
         if arguments or named.get("destination") is not None:
             return super().state_dict(*arguments, **named)
         return self.module.state_dict(**named)
 
     def load_state_dict(self, state_dict, *arguments, **named):
-        self.synchronize()
+        self._settle()
         return self.module.load_state_dict(distributed.without_prefix(state_dict, self.module), *arguments, **named)
 
     def __getattr__(self, name):
@@ -699,7 +720,8 @@ class DataParallel(torch.nn.Module):
             slot.buffer = slot.view = slot.held = slot.original = None
         if self._owns_world:
             self._world.close()
-        self._session, self._owes_buffers = None, False
+        self._session = self._deferred = None
+        self._owes_buffers = self._is_in_step = False
 
     def __enter__(self):
         return self

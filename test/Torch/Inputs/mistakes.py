@@ -1,4 +1,5 @@
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
+import contextlib
 import copy
 import gc
 import os
@@ -18,7 +19,7 @@ def say(what, attempt):
     try:
         attempt()
         print(f"{what}: no error")
-    except (ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         print(f"{what}: {type(error).__name__}: {error}")
 
 
@@ -249,6 +250,24 @@ def main(folder):
         again(torch.ones(4, 32)).sum().backward()
     print("again:", "has a gradient" if model.scale.grad is not None else "has none")
 
+    # What a program saves when a backward has failed.
+    def leave(_):
+        raise ArithmeticError("in backward")
+
+    def save_after_error():
+        model = train.Net()
+        both = parallel(model, plan)
+        both(torch.ones(4, 32)).sum().backward()
+        model.layers[0].weight.register_hook(leave)
+        try:
+            both(torch.ones(4, 32)).sum().backward()
+        except ArithmeticError:
+            same = all(torch.equal(*pair) for pair in zip(both.state_dict().values(), model.state_dict().values()))
+            print("saved after an error:", "equal" if same else "differs")
+        with contextlib.suppress(runtime.Error):
+            both.close()
+    save_after_error()
+
     # Also with updates that are still to come.
     model = train.Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -291,6 +310,19 @@ def main(folder):
     def step_of(make_optimizer):
         model = train.Net()
         return parallel(model, plan, overlap="step", optimizer=make_optimizer(model))
+    def evaluate_closed():
+        both = step_of(lambda model: torch.optim.SGD(model.parameters(), lr=0.1))
+        both(torch.ones(4, 32)).sum().backward()
+        both.close()
+        both.close()
+        with torch.no_grad():
+            same = torch.equal(both(torch.ones(4, 32)), both.module(torch.ones(4, 32)))
+        print("evaluated when closed:", "equal" if same else "differs")
+    evaluate_closed()
+    scripted = torch.jit.script(Product())
+    say("scripted", lambda: parallel(scripted, f"{folder}/w.bagua", overlap="step",
+                                     optimizer=torch.optim.SGD(scripted.parameters(), lr=0.1)))
+    say("a limit that is none", lambda: parallel(train.Net(), plan, timeout=None))
     say("no optimizer", lambda: parallel(train.Net(), plan, overlap="step"))
     say("an optimizer of everything at once", lambda: step_of(lambda model: torch.optim.LBFGS(model.parameters())))
     say("an optimizer of a part", lambda: step_of(lambda model: torch.optim.SGD([model.scale], lr=0.1)))

@@ -5,6 +5,7 @@ import io
 
 import torch
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from loop import STEPS, loop, put, report
 
@@ -70,6 +71,20 @@ def params_from_a_vector(run):
         run.update()
         vector = nn.utils.parameters_to_vector(run.model.parameters()).detach()
         nn.utils.vector_to_parameters(vector * 0.9, run.model.parameters())
+
+
+@loop()
+def model_traced(run):
+    """What is traced is the model, and not the update that its params were due."""
+    for step in range(STEPS):
+        run.backward(step)
+        run.update()
+        x, _ = run.batch(step)
+        with torch.no_grad():
+            traced = torch.jit.trace(run.model, x)
+            report(run, traced(x), traced(x))
+        if step % 2:
+            report(run, make_fx(run.model)(x)(x).detach())
 
 
 @loop()
