@@ -24,6 +24,7 @@ import ctypes
 import enum
 import functools
 import itertools
+import numbers
 import os
 import queue
 import threading
@@ -323,7 +324,7 @@ def _warning(tell):
 
 
 def _wait_options(timeout, warning):
-    if not isinstance(timeout, (int, float)):
+    if not isinstance(timeout, numbers.Real):
         raise TypeError(f"timeout: expected seconds, found {timeout!r}")
     return _WaitOptions(ctypes.sizeof(_WaitOptions), timeout, warning, None)
 

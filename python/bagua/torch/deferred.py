@@ -1,4 +1,4 @@
-"""Updates right before the forward that needs them, so that gradients travel while the layers before it compute."""
+"""Updates no later than right before the forward that needs them, so that gradients travel while the layers before it compute."""
 import collections
 import contextlib
 import copy
@@ -84,8 +84,8 @@ class _Update:
 
 
 class DeferredUpdates:
-    """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward, or sooner
-    where somebody looks at the param or its state.
+    """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward, or sooner:
+    before an earlier one where the gradient is there, or where somebody looks at the param or its state.
 
     `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one; `is_ready(slot)`
     says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted."""
