@@ -209,7 +209,7 @@ PlanSearch::PlanSearch(const CommunicationProblem &problem,
                 8 * kMiB, 16 * kMiB, 32 * kMiB, 64 * kMiB};
   // More messages than that cost more time to think about than they gain.
   partitionSizes = {0};
-  for (int64_t size = kMiB / 4; size <= 64 * kMiB; size *= 2)
+  for (int64_t size = kMiB / 64; size <= 64 * kMiB; size *= 2)
     if (bytes / size <= kMostMessages)
       partitionSizes.push_back(size);
 }
@@ -305,11 +305,18 @@ static const T &oneOf(const std::vector<T> &list, std::mt19937 &random) {
   return list[random() % list.size()];
 }
 
+/// Parts go by the mix, too, where the rule has one: each is nearly as large.
+static void cut(PlanRule &rule, int64_t partitionBytes) {
+  rule.partitionBytes = partitionBytes;
+  if (partitionBytes > 0)
+    rule.form.mixedBytes = std::min(rule.form.mixedBytes, partitionBytes / 2);
+}
+
 PlanRule PlanSearch::randomRule(size_t form, std::mt19937 &random) const {
   PlanRule rule;
   rule.mergeBytes = oneOf(mergeSizes, random);
-  rule.partitionBytes = oneOf(partitionSizes, random);
   rule.form = formRules[form];
+  cut(rule, oneOf(partitionSizes, random));
   rule.scheduling = oneOf(schedulings, random);
   return rule;
 }
@@ -343,8 +350,7 @@ bool PlanSearch::improveRule(RuleCandidate &candidate) {
   for (int64_t mergeBytes : mergeSizes)
     attempt([&](PlanRule &changed) { changed.mergeBytes = mergeBytes; });
   for (int64_t partitionBytes : partitionSizes)
-    attempt(
-        [&](PlanRule &changed) { changed.partitionBytes = partitionBytes; });
+    attempt([&](PlanRule &changed) { cut(changed, partitionBytes); });
   return improveMix(candidate) || isBetter;
 }
 
@@ -373,7 +379,8 @@ bool PlanSearch::improveMix(RuleCandidate &candidate) {
       changed.form.mixedBytes = start.mixedBytes;
       isBetter |= tryRule(changed, candidate);
     }
-  for (int64_t mixedBytes : {int64_t(0), kMiB / 16, kMiB / 4, kMiB}) {
+  for (int64_t mixedBytes :
+       {int64_t(0), kMiB / 64, kMiB / 16, kMiB / 4, kMiB}) {
     PlanRule changed = candidate.rule;
     changed.form.mixedBytes = mixedBytes;
     isBetter |= tryRule(changed, candidate);

@@ -385,8 +385,9 @@ TEST(PlanSearchTest, MoreMemoryIsNeverWorse) {
         ASSERT_LE(found.fastestNs, preset.stepNs) << preset.name;
       before = found.fastestNs;
     }
-    // The plan that the last limit leaves room for is among them.
-    ASSERT_LE(before, free.stepNs);
+    // The last limit leaves room for that plan, though not for each one on the
+    // way to it.
+    ASSERT_LE(before, free.stepNs * kAsFast);
   }
 }
 
