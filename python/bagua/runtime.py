@@ -295,8 +295,8 @@ def _taken(call, *arguments):
         _library().bytes_free(data)
 
 
-# What callbacks have raised, which the library can't let through: by the thread that is in a call, which raises it when it returns; None
-# where the library's own threads have called, and any call may.
+# Exceptions of callbacks, which the library can't let through, by the thread that is in a call and raises its own when that returns. By
+# None where a thread of the library's has called: any call raises that.
 _RAISED = {}
 
 

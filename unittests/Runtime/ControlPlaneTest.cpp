@@ -462,7 +462,6 @@ TEST_F(ImpatientControlPlaneTest, who_hangs_is_lost_though_it_is_heard_of) {
     EXPECT_EQ(listener->await(0).size(), 2u);
 }
 
-// Those hang in their own programs, and never leave.
 // As _exit() ends it, after it has left in order. Who waits for nobody is not
 // concerned.
 TEST_F(ImpatientControlPlaneTest, rank_0_that_has_left_may_end_early) {
@@ -491,6 +490,7 @@ TEST_F(ImpatientControlPlaneTest, rank_0_that_has_left_may_end_early) {
                           "others heard of each other"));
 }
 
+// Those hang in their own programs, and never leave.
 TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
   start(1);
   start(2);

@@ -1,7 +1,7 @@
 //===- RunStateTest.cpp - How members of a host wait for each other -------===//
 //
-// What collectives can't be made to do: one member's work takes as long as the
-// test likes.
+// One member's work takes as long as the test likes, which no collective can be
+// made to do.
 //
 //===----------------------------------------------------------------------===//
 #include "AllocationCount.h"

@@ -53,7 +53,7 @@ TEST(PlanSearchTest, FewerCollectivesAreWorthWhatNobodyCanTell) {
   EXPECT_EQ(pick(presets, {"plan", 1001.5, 2}, {{1, 1000}, {2, 1002.5}}), 1);
   EXPECT_EQ(pick(presets, {"plan", 1001, 3}, {{0, 1001}, {1, 1000}}), 0);
   EXPECT_EQ(pick(presets, {"plan", 1001, 3}, {{0, 1003}, {1, 1000}}), 1);
-  // Of as many collectives, the faster one.
+  // The faster one is taken of two that have as many collectives.
   EXPECT_EQ(pick(presets, {"plan", 999, 9}, {{1, 1000}, {2, 1000.5}}), 1);
   // The preset is as fast, but has more collectives.
   EXPECT_EQ(pick(presets, {"plan", 1001, 2}, {{0, 1001}, {1, 1000}, {2, 1001}}),

@@ -89,8 +89,8 @@ class DataParallel(torch.nn.Module):
 
     With `overlap="step"` and the `optimizer`, backward() waits for nothing. The optimizer's step() and zero_grad() are noted,
     and carried out param by param, right before the forward of the module that owns the param, where its gradient is waited
-    for, or of an earlier one where it has come. Compile such a plan with updates=late. Who computes with `param.grad` (clipping, a scaler, a report) waits for it, and
-    gets the mean, and who reads a param or its state in the optimizer has its update carried out first. After `synchronize()`,
+    for, or of an earlier one where it has come. Compile such a plan with updates=late. Who computes with `param.grad` (clipping, a
+    scaler, a report) waits for it, and gets the mean, and who reads a param or its state in the optimizer has its update carried out first. After `synchronize()`,
     `state_dict()` or `optimizer.state_dict()` all updates are done. Where the program keeps another name of a param's memory, it
     is updated within step(); of a gradient's, it is waited for within backward().
 

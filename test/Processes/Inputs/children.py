@@ -2,11 +2,12 @@
 """Ranks that are children of one process, which multiprocessing ends by _exit(): children.py PLAN RANKS
 
 All make the same steps. Rank 0 leaves in order and its process ends; then the others leave."""
-import ctypes
 import multiprocessing
 import os
 import sys
 import tempfile
+
+import steps
 
 STEPS = 3
 
@@ -17,22 +18,11 @@ def rank(number, ranks, folder, path, ends):
     is_over, lives = ends
     if number:
         os.close(lives)
-    plan, memory = Plan(path), []
+    plan = Plan(path)
     with World.connect(number, ranks, rendezvous=f"{folder}/ranks") as world, Session(plan, world) as session:
-        for tensor, described in enumerate(plan.tensors):
-            size = session.local_bytes(tensor)
-            memory.append((ctypes.c_char * (size + 1))())
-            session.bind_or_locate(tensor, ctypes.addressof(memory[-1]), size)
-            session.program_updates(described.name)
-        session.start()
+        memory = steps.start(session, plan)  # noqa: F841, is kept
         for _ in range(STEPS):
-            session.begin_step()
-            for tensor, described in enumerate(plan.tensors):
-                if described.is_given:
-                    session.mark_ready(tensor)
-            for tensor in range(len(plan.tensors)):
-                session.wait(tensor)
-            session.end_step()
+            steps.make_one(session, plan)
         if number:
             os.read(is_over, 1)
         session.finish()

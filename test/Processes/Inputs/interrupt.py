@@ -4,12 +4,13 @@
 The terminal sends SIGINT to all processes of a run, which end and leave none: ranks that bagua-run starts, and
 ranks that are programs in Python. Where one rank alone gets it, the others end with an error that names it."""
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
+
+import steps
 
 # Seconds: who goes on for so long has not heard it.
 RANKS, LIMIT = 4, 120
@@ -21,23 +22,11 @@ def rank(plan, host=None):
     plan = Plan(plan)
     world = World.launched(host=host, interface=host and "127.0.0.1")
     session = Session(plan, world)
-    memory = []
-    for number, tensor in enumerate(plan.tensors):
-        size = session.local_bytes(number)
-        memory.append((ctypes.c_char * (size + 1))())
-        session.bind_or_locate(number, ctypes.addressof(memory[-1]), size)
-        session.program_updates(tensor.name)
-    session.start()
+    memory = steps.start(session, plan)  # noqa: F841, is kept
     while True:
         if session.step == 3:
             print("stepping", flush=True)
-        session.begin_step()
-        for number, tensor in enumerate(plan.tensors):
-            if tensor.is_given:
-                session.mark_ready(number)
-        for number in range(len(plan.tensors)):
-            session.wait(number)
-        session.end_step()
+        steps.make_one(session, plan)
 
 
 def await_end(processes, what):

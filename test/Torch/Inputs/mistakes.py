@@ -250,7 +250,7 @@ def main(folder):
         again(torch.ones(4, 32)).sum().backward()
     print("again:", "has a gradient" if model.scale.grad is not None else "has none")
 
-    # What a program saves when a backward has failed.
+    # A backward has failed, and the program saves its model.
     def leave(_):
         raise ArithmeticError("in backward")
 
