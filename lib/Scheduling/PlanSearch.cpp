@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
 #include "bagua/Scheduling/FewerCollectives.h"
+#include "bagua/Scheduling/PlanFront.h"
 #include "bagua/Scheduling/PlanRules.h"
 
 #include <algorithm>
@@ -69,18 +70,9 @@ bagua::startingPlans(const CommunicationProblem &problem,
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct Candidate {
-  CommunicationPlan plan;
-  double stepNs = 0;
-};
-
-/// By what plans cost besides time: those that nothing of no more cost is as
-/// fast as. The last one is the fastest.
-using Front = std::map<int64_t, Candidate>;
-
 struct RuleCandidate {
   PlanRule rule;
-  Candidate best{{}, std::numeric_limits<double>::infinity()};
+  RatedPlan best{{}, std::numeric_limits<double>::infinity()};
 };
 
 class PlanSearch {
@@ -93,8 +85,7 @@ public:
 private:
   PlanTime rate(const CommunicationPlan &plan);
   void keep(const CommunicationPlan &plan, const PlanTime &time);
-  Candidate bestWithin(int64_t memoryBytes) const;
-  void searchLeaner(const Candidate &best);
+  void searchLeaner(const RatedPlan &best);
   bool isSpent() const {
     return result.evaluations >= evaluationsLimit || work >= workLimit;
   }
@@ -104,11 +95,11 @@ private:
   }
   void limit(double share);
   void allow(double share);
-  bool improves(const CommunicationPlan &plan, Candidate &best);
+  bool improves(const CommunicationPlan &plan, RatedPlan &best);
   bool fits(const CommunicationPlan &plan, int64_t memoryBytes) const;
   std::vector<bool> updaters() const;
 
-  Candidate rateStarts();
+  RatedPlan rateStarts();
   PlanRule randomRule(size_t form, std::mt19937 &random) const;
   bool tryRule(const PlanRule &changed, RuleCandidate &candidate);
   bool improveRule(RuleCandidate &candidate);
@@ -116,19 +107,19 @@ private:
   bool improveForms(RuleCandidate &candidate);
   void sampleRules();
   void descend(RuleCandidate &rule);
-  void searchRules(Candidate &best);
-  void searchElsewhere(Candidate &best);
+  void searchRules(RatedPlan &best);
+  void searchElsewhere(RatedPlan &best);
 
-  bool improveSchedule(Candidate &best);
-  bool improveParts(Candidate &best);
-  bool improveShares(Candidate &best);
-  bool improveShare(FormKind from, FormKind to, Candidate &best);
-  bool improveMessages(size_t index, int64_t count, Candidate &best);
-  bool improveMembers(size_t index, Candidate &best);
-  bool improveBuckets(Candidate &best);
-  void improveAll(Candidate &best);
+  bool improveSchedule(RatedPlan &best);
+  bool improveParts(RatedPlan &best);
+  bool improveShares(RatedPlan &best);
+  bool improveShare(FormKind from, FormKind to, RatedPlan &best);
+  bool improveMessages(size_t index, int64_t count, RatedPlan &best);
+  bool improveMembers(size_t index, RatedPlan &best);
+  bool improveBuckets(RatedPlan &best);
+  void improveAll(RatedPlan &best);
 
-  const std::pair<const int64_t, Candidate> &simplest() const;
+  PlanFront::Entry simplest() const;
   void simplify();
   void explain();
 
@@ -151,9 +142,9 @@ private:
   /// Of all plans, whether memory allows them or not.
   double bestNs = std::numeric_limits<double>::infinity();
   /// Rated plans by memory, where the user limits it.
-  Front byMemory;
+  PlanFront byMemory;
   /// Rated plans that memory allows, by collectives.
-  Front byCollectives;
+  PlanFront byCollectives;
   /// What is looked for at the moment: plans within so much memory, and none
   /// that is faster than that.
   int64_t memoryBytes = kAnyBytes;
@@ -236,26 +227,16 @@ void PlanSearch::allow(double share) {
   workLimit = work + std::llround(share * static_cast<double>(options.work));
 }
 
-static void putOn(Front &front, int64_t cost, const CommunicationPlan &plan,
-                  double ns) {
-  auto next = front.upper_bound(cost);
-  if (next != front.begin() && std::prev(next)->second.stepNs <= ns)
-    return;
-  while (next != front.end() && next->second.stepNs >= ns)
-    next = front.erase(next);
-  front.insert_or_assign(cost, Candidate{plan, ns});
-}
-
 /// Keeps a plan that has been rated, if nothing that was rated is better.
 void PlanSearch::keep(const CommunicationPlan &plan, const PlanTime &time) {
   bestNs = std::min(bestNs, time.stepNs);
   int64_t bytes = allowedBytes == kAnyBytes ? 0 : arenaBytes(problem, plan);
   if (bytes <= allowedBytes) {
     result.fastestNs = std::min(result.fastestNs, time.stepNs);
-    putOn(byCollectives, time.collectives, plan, time.stepNs);
+    byCollectives.add(time.collectives, plan, time.stepNs);
   }
   if (allowedBytes != kAnyBytes)
-    putOn(byMemory, bytes, plan, time.stepNs);
+    byMemory.add(bytes, plan, time.stepNs);
 }
 
 /// The plan's time.
@@ -276,7 +257,7 @@ PlanTime PlanSearch::rate(const CommunicationPlan &plan) {
   return entry->second;
 }
 
-bool PlanSearch::improves(const CommunicationPlan &plan, Candidate &best) {
+bool PlanSearch::improves(const CommunicationPlan &plan, RatedPlan &best) {
   if (isDone() || !fits(plan, memoryBytes))
     return false;
   double ns = rate(plan).stepNs;
@@ -437,7 +418,7 @@ void PlanSearch::descend(RuleCandidate &rule) {
 
 /// The best rules by chance, changed step by step: sizes, forms and credit
 /// depend on each other, so that one start ends in one valley of many.
-void PlanSearch::searchRules(Candidate &best) {
+void PlanSearch::searchRules(RatedPlan &best) {
   sampleRules();
   for (size_t i = 0; i < rules.size() && i < kDescents; ++i) {
     limit(kSampledShare +
@@ -452,7 +433,7 @@ void PlanSearch::searchRules(Candidate &best) {
 // Single decisions
 //===----------------------------------------------------------------------===//
 
-bool PlanSearch::improveSchedule(Candidate &best) {
+bool PlanSearch::improveSchedule(RatedPlan &best) {
   bool isBetter = false;
   for (const SchedulingOptions &scheduling : schedulings)
     for (bool isUpdatedByRuntime : updaters()) {
@@ -465,7 +446,7 @@ bool PlanSearch::improveSchedule(Candidate &best) {
 }
 
 /// Twice or half as many parts of all buckets.
-bool PlanSearch::improveParts(Candidate &best) {
+bool PlanSearch::improveParts(RatedPlan &best) {
   std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
   CommunicationPlan finer = best.plan, coarser = best.plan;
   int64_t messages = 0;
@@ -482,7 +463,7 @@ bool PlanSearch::improveParts(Candidate &best) {
 
 /// Of the messages of one form a share in another one, spread evenly: forms
 /// load different links, and sizes alone don't part equal messages.
-bool PlanSearch::improveShare(FormKind from, FormKind to, Candidate &best) {
+bool PlanSearch::improveShare(FormKind from, FormKind to, RatedPlan &best) {
   const CommunicationPlan base = best.plan;
   std::vector<int64_t> bytes = bytesOfBuckets(problem, base.buckets);
   bool isBetter = false;
@@ -491,7 +472,8 @@ bool PlanSearch::improveShare(FormKind from, FormKind to, Candidate &best) {
     double due = 0;
     for (size_t i = 0; i < bytes.size(); ++i) {
       PlannedBucket &bucket = changed.buckets[i];
-      auto size = static_cast<double>(bytes[i] / bucket.parts);
+      int64_t partBytes = bytes[i] / bucket.parts;
+      auto size = static_cast<double>(partBytes);
       std::vector<FormKind> parts;
       for (int64_t part = 0; part < bucket.parts; ++part) {
         parts.push_back(bucket.form.ofPart(part));
@@ -513,7 +495,7 @@ bool PlanSearch::improveShare(FormKind from, FormKind to, Candidate &best) {
   return isBetter;
 }
 
-bool PlanSearch::improveShares(Candidate &best) {
+bool PlanSearch::improveShares(RatedPlan &best) {
   FormSet used = 0;
   for (const PlannedBucket &bucket : best.plan.buckets)
     for (FormKind form : bucket.form.kinds())
@@ -558,7 +540,7 @@ firstsBySize(const CommunicationProblem &problem,
 }
 
 /// Another form, or twice or half as many parts.
-bool PlanSearch::improveMessages(size_t index, int64_t count, Candidate &best) {
+bool PlanSearch::improveMessages(size_t index, int64_t count, RatedPlan &best) {
   bool isBetter = false;
   auto attempt = [&](auto &&change) {
     CommunicationPlan changed = best.plan;
@@ -580,7 +562,7 @@ bool PlanSearch::improveMessages(size_t index, int64_t count, Candidate &best) {
 }
 
 /// A merge with the next bucket, or a cut in two between gradients.
-bool PlanSearch::improveMembers(size_t index, Candidate &best) {
+bool PlanSearch::improveMembers(size_t index, RatedPlan &best) {
   auto merged = withMergedBuckets(problem, best.plan, index);
   bool isBetter = merged && improves(*merged, best);
   CommunicationPlan cut = best.plan;
@@ -598,7 +580,7 @@ bool PlanSearch::improveMembers(size_t index, Candidate &best) {
 
 /// Of one bucket at a time, the largest first. They are known by their first
 /// gradients, which stay when buckets are merged or cut.
-bool PlanSearch::improveBuckets(Candidate &best) {
+bool PlanSearch::improveBuckets(RatedPlan &best) {
   std::vector<int32_t> order = planOrder(problem.bucketing);
   bool isBetter = false;
   for (size_t first : firstsBySize(problem, best.plan.buckets)) {
@@ -661,9 +643,9 @@ void PlanSearch::explain() {
         [](CommunicationPlan &plan) { plan.isUpdatedByRuntime = false; });
 }
 
-Candidate PlanSearch::rateStarts() {
+RatedPlan PlanSearch::rateStarts() {
   CommunicationPlan lean = leanestPlan(problem, options.choices);
-  Candidate best{lean, rate(lean).stepNs};
+  RatedPlan best{lean, rate(lean).stepNs};
   for (StartingPlan &start : startingPlans(problem, options.choices)) {
     PlanTime time = rate(start.plan);
     bool isAllowed = fits(start.plan, allowedBytes);
@@ -677,7 +659,7 @@ Candidate PlanSearch::rateStarts() {
   return best;
 }
 
-void PlanSearch::improveAll(Candidate &best) {
+void PlanSearch::improveAll(RatedPlan &best) {
   while (!isDone() &&
          (improveSchedule(best) || improveParts(best) || improveShares(best)))
     ;
@@ -687,7 +669,7 @@ void PlanSearch::improveAll(Candidate &best) {
 }
 
 /// With what is left of the budget: the same from all other starts.
-void PlanSearch::searchElsewhere(Candidate &best) {
+void PlanSearch::searchElsewhere(RatedPlan &best) {
   for (RuleCandidate &rule : rules) {
     if (isDone())
       break;
@@ -698,15 +680,11 @@ void PlanSearch::searchElsewhere(Candidate &best) {
   }
 }
 
-Candidate PlanSearch::bestWithin(int64_t memoryBytes) const {
-  return std::prev(byMemory.upper_bound(memoryBytes))->second;
-}
-
 /// What fits, where the best plan does not. Limits are looked at from the least
 /// on, each from what the ones before have found, up to the user's: all that is
 /// tried with some memory is tried with more. What were faster than without a
 /// limit is left out, for without one it would not be found.
-void PlanSearch::searchLeaner(const Candidate &best) {
+void PlanSearch::searchLeaner(const RatedPlan &best) {
   constexpr int64_t kLimits = 12;
   constexpr double kShareOfEach = 0.05;
   floorNs = best.stepNs;
@@ -718,7 +696,7 @@ void PlanSearch::searchLeaner(const Candidate &best) {
     memoryBytes = least + (most - least) * i / kLimits;
     if (memoryBytes > allowedBytes)
       break;
-    Candidate start = bestWithin(memoryBytes);
+    RatedPlan start = byMemory.fastestWithin(memoryBytes);
     allow(kShareOfEach);
     improveAll(start);
   }
@@ -729,11 +707,8 @@ void PlanSearch::searchLeaner(const Candidate &best) {
 //===----------------------------------------------------------------------===//
 
 /// The plan of fewest collectives that is as fast as the fastest.
-const std::pair<const int64_t, Candidate> &PlanSearch::simplest() const {
-  return *std::find_if(
-      byCollectives.begin(), byCollectives.end(), [&](const auto &entry) {
-        return entry.second.stepNs <= result.fastestNs * kAsFast;
-      });
+PlanFront::Entry PlanSearch::simplest() const {
+  return byCollectives.cheapestWithin(result.fastestNs * kAsFast);
 }
 
 /// Makes the simplest plan that is known simpler, in a few tries.
@@ -741,9 +716,9 @@ void PlanSearch::simplify() {
   allow(kSimplifiedShare);
   // Whatever turns out faster on the way is luck, which depends on the start.
   double fastestNs = result.fastestNs;
-  int64_t fewest = simplest().first;
+  int64_t fewest = simplest().cost;
   withFewerCollectives(
-      problem, simplest().second.plan, evaluationsLimit - result.evaluations,
+      problem, simplest().rated.plan, evaluationsLimit - result.evaluations,
       [&](const CommunicationPlan &plan) {
         if (isSpent() || !fits(plan, allowedBytes))
           return false;
@@ -754,7 +729,7 @@ void PlanSearch::simplify() {
         return true;
       });
   result.fastestNs = fastestNs;
-  const auto &[collectives, best] = simplest();
+  const auto [collectives, best] = simplest();
   result.collectives = collectives;
   result.plan = best.plan;
   result.stepNs = best.stepNs;
@@ -762,7 +737,7 @@ void PlanSearch::simplify() {
 
 PlanSearchResult PlanSearch::run() {
   result.fastestNs = std::numeric_limits<double>::infinity();
-  Candidate best = rateStarts();
+  RatedPlan best = rateStarts();
   searchRules(best);
   limit(1 - kSimplifiedShare);
   improveAll(best);
