@@ -99,7 +99,8 @@ def Bagua_AdamOp : Bagua_Update<"adam",
     | `moments` | `w - lr (m' / (1 - b1^t)) / (sqrt(v' / (1 - b2^t)) + eps)` (Kingma and Ba, algorithm 1) |
     | `step_size` | `w - lr sqrt(1 - b2^t) / (1 - b1^t) m' / (sqrt(v') + eps)` (the same, end of section 2) |
 
-    and before it `w = w - lr decay w`.
+    and before it `w = w - lr decay w`. Defaults: betas 0.9 and 0.999, eps 1e-08,
+    decay 0, `moments`.
 
     ```
     %n, %m1, %v1 = bagua.adam (%w, %m, %v) grad %g lr %lr : tensor<4096xf32>, tensor<f32>
@@ -131,7 +132,7 @@ def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
   let description = [{
     `w - lr*m/(sqrt(v)+eps)`, as 1-bit Adam needs it after its warm-up. A
     `bias_correction` (the table of `adam`, with `m' = m`, `v' = v`) needs the
-    betas that the moments were made with.
+    betas that the moments were made with. Defaults: eps 1e-08, `none`.
 
     ```
     %n = bagua.adam_apply %w, %m, %v lr %lr : tensor<4096xf32>, tensor<f32>
