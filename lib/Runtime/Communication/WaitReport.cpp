@@ -100,11 +100,30 @@ void dump() {
     writeAll(describeWaits());
 }
 
+/// Whether a program can handle it and go on: what the handler of a fault
+/// returns to is the same fault. Leaves what handles it now in `before`.
+bool canBeHandled(int signal) {
+  switch (signal) {
+  case SIGABRT:
+  case SIGBUS:
+  case SIGFPE:
+  case SIGILL:
+  case SIGSEGV:
+  case SIGSYS:
+  case SIGTRAP:
+    return false;
+  default:
+    // Not those of the kernel's and the C library's own.
+    return sigaction(signal, nullptr, &before) == 0 &&
+           sigaction(signal, &before, nullptr) == 0;
+  }
+}
+
 void startDumping(const char *name) {
   const int signal = signalOf(name);
-  if (signal == 0)
-    return writeAll(absl::StrCat("bagua: BAGUA_DUMP_SIGNAL: expected a signal, "
-                                 "as in USR1, found '",
+  if (!canBeHandled(signal))
+    return writeAll(absl::StrCat("bagua: BAGUA_DUMP_SIGNAL: expected a signal "
+                                 "that a program can handle, as USR1, found '",
                                  name, "'\n"));
   bell = eventfd(0, EFD_CLOEXEC);
   struct sigaction action = {};
@@ -115,7 +134,6 @@ void startDumping(const char *name) {
   } catch (const std::system_error &) {
     return; // what is only asked for ends no run
   }
-  sigaction(signal, nullptr, &before);
   sigaction(signal, &action, nullptr);
 }
 

@@ -114,7 +114,18 @@ def run(plan, folder, hosts, asks):
             process.kill()
 
 
+def refuse(name):
+    """A program runs without what it asks for, and is told so."""
+    done = subprocess.run([sys.executable, "-c", "from bagua.runtime import World; World.in_process(1, 5)"], capture_output=True, text=True, timeout=LIMIT,
+                          env=dict(os.environ, BAGUA_DUMP_SIGNAL=name))
+    if done.returncode or done.stderr != f"bagua: BAGUA_DUMP_SIGNAL: expected a signal that a program can handle, as USR1, found '{name}'\n":
+        sys.exit(f"BAGUA_DUMP_SIGNAL={name}: ended with {done.returncode}, {done.stderr}")
+
+
 def main(plan, folder):
+    # No signal, one that can't be handled, one of the C library's own, and a fault.
+    for name in ("", "0", "65", "USR", "KILL", "SIGSTOP", "33", "SEGV"):
+        refuse(name)
     for hosts in (["one", "one"], ["one", "two"]):
         for asks in (True, False):
             run(plan, folder, hosts, asks)
