@@ -1,6 +1,6 @@
 """Every loop, where one rank differs in one thing: check_crossed.py SOURCE BUILD WORK pairs|all
 
-Either every rank gets an error that names the thing, within ten seconds, or every rank has the numbers of DistributedDataParallel.
+Either every rank gets an error that names the thing, within ten seconds of those in which it has a core, or every rank has the numbers of DistributedDataParallel.
 With `pairs` each loop has each trouble once, and by turns each way, number of ranks and rank that differs. Prints a line for each run that is
 neither, and how many of which kind there were."""
 import collections
@@ -58,8 +58,9 @@ def write_references(crossed, work, runs, ranks):
 
 def judge(kind, other, found):
     """What is wrong with what the ranks of one run have found; None: nothing. A rank whose program fails by itself ends the others."""
-    said = [text for _, text in found]
-    if max(seconds for seconds, _ in found) > LIMIT:
+    said = [text for *_, text in found]
+    # While a rank has no core, others wait for it.
+    if max(seconds for seconds, *_ in found) > LIMIT + sum(without_core for _, without_core, _ in found):
         return "took too long"
     if all(text == "equal" for text in said):
         return None
@@ -96,15 +97,15 @@ def main(source, build, work, which):
     found = collections.defaultdict(list)
     for text in run_ranks(crossed, work, f"{work}/runs", 3):
         for line in text.splitlines():
-            if line.count("\t") == 2:
-                number, seconds, said = line.split("\t")
-                found[int(number)].append((float(seconds), said))
+            if line.count("\t") == 3:
+                number, seconds, without_core, said = line.split("\t")
+                found[int(number)].append((float(seconds), float(without_core), said))
     counts = collections.Counter()
     for number, run in enumerate(runs):
         if len(found[number]) != run[3]:
             sys.exit(f"{' '.join(map(str, run))}: expected {run[3]} ranks to say what they found, found {len(found[number])}")
         wrong = judge(troubles.TROUBLES[run[1]], run[4], found[number])
-        counts["wrong" if wrong else "equal" if found[number][0][1] == "equal" else "errors"] += 1
+        counts["wrong" if wrong else "equal" if found[number][0][2] == "equal" else "errors"] += 1
         if wrong:
             print(f"{' '.join(map(str, run))}: {wrong}: {found[number]}")
     print(f"{len(loops.LOOPS)} loops, {len(troubles.TROUBLES)} kinds of trouble, {len(runs)} runs: {counts['equal']} equal, "

@@ -1,8 +1,8 @@
 """Loops in which a rank differs in one thing, on ranks that stay warm: crossed.py WORK RANK RUNS
 
 RUNS has a run a line: LOOP TROUBLE WAY RANKS OTHER, where OTHER is the rank that differs; this process takes part where RANK is below
-RANKS. With the way DDP it writes what DistributedDataParallel has in the end; else it compares with that. Prints for each run "equal", "differs by
-...", or the error, and the seconds that it took."""
+RANKS. With the way DDP it writes what DistributedDataParallel has in the end; else it compares with that. Prints for each run the seconds that it took,
+for how many of them this process was ready to run and had no core, and "equal", "differs by ...", or the error."""
 import contextlib
 import os
 import sys
@@ -22,6 +22,12 @@ def reference(work, loop, trouble, ranks, other):
     kind = troubles.TROUBLES[trouble]
     name = f"{trouble}.{other}" if kind.changes_numbers else "nothing"
     return f"{work}/{loop}.{name}.{ranks}.DDP"
+
+
+def seconds_without_core():
+    """For which this thread has been ready to run so far."""
+    with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
 
 
 class Rank:
@@ -81,7 +87,7 @@ class Rank:
     def try_run(self, number):
         from bagua import runtime
         world = runtime.World.connect(self.rank, self.ranks, rendezvous=f"{self.work}/meet/{number}", patience=5, timeout=60)
-        begin, found, stack = time.monotonic(), "", contextlib.ExitStack()
+        begin, waited, found, stack = time.monotonic(), seconds_without_core(), "", contextlib.ExitStack()
         try:
             found = self.compare(self.run(world, stack))
             stack.close()
@@ -91,7 +97,7 @@ class Rank:
             with contextlib.suppress(RuntimeError, ValueError):
                 stack.close()
             world.close()
-        return found, time.monotonic() - begin
+        return time.monotonic() - begin, seconds_without_core() - waited, found
 
 
 def main(work, rank, runs):
@@ -111,8 +117,8 @@ def main(work, rank, runs):
             own.write_reference()
             dist.barrier()
         else:
-            found, seconds = own.try_run(number)
-            print(f"{number}\t{seconds:.1f}\t{found}", flush=True)
+            seconds, without_core, found = own.try_run(number)
+            print(f"{number}\t{seconds:.1f}\t{without_core:.1f}\t{found}", flush=True)
         if "compiled" in loop or "compiled" in trouble:
             torch._dynamo.reset()
     if dist.is_initialized():
