@@ -7,11 +7,32 @@ def name_in_plan(name):
     return ".".join(part for part in name.split(".") if part != "_orig_mod")
 
 
+def is_compiled_in_place(module):
+    """Whether a call of it is compiled, its hooks included."""
+    return getattr(module, "_compiled_call_impl", None) is not None
+
+
 def is_compiled(module):
     """As one; blocks within it may be in any case."""
     is_forward_changed = hasattr(module.forward, "_torchdynamo_orig_callable")
-    return (hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None or
+    return (hasattr(module, "_orig_mod") or is_compiled_in_place(module) or
             is_forward_changed and not getattr(module.forward, "_torchdynamo_disable", False))
+
+
+class CallBefore:
+    """Has a function called before a module that is compiled in place, until it is removed, as a hook's handle is."""
+
+    def __init__(self, module, function):
+        self._module, self._compiled = module, module._compiled_call_impl
+
+        def call(*inputs, **named):
+            function()
+            return self._compiled(*inputs, **named)
+        self._call = module._compiled_call_impl = call
+
+    def remove(self):
+        if self._module._compiled_call_impl is self._call:  # else it was compiled anew
+            self._module._compiled_call_impl = self._compiled
 
 
 def warn_of_compiled():

@@ -12,6 +12,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
+from bagua.torch.compiled import CallBefore, is_compiled, is_compiled_in_place
 from bagua.torch.due import WatchedState, unwatch, watch
 
 # Whose update of a param needs that param's gradient and state alone.
@@ -111,17 +112,7 @@ class DeferredUpdates:
         if lacking:
             raise ValueError(f'overlap="step": expected an optimizer of all params, found none for {lacking[0]}')
         self._handles = []
-        for name, module in model.named_modules():
-            # This one computes with a module within it that it doesn't call.
-            takes_all = isinstance(module, torch.nn.MultiheadAttention)
-            own = [param for param in module.parameters(recurse=takes_all) if param in self._slots]
-            if own and isinstance(module, torch.jit.ScriptModule):
-                raise ValueError(f'overlap="step": expected modules that are called as Python\'s, found a scripted one ({name or "the model"}): '
-                                 'overlap="backward" takes it')
-            if own:
-                # A compiler is not to look at params that are due.
-                hook = torch.compiler.disable(lambda *_, own=own: self.carry_out(own, and_ready=True))
-                self._handles.append(module.register_forward_pre_hook(hook, prepend=True))
+        self._hook_forwards(model)
         for owner in (*model.modules(), optimizer):
             self._handles.append(owner.register_state_dict_pre_hook(lambda *_: self.carry_out_all()))
             self._handles.append(owner.register_load_state_dict_pre_hook(lambda *_: self.carry_out_all()))
@@ -134,6 +125,25 @@ class DeferredUpdates:
         step._wrapped_by_lr_sched = True
         optimizer.step = types.MethodType(step, optimizer)
         optimizer.zero_grad = types.MethodType(lambda _, set_to_none=True: self.zero_grad(set_to_none), optimizer)
+
+    def _hook_forwards(self, model):
+        """Each module's has its params updated before it; a compiler is not to look at params that are due, nor at what updates them."""
+        within = set()
+        for name, module in model.named_modules():
+            if module in within:
+                continue
+            # It computes with modules within it whose forwards Python doesn't call.
+            takes_all = is_compiled(module) or isinstance(module, torch.nn.MultiheadAttention)
+            if takes_all:
+                within.update(module.modules())
+            own = [param for param in module.parameters(recurse=takes_all) if param in self._slots]
+            if own and isinstance(module, torch.jit.ScriptModule):
+                raise ValueError(f'overlap="step": expected modules that are called as Python\'s, found a scripted one ({name or "the model"}): '
+                                 'overlap="backward" takes it')
+            if own:
+                hook = torch.compiler.disable(lambda *_, own=own: self.carry_out(own, and_ready=True))
+                self._handles.append(CallBefore(module, hook) if is_compiled_in_place(module) else
+                                     module.register_forward_pre_hook(hook, prepend=True))
 
     def close(self):
         """Leaves the model and the optimizer as they were. Of a run that has failed, gradients that nobody waited for are none."""

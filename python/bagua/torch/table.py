@@ -40,8 +40,8 @@ def step_table(model, loss, batch, steps=5):
     """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
 
     For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them before it is
-    compiled, gradients with `.grad` behind that. Params that this batch has no gradient for come last. Gradients are None afterwards; buffers and
-    random numbers are as they were."""
+    compiled, gradients with `.grad` behind that; nothing runs compiled here. Params that this batch has no gradient for
+    come last. Gradients are None afterwards; buffers and random numbers are as they were."""
     for name, param in model.named_parameters():
         if param.device.type != "cpu":  # which computes on after a call has returned
             raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
@@ -73,7 +73,7 @@ def step_table(model, loss, batch, steps=5):
     buffers = [(module, name, buffer, buffer.clone()) for module in model.modules()
                for name, buffer in module._buffers.items() if buffer is not None]
     try:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.compiler.set_stance("force_eager"):
             for _ in range(steps + 1):
                 for layer in all_layers:
                     layer.forward.append(None)

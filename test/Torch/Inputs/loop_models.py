@@ -70,8 +70,24 @@ def compiled():
     return model
 
 
+def compiled_whole():
+    """Block by block, each as a whole, in the three ways to compile one."""
+    model = Net()
+    model.a = torch.compile(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH)), backend="eager", fullgraph=True)
+    model.b = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH))
+    model.b.compile(backend="eager", fullgraph=True)
+    model.c.forward = torch.compile(model.c.forward, backend="eager", fullgraph=True)
+    return model
+
+
 def compiled_as_one():
     return torch.compile(Net(), backend="eager")
+
+
+def compiled_in_place_as_one():
+    model = Net()
+    model.compile(backend="eager", fullgraph=True)
+    return model
 
 
 class Slow(torch.autograd.Function):

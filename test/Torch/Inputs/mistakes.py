@@ -270,6 +270,8 @@ def main(folder):
 
     # Also with updates that are still to come.
     model = train.Net()
+    model.layers[0].compile(backend="eager")
+    compiled = model.layers[0]._compiled_call_impl
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     try:
         with parallel(model, plan, overlap="step", optimizer=optimizer) as both:
@@ -281,6 +283,7 @@ def main(folder):
     with parallel(model, plan, overlap="step", optimizer=optimizer) as both:
         both(torch.ones(4, 32)).sum().backward()
         optimizer.step()
+    print("closed:", "a block's call is its own" if model.layers[0]._compiled_call_impl is compiled else "a block's call is another")
 
     # Gradients in the plan's memory, which they keep.
     places, model = set(), train.Net()
