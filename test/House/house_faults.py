@@ -43,6 +43,8 @@ FAULTS = [
      "void f() { syscall(SYS_futex, at, FUTEX_WAIT, expected, nullptr, nullptr, 0); }\n", "waits without a limit"),
     ("one more wait where some are known to end", "lib/Runtime/Session/Executor.cpp",
      "void f() { timeline.sleep(target, kNoLimit); }\n", "expected 3 waits without a limit"),
+    ("a thread is detached late", "lib/Runtime/Communication/Hosts/Alarm.cpp", "void f(std::thread &thread) { thread.detach(); }\n",
+     "detaches a thread that may have ended"),
     ("a test bounds the time that something takes", "unittests/Runtime/QueueTest.cpp",
      "void f() { EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s); }\n", "bounds the time"),
     ("a test sleeps in the place of an event", "unittests/Runtime/RankPlaceTest.cpp",

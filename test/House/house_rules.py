@@ -2,8 +2,8 @@
 """Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
 
 Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
-libraries that do not print; no wait without a limit in the runtime; no unit test that goes by the clock; a bagua-run that only reads its command line and
-prints.
+libraries that do not print; no wait without a limit in the runtime, and no thread that is detached late; no unit test that goes by the
+clock; a bagua-run that only reads its command line and prints.
 """
 import collections
 import pathlib
@@ -84,6 +84,8 @@ ENDS_ALL_THE_SAME = {
                                                               "run ends it in time"),
     "lib/Runtime/Communication/Rendezvous/Sockets.cpp": (1, "the resolver has limits of its own"),
 }
+# Of a thread that may have ended, whose memory may be gone: the C library looks at it once more behind what detaches it. `std::thread(...).detach()` is none.
+DETACHES_LATE = re.compile(r"\b\w+\s*(?:\.|->)\s*detach\(\)|\bpthread_detach\(")
 # In unit tests: a bound on the time that something takes, and a sleep that is more than a pause between two looks. How many sleeps a file may have, and what for.
 BOUNDS_TIME = re.compile(r"\b(?:EXPECT|ASSERT)_L[TE]\([^;]*\bnow\(\)\s*-")
 SLEEPS = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\((?!(?:std::chrono::)?(?:1ms|milliseconds\((?:1|10)\)|10'000)\))")
@@ -186,6 +188,8 @@ def check_text(path, text):
         expected, why = ENDS_ALL_THE_SAME.get(path, (0, "none is known to end"))
         if found != expected:
             yield f"{path}: expected {expected} waits without a limit ({why}), found {found}"
+    if path.startswith("lib/") and (match := DETACHES_LATE.search(text)):
+        yield f"{path}: detaches a thread that may have ended: detach it where it is made ({match[0]})"
     for file, header in FORBIDDEN:
         if path == file and re.search(r'#include "[^"]*' + header + '"', text):
             yield f"{path}: may not include {header}"

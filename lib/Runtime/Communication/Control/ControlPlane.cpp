@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -95,11 +96,14 @@ absl::Status ControlPlane::start(ControlEvents handlers) {
   }
   sockets.emplace(std::move(all));
   try {
-    thread = std::thread([this] {
+    // At once: the C library looks at a thread after it has detached it, and
+    // this one may be gone then as soon as it is retired.
+    std::thread([this] {
       nameThread("control");
       std::shared_ptr<ControlPlane> last;
       run(last);
-    });
+    }).detach();
+    isStarted = true;
   } catch (const std::system_error &error) {
     events = {};
     return absl::ResourceExhaustedError(
@@ -305,7 +309,7 @@ void ControlPlane::answerNew() {
 }
 
 void ControlPlane::retire() {
-  if (!thread.joinable())
+  if (!std::exchange(isStarted, false))
     return;
   if (isHub())
     lingering().add(1);
@@ -320,8 +324,6 @@ void ControlPlane::retire() {
   lock.lock();
   // Whoever exits before is lost to the others; a core may be late.
   changed.wait_for(lock, patience, [this] { return isQuiet; });
-  lock.unlock();
-  thread.detach();
 }
 
 //===----------------------------------------------------------------------===//

@@ -26,7 +26,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace bagua::runtime {
@@ -187,7 +186,8 @@ private:
 
   /// An eventfd: there is something in the outbox.
   Descriptor alarm;
-  std::thread thread;
+  /// Whether there is a thread, which is to be retired.
+  bool isStarted = false;
 };
 
 } // namespace bagua::runtime
