@@ -14,9 +14,10 @@ def is_compiled_in_place(module):
 
 def is_compiled(module):
     """As one; blocks within it may be in any case."""
-    is_forward_changed = hasattr(module.forward, "_torchdynamo_orig_callable")
+    forward = getattr(module, "forward", None)  # a scripted list has none
+    is_forward_changed = hasattr(forward, "_torchdynamo_orig_callable")
     return (hasattr(module, "_orig_mod") or is_compiled_in_place(module) or
-            is_forward_changed and not getattr(module.forward, "_torchdynamo_disable", False))
+            is_forward_changed and not getattr(forward, "_torchdynamo_disable", False))
 
 
 class CallBefore:

@@ -113,7 +113,8 @@ class DeferredUpdates:
             raise ValueError(f'overlap="step": expected an optimizer of all params, found none for {lacking[0]}')
         self._handles = []
         self._hook_forwards(model)
-        for owner in (*model.modules(), optimizer):
+        # Scripted ones take no hooks.
+        for owner in (*(module for module in model.modules() if not isinstance(module, torch.jit.ScriptModule)), optimizer):
             self._handles.append(owner.register_state_dict_pre_hook(lambda *_: self.carry_out_all()))
             self._handles.append(owner.register_load_state_dict_pre_hook(lambda *_: self.carry_out_all()))
         self._watch_state()

@@ -45,6 +45,19 @@ class Product(nn.Module):
         return x * self.w
 
 
+class Listed(nn.Module):
+    """Without params."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Tanh()])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
 class Frozen(nn.Module):
     """In part."""
 
@@ -325,6 +338,10 @@ def main(folder):
     scripted = torch.jit.script(Product())
     say("scripted", lambda: parallel(scripted, f"{folder}/w.bagua", overlap="step",
                                      optimizer=torch.optim.SGD(scripted.parameters(), lr=0.1)))
+    partly = Product()
+    partly.scripted = torch.jit.script(Listed())
+    say("scripted without params", lambda: parallel(partly, f"{folder}/w.bagua", overlap="step",
+                                                    optimizer=torch.optim.SGD(partly.parameters(), lr=0.1)).close())
     say("a limit that is none", lambda: parallel(train.Net(), plan, timeout=None))
     say("no optimizer", lambda: parallel(train.Net(), plan, overlap="step"))
     say("an optimizer of everything at once", lambda: step_of(lambda model: torch.optim.LBFGS(model.parameters())))
