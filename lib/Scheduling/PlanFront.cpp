@@ -1,5 +1,4 @@
-//===- PlanFront.cpp - Plans that no cheaper one is as fast as
-//-------------===//
+//===- PlanFront.cpp - Plans that no cheaper one is as fast as ------------===//
 //
 // Steps get shorter from entry to entry of the map.
 //

@@ -84,7 +84,7 @@ ENDS_ALL_THE_SAME = {
                                                               "run ends it in time"),
     "lib/Runtime/Communication/Rendezvous/Sockets.cpp": (1, "the resolver has limits of its own"),
 }
-# Of a thread that may have ended, whose memory may be gone: the C library looks at it once more behind what detaches it. `std::thread(...).detach()` is none.
+# The C library looks at a thread once more after it has detached it, and the memory of one that has ended may be gone. `std::thread(...).detach()` is early enough.
 DETACHES_LATE = re.compile(r"\b\w+\s*(?:\.|->)\s*detach\(\)|\bpthread_detach\(")
 # In unit tests: a bound on the time that something takes, and a sleep that is more than a pause between two looks. How many sleeps a file may have, and what for.
 BOUNDS_TIME = re.compile(r"\b(?:EXPECT|ASSERT)_L[TE]\([^;]*\bnow\(\)\s*-")

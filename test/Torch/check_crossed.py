@@ -1,7 +1,7 @@
 """Every loop, where one rank differs in one thing: check_crossed.py SOURCE BUILD WORK pairs|all
 
-Either every rank gets an error that names the thing, within ten seconds of those in which it has a core, or every rank has the numbers of DistributedDataParallel.
-With `pairs` each loop has each trouble once, and by turns each way, number of ranks and rank that differs. Prints a line for each run that is
+Either every rank gets an error that names the thing, within ten seconds of those in which ranks have a core, or every rank has the numbers of
+DistributedDataParallel. With `pairs` each loop has each trouble once, and by turns each way, number of ranks and rank that differs. Prints a line for each run that is
 neither, and how many of which kind there were."""
 import collections
 import os

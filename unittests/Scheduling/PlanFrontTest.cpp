@@ -1,8 +1,7 @@
 //===- PlanFrontTest.cpp - Kept plans against a list of all ---------------===//
 //
-// What is asked of a front is what a look through all plans that were added
-// finds. Costs and times are drawn from few values, so that both are often
-// equal.
+// A front answers as a look through all plans that were added does. Costs and
+// times are drawn from few values, so that both are often equal.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanFront.h"

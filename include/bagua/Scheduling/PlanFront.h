@@ -1,8 +1,6 @@
-//===- PlanFront.h - Plans that no cheaper one is as fast as
-//---------------===//
+//===- PlanFront.h - Plans that no cheaper one is as fast as --------------===//
 //
-// What a search keeps of the plans that it has rated, by what they cost
-// besides time.
+// A search rates plans, and keeps some of them by what they cost besides time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_PLANFRONT_H

@@ -16,6 +16,11 @@ def start(session, plan):
 
 def make_one(session, plan):
     session.begin_step()
+    finish_one(session, plan)
+
+
+def finish_one(session, plan):
+    """A step that has begun."""
     for number, tensor in enumerate(plan.tensors):
         if tensor.is_given:
             session.mark_ready(number)

@@ -1,5 +1,4 @@
 """Traces of real runs beside their plans: trace.py SOURCE FOLDER, which runs ranks as trace.py --rank PLAN [LOST]"""
-import array
 import collections
 import glob
 import json
@@ -8,6 +7,7 @@ import socket
 import subprocess
 import sys
 
+import steps
 from bagua.runtime import Error, Plan, Role, Session, Type, World
 
 RANKS, STEPS, KEPT = 4, 11, 8
@@ -20,24 +20,13 @@ def train(path, lost=None):
     plan, world = Plan(path), World.launched()
     warned = []
     session = Session(plan, world, on_warning=warned.append)
-    memory = {}
-    for number, tensor in enumerate(plan.tensors):
-        size = session.local_bytes(number)
-        session.program_updates(tensor.name)
-        memory[number] = array.array("b", bytes(size + 1))
-        session.bind_or_locate(number, memory[number].buffer_info()[0], size)
-    session.start()
+    memory = steps.start(session, plan)  # noqa: F841, is kept
     try:
         for step in range(STEPS):
             session.begin_step()
             if step == 5 and world.rank == lost:
                 raise RuntimeError("out of data")
-            for number, tensor in enumerate(plan.tensors):
-                if tensor.is_given:
-                    session.mark_ready(number)
-            for number in range(len(plan.tensors)):
-                session.wait(number)
-            session.end_step()
+            steps.finish_one(session, plan)
         session.finish()
     except (Error, RuntimeError):
         # As a program that dies: nothing is closed.
