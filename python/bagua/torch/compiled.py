@@ -1,6 +1,8 @@
 """What torch.compile does to a model, as far as its names and the order of its gradients are concerned."""
 import warnings
 
+import torch
+
 
 def name_in_plan(name):
     """A param's or a module's, compiled or not: a plan serves both."""
@@ -16,7 +18,8 @@ def is_compiled(module):
     """As one; blocks within it may be in any case."""
     forward = getattr(module, "forward", None)  # a scripted list has none
     is_forward_changed = hasattr(forward, "_torchdynamo_orig_callable")
-    return (hasattr(module, "_orig_mod") or is_compiled_in_place(module) or
+    # By its own parts: one that looks up all else in a module within it isn't that module.
+    return ("_orig_mod" in module._modules or is_compiled_in_place(module) or
             is_forward_changed and not getattr(forward, "_torchdynamo_disable", False))
 
 
@@ -34,6 +37,14 @@ class CallBefore:
     def remove(self):
         if self._module._compiled_call_impl is self._call:  # else it was compiled anew
             self._module._compiled_call_impl = self._compiled
+
+
+def unless_compiling(function):
+    """As a hook of a module that compiled code calls, too, which has nothing of it."""
+    def hook(*_):
+        if not torch.compiler.is_compiling():
+            function()
+    return hook
 
 
 def warn_of_compiled():

@@ -12,7 +12,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from bagua.torch.compiled import CallBefore, is_compiled, is_compiled_in_place
+from bagua.torch.compiled import CallBefore, is_compiled, is_compiled_in_place, unless_compiling
 from bagua.torch.due import WatchedState, unwatch, watch
 
 # Whose update of a param needs that param's gradient and state alone.
@@ -84,6 +84,11 @@ class _Update:
         self.sets_to_none = None
 
 
+def computes_as_one(module):
+    """Whether it computes with modules within it without calling them in Python."""
+    return is_compiled(module) or isinstance(module, torch.nn.MultiheadAttention)
+
+
 class DeferredUpdates:
     """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward, or sooner:
     before an earlier one where the gradient is there, or where somebody looks at the param or its state.
@@ -99,6 +104,7 @@ class DeferredUpdates:
         self._fail, self._before_update = fail, before_update
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
+        self._check_modules(model)
         self._updates = {}
         # Others may read params while this thread is at the next forward.
         self._lock = threading.RLock()
@@ -129,22 +135,16 @@ class DeferredUpdates:
 
     def _hook_forwards(self, model):
         """Each module's has its params updated before it; a compiler is not to look at params that are due, nor at what updates them."""
-        within = set()
-        for name, module in model.named_modules():
-            if module in within:
+        within = {inner for module in model.modules() if computes_as_one(module) for inner in module.modules() if inner is not module}
+        for module in model.modules():
+            own = [param for param in module.parameters(recurse=computes_as_one(module)) if param in self._slots]
+            if not own:
                 continue
-            # It computes with modules within it whose forwards Python doesn't call.
-            takes_all = is_compiled(module) or isinstance(module, torch.nn.MultiheadAttention)
-            if takes_all:
-                within.update(module.modules())
-            own = [param for param in module.parameters(recurse=takes_all) if param in self._slots]
-            if own and isinstance(module, torch.jit.ScriptModule):
-                raise ValueError(f'overlap="step": expected modules that are called as Python\'s, found a scripted one ({name or "the model"}): '
-                                 'overlap="backward" takes it')
-            if own:
-                hook = torch.compiler.disable(lambda *_, own=own: self.carry_out(own, and_ready=True))
-                self._handles.append(CallBefore(module, hook) if is_compiled_in_place(module) else
-                                     module.register_forward_pre_hook(hook, prepend=True))
+            update = torch.compiler.disable(lambda *_, own=own: self.carry_out(own, and_ready=True))
+            # Those within may be called by themselves.
+            hook = unless_compiling(update) if module in within else update
+            self._handles.append(CallBefore(module, hook) if is_compiled_in_place(module) else
+                                 module.register_forward_pre_hook(hook, prepend=True))
 
     def close(self):
         """Leaves the model and the optimizer as they were. Of a run that has failed, gradients that nobody waited for are none."""
@@ -161,6 +161,12 @@ class DeferredUpdates:
             delattr(self._optimizer, name)
             if former is not None:
                 setattr(self._optimizer, name, former)
+
+    def _check_modules(self, model):
+        for name, module in model.named_modules():
+            if isinstance(module, torch.jit.ScriptModule) and any(param in self._slots for param in module.parameters(recurse=False)):
+                raise ValueError(f'overlap="step": expected modules that are called as Python\'s, found a scripted one ({name or "the model"}): '
+                                 'overlap="backward" takes it')
 
     def _check_optimizer(self):
         if self._optimizer._optimizer_step_pre_hooks or self._optimizer._optimizer_step_post_hooks:

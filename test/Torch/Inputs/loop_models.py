@@ -1,5 +1,6 @@
 """The models of loops, and how their optimizers are made."""
 import time
+import warnings
 
 import torch
 from torch import nn
@@ -7,6 +8,14 @@ from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 WIDTH = 8
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)
+
+    @torch.jit.script
+    def shifted(x, bias):
+        """Reads without PyTorch's functions noticing."""
+        return x + bias
 
 
 class Net(nn.Module):
@@ -88,6 +97,73 @@ def compiled_in_place_as_one():
     model = Net()
     model.compile(backend="eager", fullgraph=True)
     return model
+
+
+class Shift(nn.Linear):
+    def forward(self, x):
+        return shifted(nn.functional.linear(x, self.weight), self.bias)
+
+
+class Block(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.own = inner, nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return self.own(torch.tanh(self.inner(x)))
+
+
+class PartsFirst(nn.Module):
+    """Calls modules of its blocks by themselves, before the blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.compile(Block(Shift(WIDTH, WIDTH)), backend="eager", fullgraph=True)
+        self.b = Block(Shift(WIDTH, WIDTH))
+        self.b.compile(backend="eager", fullgraph=True)
+        self.c = Block(Shift(WIDTH, WIDTH))
+        self.c.forward = torch.compile(self.c.forward, backend="eager", fullgraph=True)
+        self.d = nn.MultiheadAttention(WIDTH, 2)
+        self.d.out_proj = Shift(WIDTH, WIDTH)
+
+    def forward(self, x):
+        for part in (self.a.inner, self.a, self.b.inner, self.b, self.c.inner, self.c, self.d.out_proj):
+            x = torch.tanh(part(x))
+        return self.d(x, x, x)[0]
+
+
+class Delegating(nn.Module):
+    """Has what its block has."""
+
+    def __init__(self, block):
+        super().__init__()
+        self.block = block
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("block"), name)
+
+    def encoded(self, x):
+        return self.block(x)
+
+
+class SharedWithBlocks(nn.Module):
+    """Has a module by itself that is within a compiled block, and a block twice, compiled in place and once more."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(WIDTH, WIDTH), Block(nn.Linear(WIDTH, WIDTH))
+        self.c = Block(self.a)
+        self.c.compile(backend="eager", fullgraph=True)
+        self.b.compile(backend="eager", fullgraph=True)
+        self.d = Delegating(torch.compile(self.b, backend="eager", fullgraph=True))
+
+    def forward(self, x):
+        for part in (self.a, self.c, self.b, self.d.encoded):
+            x = torch.tanh(part(x))
+        return x
 
 
 class Slow(torch.autograd.Function):

@@ -338,6 +338,11 @@ def main(folder):
     scripted = torch.jit.script(Product())
     say("scripted", lambda: parallel(scripted, f"{folder}/w.bagua", overlap="step",
                                      optimizer=torch.optim.SGD(scripted.parameters(), lr=0.1)))
+    model = train.Net()
+    model.layers[3] = torch.jit.script(model.layers[3])
+    model.compile(backend="eager")
+    say("scripted in a compiled model", lambda: parallel(model, plan, overlap="step", optimizer=torch.optim.SGD(model.parameters(), lr=0.1)))
+    print("refused:", f"{sum(len(part._forward_pre_hooks) for part in model.modules())} hooks are left")
     partly = Product()
     partly.scripted = torch.jit.script(Listed())
     say("scripted without params", lambda: parallel(partly, f"{folder}/w.bagua", overlap="step",

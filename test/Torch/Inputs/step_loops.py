@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from loop import ELSEWHERE, LOOPS, Loop, STEPS, loop, report
-from loop_models import (Borrowing, Checkpointed, Convolution, Ignoring, Net, Optional, Scaling, Sharing, compiled, compiled_as_one,
-                         compiled_in_place_as_one, compiled_whole, normed, pruned)
+from loop_models import (Borrowing, Checkpointed, Convolution, Ignoring, Net, Optional, PartsFirst, Scaling, SharedWithBlocks, Sharing,
+                         compiled, compiled_as_one, compiled_in_place_as_one, compiled_whole, normed, pruned)
 
 
 @loop()
@@ -438,5 +438,6 @@ LOOPS["gradient_that_is_a_view"] = Loop(plain, Sharing)
 for name, make in [("pruned", pruned), ("weights_normed", normed), ("a_compiled_block", compiled),
                    ("blocks_compiled_whole", compiled_whole), ("compiled_as_one", compiled_as_one),
                    ("compiled_in_place_as_one", compiled_in_place_as_one), ("compiled_with_its_wrapper", Net),
+                   ("compiled_blocks_parts_first", PartsFirst), ("compiled_blocks_that_share", SharedWithBlocks),
                    ("checkpointed", Checkpointed), ("a_gradient_that_is_none", Ignoring), ("channels_last", Convolution), ("double", lambda: Net().double())]:
     LOOPS[name] = Loop(plain, make)
