@@ -57,8 +57,8 @@ inline std::ostream &operator<<(std::ostream &out, const Backend &backend) {
   return out << backend.name;
 }
 
-/// Long enough for any machine: met only by a test that has gone wrong.
-inline constexpr std::chrono::seconds kLongTime(120);
+/// Longer than limits that are scaled: met only by a test that has gone wrong.
+inline constexpr std::chrono::minutes kLongTime(10);
 
 /// Runs `body(rank)` on a thread for each of `size` ranks and joins them.
 inline void onEachRank(int size, const std::function<void(int)> &body) {
