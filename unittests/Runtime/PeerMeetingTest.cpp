@@ -291,7 +291,7 @@ TEST(PeerMeetingTest, without_strangers_the_first_connections_hold) {
         more += members.transports[rank]->attemptsWith(peer);
     return more;
   };
-  // Who gets no core for half a second is met by the next connection.
+  // A member that gets no core for half a second is met by the next connection.
   int more = countMore();
   for (int again = 0; more > 0 && again < 9; ++again)
     more = countMore();

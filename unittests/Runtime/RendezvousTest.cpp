@@ -535,7 +535,7 @@ TEST_F(RendezvousTest, silent_strangers_keep_nobody_waiting) {
     }
   });
   std::vector<std::thread> ranks;
-  // If 64 at a time had the 2 s to say who they are, this took more than that.
+  // 64 at a time, each with 2 s to say who it is, would take longer than this.
   ranks.emplace_back([&] { EXPECT_TRUE(connect(0, 4, 120s).ok()); });
   while (turnedAway < 4000 && !HasFailure())
     std::this_thread::sleep_for(1ms);

@@ -135,13 +135,14 @@ class DeferredUpdates:
 
     def _hook_forwards(self, model):
         """Each module's has its params updated before it; a compiler is not to look at params that are due, nor at what updates them."""
-        within = {inner for module in model.modules() if computes_as_one(module) for inner in module.modules() if inner is not module}
+        as_one = {module for module in model.modules() if computes_as_one(module)}
+        within = {inner for module in as_one for inner in module.modules() if inner is not module}
         for module in model.modules():
-            own = [param for param in module.parameters(recurse=computes_as_one(module)) if param in self._slots]
+            own = [param for param in module.parameters(recurse=module in as_one) if param in self._slots]
             if not own:
                 continue
             update = torch.compiler.disable(lambda *_, own=own: self.carry_out(own, and_ready=True))
-            # Those within may be called by themselves.
+            # A module within may be called by itself, too.
             hook = unless_compiling(update) if module in within else update
             self._handles.append(CallBefore(module, hook) if is_compiled_in_place(module) else
                                  module.register_forward_pre_hook(hook, prepend=True))
