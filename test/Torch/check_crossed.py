@@ -1,6 +1,6 @@
 """Every loop, where one rank differs in one thing: check_crossed.py SOURCE BUILD WORK pairs|all
 
-Either every rank gets an error that names the thing, within ten seconds of those in which ranks have a core, or every rank has the numbers of
+Either every rank gets an error that names the thing, within ten seconds in which no rank is busy, or every rank has the numbers of
 DistributedDataParallel. With `pairs` each loop has each trouble once, and by turns each way, number of ranks and rank that differs. Prints a line for each run that is
 neither, and how many of which kind there were."""
 import collections
@@ -59,8 +59,8 @@ def write_references(crossed, work, runs, ranks):
 def judge(kind, other, found):
     """What is wrong with what the ranks of one run have found; None: nothing. A rank whose program fails by itself ends the others."""
     said = [text for *_, text in found]
-    # While a rank has no core, others wait for it.
-    if max(seconds for seconds, *_ in found) > LIMIT + sum(without_core for _, without_core, _ in found):
+    # Others wait for a rank while it computes (torch compiles for seconds), or has no core to.
+    if max(seconds for seconds, *_ in found) > LIMIT + sum(busy for _, busy, _ in found):
         return "took too long"
     if all(text == "equal" for text in said):
         return None
@@ -98,8 +98,8 @@ def main(source, build, work, which):
     for text in run_ranks(crossed, work, f"{work}/runs", 3):
         for line in text.splitlines():
             if line.count("\t") == 3:
-                number, seconds, without_core, said = line.split("\t")
-                found[int(number)].append((float(seconds), float(without_core), said))
+                number, seconds, busy, said = line.split("\t")
+                found[int(number)].append((float(seconds), float(busy), said))
     counts = collections.Counter()
     for number, run in enumerate(runs):
         if len(found[number]) != run[3]:

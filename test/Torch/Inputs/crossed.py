@@ -2,7 +2,7 @@
 
 RUNS has a run a line: LOOP TROUBLE WAY RANKS OTHER, where OTHER is the rank that differs; this process takes part where RANK is below
 RANKS. With the way DDP it writes what DistributedDataParallel has in the end; else it compares with that. Prints for each run the seconds that it took,
-for how many of them this process was ready to run and had no core, and "equal", "differs by ...", or the error."""
+for how many of them this process was busy (it computed, or was ready to and had no core), and "equal", "differs by ...", or the error."""
 import contextlib
 import os
 import sys
@@ -24,10 +24,10 @@ def reference(work, loop, trouble, ranks, other):
     return f"{work}/{loop}.{name}.{ranks}.DDP"
 
 
-def seconds_without_core():
-    """For which this thread has been ready to run so far."""
+def busy_seconds():
+    """For which this thread has run, or been ready to run, so far."""
     with open("/proc/thread-self/schedstat", encoding="ascii") as file:
-        return int(file.read().split()[1]) / 1e9
+        return sum(map(int, file.read().split()[:2])) / 1e9
 
 
 class Rank:
@@ -87,7 +87,7 @@ class Rank:
     def try_run(self, number):
         from bagua import runtime
         world = runtime.World.connect(self.rank, self.ranks, rendezvous=f"{self.work}/meet/{number}", patience=5, timeout=60)
-        begin, waited, found, stack = time.monotonic(), seconds_without_core(), "", contextlib.ExitStack()
+        begin, busy, found, stack = time.monotonic(), busy_seconds(), "", contextlib.ExitStack()
         try:
             found = self.compare(self.run(world, stack))
             stack.close()
@@ -97,7 +97,7 @@ class Rank:
             with contextlib.suppress(RuntimeError, ValueError):
                 stack.close()
             world.close()
-        return time.monotonic() - begin, seconds_without_core() - waited, found
+        return time.monotonic() - begin, busy_seconds() - busy, found
 
 
 def main(work, rank, runs):
@@ -117,8 +117,8 @@ def main(work, rank, runs):
             own.write_reference()
             dist.barrier()
         else:
-            seconds, without_core, found = own.try_run(number)
-            print(f"{number}\t{seconds:.1f}\t{without_core:.1f}\t{found}", flush=True)
+            seconds, busy, found = own.try_run(number)
+            print(f"{number}\t{seconds:.1f}\t{busy:.1f}\t{found}", flush=True)
         if "compiled" in loop or "compiled" in trouble:
             torch._dynamo.reset()
     if dist.is_initialized():
