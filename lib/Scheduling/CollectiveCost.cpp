@@ -431,7 +431,9 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
 /// What the smallest message takes but the gap passes before bytes flow, over
 /// the links that a formula says. But bytes flow at least as long as they do by
 /// it, those of the smallest message, too: many small ones share the links'
-/// rate. A message that is measured faster than gap and bytes takes its time.
+/// rate. A message that is measured faster than gap and bytes takes its time;
+/// what is larger than all that were measured takes no less than by a formula, or
+/// so much less as the largest of these did.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);
@@ -441,10 +443,17 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
   auto table = tables.find(std::string(collectiveName(call.collective)));
   if (table == tables.end())
     return std::nullopt;
+  CollectiveCost cost = costByFormula(cluster, call);
   double ns = interpolate(table->second, call.bytes);
+  if (auto [bytes, largestNs] = table->second.back(); call.bytes > bytes) {
+    CollectiveCall largest = call;
+    largest.bytes = bytes;
+    double byFormula = costByFormula(cluster, largest).ns();
+    ns = std::max(ns, std::min(static_cast<double>(largestNs), byFormula) +
+                          cost.ns() - byFormula);
+  }
   auto hiddenNs = static_cast<double>(table->second.front().second -
                                       cluster.axes[axis].gapNs);
-  CollectiveCost cost = costByFormula(cluster, call);
   double flowNs = cost.ns() - cost.latencyNs;
   cost.latencyNs = std::max(0.0, std::min(hiddenNs, ns - flowNs));
   for (LinkUse &use : cost.uses)

@@ -184,7 +184,8 @@ TEST(CollectiveCostTest, MeasuredTimesGoFirst) {
   EXPECT_DOUBLE_EQ(ns(0), 5000);
   EXPECT_DOUBLE_EQ(ns(1500), 5500);
   EXPECT_DOUBLE_EQ(ns(6000), 8000);
-  EXPECT_DOUBLE_EQ(ns(20000), 15000);
+  // It is faster than the links by 5,000 ns, and no link is faster yet.
+  EXPECT_DOUBLE_EQ(ns(20000), 10000 + 15000);
   // Of this collective only.
   EXPECT_NE(cheapestCost(cluster, {Collective::AllGather, 1, 1000}).algorithm,
             Algorithm::Measured);
@@ -205,7 +206,20 @@ TEST(CollectiveCostTest, SmallMeasuredMessagesFlow) {
   };
   expect(100, 25000 - 150, 150);
   expect(1000, 25000 - 1500, 1500);
-  expect(20000, 44000 - 30000, 30000);
+  expect(20000, 20000, 30000);
+}
+
+// Two times that are closer than the links' rate says are no witness of what
+// larger messages take.
+TEST(CollectiveCostTest, LargeMessagesAreNoFasterThanLinks) {
+  ClusterModel cluster = flat(4);
+  auto ns = [&](int64_t bytes) {
+    return cheapestCost(cluster, {Collective::AllReduce, 1, bytes}).ns();
+  };
+  double byFormula = ns(1000000);
+  cluster.axes[0].tables["all_reduce"] = {{100000, 200000}, {200000, 330000}};
+  EXPECT_DOUBLE_EQ(ns(200000), 330000);
+  EXPECT_DOUBLE_EQ(ns(1000000), byFormula);
 }
 
 // No other message flows in the gap: it is time on the links.
@@ -225,7 +239,8 @@ TEST(CollectiveCostTest, GapIsOnTheLinks) {
   // Of a measured message it is a part, of a small one at most all.
   cluster.axes[0].tables["all_reduce"] = {{1000, 25000}, {2000, 26000}};
   expect(1000, 25000 - 5500, 5500);
-  expect(20000, 44000 - 34000, 34000);
+  // By a formula 2,000 bytes take 27,000 ns, and this 54,000.
+  expect(20000, 53000 - 34000, 34000);
   cluster.axes[0].gapNs = 30000;
   expect(1000, 0, 25000);
 }

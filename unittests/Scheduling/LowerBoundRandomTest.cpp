@@ -91,8 +91,8 @@ void cut(ClusterModel &cluster, Draws &draw) {
 
 /// Measured times, slower than latency and rate by anything: what of them is
 /// latency, which others hide, and what flows. None faster, which the bound
-/// could not know; the last is of more bytes than any message has, so that the
-/// times beyond aren't faster either.
+/// could not know. Messages may have more bytes than the largest, and lie where
+/// the last two times are closer than the links' rate says.
 void addTables(ClusterModel &cluster, Draws &draw) {
   ClusterModel priced = cluster;
   priced.launchNs = priced.messageNs = 0;
@@ -112,12 +112,13 @@ void addTables(ClusterModel &cluster, Draws &draw) {
       if (draw.isOneIn(3))
         continue;
       int64_t slowerNs = draw.isOneIn(2) ? draw.below(400) : 0;
-      double times = 1 + 0.25 * draw.below(5);
       TimeTable &table =
           cluster.axes[axis].tables[std::string(collectiveName(collective))];
       for (int64_t bytes :
-           {1 + draw.below(100), 200 + draw.below(1000), 1 << 20}) {
+           {1 + draw.below(50), 60 + draw.below(240),
+            draw.isOneIn(2) ? 1 << 20 : 300 + draw.below(300)}) {
         CollectiveCall call{collective, AxisSet(1) << axis, bytes};
+        double times = 1 + 0.25 * draw.below(5);
         table.emplace_back(
             bytes, slowerNs + std::llround(std::ceil(
                                   times * cheapestCost(priced, call).ns())));
