@@ -39,10 +39,14 @@ def main(source, build, folder):
     prints = set()
     with open(f"{source}/docs/RunOnYourCluster.md", encoding="utf-8") as file:
         blocks = re.findall(r"^```sh( two hosts)?\n(.*?)^```", file.read(), flags=re.M | re.S)
+    launched_as = ""  # as the shells of hosts remember it from block to block
     for is_of_two, script in blocks:
         if not is_of_two:
             report(finish(start(script), script))
             continue
+        if found := re.search(r"^HOSTS=.*\n", script, flags=re.M):
+            launched_as = found[0]
+        script = launched_as + script
         with Hosts(2) as hosts:
             both = [start(script, ["ip", "netns", "exec", hosts.name(host)], NODE=str(host), FIRST=hosts.address(0))
                     for host in range(2)]
