@@ -342,7 +342,8 @@ constexpr double kWorkBytesPerS = 5e8;
 
 absl::StatusOr<std::string>
 measureWorld(const std::shared_ptr<runtime::World> &world,
-             std::chrono::nanoseconds timeout) {
+             std::chrono::nanoseconds timeout,
+             const std::function<void(const std::string &)> &onStart) {
   if (world->size() < 2)
     return absl::InvalidArgumentError(
         absl::StrCat("--calibrate measures links between ranks: expected at "
@@ -351,6 +352,11 @@ measureWorld(const std::shared_ptr<runtime::World> &world,
   const auto axes = axesOf(world->hosts());
   if (!axes.ok())
     return axes.status();
+  const std::string processes =
+      absl::StrCat(world->size(), " processes of ", world->hostCount(),
+                   world->hostCount() > 1 ? " hosts" : " host");
+  onStart(absl::StrCat("measures the links between ", processes,
+                       ", in one or two minutes"));
   std::vector<int> members(world->size());
   std::iota(members.begin(), members.end(), 0);
   auto all = world->createCommunicator(
@@ -373,9 +379,7 @@ measureWorld(const std::shared_ptr<runtime::World> &world,
   }
   return measureAll(
       run, std::move(calibrations), {*axes, 0}, effortAt(kWorkBytesPerS),
-      absl::StrCat(world->size(), " processes of ", world->hostCount(),
-                   world->hostCount() > 1 ? " hosts" : " host",
-                   ", measured by bagua-run --calibrate."));
+      absl::StrCat(processes, ", measured by bagua-run --calibrate."));
 }
 
 } // namespace
@@ -398,8 +402,9 @@ absl::StatusOr<std::string> calibrate(int ranks,
 
 absl::StatusOr<std::string>
 calibrateWorld(const std::shared_ptr<runtime::World> &world,
-               std::chrono::nanoseconds timeout) {
-  absl::StatusOr<std::string> text = measureWorld(world, timeout);
+               std::chrono::nanoseconds timeout,
+               const std::function<void(const std::string &)> &onStart) {
+  absl::StatusOr<std::string> text = measureWorld(world, timeout, onStart);
   if (!text.ok())
     world->abort(text.status());
   return text;

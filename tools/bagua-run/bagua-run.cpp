@@ -123,10 +123,15 @@ absl::StatusOr<bool> calibrateRank(const Options &options,
   auto world = connectRank(launch, options.processes);
   if (!world.ok())
     return world.status();
+  const bool isFirst = (*world)->rank() == 0;
   auto measure = [&] {
-    return calibrateWorld(*world, options.processes.timeout);
+    return calibrateWorld(
+        *world, options.processes.timeout, [&](const std::string &text) {
+          if (isFirst)
+            std::fprintf(stderr, "bagua-run: %s\n", text.c_str());
+        });
   };
-  if ((*world)->rank() > 0)
+  if (!isFirst)
     return passedIf(measure().status());
   absl::Status written = writeWhatIsMade(options.output, measure);
   if (!written.ok())

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,12 +33,14 @@ absl::StatusOr<std::string> calibrate(int ranks,
 /// its hosts, whose links are measured while all ranks of a host use them, and
 /// an axis `rank` over the ranks of a host; an axis of size 1 is left out.
 /// Sizes and numbers of messages are what the links can carry in about a
-/// minute an axis. Collective; the text is the same on all ranks. Errors:
+/// minute an axis; `onStart` hears of it where it may begin. Collective; the
+/// text is the same on all ranks. Errors:
 /// InvalidArgument for one rank, FailedPrecondition for hosts of unequally many
 /// ranks, and those of the collectives; each aborts the world.
 absl::StatusOr<std::string>
 calibrateWorld(const std::shared_ptr<runtime::World> &world,
-               std::chrono::nanoseconds timeout);
+               std::chrono::nanoseconds timeout,
+               const std::function<void(const std::string &)> &onStart);
 
 } // namespace bagua::replay
 
