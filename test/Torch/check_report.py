@@ -92,8 +92,9 @@ def main(source, build, work):
         print(f"warned: {warning}")
     print(*said)
 
-    # A step's compute leaves out the program's work between steps: forward and backward take 30 of these seconds, an update 10, a wait 5.
-    def compares(planned):
+    # A step's compute leaves out the program's work between steps: forward and backward take 30 of these seconds, a wait 5, an update 10 by
+    # itself or within forward, which the plan's compute has in it or not.
+    def compares(planned, is_late):
         clock = [0]
         compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])
 
@@ -105,14 +106,19 @@ def main(source, build, work):
             take(20)
             take(5, work=False)
             take(10)
+            if is_late:
+                with compute.update():
+                    clock[0] += 10
             found.append(compute.end_step())
             take(100, work=False)
-            take(10)
+            if not is_late:
+                compute.resume(is_update=True)
+                clock[0] += 10
             compute.pause()
             take(200, work=False)
         return f"{sum(map(bool, found))}, {next(filter(None, found), 'none').split(':')[0]}"
-    for planned in (19, 21, 79, 81):
-        print(f"planned {planned} s: {compares(planned)}")
+    for planned in (14, 16, 79, 81):
+        print(f"planned {planned} s: {compares(planned, False)}; updates in forward: {compares(planned, True)}")
 
     def clips(does_clip):
         def train(world):

@@ -167,7 +167,7 @@ class DataParallel(torch.nn.Module):
         self._broadcast([*self._model.params, *self._model.buffers])
         if optimizer:
             self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._is_ready, self._fail,
-                                             self._before_update)
+                                             self._before_update, self._compute.update)
         self._hook_all()
         if self._world.rank == 0:
             why = report.other_mode(plan, overlap)
@@ -454,7 +454,7 @@ class DataParallel(torch.nn.Module):
         if self.find_unused_parameters:
             self._state_change()
         if not self._deferred:  # else updates are forward's
-            self._compute.resume()
+            self._compute.resume(is_update=True)
 
     def _after_step(self):
         if not self._deferred:

@@ -94,14 +94,15 @@ class DeferredUpdates:
     before an earlier one where the gradient is there, or where somebody looks at the param or its state.
 
     `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one; `is_ready(slot)`
-    says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted."""
+    says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted; an update is made
+    within `updating()`."""
 
-    def __init__(self, model, slots, optimizer, take_back, is_ready, fail, before_update):
+    def __init__(self, model, slots, optimizer, take_back, is_ready, fail, before_update, updating):
         if type(optimizer) not in OPTIMIZERS:
             raise ValueError('overlap="step": expected an optimizer that updates each param by itself (' +
                              ", ".join(known.__name__ for known in OPTIMIZERS) + f"), found {type(optimizer).__name__}")
         self._optimizer, self._take_back, self._is_ready = optimizer, take_back, is_ready
-        self._fail, self._before_update = fail, before_update
+        self._fail, self._before_update, self._updating = fail, before_update, updating
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
         self._check_modules(model)
@@ -303,7 +304,8 @@ class DeferredUpdates:
                 self._take_back(slot)
         self._alone.state = due[0][1].state
         self._alone.param_groups = [{**due[0][1].hyper, "params": [param for param, _ in due]}]
-        self._alone.step()
+        with self._updating():
+            self._alone.step()
         for param, update in due:
             if param in later:
                 param.grad = later[param]

@@ -1,4 +1,5 @@
 """What steps take, beside what their plan was predicted to take."""
+import contextlib
 import statistics
 import time
 
@@ -43,31 +44,47 @@ class Compute:
 
     def __init__(self, predicted, now=time.perf_counter):
         self.planned = predicted.seconds - predicted.exposed_seconds if predicted else 0
-        self._now, self._begun, self._total, self._found = now, None, 0, []
+        self._now, self._begun, self._is_update = now, None, False
+        # Of this step, the update left out and by itself; then of all steps.
+        self._totals, self._found = [0, 0], []
 
-    def resume(self):
+    def resume(self, is_update=False):
         if self._begun is None:
-            self._begun = self._now()
+            self._begun, self._is_update = self._now(), is_update
 
     def pause(self):
         """Whether it was computing."""
         begun, self._begun = self._begun, None
         if begun is None:
             return False
-        self._total += self._now() - begun
+        self._totals[self._is_update] += self._now() - begun
         return True
+
+    @contextlib.contextmanager
+    def update(self):
+        """Of some params, within a forward or not."""
+        is_within = self.pause()
+        self.resume(is_update=True)
+        try:
+            yield
+        finally:
+            self.pause()
+            if is_within:
+                self.resume()
 
     def end_step(self):
         """Why the plan is of another compute than steps have, once, when that is known."""
         self.pause()
-        total, self._total = self._total, 0
+        totals, self._totals = self._totals, [0, 0]
         if len(self._found) == COMPARED_AFTER:
             return None
-        self._found.append(total)
+        self._found.append(totals)
         if len(self._found) < COMPARED_AFTER:
             return None
-        found = statistics.median(self._found)
-        if self.planned <= 0 or found <= 0 or 1 / MOST_TIMES <= found / self.planned <= MOST_TIMES:
+        found, update = map(statistics.median, zip(*self._found))
+        # A plan by a table has no update in its compute, a plan of an exported step has.
+        if self.planned <= 0 or found <= 0 or (found <= self.planned * MOST_TIMES and found + update >= self.planned / MOST_TIMES):
             return None
-        return (f"a step computes for {1e3 * found:.1f} ms, and the plan was made for {1e3 * self.planned:.1f} ms: expected a plan by a "
-                "table (bagua.torch.step_table) that was measured on these machines, by all ranks of a host at once")
+        return (f"a step computes for {1e3 * found:.1f} ms and updates params for {1e3 * update:.1f} ms, and the plan was made for "
+                f"{1e3 * self.planned:.1f} ms: expected a plan by a table (bagua.torch.step_table) that was measured on these machines, "
+                "by all ranks of a host at once")
