@@ -166,13 +166,12 @@ def measure(model, options):
     is_launched = "WORLD_SIZE" in os.environ
     if is_launched:
         torch.distributed.init_process_group("gloo")
-        torch.distributed.barrier()
-    table = bagua.torch.step_table(model, loss_of, Text(options.text, options.batch, options.length).piece(0, 0))
+    table = bagua.torch.step_table(model, loss_of, Text(options.text, options.batch, options.length).piece(0, 0),
+                                   barrier=torch.distributed.barrier if is_launched else None)
     if not is_launched or torch.distributed.get_rank() == 0:
         with open(options.table, "w", encoding="utf-8") as file:
             file.write(table)
     if is_launched:
-        torch.distributed.barrier()
         torch.distributed.destroy_process_group()
 
 

@@ -67,6 +67,13 @@ def main():
         say(phase, ns["slow"] >= least * 1e9 and ns["slow"] == max(ns.values()) and min(ns.values()) >= 0)
     say("activations", {name: int(row["activation_bytes"]) for name, row in rows.items()} ==
         {"last": 4 * 4 * 3, "slow": 4 * 4 * 8, "first": 4 * 4 * 6, "never": 0, "scale": 4 * 4 * 3})
+    calls = []
+
+    def loss(model, x):
+        calls.append("step")
+        return model(x).sum()
+    step_table(model, loss, (torch.randn(4, 5),), steps=2, barrier=lambda: calls.append("barrier"))
+    say("ranks begin each step together", calls == 3 * ["barrier", "step"] + ["barrier"])
     compiled = Model()
     compiled.slow = torch.compile(compiled.slow)
     names = step_table(torch.compile(compiled), lambda model, x: model(x).sum(), (torch.randn(4, 5),), steps=1)

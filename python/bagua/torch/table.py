@@ -36,8 +36,11 @@ def _find_layers(model):
     return layers
 
 
-def step_table(model, loss, batch, steps=5):
+def step_table(model, loss, batch, steps=10, barrier=None):
     """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
+
+    Ranks that share cores are to measure at the same time, as they will train: on all ranks, with a `barrier` such as
+    `torch.distributed.barrier`, which is called before each step, and in the end.
 
     For `bagua-translate --import-layers`. Tensors are named as `model.named_parameters()` names them before it is
     compiled, gradients with `.grad` behind that; nothing runs compiled here. Params that this batch has no gradient for
@@ -79,10 +82,14 @@ def step_table(model, loss, batch, steps=5):
                     layer.forward.append(None)
                     layer.ready.append(None)
                 model.zero_grad()
+                if barrier:
+                    barrier()
                 begun[0] = time.perf_counter_ns()
                 value = loss(model, *batch)
                 begun[0] = time.perf_counter_ns()
                 value.backward()
+            if barrier:
+                barrier()
     finally:
         for handle in handles:
             handle.remove()
