@@ -91,4 +91,6 @@ if __name__ == "__main__":
     parser.add_argument("steps", nargs="?", type=int, default=12)
     parser.add_argument("--busy", type=int, default=0)
     options, of_model = parser.parse_known_args()
+    if options.steps < 7:
+        parser.error("expected at least 7 steps: the first two don't count, and the last by overlap=step waits for its own gradients")
     sys.exit(main(options.build, options.rate, options.rounds, options.steps, options.busy, of_model))
