@@ -45,7 +45,7 @@ class Rank:
             options.update({name: value(options[name]) if callable(value) else value for name, value in self.trouble.options.items()})
         deferred = {"overlap": "step", "optimizer": optimizer} if self.way == "step" else {}
         return bagua.torch.DataParallel(model, f"{self.work}/plans/{loops.LOOPS[self.loop].make_model.__name__}.{self.ranks}."
-                                        f"{UPDATES[self.way]}.bagua", world=world, timeout=20, **options, **deferred)
+                                        f"{UPDATES[self.way]}.bagua", world=world, timeout=120, **options, **deferred)
 
     def run(self, world, stack):
         from bagua import runtime
@@ -56,7 +56,7 @@ class Rank:
         else:
             parallel = self.wrap(model, optimizer, world)
             stack.callback(parallel.close)
-            sums = world.communicator("sums", timeout=20)
+            sums = world.communicator("sums", timeout=120)
             stack.callback(sums.close)
 
             def add_up(tensor):
