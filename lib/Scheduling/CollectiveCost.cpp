@@ -431,9 +431,9 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
 /// What the smallest message takes but the gap passes before bytes flow, over
 /// the links that a formula says. But bytes flow at least as long as they do by
 /// it, those of the smallest message, too: many small ones share the links'
-/// rate. A message that is measured faster than gap and bytes takes its time;
-/// what is larger than all that were measured takes no less than by a formula, or
-/// so much less as the largest of these did.
+/// rate. A message that is measured faster than gap and bytes takes its time.
+/// One that is larger than all that were measured takes no less than by a
+/// formula, or as much less as the largest of these did.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);

@@ -13,7 +13,6 @@
 #include <map>
 
 using namespace bagua;
-using testing::DoubleNear;
 using testing::HasSubstr;
 using testing::Optional;
 
