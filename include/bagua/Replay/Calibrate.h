@@ -33,10 +33,10 @@ absl::StatusOr<std::string> calibrate(int ranks,
 /// its hosts, whose links are measured while all ranks of a host use them, and
 /// an axis `rank` over the ranks of a host; an axis of size 1 is left out.
 /// Sizes and numbers of messages are what the links can carry in about a
-/// minute an axis; `onStart` hears of it where it may begin. Collective; the
-/// text is the same on all ranks. Errors:
-/// InvalidArgument for one rank, FailedPrecondition for hosts of unequally many
-/// ranks, and those of the collectives; each aborts the world.
+/// minute an axis; `onStart` is told on each rank once these can be measured.
+/// Collective; the text is the same on all ranks. Errors: InvalidArgument for
+/// one rank, FailedPrecondition for hosts of unequally many ranks, and those of
+/// the collectives; each aborts the world.
 absl::StatusOr<std::string>
 calibrateWorld(const std::shared_ptr<runtime::World> &world,
                std::chrono::nanoseconds timeout,

@@ -45,7 +45,7 @@ class Compute:
     def __init__(self, predicted, now=time.perf_counter):
         self.planned = predicted.seconds - predicted.exposed_seconds if predicted else 0
         self._now, self._begun, self._is_update = now, None, False
-        # Of this step, the update left out and by itself; then of all steps.
+        # Seconds of this step (forward with backward, update), and those of the steps before it.
         self._totals, self._found = [0, 0], []
 
     def resume(self, is_update=False):
