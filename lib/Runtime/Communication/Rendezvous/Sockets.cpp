@@ -345,7 +345,10 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
   while (Clock::now() < deadline) {
     if (isOver())
       return absl::CancelledError("the host's ranks share no memory");
-    Descriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // Who connects to one that takes nobody up, and has too many waiting, is
+    // refused.
+    Descriptor giver(
+        socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!giver)
       return failure("can't make a socket");
     if (connect(giver.number(), reinterpret_cast<sockaddr *>(&address), size) !=
