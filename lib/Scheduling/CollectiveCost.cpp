@@ -432,8 +432,9 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
 /// the links that a formula says. But bytes flow at least as long as they do by
 /// it, those of the smallest message, too: many small ones share the links'
 /// rate. A message that is measured faster than gap and bytes takes its time.
-/// One that is larger than all that were measured takes no less than by a
-/// formula, or as much less as the largest of these did.
+/// One that is larger than all that were measured takes no less than the
+/// largest of these did, even where the last times fall, and no less than by a
+/// formula, or as much less as that one did.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);
@@ -449,8 +450,9 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
     CollectiveCall largest = call;
     largest.bytes = bytes;
     double byFormula = costByFormula(cluster, largest).ns();
-    ns = std::max(ns, std::min(static_cast<double>(largestNs), byFormula) +
-                          cost.ns() - byFormula);
+    const auto measuredNs = static_cast<double>(largestNs);
+    ns = std::max({ns, measuredNs,
+                   std::min(measuredNs, byFormula) + cost.ns() - byFormula});
   }
   auto hiddenNs = static_cast<double>(table->second.front().second -
                                       cluster.axes[axis].gapNs);

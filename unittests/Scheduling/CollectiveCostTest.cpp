@@ -219,6 +219,11 @@ TEST(CollectiveCostTest, LargeMessagesAreNoFasterThanLinks) {
   cluster.axes[0].tables["all_reduce"] = {{100000, 200000}, {200000, 330000}};
   EXPECT_DOUBLE_EQ(ns(200000), 330000);
   EXPECT_DOUBLE_EQ(ns(1000000), byFormula);
+  // Nor than what was measured last, where times fall.
+  cluster.axes[0].tables["all_reduce"] = {{100000, 900000}, {200000, 800000}};
+  EXPECT_DOUBLE_EQ(ns(150000), 850000);
+  EXPECT_DOUBLE_EQ(ns(200000), 800000);
+  EXPECT_DOUBLE_EQ(ns(300000), 800000);
 }
 
 // No other message flows in the gap: it is time on the links.
