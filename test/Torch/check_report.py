@@ -92,33 +92,92 @@ def main(source, build, work):
         print(f"warned: {warning}")
     print(*said)
 
-    # A step's compute leaves out the program's work between steps: forward and backward take 30 of these seconds, a wait 5, an update 10 by
-    # itself or within forward, which the plan's compute has in it or not.
-    def compares(planned, is_late):
-        clock = [0]
-        compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])
+    log.setLevel(logging.WARNING)
 
-        def take(seconds, work=True):
-            (compute.resume if work else compute.pause)()
+    # Loops whose forward takes 20 seconds of a clock, backward 10, update 10, and all else 100: data, micro-batches, waits for others.
+    def counts(loop, planned=30, **options):
+        """Seconds of forward with backward, and of the update, in the last of 20 steps, and what rank 0 is warned of."""
+        clock, found = [0], []
+
+        def take(seconds):
             clock[0] += seconds
-        found = []
-        for _ in range(30):
-            take(20)
-            take(5, work=False)
-            take(10)
-            if is_late:
-                with compute.update():
-                    clock[0] += 10
-            found.append(compute.end_step())
-            take(100, work=False)
-            if not is_late:
-                compute.resume(is_update=True)
-                clock[0] += 10
-            compute.pause()
-            take(200, work=False)
-        return f"{sum(map(bool, found))}, {next(filter(None, found), 'none').split(':')[0]}"
+
+        class Slow(nn.Linear):
+            def forward(self, x):
+                take(20)
+                x = super().forward(x)
+                if x.requires_grad:
+                    x.register_hook(lambda _: take(10))
+                return x
+
+        def train(world):
+            module = nn.Sequential(nn.Linear(8, 8), (Slow if world.rank == 0 else nn.Linear)(8, 8))
+            own = torch.optim.SGD(module.parameters(), lr=1e-3)
+            deferred = dict(overlap="step", optimizer=own) if options.get("overlap") else {}
+            model = bagua.torch.DataParallel(module, f"{work}/{'late' if deferred else 'slow'}.bagua", world=world, **{**options, **deferred})
+            if world.rank == 0:
+                model._compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])
+                if model._deferred:
+                    model._deferred._updating = model._compute.update
+                    alone = model._deferred._alone
+                    update = alone.step
+                    alone.step = lambda: (take(2.5 * len(alone.param_groups[0]["params"])), update())
+                else:
+                    own.register_step_pre_hook(lambda *_: take(10))
+                all_reduce = model._group.all_reduce
+                model._group.all_reduce = lambda *arguments: (take(100), all_reduce(*arguments))
+            other = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1e-3)
+            with model:
+                for _ in range(20):
+                    if world.rank == 0:
+                        take(100)
+                    loop(model, own, other, lambda: take(100 * (world.rank == 0)))
+                if world.rank == 0:
+                    found.append([round(seconds) for seconds in model._compute._found[-1]])
+        warned = on_two_ranks(train)
+        return f"{found[0]}, {', '.join(text.split(':')[0] for text in warned) or 'none'}"
+
+    x = torch.randn(4, 8)
+
+    def plain(model, own, other, do_else):
+        model(x).sum().backward()
+        do_else()
+        own.step()
+        own.zero_grad()
+
+    def by_closure(model, own, other, do_else):
+        def closure():
+            own.zero_grad()
+            loss = model(x).sum()
+            loss.backward()
+            return loss
+        own.step(closure)
+
+    def accumulated(model, own, other, do_else):
+        for _ in range(2):
+            with model.no_sync():
+                model(x).sum().backward()
+            do_else()
+        plain(model, own, other, do_else)
+
+    def beside_another_optimizer(model, own, other, do_else):
+        loss = model(x).sum()
+        other.step()
+        loss.backward()
+        own.step()
+        own.zero_grad()
+
+    def evaluated(model, own, other, do_else):
+        with torch.no_grad():
+            model(x)
+        plain(model, own, other, do_else)
+
+    for loop in (plain, by_closure, accumulated, beside_another_optimizer, evaluated):
+        for options in ({}, {"overlap": "step"}, {"find_unused_parameters": True}):
+            print(f"{loop.__name__} {options}: {counts(loop, **options)}")
+    # A plan by a table has no update in its compute, a plan of an exported step has.
     for planned in (14, 16, 79, 81):
-        print(f"planned {planned} s: {compares(planned, False)}; updates in forward: {compares(planned, True)}")
+        print(f"planned {planned} s: {counts(plain, planned)}")
 
     def clips(does_clip):
         def train(world):
@@ -133,7 +192,6 @@ def main(source, build, work):
                 optimizer.step()
             model.close()
         return train
-    log.setLevel(logging.WARNING)
     # Ranks are threads of one process, each of which warns.
     print(f"clipped: {', '.join(sorted(set(on_two_ranks(clips(True)))))}")
     print(f"left alone: {', '.join(on_two_ranks(clips(False))) or 'none'}")

@@ -159,7 +159,7 @@ class DataParallel(torch.nn.Module):
         self._agree_on_model()
         for what in COUNTS:
             self._count(what, 0)
-        self._states_change, self._step_count = None, 0
+        self._states_change, self._step_count, self._updating = None, 0, None
         if find_unused_parameters:
             self._state_change()
         if self._group:
@@ -179,7 +179,7 @@ class DataParallel(torch.nn.Module):
             _OWNERS[slot.param] = own
         self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self._settle()),
                          register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating)),
-                         register_optimizer_step_post_hook(lambda *_: own() and own()._after_step())]
+                         register_optimizer_step_post_hook(lambda updating, *_: own() and own()._after_step(updating))]
 
     # Before the first step.
 
@@ -373,8 +373,8 @@ class DataParallel(torch.nn.Module):
         if is_step and not was_owed:
             self._count(FORWARDS)
         self._owes_step = is_step or self._owes_step and not was_owed
-        if has_gradients:
-            self._compute.resume()
+        if is_step:
+            self._compute.begin_forward()
 
     def _skip_backward(self, is_step):
         """Goes on to another forward before the backward of the last one, as all ranks must: others that are in that backward
@@ -454,11 +454,13 @@ class DataParallel(torch.nn.Module):
         if self.find_unused_parameters:
             self._state_change()
         if not self._deferred:  # else updates are forward's
-            self._compute.resume(is_update=True)
+            self._updating = optimizer
+            self._compute.begin_update()
 
-    def _after_step(self):
-        if not self._deferred:
-            self._compute.pause()
+    def _after_step(self, optimizer):
+        if optimizer is self._updating:
+            self._updating = None
+            self._compute.end_update()
 
     def _dense_gradients(self, slots, gradients):
         """As they can be reduced: on all ranks elements lie in the order that was stated."""
@@ -560,9 +562,10 @@ class DataParallel(torch.nn.Module):
             return
         self._arrivals.end()
         self._backwards.clear()
-        self._give_unused(left_out)
+        why = self._compute.end_backward()
+        with self._compute.wait():
+            self._give_unused(left_out)
         self._session.end_step()
-        why = self._compute.end_step()
         in_order, self._given = self._given, []
         self._is_in_step = False
         # A gradient that has another name, too, is there when backward returns.
@@ -605,11 +608,8 @@ class DataParallel(torch.nn.Module):
         slot.held = slot.original = slot.pending = None
 
     def _wait(self, slot):
-        is_within = self._compute.pause()
-        with _span("bagua: wait for a gradient"):
+        with self._compute.wait(), _span("bagua: wait for a gradient"):
             self._session.wait(slot.number)
-        if is_within:
-            self._compute.resume()
 
     def _give_unused(self, left_out):
         """Gives what this rank's backward has left out, and finds what all ranks have."""

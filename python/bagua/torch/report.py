@@ -39,42 +39,54 @@ def other_mode(plan, overlap):
 
 
 class Compute:
-    """How long the program computes in a step: forward and backward, where it doesn't wait, and the optimizer's update. Not what else it
-    does between steps, reading data or evaluating, which no plan knows of."""
+    """How long the program computes in a step: in the forward and backward whose gradients are reduced, where it doesn't wait, and in the
+    optimizer's update. Not what else it does, reading data, evaluating or adding up micro-batches, of which no plan knows."""
+
+    _BACKWARD, _UPDATE, _ELSE = 0, 1, None
 
     def __init__(self, predicted, now=time.perf_counter):
         self.planned = predicted.seconds - predicted.exposed_seconds if predicted else 0
-        self._now, self._begun, self._is_update = now, None, False
+        self._now, self._begun, self._doing, self._behind_backward = now, 0, self._ELSE, self._ELSE
         # Seconds of this step (forward with backward, update), and those of the steps before it.
         self._totals, self._found = [0, 0], []
 
-    def resume(self, is_update=False):
-        if self._begun is None:
-            self._begun, self._is_update = self._now(), is_update
+    def _go_on(self, doing):
+        now, before = self._now(), self._doing
+        if before is not self._ELSE:
+            self._totals[before] += now - self._begun
+        self._begun, self._doing = now, doing
+        return before
 
-    def pause(self):
-        """Whether it was computing."""
-        begun, self._begun = self._begun, None
-        if begun is None:
-            return False
-        self._totals[self._is_update] += self._now() - begun
-        return True
+    def begin_forward(self):
+        self._go_on(self._BACKWARD)
+
+    def begin_update(self):
+        """Of all params, in which the program may make a step."""
+        self._go_on(self._UPDATE)
+        self._behind_backward = self._UPDATE
+
+    def end_update(self):
+        self._behind_backward = self._ELSE
+        self._go_on(self._ELSE)
 
     @contextlib.contextmanager
-    def update(self):
-        """Of some params, within a forward or not."""
-        is_within = self.pause()
-        self.resume(is_update=True)
+    def _within(self, doing):
+        before = self._go_on(doing)
         try:
             yield
         finally:
-            self.pause()
-            if is_within:
-                self.resume()
+            self._go_on(before)
 
-    def end_step(self):
+    def update(self):
+        """Of some params, within a forward or not."""
+        return self._within(self._UPDATE)
+
+    def wait(self):
+        return self._within(self._ELSE)
+
+    def end_backward(self):
         """Why the plan is of another compute than steps have, once, when that is known."""
-        self.pause()
+        self._go_on(self._behind_backward)
         totals, self._totals = self._totals, [0, 0]
         if len(self._found) == COMPARED_AFTER:
             return None
