@@ -26,15 +26,24 @@ def main(source, build, work):
     def wrap(model, **options):
         return bagua.torch.DataParallel(model, f"{work}/one.bagua", world=runtime.World.in_process(1)[0], **options)
 
+    def freeze(model):
+        model[1].requires_grad_(False)
+        return model
+
+    def turn_complex(model):
+        model[1].weight = nn.Parameter(torch.ones(8, dtype=torch.complex64))
+        return model
+
     def say(what, attempt):
         try:
             attempt()
             print(f"{what}: taken")
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:
             print(f"{what}: {type(error).__name__}: {error}")
 
     plans.make_table(f"{work}/one.csv", make(), torch.randn(4, 8))
     plans.make_plans(f"{work}/one.csv", 1, {f"{work}/one.bagua": "ddp{updates=program}", f"{work}/late.bagua": "ddp{updates=late}"})
+    plans.make_plans(f"{work}/one.csv", 2, {f"{work}/two.bagua": "ddp{updates=program}"})
 
     # What is an option there by default, and what a program would say.
     parameters = list(inspect.signature(DistributedDataParallel.__init__).parameters.values())[2:]
@@ -64,6 +73,11 @@ def main(source, build, work):
     same = all(torch.equal(value, saved["module." + name]) for name, value in both.state_dict().items())
     print("a checkpoint:", "equal" if same and list(saved) == keys else "different", both.state_dict()["1.num_batches_tracked"].item())
     both.load_state_dict(both.state_dict())
+
+    # Around ours, as accelerator.prepare makes one, and within.
+    around = DistributedDataParallel(wrap(make()))
+    say("DDP around it", lambda: around(torch.randn(4, 8)))
+    say("DDP within it", lambda: wrap(nn.Sequential(DistributedDataParallel(make()))))
     dist.destroy_process_group()
 
     # Without a launcher.
@@ -96,6 +110,10 @@ def main(source, build, work):
     say("a model elsewhere", lambda: wrap(elsewhere))
     say("its table", lambda: bagua.torch.step_table(elsewhere, lambda model, x: model(x).sum(), (torch.randn(4, 8, device="meta"),)))
     say("another model by itself", lambda: bagua.torch.DataParallel(nn.Linear(3, 3), f"{work}/late.bagua"))
+    say("a frozen layer", lambda: wrap(freeze(make())))
+    say("fewer ranks than planned", lambda: bagua.torch.DataParallel(make(), f"{work}/two.bagua", world=runtime.World.in_process(1)[0]))
+    say("complex params", lambda: wrap(turn_complex(make())))
+    say("their table", lambda: bagua.torch.step_table(turn_complex(make()), lambda model, x: model(x).sum(), (torch.randn(4, 8),)))
 
 
 if __name__ == "__main__":

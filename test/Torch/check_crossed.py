@@ -1,10 +1,11 @@
 """Every loop, where one rank differs in one thing: check_crossed.py SOURCE BUILD WORK pairs|all
 
-Either every rank gets an error that names the thing, within ten seconds in which no rank is busy, or every rank has the numbers of
-DistributedDataParallel. With `pairs` each loop has each trouble once, and by turns each way, number of ranks and rank that differs. Prints a line for each run that is
+Either every rank gets an error that names the thing and the rank, within ten seconds in which no rank is busy, or every rank has the
+numbers of DistributedDataParallel. With `pairs` each loop has each trouble once, and by turns each way, number of ranks and rank that differs. Prints a line for each run that is
 neither, and how many of which kind there were."""
 import collections
 import os
+import re
 import subprocess
 import sys
 
@@ -57,7 +58,8 @@ def write_references(crossed, work, runs, ranks):
 
 
 def judge(kind, other, found):
-    """What is wrong with what the ranks of one run have found; None: nothing. A rank whose program fails by itself ends the others."""
+    """What is wrong with what the ranks of one run have found; None: nothing. The rank that differs may end by an error of its program's,
+    and is then named by the others; it need not be told its own number."""
     said = [text for *_, text in found]
     # Others wait for a rank while it computes (torch compiles for seconds), or has no core to.
     if max(seconds for seconds, *_ in found) > LIMIT + sum(busy for _, busy, _ in found):
@@ -66,10 +68,14 @@ def judge(kind, other, found):
         return None
     if any(text == "equal" or text.startswith("differs") for text in said):
         return "ranks go on" if any(":" in text for text in said) else "other numbers"
-    is_named = all(any(part in text for part in kind.errors) for text in said)
-    has_left = all(f"rank {other}, which has left" in text for rank, text in enumerate(said) if rank != other)
-    if not is_named and not has_left:
-        return "another error"
+    for rank, text in enumerate(said):
+        is_named = any(part in text for part in kind.errors)
+        if rank == other and not is_named and not text.startswith("by its program: "):
+            return "another error of the rank that differs"
+        if rank != other and not is_named and f"rank {other}, which has left" not in text:
+            return "another error"
+        if rank != other and not re.search(rf"\branks? (?:\d+, )*{other}\b", text):
+            return "the rank is not named"
     return None
 
 

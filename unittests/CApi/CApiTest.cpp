@@ -391,6 +391,31 @@ TEST(CApiTest, TakesNullHandles) {
   bagua_bytes_free(nullptr);
 }
 
+TEST(CApiTest, RefusesSizesThatNoStructHas) {
+  bagua_plan *plan = makePlan(1);
+  bagua_world *world = nullptr;
+  bagua_session *session = nullptr;
+  bagua_communicator *communicator = nullptr;
+  const int self = 0;
+  EXPECT_DONE(bagua_worlds_in_process(1, 5, &world));
+  for (size_t size : {size_t{7}, sizeof(bagua_session_options) - 1}) {
+    const bagua_session_options odd = {size, 0, nullptr, nullptr};
+    EXPECT_ERROR(bagua_session_create(plan, world, &odd, &session),
+                 BAGUA_INVALID_ARGUMENT,
+                 "expected struct_size to be sizeof(bagua_session_options)");
+  }
+  for (size_t size : {size_t{7}, sizeof(bagua_communicator_options) - 1}) {
+    const bagua_communicator_options odd = {size, 0, nullptr, nullptr};
+    EXPECT_ERROR(
+        bagua_communicator_create_with(world, &self, 1, "own", &odd,
+                                       &communicator),
+        BAGUA_INVALID_ARGUMENT,
+        "expected struct_size to be sizeof(bagua_communicator_options)");
+  }
+  bagua_world_free(world);
+  bagua_plan_free(plan);
+}
+
 TEST(CApiTest, NamesMistakes) {
   EXPECT_EQ(bagua_api_version(), uint32_t{BAGUA_API_VERSION});
   bagua_plan *plan = nullptr;

@@ -180,9 +180,9 @@ TEST_F(WorkWatchTest, a_thread_that_was_stopped_hangs) {
   Attendant attendant(place);
   EXPECT_EQ(look(), "");
   Stopped stopped(attendant.number);
-  if (stopped.hasStopped) { // which not every machine lets it
-    EXPECT_EQ(look(), "copy of 'w'");
-  }
+  if (!stopped.hasStopped)
+    GTEST_SKIP() << "this machine lets no process stop a thread of another";
+  EXPECT_EQ(look(), "copy of 'w'");
 }
 
 // Also where it came while another was at work, which has gone since.
@@ -192,9 +192,9 @@ TEST_F(WorkWatchTest, who_came_beside_the_work_of_another_hangs) {
   work.reset();
   EXPECT_EQ(look(), "");
   Stopped stopped(attendant.number);
-  if (stopped.hasStopped) {
-    EXPECT_EQ(look(), "copy of 'w'");
-  }
+  if (!stopped.hasStopped)
+    GTEST_SKIP() << "this machine lets no process stop a thread of another";
+  EXPECT_EQ(look(), "copy of 'w'");
 }
 
 // The watch looks at the one who is at work, not at one who comes meanwhile.

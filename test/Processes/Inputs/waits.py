@@ -1,8 +1,11 @@
 """waits.py PLAN FOLDER: a run hangs, for one of two ranks does not give a tensor; each is asked who waits for what, by a signal and by a call. Its threads
-have names by which they are known.
+have names by which they are known. It is asked once more while the threads that wait are stopped, as by a debugger.
 
 waits.py --rank RANK HOST PLAN RENDEZVOUS is one rank. BAGUA_DUMP_SIGNAL says which signal, if any: a program's handler before it is called, too.
 """
+import contextlib
+import ctypes
+import errno
 import glob
 import os
 import re
@@ -16,6 +19,8 @@ from bagua.runtime import Plan, Session, World, describe_waits
 
 # Seconds: nobody meets it.
 RANKS, LIMIT = 2, 300
+# Of ptrace(2) and wait(2).
+SEIZE, INTERRUPT, DETACH, WAIT_FOR_THREADS = 0x4206, 0x4207, 17, 0x40000000
 
 
 def rank_of_run(rank, host, path, rendezvous):
@@ -61,11 +66,51 @@ def expect(pattern, said):
 
 
 def thread_names(process):
-    names = []
+    """By number."""
+    names = {}
     for path in glob.glob(f"/proc/{process.pid}/task/*/comm"):
         with open(path, encoding="utf-8") as file:
-            names.append(file.read().rstrip("\n"))
+            names[int(path.split("/")[4])] = file.read().rstrip("\n")
     return names
+
+
+@contextlib.contextmanager
+def stopped(processes):
+    """Their streams' threads, where this machine lets one process stop another's."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def trace(request, thread):
+        has_failed = libc.ptrace(request, thread, None, None) != 0
+        if has_failed and ctypes.get_errno() != errno.EPERM:
+            sys.exit(f"ptrace: {os.strerror(ctypes.get_errno())}")
+        return not has_failed
+    threads = [number for process in processes for number, name in thread_names(process).items() if name == "bagua comm"]
+    threads = [thread for thread in threads if trace(SEIZE, thread) and trace(INTERRUPT, thread)]
+    for thread in threads:
+        os.waitpid(thread, WAIT_FOR_THREADS)
+    try:
+        yield
+    finally:
+        for thread in threads:
+            trace(DETACH, thread)
+
+
+def ask(process, patterns, by_signal):
+    # It may be on its way to where it hangs.
+    end = time.monotonic() + LIMIT / 3
+    while True:
+        process.stdin.write("?\n")
+        process.stdin.flush()
+        said = until(process.stdout, "that was all")
+        if all(re.search(pattern, said) for pattern in patterns) or time.monotonic() > end:
+            break
+        time.sleep(0.05)
+    for pattern in patterns:
+        expect(pattern, said)
+    process.send_signal(signal.SIGUSR1)
+    if by_signal:
+        said = until(process.stderr, "stream 'comm'")
+        expect(rf"bagua: process {process.pid}\n", said)
 
 
 def run(plan, folder, hosts, asks):
@@ -84,24 +129,13 @@ def run(plan, folder, hosts, asks):
             [r"session of plan '.*', rank 1, step 0: the program has not given '.*'",
              r"stream 'comm': instruction .* in step 0 waits for tensor '.*', which the program has not given, for [\d.]+\w+"]]
         for rank, process in enumerate(ranks):
-            # It may be on its way to where it hangs.
-            end = time.monotonic() + LIMIT / 3
-            while True:
-                process.stdin.write("?\n")
-                process.stdin.flush()
-                said = until(process.stdout, "that was all")
-                if all(re.search(pattern, said) for pattern in patterns[rank]) or time.monotonic() > end:
-                    break
-                time.sleep(0.05)
-            for pattern in patterns[rank]:
-                expect(pattern, said)
+            ask(process, patterns[rank], asks)
             lacking = {"bagua comm", "bagua control", *(["bagua dump"] if asks else []), *(["bagua alarm"] if hosts[0] != hosts[1] else [])}
-            if lacking := lacking - set(thread_names(process)):
+            if lacking := lacking - set(thread_names(process).values()):
                 sys.exit(f"expected threads {lacking}, found {thread_names(process)}")
-            process.send_signal(signal.SIGUSR1)
-            if asks:
-                said = until(process.stderr, "stream 'comm'")
-                expect(rf"bagua: process {process.pid}\n", said)
+        with stopped(ranks):
+            for rank, process in enumerate(ranks):
+                ask(process, patterns[rank], asks)
         # Who has a handler of its own, and does not ask for dumps, lives, and nothing is written.
         for process in ranks:
             if process.poll() is not None:

@@ -56,7 +56,7 @@ module attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 1 : i32} {
     %e = "stablehlo.custom_call"(%x) <{call_target_name = "someone_s_gelu"}> {mhlo.sharding = "{manual}"} : (tensor<4xf32>) -> tensor<4xf32> loc("unknown")
     "stablehlo.custom_call"(%x) <{call_target_name = "xla_ffi_python_cpu_callback", has_side_effect = true}> : (tensor<4xf32>) -> () loc("print")
     %f = "stablehlo.custom_call"(%x) <{call_target_name = "ragged_all_to_all"}> : (tensor<4xf32>) -> tensor<4xf32> loc("ragged")
-    %g = "stablehlo.custom_call"(%x) <{call_target_name = "reduce-scatter-start"}> : (tensor<4xf32>) -> tensor<4xf32> loc("start")
+    %g = "stablehlo.custom_call"(%x) <{call_target_name = "psum_scatter_start"}> : (tensor<4xf32>) -> tensor<4xf32> loc("start")
     %h = "stablehlo.custom_call"(%x) <{call_target_name = "mpi_bcast_ffi"}> : (tensor<4xf32>) -> tensor<4xf32> loc("mpi")
     %i = "stablehlo.custom_call"(%x) <{call_target_name = "ncclAllReduce"}> : (tensor<4xf32>) -> tensor<4xf32> loc("nccl")
     %j = "stablehlo.custom_call"(%x) <{call_target_name = "fast_sum", backend_config = {channel_id = 1 : i64}}> : (tensor<4xf32>) -> tensor<4xf32> loc("channel")

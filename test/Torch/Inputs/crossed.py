@@ -2,11 +2,13 @@
 
 RUNS has a run a line: LOOP TROUBLE WAY RANKS OTHER, where OTHER is the rank that differs; this process takes part where RANK is below
 RANKS. With the way DDP it writes what DistributedDataParallel has in the end; else it compares with that. Prints for each run the seconds that it took,
-for how many of them this process was busy (it computed, or was ready to and had no core), and "equal", "differs by ...", or the error."""
+for how many of them this process was busy (it computed, or was ready to and had no core), and "equal", "differs by ...", or the error, behind "by its
+program: " where bagua has not raised it."""
 import contextlib
 import os
 import sys
 import time
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -85,6 +87,7 @@ class Rank:
         return "equal" if most <= (0 if is_exact else 2e-5) else f"differs by {most:.1e}"
 
     def try_run(self, number):
+        import bagua
         from bagua import runtime
         world = runtime.World.connect(self.rank, self.ranks, rendezvous=f"{self.work}/meet/{number}", patience=5, timeout=60)
         begin, busy, found, stack = time.monotonic(), busy_seconds(), "", contextlib.ExitStack()
@@ -92,7 +95,9 @@ class Rank:
             found = self.compare(self.run(world, stack))
             stack.close()
         except Exception as error:  # a program's own ends its rank, too
-            found = f"{type(error).__name__}: {error}".replace("\n", " ")
+            raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
+            by = "" if raised_in.startswith(os.path.dirname(bagua.__file__)) else "by its program: "
+            found = f"{by}{type(error).__name__}: {error}".replace("\n", " ")
         finally:
             with contextlib.suppress(RuntimeError, ValueError):
                 stack.close()

@@ -62,8 +62,8 @@ class Rank:
     def loss(self, step):
         return self.parallel(batch(self.rank, step)).square().mean()
 
-    def train(self, steps=STEPS, between=lambda step: None):
-        for step in range(steps):
+    def train(self, steps=range(STEPS), between=lambda step: None):
+        for step in steps:
             between(step)
             self.loss(step).backward()
             self.optimizer.step()
@@ -174,11 +174,33 @@ def a_buffer_that_is_gone_in_evaluation(rank):
     for name in ("first", "second"):
         rank.model.norm.register_buffer(name, torch.zeros(20 << 20, dtype=torch.uint8))
     rank.wrap()
-    rank.train(steps=1)
+    rank.train(range(1))
     if rank.is_other():
         del rank.model.norm.second
     with torch.no_grad():
         rank.parallel(batch(rank.rank, 1))
+
+
+@kind()
+def buffers_of_all_types(rank):
+    """Of sizes that let the next one begin anywhere; rank 1 has other values until rank 0's come."""
+    kinds = [torch.bool, torch.complex128, torch.uint8, torch.float64, torch.float16, torch.complex64, torch.int64, torch.bfloat16]
+    for number, dtype in enumerate(kinds):
+        rank.model.norm.register_buffer(f"further{number}", torch.zeros(2 * number + 1, dtype=dtype))
+
+    def change(step):
+        for number in range(len(kinds)):
+            rank.model.norm.get_buffer(f"further{number}").fill_((number + step + rank.rank) % 2)
+    change(0)
+    rank.wrap()
+    for step in range(STEPS):
+        rank.train([step], between=change)
+        rank.parallel.synchronize()
+        for number, dtype in enumerate(kinds):
+            own = rank.model.norm.get_buffer(f"further{number}")
+            if own.dtype != dtype or not torch.equal(own, torch.full_like(own, (number + step) % 2)):
+                raise AssertionError(f"a buffer of {dtype} has {own}")
+    rank.check()
 
 
 @kind("ranks differ in the model", "buffer count: float32 [4] on rank 1")
@@ -389,6 +411,8 @@ def a_compiled_backward(rank):
         loss = rank.loss(step)
         with (compiled_autograd._enable(torch.compile(backend="eager")) if rank.is_other() else contextlib.nullcontext()):
             loss.backward()
+        if rank.is_other():
+            raise AssertionError("its backward came to an end, and the optimizer has gradients of this rank alone")
         rank.optimizer.step()
         rank.optimizer.zero_grad()
     rank.parallel.close()
@@ -398,12 +422,12 @@ def a_compiled_backward(rank):
 def wrapped_anew(rank):
     """On rank 1 the former wrapper is closed, on rank 0 it is dropped."""
     rank.wrap()
-    rank.train(steps=1)
+    rank.train(range(1))
     if rank.is_other():
         rank.parallel.close()
     rank.wrap()
-    rank.train()
-    rank.parallel.synchronize()
+    rank.train(range(1, STEPS))
+    rank.check()
 
 
 @kind()
@@ -425,7 +449,7 @@ def copies_of_the_model(rank):
     average = torch.optim.swa_utils.AveragedModel(rank.parallel)
     seen = [[param.detach().clone() for param in rank.model.parameters()]]
     for step in range(STEPS):
-        rank.train(steps=1)
+        rank.train(range(1))
         average.update_parameters(copy.deepcopy(rank.parallel))
         rank.parallel.synchronize()
         seen.append([param.detach().clone() for param in rank.model.parameters()])

@@ -178,6 +178,15 @@ def accumulated(run):
 
 
 @loop()
+def accumulated_by_an_attribute(run):
+    for step in range(STEPS):
+        for micro_batch in range(3):
+            run.parallel.require_backward_grad_sync = micro_batch == 2
+            run.backward(step + 10 * micro_batch)
+        run.update()
+
+
+@loop()
 def grads_divided_in_place(run):
     for step in range(STEPS):
         run.backward(step)

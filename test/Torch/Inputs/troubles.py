@@ -70,7 +70,7 @@ def turn(model):
 
 
 COUNTED = ("ranks differ in the number of",)
-MODEL = ("ranks differ in the model",)
+PARAM = "ranks differ in the model: param "
 
 
 @trouble
@@ -88,7 +88,7 @@ class a_forward_too_many(Trouble):
 
 @trouble
 class a_backward_too_many(Trouble):
-    errors = (*COUNTED, *MODEL, "expected forward and backward both within no_sync() or both outside",
+    errors = (*COUNTED, PARAM, "expected forward and backward both within no_sync() or both outside",
               "expected hooks of its gradient to be there before forward")
 
     def in_forward(self, parallel, model, inputs):
@@ -123,7 +123,7 @@ class a_gradient_in_another_layout(Trouble):
 
 @trouble
 class a_param_in_another_layout(Trouble):
-    errors = ("ranks differ in tensor", *MODEL)
+    errors = ("ranks differ in tensor", PARAM)
     # Other names keep the memory that it had.
     not_in = ("params_of_other_names",)
 
@@ -133,7 +133,7 @@ class a_param_in_another_layout(Trouble):
 
 @trouble
 class another_layout_at_the_start(Trouble):
-    errors = MODEL
+    errors = (PARAM,)
 
     def before_wrap(self, model, is_other):
         if is_other:
@@ -142,7 +142,7 @@ class another_layout_at_the_start(Trouble):
 
 @trouble
 class buffers_in_another_order(Trouble):
-    errors = MODEL
+    errors = ("buffer one", "buffer other")
 
     def before_wrap(self, model, is_other):
         for name in ("one", "other")[::-1 if is_other else 1]:
@@ -151,7 +151,7 @@ class buffers_in_another_order(Trouble):
 
 @trouble
 class a_buffer_of_another_type(Trouble):
-    errors = MODEL
+    errors = ("buffer further: int32 [4]",)
 
     def before_wrap(self, model, is_other):
         model.register_buffer("further", torch.zeros(4, dtype=torch.int32 if is_other else torch.float32), persistent=False)
@@ -159,7 +159,7 @@ class a_buffer_of_another_type(Trouble):
 
 @trouble
 class a_buffer_that_comes_late(Trouble):
-    errors = MODEL
+    errors = ("buffer further: float32 [4]",)
 
     def in_forward(self, parallel, model, inputs):
         model.register_buffer("further", torch.zeros(4), persistent=False)
@@ -167,7 +167,7 @@ class a_buffer_that_comes_late(Trouble):
 
 @trouble
 class a_buffer_that_goes(Trouble):
-    errors = MODEL
+    errors = ("buffer further: float32 [4]",)
 
     def before_wrap(self, model, is_other):
         model.register_buffer("further", torch.zeros(4), persistent=False)
@@ -178,7 +178,7 @@ class a_buffer_that_goes(Trouble):
 
 @trouble
 class a_param_that_is_frozen(Trouble):
-    errors = (*MODEL, "backward made no gradient")
+    errors = (PARAM, "backward made no gradient")
 
     def in_forward(self, parallel, model, inputs):
         next(param for param in model.parameters() if param.requires_grad).requires_grad_(False)
@@ -186,7 +186,7 @@ class a_param_that_is_frozen(Trouble):
 
 @trouble
 class a_frozen_param_more(Trouble):
-    errors = MODEL
+    errors = ("param further: float32 [4]",)
 
     def before_wrap(self, model, is_other):
         if is_other:
@@ -195,19 +195,19 @@ class a_frozen_param_more(Trouble):
 
 @trouble
 class no_buffers_sent(Trouble):
-    errors = MODEL
+    errors = ("broadcast_buffers=False on rank",)
     options = {"broadcast_buffers": False}
 
 
 @trouble
 class unused_params_sought(Trouble):
-    errors = MODEL
+    errors = ("find_unused_parameters=True on rank",)
     options = {"find_unused_parameters": lambda usual: not usual}
 
 
 @trouble
 class views_or_not(Trouble):
-    errors = MODEL
+    errors = ("gradient_as_bucket_view=True on rank",)
     options = {"gradient_as_bucket_view": lambda usual: not usual}
 
 
