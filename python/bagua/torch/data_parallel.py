@@ -4,6 +4,7 @@ import copy
 import logging
 import operator
 import os
+import threading
 import warnings
 import weakref
 
@@ -130,6 +131,7 @@ class DataParallel(torch.nn.Module):
         # What no_sync() said at each forward since the last backward, and whether that has begun.
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
+        self._lock = threading.RLock()
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots, self._handles = self._match(plan), []
         self._predicted, self._compute = plan.predicted, report.Compute(plan.predicted)
@@ -166,7 +168,7 @@ class DataParallel(torch.nn.Module):
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *self._model.buffers])
         if optimizer:
-            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._take_back, self._is_ready, self._fail,
+            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._lock, self._take_back, self._is_ready, self._fail,
                                              self._before_update, self._compute.update)
         self._hook_all()
         if self._world.rank == 0:
@@ -586,9 +588,12 @@ class DataParallel(torch.nn.Module):
 
     def _take_back(self, slot):
         """Waits for a gradient; then it is the param's again. Nothing where it is already."""
-        if slot.held is not None:
+        held = slot.held
+        if held is not None:
             self._wait(slot)
-            self._put_back(slot)
+            with self._lock:
+                if slot.held is held:  # else another thread was here
+                    self._put_back(slot)
         return slot.param.grad
 
     def _is_ready(self, slot):

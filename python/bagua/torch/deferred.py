@@ -3,7 +3,6 @@ import collections
 import contextlib
 import copy
 import itertools
-import threading
 import types
 import warnings
 
@@ -95,9 +94,10 @@ class DeferredUpdates:
 
     `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one; `is_ready(slot)`
     says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted; an update is made
-    within `updating()`."""
+    within `updating()`. Other threads may read params, gradients and the optimizer's state meanwhile: who has `lock` may change what stands for
+    these, and waits at most for gradients of steps that this rank has ended."""
 
-    def __init__(self, model, slots, optimizer, take_back, is_ready, fail, before_update, updating):
+    def __init__(self, model, slots, optimizer, lock, take_back, is_ready, fail, before_update, updating):
         if type(optimizer) not in OPTIMIZERS:
             raise ValueError('overlap="step": expected an optimizer that updates each param by itself (' +
                              ", ".join(known.__name__ for known in OPTIMIZERS) + f"), found {type(optimizer).__name__}")
@@ -107,8 +107,7 @@ class DeferredUpdates:
         self._slots = {slot.param: slot for slot in slots}
         self._check_modules(model)
         self._updates = {}
-        # Others may read params while this thread is at the next forward.
-        self._lock = threading.RLock()
+        self._lock = lock
         self._has_warned = False
         # Steps one behind the other whose gradients the program has waited for before step().
         self._steps_waited_for = 0
@@ -205,7 +204,7 @@ class DeferredUpdates:
     def is_cleared(self, param):
         """Whether it has no gradient any more, for all that a program sees."""
         slot = self._slots.get(param)
-        with torch._C.DisableTorchFunctionSubclass():
+        with self._lock, torch._C.DisableTorchFunctionSubclass():
             update = self._updates.get(param)
             return update is not None and update.sets_to_none is True and (slot is None or param.grad is slot.pending)
 
@@ -221,6 +220,10 @@ class DeferredUpdates:
                 loss = closure()
             self._step(None)
             return loss
+        with self._lock:
+            self._note_updates()
+
+    def _note_updates(self):
         self._check_optimizer()
         self._watch_state()
         self._before_update(self._optimizer)
@@ -316,7 +319,7 @@ class DeferredUpdates:
         self.carry_out(list(self._updates))
 
     def zero_grad(self, set_to_none=True):
-        with torch._C.DisableTorchFunctionSubclass():  # gradients may be set where params are due
+        with self._lock, torch._C.DisableTorchFunctionSubclass():  # gradients may be set where params are due
             self._zero_grad(set_to_none)
 
     def _zero_grad(self, set_to_none):

@@ -29,7 +29,7 @@ class _Due:
     def __torch_function__(cls, function, _, arguments=(), named=None):
         named = named or {}
         if function == _GET_GRADIENT:
-            keeper = _KEEPERS[id(arguments[0])]()
+            keeper = _keeper(arguments[0])
             if keeper is not None and keeper.is_cleared(arguments[0]):
                 return None
         if function not in _ASKED:
@@ -51,12 +51,20 @@ class _Due:
         return self.__reduce_ex__(protocol)
 
 
+def _keeper(param):
+    """None where there is none any more, or another thread has carried out the update."""
+    reference = _KEEPERS.get(id(param))
+    return reference and reference()
+
+
 def _settle(params):
-    for keeper in dict.fromkeys(_KEEPERS[id(param)]() for param in params):
+    for keeper in dict.fromkeys(map(_keeper, params)):
         if keeper is not None:
             keeper.carry_out(params)
     for param in params:
-        unwatch(param)  # where nobody is there to do it any more
+        reference = _KEEPERS.get(id(param))
+        if reference is not None and reference() is None:
+            unwatch(param)  # nobody is there to do it any more
 
 
 def watch(param, keeper):
@@ -70,9 +78,10 @@ def watch(param, keeper):
 
 
 def unwatch(param):
-    if isinstance(param, _Due):
-        del _KEEPERS[id(param)]
-        param.__class__ = type(param).own
+    own = type(param)
+    if issubclass(own, _Due):
+        _KEEPERS.pop(id(param), None)
+        param.__class__ = own.own
 
 
 class WatchedState(collections.defaultdict):

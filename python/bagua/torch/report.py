@@ -1,6 +1,7 @@
 """What steps take, beside what their plan was predicted to take."""
 import contextlib
 import statistics
+import threading
 import time
 
 # Steps after which compute is compared, and by how much it may differ: what is tight for another compute leaves the network idle.
@@ -49,6 +50,8 @@ class Compute:
         self._now, self._begun, self._doing, self._behind_backward = now, 0, self._ELSE, self._ELSE
         # Seconds of this step (forward with backward, update), and those of the steps before it.
         self._totals, self._found = [0, 0], []
+        # The program's; others may read params, and so update and wait.
+        self._thread = None
 
     def _go_on(self, doing):
         now, before = self._now(), self._doing
@@ -58,6 +61,7 @@ class Compute:
         return before
 
     def begin_forward(self):
+        self._thread = threading.get_ident()
         self._go_on(self._BACKWARD)
 
     def begin_update(self):
@@ -71,6 +75,9 @@ class Compute:
 
     @contextlib.contextmanager
     def _within(self, doing):
+        if threading.get_ident() != self._thread:
+            yield
+            return
         before = self._go_on(doing)
         try:
             yield

@@ -2,6 +2,8 @@
 import collections
 import copy
 import io
+import threading
+import time
 
 import torch
 from torch import nn
@@ -253,3 +255,25 @@ def a_compiled_penalty(run):
         loss = 0.01 * penalty(list(run.model.parameters()))
         (run.loss(step) + loss).backward()
         run.update()
+
+
+@loop()
+def params_read_by_another_thread(run):
+    """A log's, which waits for a rank that is late, while the program clears gradients and begins the next forward."""
+    loss = run.loss(0)
+    for step in range(STEPS):
+        if run.rank != 0:
+            time.sleep(0.03)
+        loss.backward()
+        run.optimizer.step()
+        reader = threading.Thread(target=lambda: [param.norm().item() for param in run.model.parameters()])
+        if run.rank == 0:
+            reader.start()
+            time.sleep(0.01)
+        if step % 3 == 0:
+            run.model.zero_grad()
+        run.optimizer.zero_grad(set_to_none=step % 2 == 0)
+        if step < STEPS - 1:
+            loss = run.loss(step + 1)
+        if run.rank == 0:
+            reader.join()
