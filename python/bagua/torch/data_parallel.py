@@ -80,8 +80,8 @@ class DataParallel(torch.nn.Module):
 
     `plan` is a file, or a runtime.Plan: one whose gradients are named as `module.named_parameters()` before it was
     compiled, with `.grad` behind, and whose updates are the program's. `world` is by default the launcher's (torchrun,
-    mpirun, srun). At the start, and with `broadcast_buffers` before each forward that follows one with gradients outside of
-    `no_sync()`, all ranks get the values of rank 0. State is the module's own: `state_dict` has no prefix. Where backward
+    mpirun, srun). At the start all ranks get the params of rank 0, and its buffers with `broadcast_buffers`, these also before each
+    forward that follows one with gradients outside of `no_sync()`. State is the module's own: `state_dict` has no prefix. Where backward
     may leave params out, say `find_unused_parameters=True`: those that no rank used keep what they had. A param that several modules share is one. Sparse gradients are refused.
 
     With `gradient_as_bucket_view`, gradients lie in the plan's memory, as with DistributedDataParallel, which spares a copy, and
@@ -166,10 +166,10 @@ class DataParallel(torch.nn.Module):
             self._state_change()
         if self._group:
             self._group.barrier()  # before values are written over
-        self._broadcast([*self._model.params, *self._model.buffers])
+        self._broadcast([*self._model.params, *(self._model.buffers if broadcast_buffers else ())])
         if optimizer:
-            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._lock, self._take_back, self._is_ready, self._fail,
-                                             self._before_update, self._compute.update)
+            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._lock, self._wait, self._take_back, self._is_ready,
+                                             self._fail, self._before_update, self._compute.update)
         self._hook_all()
         if self._world.rank == 0:
             why = report.other_mode(plan, overlap)
@@ -344,7 +344,7 @@ class DataParallel(torch.nn.Module):
             self._fail("forward within a step: the last backward did not come to its end")
         self._arrivals.end()  # a backward that failed has left some
         if self._session is None:
-            raise RuntimeError("forward of a DataParallel that is closed: its model was wrapped anew, or close() was called")
+            raise RuntimeError("forward of a DataParallel that is closed: its model, or a part of it, was wrapped anew, or close() was called")
         if distributed.is_within():
             self._fail(f"DataParallel within DistributedDataParallel (accelerator.prepare makes one), which would reduce gradients "
                        f"twice: {distributed.ALONE}")
@@ -360,10 +360,7 @@ class DataParallel(torch.nn.Module):
         if self._deferred and not has_gradients:
             self.synchronize()  # blocks that were compiled and run before know of no hooks
         elif self._deferred and self._syncs:
-            for slot in self._slots:
-                # Backward is to add to it.
-                if slot.held is not None and not self._deferred.is_due(slot):
-                    self._take_back(slot)
+            self._take_back_former()  # backward is to add to them
         is_step = has_gradients and self._syncs
         was_owed = self._owes_step and (is_step or self._owes_buffers and self._sends_buffers())
         if was_owed:
@@ -377,6 +374,12 @@ class DataParallel(torch.nn.Module):
         self._owes_step = is_step or self._owes_step and not was_owed
         if is_step:
             self._compute.begin_forward()
+
+    def _take_back_former(self):
+        """Gradients of the step before that no update is to use."""
+        for slot in self._slots:
+            if slot.held is not None and not self._deferred.is_due(slot):
+                self._take_back(slot)
 
     def _skip_backward(self, is_step):
         """Goes on to another forward before the backward of the last one, as all ranks must: others that are in that backward
@@ -430,6 +433,8 @@ class DataParallel(torch.nn.Module):
             return
         if not self._owes_step:
             self._count(FURTHER)
+            if self._deferred:
+                self._take_back_former()  # of which the program may have dropped some
             if self._owes_buffers and self._sends_buffers():
                 self._meet(is_among_buffers=True)
         self._session.begin_step()
@@ -570,27 +575,35 @@ class DataParallel(torch.nn.Module):
         self._session.end_step()
         in_order, self._given = self._given, []
         self._is_in_step = False
-        # A gradient that has another name, too, is there when backward returns.
-        taken = [slot for slot in in_order if not self._deferred or slot.is_unused or slot.original is not None]
-        with _span("bagua: wait for gradients"):
-            self._session.wait_for_each([slot.number for slot in taken])
         for slot in in_order:
             slot.is_used = False
-        for slot in taken:
-            if slot.held is not None:
-                self._put_back(slot)
-        if self._deferred:
-            for slot in in_order:
-                if slot.held is not None and slot not in given:
-                    self._deferred.given(slot)
+        left_out = [slot for slot in in_order if slot not in given]
+        try:
+            self._take_given(in_order, left_out)
+        except runtime.Error:
+            raise
+        except BaseException:  # by a signal's handler, behind which the program may go on
+            self._take_given(in_order, left_out)
+            raise
         if why and self._world.rank == 0:
             warnings.warn(why)
+
+    def _take_given(self, slots, left_out):
+        """What is there when backward returns: with updates that are noted, gradients that have another name, too."""
+        taken = [slot for slot in slots if slot.held is not None and (not self._deferred or slot.is_unused or slot.original is not None)]
+        self._wait(taken)
+        for slot in taken:
+            self._put_back(slot)
+        if self._deferred:
+            for slot in left_out:
+                if slot.held is not None:
+                    self._deferred.given(slot)
 
     def _take_back(self, slot):
         """Waits for a gradient; then it is the param's again. Nothing where it is already."""
         held = slot.held
         if held is not None:
-            self._wait(slot)
+            self._wait([slot])
             with self._lock:
                 if slot.held is held:  # else another thread was here
                     self._put_back(slot)
@@ -612,9 +625,10 @@ class DataParallel(torch.nn.Module):
             slot.returned = param.grad, param.grad._version
         slot.held = slot.original = slot.pending = None
 
-    def _wait(self, slot):
-        with self._compute.wait(), _span("bagua: wait for a gradient"):
-            self._session.wait(slot.number)
+    def _wait(self, slots):
+        if slots:
+            with self._compute.wait(), _span("bagua: wait for gradients"):
+                self._session.wait_for_each([slot.number for slot in slots])
 
     def _give_unused(self, left_out):
         """Gives what this rank's backward has left out, and finds what all ranks have."""
@@ -667,7 +681,7 @@ class DataParallel(torch.nn.Module):
     def _settle(self):
         """Params are those of the last whole step, whatever becomes of gradients."""
         if self._deferred:
-            self.synchronize()
+            self._deferred.carry_out_all()
 
     def state_dict(self, *arguments, **named):
         self._settle()

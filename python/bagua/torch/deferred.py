@@ -92,16 +92,16 @@ class DeferredUpdates:
     """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward, or sooner:
     before an earlier one where the gradient is there, or where somebody looks at the param or its state.
 
-    `take_back(slot)` waits for a gradient, which then is `param.grad` again unless the program has set another one; `is_ready(slot)`
+    `wait(slots)` waits for gradients; `take_back(slot)` for one, which then is `param.grad` again unless the program has set another one; `is_ready(slot)`
     says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted; an update is made
     within `updating()`. Other threads may read params, gradients and the optimizer's state meanwhile: who has `lock` may change what stands for
     these, and waits at most for gradients of steps that this rank has ended."""
 
-    def __init__(self, model, slots, optimizer, lock, take_back, is_ready, fail, before_update, updating):
+    def __init__(self, model, slots, optimizer, lock, wait, take_back, is_ready, fail, before_update, updating):
         if type(optimizer) not in OPTIMIZERS:
             raise ValueError('overlap="step": expected an optimizer that updates each param by itself (' +
                              ", ".join(known.__name__ for known in OPTIMIZERS) + f"), found {type(optimizer).__name__}")
-        self._optimizer, self._take_back, self._is_ready = optimizer, take_back, is_ready
+        self._optimizer, self._wait, self._take_back, self._is_ready = optimizer, wait, take_back, is_ready
         self._fail, self._before_update, self._updating = fail, before_update, updating
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
@@ -265,6 +265,9 @@ class DeferredUpdates:
         """Updates those that are due, as the optimizer would: those of one step() and one group in one call of it. With `and_ready`
         others as well, in the optimizer's order as far as their gradients are there: that takes less time than a call for each module."""
         with self._lock:
+            waited_for = [self._slots[param] for param in params if param in self._updates and param in self._slots]
+            # A signal's handler may raise in there: then all updates are still to be made.
+            self._wait([slot for slot in waited_for if slot.held is not None])
             due = [(param, self._updates.pop(param)) for param in params if param in self._updates]
             if not due:
                 return

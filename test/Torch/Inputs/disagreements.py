@@ -283,6 +283,34 @@ def a_forward_too_many(rank):
 
 
 @kind()
+def gradients_dropped_between_backwards(rank):
+    """Of two forwards one behind the other; DistributedDataParallel has its own in place of the last one's mean."""
+    rank.wrap()
+    for step in range(STEPS):
+        dropped, kept = rank.loss(step + 10), rank.loss(step)
+        dropped.backward()
+        if step % 2:
+            rank.model.zero_grad()
+        else:
+            for param in rank.model.parameters():
+                param.grad = None
+        kept.backward()
+        rank.optimizer.step()
+        rank.optimizer.zero_grad()
+    rank.check()
+
+
+@kind()
+def buffers_that_are_not_sent(rank):
+    """Are each rank's own from the start."""
+    rank.model.scale.fill_(2 + rank.rank)
+    rank.wrap(broadcast_buffers=False)
+    rank.train()
+    if not torch.equal(rank.model.scale, torch.full((4,), 2.0 + rank.rank)):
+        raise AssertionError(f"its own buffer is {rank.model.scale}")
+
+
+@kind()
 def a_forward_without_gradients_too_many(rank):
     def look(step):
         if rank.is_other():

@@ -1,7 +1,10 @@
 """Loops that read or write params, and their state, between steps."""
 import collections
+import contextlib
 import copy
 import io
+import os
+import signal
 import threading
 import time
 
@@ -277,3 +280,68 @@ def params_read_by_another_thread(run):
             loss = run.loss(step + 1)
         if run.rank == 0:
             reader.join()
+
+
+@loop()
+def state_saved_by_another_thread(run):
+    """At any time: in a forward, within a backward, between a step and the next."""
+    is_over = threading.Event()
+
+    def save():
+        while not is_over.wait(0.001):
+            {name: value.clone() for name, value in run.parallel.state_dict().items()}
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        for step in range(5 * STEPS):
+            run.backward(step)
+            run.update()
+    finally:
+        is_over.set()
+        saver.join()
+
+
+class Interrupted(Exception):
+    pass
+
+
+def interrupt(*_):
+    raise Interrupted
+
+
+@contextlib.contextmanager
+def interrupted(run):
+    """On rank 0, while it waits for the others, or behind what is done in here."""
+    if run.rank != 0:
+        yield
+        return
+    timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR2))
+    timer.start()
+    try:
+        yield
+        while True:
+            time.sleep(0.001)
+    except Interrupted:
+        pass
+    finally:
+        timer.cancel()
+
+
+@loop()
+def interrupted_while_it_waits(run):
+    """By a signal, as those that tell of a preemption; the program notes it, and goes on."""
+    signal.signal(signal.SIGUSR2, interrupt)
+    try:
+        for step in range(STEPS):
+            loss = run.loss(step)
+            if run.rank != 0:
+                time.sleep(0.03)
+            with interrupted(run) if step % 2 else contextlib.nullcontext():
+                loss.backward()
+            run.update()
+            with contextlib.nullcontext() if step % 2 else interrupted(run):
+                [param.norm() for param in run.model.parameters()]
+            if step % 2:
+                getattr(run.parallel, "synchronize", lambda: None)()
+    finally:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
