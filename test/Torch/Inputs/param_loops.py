@@ -260,6 +260,26 @@ def a_compiled_penalty(run):
         run.update()
 
 
+@contextlib.contextmanager
+def beside(work):
+    """Done by another thread, whose error is raised in the end where there is no other."""
+    errors = []
+
+    def do():
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+    thread = threading.Thread(target=do)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
 @loop()
 def params_read_by_another_thread(run):
     """A log's, which waits for a rank that is late, while the program clears gradients and begins the next forward."""
@@ -269,17 +289,14 @@ def params_read_by_another_thread(run):
             time.sleep(0.03)
         loss.backward()
         run.optimizer.step()
-        reader = threading.Thread(target=lambda: [param.norm().item() for param in run.model.parameters()])
-        if run.rank == 0:
-            reader.start()
-            time.sleep(0.01)
-        if step % 3 == 0:
-            run.model.zero_grad()
-        run.optimizer.zero_grad(set_to_none=step % 2 == 0)
-        if step < STEPS - 1:
-            loss = run.loss(step + 1)
-        if run.rank == 0:
-            reader.join()
+        is_read = run.rank == 0
+        with beside(lambda: [param.norm().item() for param in run.model.parameters()]) if is_read else contextlib.nullcontext():
+            time.sleep(0.01 * is_read)
+            if step % 3 == 0:
+                run.model.zero_grad()
+            run.optimizer.zero_grad(set_to_none=step % 2 == 0)
+            if step < STEPS - 1:
+                loss = run.loss(step + 1)
 
 
 @loop()
@@ -290,15 +307,13 @@ def state_saved_by_another_thread(run):
     def save():
         while not is_over.wait(0.001):
             {name: value.clone() for name, value in run.parallel.state_dict().items()}
-    saver = threading.Thread(target=save)
-    saver.start()
-    try:
-        for step in range(5 * STEPS):
-            run.backward(step)
-            run.update()
-    finally:
-        is_over.set()
-        saver.join()
+    with beside(save):
+        try:
+            for step in range(5 * STEPS):
+                run.backward(step)
+                run.update()
+        finally:
+            is_over.set()
 
 
 class Interrupted(Exception):
@@ -309,22 +324,33 @@ def interrupt(*_):
     raise Interrupted
 
 
+def interrupt_once_it_waits(thread, is_over):
+    """It sleeps, and has not run for a while; who computes, or waits for a core or the interpreter, soon has."""
+    ran, looks = None, 0
+    while looks < 5 and not is_over.wait(0.001):
+        with open(f"/proc/self/task/{thread}/stat", encoding="ascii") as stat, open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as times:
+            state, now = stat.read().rpartition(")")[2].split()[0], times.read().split()[0]
+        ran, looks = now, looks + 1 if state == "S" and ran == now else 0
+    if not is_over.is_set():
+        os.kill(os.getpid(), signal.SIGUSR2)
+
+
 @contextlib.contextmanager
 def interrupted(run):
     """On rank 0, while it waits for the others, or behind what is done in here."""
     if run.rank != 0:
         yield
         return
-    timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR2))
-    timer.start()
-    try:
-        yield
-        while True:
-            time.sleep(0.001)
-    except Interrupted:
-        pass
-    finally:
-        timer.cancel()
+    is_over = threading.Event()
+    watch = threading.Thread(target=interrupt_once_it_waits, args=(threading.get_native_id(), is_over))
+    watch.start()
+    with contextlib.suppress(Interrupted):
+        try:
+            yield
+            threading.Event().wait()
+        finally:
+            is_over.set()
+            watch.join()
 
 
 @loop()
