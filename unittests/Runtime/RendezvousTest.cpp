@@ -23,7 +23,6 @@
 #include <csignal>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -699,31 +698,6 @@ TEST_F(RendezvousTest, hosts_are_told_apart) {
 }
 
 // Nor does it leave in its parent's name.
-// Of the host's shared memory: it may be stopped, and others have filled what
-// the kernel keeps for it.
-TEST_F(RendezvousTest, who_gives_memory_to_nobody_keeps_nobody_waiting) {
-  const std::string name = path + "/memory";
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  ASSERT_LT(name.size(), sizeof(address.sun_path) - 1);
-  name.copy(address.sun_path + 1, name.size());
-  const auto size =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  const auto *place = reinterpret_cast<const sockaddr *>(&address);
-  Descriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(bind(giver.number(), place, size), 0);
-  ASSERT_EQ(listen(giver.number(), 0), 0);
-  std::vector<Descriptor> silent;
-  do {
-    silent.emplace_back(
-        socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  } while (::connect(silent.back().number(), place, size) == 0);
-  EXPECT_EQ(errno, EAGAIN);
-  auto taken = takeDescriptor(name, std::chrono::steady_clock::now() + 100ms,
-                              [] { return false; });
-  EXPECT_TRUE(absl::IsDeadlineExceeded(taken.status())) << taken.status();
-}
-
 TEST_F(RendezvousTest, a_forked_process_has_no_world) {
   onEachRank(2, [&](int rank) {
     auto world = connect(rank, 2);

@@ -78,10 +78,10 @@ def watch(param, keeper):
 
 
 def unwatch(param):
-    own = type(param)
-    if issubclass(own, _Due):
+    due = type(param)
+    if issubclass(due, _Due):
         _KEEPERS.pop(id(param), None)
-        param.__class__ = own.own
+        param.__class__ = due.own
 
 
 class WatchedState(collections.defaultdict):

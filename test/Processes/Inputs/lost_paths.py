@@ -20,7 +20,7 @@ from yardstick import margin
 HOSTS, LIMIT = 3, 15
 # Heartbeats and records without data are smaller, what carries data is not.
 LARGE = 600
-# What passes all the same, where rank 0 is none of the two, and where it is.
+# The end of the error: where neither host is rank 0's, and where one is.
 STILL = ["though rank 0 hears of both", "though what is small passes, by which they hear of each other"]
 
 

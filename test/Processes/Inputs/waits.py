@@ -19,7 +19,7 @@ from bagua.runtime import Plan, Session, World, describe_waits
 
 # Seconds: nobody meets it.
 RANKS, LIMIT = 2, 300
-# Of ptrace(2) and wait(2).
+# Numbers from ptrace(2) and wait(2).
 SEIZE, INTERRUPT, DETACH, WAIT_FOR_THREADS = 0x4206, 0x4207, 17, 0x40000000
 
 

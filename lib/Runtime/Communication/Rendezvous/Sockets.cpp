@@ -345,8 +345,7 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
   while (Clock::now() < deadline) {
     if (isOver())
       return absl::CancelledError("the host's ranks share no memory");
-    // Who connects to one that takes nobody up, and has too many waiting, is
-    // refused.
+    // A giver that accepts nobody refuses connections once its queue is full.
     Descriptor giver(
         socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!giver)
