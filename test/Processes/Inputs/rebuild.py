@@ -51,7 +51,8 @@ class Rank:
         params = {tensor.name: number for number, tensor in self.tensors if tensor.role == Role.PARAM}
         for number in params.values():
             session.wait(number)
-        first = self.places[params[min(params)]]
+        # Its update may begin once its own gradient is given, before other gradients are made.
+        first = list(self.places[params[min(params)]])
         for number, tensor in self.tensors:
             if tensor.is_given:
                 place = self.places[number]
