@@ -399,9 +399,10 @@ def is_launched():
 class World(_Object):
     """One rank's membership in all ranks of a run."""
 
-    def __init__(self, handle):
+    def __init__(self, handle, is_in_process=False):
         library = _library()
         self._own(handle, library.world_free)
+        self.is_in_process = is_in_process
         self.rank = library.world_rank(handle)
         self.size = library.world_size(handle)
         self.hosts = library.world_hosts(handle)
@@ -471,7 +472,7 @@ class World(_Object):
         """Ranks as threads of this process: a list of `size` worlds."""
         handles = (c_void_p * size)()
         _library().worlds_in_process(size, timeout, handles)
-        return [cls(c_void_p(handle)) for handle in handles]
+        return [cls(c_void_p(handle), is_in_process=True) for handle in handles]
 
     def next_number(self):
         """Counts what all ranks make in one order, for names of communicators."""

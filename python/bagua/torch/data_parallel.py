@@ -4,6 +4,7 @@ import copy
 import logging
 import operator
 import os
+import sys
 import threading
 import warnings
 import weakref
@@ -66,6 +67,14 @@ def _check_alone():
                              "by itself")
 
 
+def _finish(session, backwards):
+    """Of a program that ends without close(), or drops its wrapper: others may still be in this rank's last step. They are to hear of one that
+    ends within a backward, or by an exception."""
+    if not backwards and getattr(sys, "last_value", None) is None:
+        with contextlib.suppress(runtime.Error, ValueError):  # ValueError: of a process that has forked, or a session that is closed
+            session.finish()
+
+
 def _retire_former(module):
     """A model that is wrapped anew leaves its former wrapper, which ends its run in order."""
     for param in module.parameters():
@@ -95,9 +104,9 @@ class DataParallel(torch.nn.Module):
     `state_dict()` or `optimizer.state_dict()` all updates are done. Where the program keeps another name of a param's memory, it
     is updated within step(); of a gradient's, it is waited for within backward().
 
-    A step is a backward outside of `no_sync()`. `close()`, or leaving `with`, ends the run in order; a rank that ends
-    without it, or leaves `with` by an exception, ends the others, with an error; what overlap="step" has not carried out by then
-    is not carried out any more. A param that is not to be trained yet has no
+    A step is a backward outside of `no_sync()`. `close()`, leaving `with`, or a program that ends, ends the run in order. A rank that leaves
+    `with` by an exception, or whose program ends by one or within a backward, ends the others, with an error; what overlap="step" has not
+    carried out by then is not carried out any more. A param that is not to be trained yet has no
     gradient in the plan: make another DataParallel once it is.
 
     A process that no launcher has started, in a notebook or a debugger, trains by itself, with a warning; where only one of RANK and
@@ -182,6 +191,8 @@ class DataParallel(torch.nn.Module):
         self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self._settle()),
                          register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating)),
                          register_optimizer_step_post_hook(lambda updating, *_: own() and own()._after_step(updating))]
+        # Of ranks that are threads a collector may run this on one that others wait for.
+        self._finish = None if self._world.is_in_process else weakref.finalize(self, _finish, self._session, self._backwards)
 
     # Before the first step.
 
@@ -568,11 +579,11 @@ class DataParallel(torch.nn.Module):
         if left_out and torch._C._current_autograd_node() is not None:
             return
         self._arrivals.end()
-        self._backwards.clear()
         why = self._compute.end_backward()
         with self._compute.wait():
             self._give_unused(left_out)
         self._session.end_step()
+        self._backwards.clear()
         in_order, self._given = self._given, []
         self._is_in_step = False
         for slot in in_order:
@@ -724,6 +735,8 @@ class DataParallel(torch.nn.Module):
             self._leave()
 
     def _leave(self):
+        if self._finish:
+            self._finish.detach()
         for handle in [*self._handles, *(slot.hook for slot in self._slots)]:
             handle.remove()
         if self._deferred:
