@@ -1,6 +1,7 @@
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
 import copy
+import functools
 import logging
 import operator
 import os
@@ -45,6 +46,15 @@ def _span(name):
 def _list(names, most=8):
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _alone(method):
+    """Threads call a session one at a time, also those that read what is updated."""
+    @functools.wraps(method)
+    def within(self, *arguments, **named):
+        with self._lock:
+            return method(self, *arguments, **named)
+    return within
 
 
 _LOG = logging.getLogger("bagua")
@@ -128,7 +138,7 @@ class DataParallel(torch.nn.Module):
             warn_of_compiled()
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
-        self._syncs, self._is_in_step = True, False
+        self._syncs, self._is_in_step, self._step_thread = True, False, None
         # Backwards, one within the other, whose end this hears of.
         self._backwards = set()
         self._owes_buffers = True
@@ -177,7 +187,7 @@ class DataParallel(torch.nn.Module):
             self._group.barrier()  # before values are written over
         self._broadcast([*self._model.params, *(self._model.buffers if broadcast_buffers else ())])
         if optimizer:
-            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._lock, self._wait, self._take_back, self._is_ready,
+            self._deferred = DeferredUpdates(module, self._slots, optimizer, self._lock, self._wait, self._put_back, self._take_back, self._is_ready,
                                              self._fail, self._before_update, self._compute.update)
         self._hook_all()
         if self._world.rank == 0:
@@ -247,6 +257,7 @@ class DataParallel(torch.nn.Module):
         self._session.start()
         self._arrivals.learn(self._slots, self._session)
 
+    @_alone
     def _agree_on_model(self):
         """States what this rank trains: what communicates from here on is an error where another rank trains something else."""
         text = self._model.describe(self._options)
@@ -254,6 +265,7 @@ class DataParallel(torch.nn.Module):
             if stated:
                 stated.agree_on("the model", fingerprint(text), text)
 
+    @_alone
     def _count(self, what, more=1):
         self._counts[what] += more
         for stated in (self._session, self._group):
@@ -312,6 +324,7 @@ class DataParallel(torch.nn.Module):
     def _sends_buffers(self):
         return bool(self._group) and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers)
 
+    @_alone
     def _meet(self, is_among_buffers):
         """Ranks that do something out of the usual order meet the others where these are, so that a difference is an error, and not
         a wait for each other: in the communicator that carries buffers, or in a step."""
@@ -409,6 +422,7 @@ class DataParallel(torch.nn.Module):
         finally:
             self._syncs = before
 
+    @_alone
     def _give_arrived(self):
         """Gives the gradients that have come; on the thread that autograd runs on."""
         slots = self._arrivals.take()
@@ -450,6 +464,7 @@ class DataParallel(torch.nn.Module):
                 self._meet(is_among_buffers=True)
         self._session.begin_step()
         self._is_in_step, self._owes_step = True, False
+        self._step_thread = threading.get_ident()
 
     def _before_step(self, optimizer):
         """Of any optimizer. Updates that are noted ask by themselves: what carries them out comes here, too, once they are due."""
@@ -457,10 +472,14 @@ class DataParallel(torch.nn.Module):
             self._before_update(optimizer)
 
     def _before_update(self, optimizer):
+        """Of this model's params. Other threads step others', of other wrappers, too."""
+        if self._session is not None and any(param in self._known for group in optimizer.param_groups for param in group["params"]):
+            self._begin_update(optimizer)
+
+    @_alone
+    def _begin_update(self, optimizer):
         """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without
         `find_unused_parameters` their next collectives find that this rank has gone on."""
-        if self._session is None or not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
-            return
         if self._is_in_step:
             self._fail("step() of an optimizer within a backward, or behind one that did not come to its end: its gradients are not reduced")
         if self._owes_step and self.find_unused_parameters:
@@ -568,6 +587,7 @@ class DataParallel(torch.nn.Module):
         self._session.abort(why)
         raise RuntimeError(why)
 
+    @_alone
     def _end_of_backward(self):
         if not self._is_in_step:
             return  # one within this one has ended it
@@ -610,15 +630,16 @@ class DataParallel(torch.nn.Module):
                 if slot.held is not None:
                     self._deferred.given(slot)
 
+    @_alone
     def _take_back(self, slot):
         """Waits for a gradient; then it is the param's again. Nothing where it is already."""
-        held = slot.held
-        if held is not None:
+        if slot.held is not None:
+            # Of what it waits for, backward may still have to give some.
+            if (self._is_in_step and threading.get_ident() != self._step_thread and torch._C._current_autograd_node() is None and
+                    slot in self._given):
+                raise RuntimeError(f"{slot.name}: expected threads to read gradients once backward has returned, found one that does before")
             self._wait([slot])
-            with self._lock:
-                if slot.held is held:  # else another thread was here
-                    self._put_back(slot)
-        return slot.param.grad
+            self._put_back(slot)
 
     def _is_ready(self, slot):
         return slot.held is None or self._session.is_ready(slot.number)
@@ -670,12 +691,14 @@ class DataParallel(torch.nn.Module):
 
     # Around them.
 
+    @_alone
     def report(self):
         """What the last steps took on this rank (64 at most), beside what the plan was predicted to take, as text."""
         if self._session is None:
             return "trains by itself, or is closed"
         return report.describe(self._predicted, self._session.step_figures())
 
+    @_alone
     def synchronize(self):
         """Carries out what is left to do of steps."""
         if self._deferred:
@@ -723,6 +746,7 @@ class DataParallel(torch.nn.Module):
         self.synchronize()
         return _itself, (self.module,)
 
+    @_alone
     def close(self):
         """Waits for all steps and leaves; others that go on are told. Where the run has failed it says why once more, and leaves
         all the same: the model may get another DataParallel."""
@@ -734,6 +758,7 @@ class DataParallel(torch.nn.Module):
         finally:
             self._leave()
 
+    @_alone
     def _leave(self):
         if self._finish:
             self._finish.detach()

@@ -92,16 +92,16 @@ class DeferredUpdates:
     """An optimizer whose step() and zero_grad() are carried out param by param, before the param's module runs forward, or sooner:
     before an earlier one where the gradient is there, or where somebody looks at the param or its state.
 
-    `wait(slots)` waits for gradients; `take_back(slot)` for one, which then is `param.grad` again unless the program has set another one; `is_ready(slot)`
-    says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before each step() is noted; an update is made
-    within `updating()`. Other threads may read params, gradients and the optimizer's state meanwhile: who has `lock` may change what stands for
-    these, and waits at most for gradients of steps that this rank has ended."""
+    `wait(slots)` waits for gradients, of which `put_back(slot)` makes one `param.grad` again unless the program has set another one;
+    `take_back(slot)` does both; `is_ready(slot)` says whether it is there; `fail(why)` ends the run; `before_update(optimizer)` is called before
+    each step() is noted; an update is made within `updating()`. Other threads may read params, gradients and the optimizer's state
+    meanwhile: who has `lock` may change what stands for these, and waits at most for gradients of steps that this rank has ended."""
 
-    def __init__(self, model, slots, optimizer, lock, wait, take_back, is_ready, fail, before_update, updating):
+    def __init__(self, model, slots, optimizer, lock, wait, put_back, take_back, is_ready, fail, before_update, updating):
         if type(optimizer) not in OPTIMIZERS:
             raise ValueError('overlap="step": expected an optimizer that updates each param by itself (' +
                              ", ".join(known.__name__ for known in OPTIMIZERS) + f"), found {type(optimizer).__name__}")
-        self._optimizer, self._wait, self._take_back, self._is_ready = optimizer, wait, take_back, is_ready
+        self._optimizer, self._wait, self._put_back, self._take_back, self._is_ready = optimizer, wait, put_back, take_back, is_ready
         self._fail, self._before_update, self._updating = fail, before_update, updating
         self._check_optimizer()
         self._slots = {slot.param: slot for slot in slots}
@@ -265,28 +265,35 @@ class DeferredUpdates:
         """Updates those that are due, as the optimizer would: those of one step() and one group in one call of it. With `and_ready`
         others as well, in the optimizer's order as far as their gradients are there: that takes less time than a call for each module."""
         with self._lock:
-            waited_for = [self._slots[param] for param in params if param in self._updates and param in self._slots]
-            # A signal's handler may raise in there: then all updates are still to be made.
-            self._wait([slot for slot in waited_for if slot.held is not None])
-            due = [(param, self._updates.pop(param)) for param in params if param in self._updates]
+            due = [param for param in dict.fromkeys(params) if param in self._updates]
             if not due:
                 return
+            # A signal's handler may raise in there: then all updates are still to be made.
+            self._wait_for(due)
             if and_ready:
-                due += self._take_ready()
+                ready = self._find_ready(due)
+                self._wait_for(ready)
+                due += ready
+            taken = [(param, self._updates.pop(param)) for param in due]
             try:
-                self._carry_out(due)
+                self._carry_out(taken)
             finally:
-                for param, _ in due:
+                for param in due:
                     unwatch(param)
 
-    def _take_ready(self):
-        ready = []
-        while self._updates:
-            param = next(iter(self._updates))
+    def _wait_for(self, params):
+        self._wait([slot for slot in map(self._slots.get, params) if slot is not None and slot.held is not None])
+
+    def _find_ready(self, due):
+        """Behind these, in the optimizer's order."""
+        known, ready = set(due), []
+        for param in self._updates:
+            if param in known:
+                continue
             slot = self._slots.get(param)
             if slot is not None and not self._is_ready(slot):
                 break
-            ready.append((param, self._updates.pop(param)))
+            ready.append(param)
         return ready
 
     @torch.compiler.disable
@@ -307,7 +314,7 @@ class DeferredUpdates:
                 if param.grad is not slot.pending:
                     later[param] = param.grad
                 param.grad = slot.pending
-                self._take_back(slot)
+                self._put_back(slot)
         self._alone.state = due[0][1].state
         self._alone.param_groups = [{**due[0][1].hyper, "params": [param for param, _ in due]}]
         with self._updating():

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import io
 import sys
+import threading
 import time
 
 import torch
@@ -351,6 +352,31 @@ def an_error_in_backward_that_is_passed_over(rank):
         loss.backward()
         rank.optimizer.step()
         rank.optimizer.zero_grad()
+
+
+@kind()
+def a_gradient_that_a_thread_reads_within_backward(rank):
+    """One that waits for the others', which are still to come. The run goes on."""
+    rank.wrap()
+    errors = []
+
+    def read():
+        try:
+            rank.model.out.weight.grad.norm()
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    def read_beside(_):
+        if rank.is_other():
+            thread = threading.Thread(target=read)
+            thread.start()
+            thread.join()
+    rank.model.images.weight.register_hook(read_beside)
+    rank.train()
+    rank.check()
+    expected = ["out.weight: expected threads to read gradients once backward has returned, found one that does before"] * STEPS
+    if errors != (expected if rank.is_other() and rank.way == "step" else []):
+        raise AssertionError(f"found the errors {errors}")
 
 
 @kind()

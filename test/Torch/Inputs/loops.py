@@ -3,7 +3,9 @@
 Each loop is what programs are found to do around DDP (step_loops.py, param_loops.py). Run by check_loops.py, with torchrun's variables; rank 0 writes the params
 of each loop to FOLDER/LOOP.WAY. A way is DDP, or the strategy of a plan, the overlap, and whether gradients are views:
 ddp.backward.False, say."""
+import functools
 import sys
+import threading
 
 import torch
 import torch.distributed as dist
@@ -42,6 +44,26 @@ def train(name, parallel, run):
     return {key: value.clone() for key, value in run.model.state_dict().items()}
 
 
+def watch_calls(session, found):
+    """Notes in `found` which calls of sessions come while another thread is in one of the same session's; abort() may."""
+    def watched(call):
+        @functools.wraps(call)
+        def within(self, *arguments, **named):
+            lock = self.__dict__.setdefault("in_call", threading.RLock())
+            is_free = lock.acquire(blocking=False)
+            if not is_free:
+                found.append(call.__name__)
+            try:
+                return call(self, *arguments, **named)
+            finally:
+                if is_free:
+                    lock.release()
+        return within
+    for name, call in list(vars(session).items()):
+        if callable(call) and not name.startswith("_") and name != "abort":
+            setattr(session, name, watched(call))
+
+
 def train_by(name, way, folder, rank):
     model, optimizer = prepare(name)
     if way == "DDP":
@@ -67,8 +89,14 @@ def main(folder, way):
     torch.set_num_threads(1)
     torch.backends.mkldnn.enabled = False  # some kernels use instructions that some virtual machines lack
     dist.init_process_group("gloo")
+    beside = []
+    if way != "DDP":
+        from bagua import runtime
+        watch_calls(runtime.Session, beside)
     for name in LOOPS:
         train_by(name, way, folder, dist.get_rank())
+        if beside:
+            sys.exit(f"{name}: two threads call a session at once, one of them {beside[0]}()")
         dist.barrier()
     dist.destroy_process_group()
 
