@@ -222,6 +222,10 @@ int bagua_world_size(const bagua_world *world);
 int bagua_world_hosts(const bagua_world *world);
 /** Counts what all ranks make in one order, for names of communicators. */
 int bagua_world_next_number(bagua_world *world);
+/** Limits for how long rank 0's process stays for others once the world is
+ * freed, to the patience. Without it, it stays until all have left: too long
+ * where a program ends that may have failed. */
+void bagua_world_limit_stay(bagua_world *world);
 /** From any thread. */
 void bagua_world_abort(bagua_world *world, const char *why);
 

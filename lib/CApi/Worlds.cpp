@@ -191,6 +191,14 @@ bagua_code bagua_describe_waits(void **text, size_t *size) {
   });
 }
 
+void bagua_world_limit_stay(bagua_world *world) {
+  guard([&] {
+    if (world)
+      world->world->limitStay();
+    return absl::OkStatus();
+  });
+}
+
 void bagua_world_abort(bagua_world *world, const char *why) {
   guard([&] {
     if (world)

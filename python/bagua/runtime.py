@@ -224,6 +224,7 @@ _VOID_FUNCTIONS = {
     "last_error_place": (POINTER(c_int64),) * 4,
     "plan_free": (c_void_p,),
     "world_free": (c_void_p,),
+    "world_limit_stay": (c_void_p,),
     "world_abort": (c_void_p, c_char_p),
     "communicator_free": (c_void_p,),
     "session_free": (c_void_p,),
@@ -488,6 +489,11 @@ class World(_Object):
 
     def communicator(self, name, members=None, *, timeout=0, on_warning=None):
         return Communicator(self, name, members, timeout=timeout, on_warning=on_warning)
+
+    def limit_stay(self):
+        """Limits for how long rank 0's process stays for others once the world is closed, to the patience. Without it, it stays
+        until all have left: too long where a program ends that may have failed."""
+        _library().world_limit_stay(self._handle)
 
     def abort(self, why=""):
         """From any thread."""

@@ -381,6 +381,7 @@ TEST(CApiTest, TakesNullHandles) {
   bagua_step_figures figures = {};
   EXPECT_EQ(bagua_session_step_figures(nullptr, 0, &figures),
             BAGUA_INVALID_ARGUMENT);
+  bagua_world_limit_stay(nullptr);
   bagua_world_abort(nullptr, "no world");
   bagua_session_abort(nullptr, "no session");
   bagua_plan_free(nullptr);

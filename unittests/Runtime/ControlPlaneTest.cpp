@@ -508,6 +508,23 @@ TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
   EXPECT_TRUE(retired.expired());
 }
 
+TEST_F(ImpatientControlPlaneTest, rank_0_of_a_program_that_ends_does_not) {
+  start(1);
+  start(2);
+  std::weak_ptr<ControlPlane> retired = planes[0];
+  planes[0]->limitStay();
+  planes[0]->leave();
+  planes[0]->retire();
+  planes[0].reset();
+  const auto limit = std::chrono::steady_clock::now() + kLongTime;
+  while (!retired.expired() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(retired.expired());
+  // Who leaves as well needs nobody by then.
+  for (int rank : {1, 2})
+    EXPECT_THAT(listeners[rank]->await(1), ElementsAre("leave 0"));
+}
+
 // Those that speak are not, however little they have to say.
 TEST_F(ImpatientControlPlaneTest, who_only_lives_is_not_lost) {
   start(1);

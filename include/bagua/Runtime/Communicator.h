@@ -195,6 +195,11 @@ public:
   /// Empty: nothing.
   virtual void note(const std::string &what) = 0;
 
+  /// Limits for how long rank 0's process stays for others once the world is
+  /// destroyed, to the patience. Without it, it stays until all have left: too
+  /// long where a program ends that may have failed.
+  virtual void limitStay() {}
+
   /// Makes every pending and later call on every rank return `why`. The first
   /// call wins. Never blocks.
   virtual void abort(const absl::Status &why) = 0;

@@ -48,6 +48,11 @@ def _list(names, most=8):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+# Of a process that another one has forked, whose threads it lacks, nobody has one.
+_LOCKS = weakref.WeakSet()
+os.register_at_fork(after_in_child=lambda: [lock._at_fork_reinit() for lock in _LOCKS])
+
+
 def _alone(method):
     """Threads call a session one at a time, also those that read what is updated."""
     @functools.wraps(method)
@@ -77,12 +82,20 @@ def _check_alone():
                              "by itself")
 
 
-def _finish(session, backwards):
+def _last_error():
+    """That of the program, or of a prompt that has gone on."""
+    return id(getattr(sys, "last_value", None))
+
+
+def _finish(session, world, lock, backwards, former_error):
     """Of a program that ends without close(), or drops its wrapper: others may still be in this rank's last step. They are to hear of one that
-    ends within a backward, or by an exception."""
-    if not backwards and getattr(sys, "last_value", None) is None:
+    ends within a backward, or by an exception. `world` is the wrapper's own, or None."""
+    if not backwards and _last_error() == former_error:
         with contextlib.suppress(runtime.Error, ValueError):  # ValueError: of a process that has forked, or a session that is closed
-            session.finish()
+            if world:
+                world.limit_stay()
+            with lock:
+                session.finish()
 
 
 def _retire_former(module):
@@ -151,6 +164,7 @@ class DataParallel(torch.nn.Module):
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
         self._lock = threading.RLock()
+        _LOCKS.add(self._lock)
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots, self._handles = self._match(plan), []
         self._predicted, self._compute = plan.predicted, report.Compute(plan.predicted)
@@ -202,7 +216,8 @@ class DataParallel(torch.nn.Module):
                          register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating)),
                          register_optimizer_step_post_hook(lambda updating, *_: own() and own()._after_step(updating))]
         # Of ranks that are threads a collector may run this on one that others wait for.
-        self._finish = None if self._world.is_in_process else weakref.finalize(self, _finish, self._session, self._backwards)
+        self._finish = None if self._world.is_in_process else weakref.finalize(
+            self, _finish, self._session, self._world if self._owns_world else None, self._lock, self._backwards, _last_error())
 
     # Before the first step.
 
@@ -283,6 +298,7 @@ class DataParallel(torch.nn.Module):
             self._session.agree_on("whether the program changes gradients between backward and step()", is_changed,
                                    "yes" if is_changed else "no")
 
+    @_alone
     def _settle_form(self, slot):
         """States how a gradient lies, where that has changed."""
         if slot.has_new_form():
@@ -532,6 +548,7 @@ class DataParallel(torch.nn.Module):
         if slot.view is None and is_writable and (not self._deferred or is_shared(gradient)):
             slot.original = gradient
 
+    @_alone
     def _give(self, slots, gradients):
         """All at once."""
         if slots[0].view is None:
@@ -559,6 +576,7 @@ class DataParallel(torch.nn.Module):
         slot.original = gradient
         return gradient if slot.is_in_arena else gradient.clone()
 
+    @_alone
     def _give_absent(self, slot):
         self._settle_form(slot)
         slot.renew_view()
@@ -587,7 +605,6 @@ class DataParallel(torch.nn.Module):
         self._session.abort(why)
         raise RuntimeError(why)
 
-    @_alone
     def _end_of_backward(self):
         if not self._is_in_step:
             return  # one within this one has ended it
@@ -602,7 +619,8 @@ class DataParallel(torch.nn.Module):
         why = self._compute.end_backward()
         with self._compute.wait():
             self._give_unused(left_out)
-        self._session.end_step()
+        with self._lock:
+            self._session.end_step()
         self._backwards.clear()
         in_order, self._given = self._given, []
         self._is_in_step = False
@@ -619,6 +637,7 @@ class DataParallel(torch.nn.Module):
         if why and self._world.rank == 0:
             warnings.warn(why)
 
+    @_alone
     def _take_given(self, slots, left_out):
         """What is there when backward returns: with updates that are noted, gradients that have another name, too."""
         taken = [slot for slot in slots if slot.held is not None and (not self._deferred or slot.is_unused or slot.original is not None)]
@@ -647,6 +666,8 @@ class DataParallel(torch.nn.Module):
     def _put_back(self, slot):
         """A gradient that is there. What no rank has used stays as it was, and what the program has set since."""
         param = slot.param
+        if slot.held is None:
+            return  # a signal's handler was here
         if not slot.is_unused:
             if slot.original is not None:
                 with torch.no_grad():

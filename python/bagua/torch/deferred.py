@@ -184,14 +184,15 @@ class DeferredUpdates:
         """A gradient has been given, and is not to be touched: what stands for it is the param's, unless the program has set another
         one."""
         def before_use(pending):
-            if slot.pending is not pending:
-                return  # of a step that is over
-            if torch._C._current_autograd_node() is not None:
-                self.check_used(slot)  # backward is about to add to it
-            if self.is_due(slot):
-                self.carry_out([slot.param])
-            else:
-                self._take_back(slot)
+            with self._lock:  # else step() may be noted in between
+                if slot.pending is not pending:
+                    return  # of a step that is over
+                if torch._C._current_autograd_node() is not None:
+                    self.check_used(slot)  # backward is about to add to it
+                if self.is_due(slot):
+                    self.carry_out([slot.param])
+                else:
+                    self._take_back(slot)
         # What is given in its place is copied back to it.
         gradient = slot.held if slot.original is None else slot.original
         slot.pending = PendingGradient(gradient, before_use)
@@ -268,17 +269,17 @@ class DeferredUpdates:
             due = [param for param in dict.fromkeys(params) if param in self._updates]
             if not due:
                 return
-            # A signal's handler may raise in there: then all updates are still to be made.
+            # A signal's handler may raise in there: then all updates are still to be made. Or it may make some.
             self._wait_for(due)
             if and_ready:
                 ready = self._find_ready(due)
                 self._wait_for(ready)
                 due += ready
-            taken = [(param, self._updates.pop(param)) for param in due]
+            taken = [(param, self._updates.pop(param)) for param in due if param in self._updates]
             try:
                 self._carry_out(taken)
             finally:
-                for param in due:
+                for param, _ in taken:
                     unwatch(param)
 
     def _wait_for(self, params):

@@ -3,6 +3,7 @@ import contextlib
 import copy
 import gc
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -335,6 +336,37 @@ def main(folder):
             same = torch.equal(both(torch.ones(4, 32)), both.module(torch.ones(4, 32)))
         print("evaluated when closed:", "equal" if same else "differs")
     evaluate_closed()
+    def fork():
+        """While another thread updates params; the child is not to wait for it."""
+        model = train.Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        both = parallel(model, plan, overlap="step", optimizer=optimizer)
+        both(torch.ones(4, 32)).sum().backward()
+        optimizer.step()
+        is_held, is_over = threading.Event(), threading.Event()
+
+        def hold():
+            with both._lock:
+                is_held.set()
+                is_over.wait()
+        thread = threading.Thread(target=hold)
+        thread.start()
+        is_held.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            try:
+                model.state_dict()
+            except ValueError as error:
+                os._exit(7 if "which made the Session, found" in str(error) else 8)
+            os._exit(9)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        is_over.set()
+        thread.join()
+        both.close()
+        print("forked while another thread updates:", "an error of the child's" if status == 7 else f"the child ended with {status}", flush=True)
+    sys.stdout.flush()
+    fork()
     scripted = torch.jit.script(Product())
     say("scripted", lambda: parallel(scripted, f"{folder}/w.bagua", overlap="step",
                                      optimizer=torch.optim.SGD(scripted.parameters(), lr=0.1)))

@@ -299,6 +299,32 @@ def params_read_by_another_thread(run):
                 loss = run.loss(step + 1)
 
 
+def look_slowly(deferred):
+    """At what is due, where another thread than the program's does."""
+    program, is_due = threading.get_ident(), deferred.is_due
+
+    def slow(slot):
+        found = is_due(slot)
+        time.sleep(0.02 * (threading.get_ident() != program))
+        return found
+    deferred.is_due = slow
+
+
+@loop()
+def gradients_read_by_another_thread(run):
+    """A log's, behind backward, while the program makes its step and clears them."""
+    if getattr(run.parallel, "_deferred", None):
+        look_slowly(run.parallel._deferred)
+    for step in range(STEPS):
+        run.backward(step)
+        gradients = [param.grad for param in run.model.parameters()]
+        with beside(lambda: [gradient.norm().item() for gradient in gradients]):
+            time.sleep(0.01)
+            run.optimizer.step()
+            time.sleep(0.03)
+            run.optimizer.zero_grad()
+
+
 @loop()
 def state_saved_by_another_thread(run):
     """At any time: in a forward, within a backward, between a step and the next."""
@@ -336,21 +362,27 @@ def interrupt_once_it_waits(thread, is_over):
 
 
 @contextlib.contextmanager
-def interrupted(run):
-    """On rank 0, while it waits for the others, or behind what is done in here."""
-    if run.rank != 0:
-        yield
-        return
+def signalled(run):
+    """On rank 0, once it waits in here."""
     is_over = threading.Event()
     watch = threading.Thread(target=interrupt_once_it_waits, args=(threading.get_native_id(), is_over))
-    watch.start()
-    with contextlib.suppress(Interrupted):
-        try:
-            yield
-            threading.Event().wait()
-        finally:
-            is_over.set()
+    if run.rank == 0:
+        watch.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        if run.rank == 0:
             watch.join()
+
+
+@contextlib.contextmanager
+def interrupted(run):
+    """On rank 0, while it waits for the others, or behind what is done in here."""
+    with contextlib.suppress(Interrupted), signalled(run):
+        yield
+        if run.rank == 0:
+            threading.Event().wait()
 
 
 @loop()
@@ -369,5 +401,30 @@ def interrupted_while_it_waits(run):
                 [param.norm() for param in run.model.parameters()]
             if step % 2:
                 getattr(run.parallel, "synchronize", lambda: None)()
+    finally:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+
+@loop()
+def saved_by_a_handler(run):
+    """Of a signal that comes while the rank waits, for the others or for an update."""
+    saved = []
+
+    def save(*_):
+        saved.append(copy.deepcopy(run.parallel.module))
+        saved.append(copy.deepcopy(run.parallel) if step % 3 else run.parallel.state_dict())
+    signal.signal(signal.SIGUSR2, save)
+    try:
+        for step in range(STEPS):
+            loss = run.loss(step)
+            if run.rank != 0:
+                time.sleep(0.03)
+            with signalled(run):
+                loss.backward()
+                if step % 2:
+                    run.update()
+                    [param.norm() for param in run.model.parameters()]
+            if step % 2 == 0:
+                run.update()
     finally:
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)

@@ -381,7 +381,8 @@ bool ControlPlane::isDone() {
   }
   isQuiet |= !hasUnsent;
   changed.notify_all();
-  if (hasFailed && Clock::now() - retiredAt >= patience)
+  if ((hasFailed || isStayLimited.load(std::memory_order_relaxed)) &&
+      Clock::now() - retiredAt >= patience)
     return true;
   return isQuiet && !isNeeded;
 }

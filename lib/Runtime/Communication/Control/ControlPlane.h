@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -66,6 +67,8 @@ public:
   void abort(const absl::Status &why);
   void note(const std::string &what);
   void leave();
+  /// Once retired, it goes on for `patience` at most.
+  void limitStay() { isStayLimited.store(true, std::memory_order_relaxed); }
 
   /// Asks that `text` be kept under a name, and returns what is kept: that of
   /// the first to ask. DeadlineExceeded after `limit`; Cancelled once `isOver`,
@@ -107,8 +110,8 @@ public:
   /// The end of start(): returns when what was said is sent, or after
   /// `patience` at most. On rank 0 the thread goes on until all others have
   /// said goodbye, for they hear of each other through it, and the process does
-  /// not exit before; but where the run has failed, it goes on for `patience`
-  /// at most, in which others are told. Nothing where start() has failed.
+  /// not exit before; but where the run has failed, or limitStay() was called,
+  /// it goes on for `patience` at most. Nothing where start() has failed.
   void retire();
 
 private:
@@ -177,6 +180,7 @@ private:
   /// there was nothing under.
   std::vector<std::string> newKeys;
   std::map<std::string, std::set<int>> askers;
+  std::atomic<bool> isStayLimited{false};
   bool isRetired = false;
   Clock::time_point retiredAt;
   /// Whether all is sent that was said before.

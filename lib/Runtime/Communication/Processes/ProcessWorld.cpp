@@ -153,6 +153,7 @@ public:
     run->state->note(run->rank, what);
     run->control->note(what);
   }
+  void limitStay() override { run->control->limitStay(); }
   void abort(const absl::Status &why) override {
     run->state->abortBy(run->rank, why);
   }
