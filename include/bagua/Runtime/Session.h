@@ -256,7 +256,8 @@ public:
   /// What a step took, as measured: of the newest step that is done, or of the
   /// one that lies `back` steps before it. A step is done for certain when the
   /// next but one begins, and when finish() has returned. OutOfRange for a step
-  /// that is not among the last 64 that are done since start().
+  /// that is not among the last 64 that are done since start(). From any
+  /// thread, beside any other call.
   virtual absl::StatusOr<StepFigures> stepFigures(int64_t back = 0) const = 0;
 
   /// Bytes that this rank has allocated for tensors: arenas, and from start()

@@ -13,13 +13,19 @@
 namespace bagua::runtime {
 
 void StepLog::begin(int64_t step, int64_t nowNs, int64_t waitedNs) {
-  end(nowNs, waitedNs);
+  std::lock_guard<std::mutex> lock(mutex);
+  finish(nowNs, waitedNs);
   current = step;
   startNs = nowNs;
   waitedAtStart = waitedNs;
 }
 
 void StepLog::end(int64_t nowNs, int64_t waitedNs) {
+  std::lock_guard<std::mutex> lock(mutex);
+  finish(nowNs, waitedNs);
+}
+
+void StepLog::finish(int64_t nowNs, int64_t waitedNs) {
   if (current < 0)
     return;
   StepFigures &figures = kept[slotOf(std::exchange(current, -1))];
@@ -28,6 +34,7 @@ void StepLog::end(int64_t nowNs, int64_t waitedNs) {
 }
 
 void StepLog::complete(int64_t step, int64_t bytesSent) {
+  std::lock_guard<std::mutex> lock(mutex);
   if (step < completed)
     return;
   int64_t &before = sentBefore[static_cast<size_t>(step) % kStepsInFlight];
@@ -36,6 +43,7 @@ void StepLog::complete(int64_t step, int64_t bytesSent) {
 }
 
 absl::StatusOr<StepFigures> StepLog::at(int64_t back, int64_t firstStep) const {
+  std::lock_guard<std::mutex> lock(mutex);
   const int64_t count = std::min(completed, kKept);
   if (back < 0 || back >= count)
     return absl::OutOfRangeError(absl::StrCat(

@@ -1,7 +1,8 @@
 //===- StepLog.h - Figures of a session's last steps ----------------------===//
 //
 // Always on: it costs a read of the clock a step. Up to two steps are in
-// flight, so a step's time is known before all that it sends.
+// flight, so a step's time is known before all that it sends. Other threads may
+// read it meanwhile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_STEPLOG_H
@@ -15,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace bagua::runtime {
 
@@ -43,7 +45,10 @@ private:
   static size_t slotOf(int64_t step) {
     return static_cast<size_t>(step) % kSlots;
   }
+  /// Of the newest step, under `mutex`.
+  void finish(int64_t nowNs, int64_t waitedNs);
 
+  mutable std::mutex mutex;
   std::array<StepFigures, kSlots> kept;
   /// The newest step that has begun, while it is not over; else -1.
   int64_t current = -1;

@@ -1,7 +1,6 @@
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
 import copy
-import functools
 import logging
 import operator
 import os
@@ -24,6 +23,7 @@ from bagua.torch.arrivals import Arrivals, current_backward
 from bagua.torch.broadcast import broadcast
 from bagua.torch.compiled import is_compiled, name_in_plan, warn_of_compiled
 from bagua.torch.deferred import DeferredUpdates, PendingGradient, is_shared
+from bagua.torch.one_at_a_time import OneAtATime, forkable_lock
 from bagua.torch.slot import Slot, are_as_stated
 
 TYPES = {
@@ -46,20 +46,6 @@ def _span(name):
 def _list(names, most=8):
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-# Of a process that another one has forked, whose threads it lacks, nobody has one.
-_LOCKS = weakref.WeakSet()
-os.register_at_fork(after_in_child=lambda: [lock._at_fork_reinit() for lock in _LOCKS])
-
-
-def _alone(method):
-    """Threads call a session one at a time, also those that read what is updated."""
-    @functools.wraps(method)
-    def within(self, *arguments, **named):
-        with self._lock:
-            return method(self, *arguments, **named)
-    return within
 
 
 _LOG = logging.getLogger("bagua")
@@ -87,15 +73,14 @@ def _last_error():
     return id(getattr(sys, "last_value", None))
 
 
-def _finish(session, world, lock, backwards, former_error):
+def _finish(session, world, backwards, former_error):
     """Of a program that ends without close(), or drops its wrapper: others may still be in this rank's last step. They are to hear of one that
     ends within a backward, or by an exception. `world` is the wrapper's own, or None."""
     if not backwards and _last_error() == former_error:
         with contextlib.suppress(runtime.Error, ValueError):  # ValueError: of a process that has forked, or a session that is closed
             if world:
                 world.limit_stay()
-            with lock:
-                session.finish()
+            session.finish()
 
 
 def _retire_former(module):
@@ -163,8 +148,7 @@ class DataParallel(torch.nn.Module):
         # What no_sync() said at each forward since the last backward, and whether that has begun.
         self._forwards, self._is_backward = set(), False
         self._group = self._deferred = None
-        self._lock = threading.RLock()
-        _LOCKS.add(self._lock)
+        self._lock = forkable_lock()
         plan = plan if isinstance(plan, runtime.Plan) else runtime.Plan(os.fspath(plan))
         self._slots, self._handles = self._match(plan), []
         self._predicted, self._compute = plan.predicted, report.Compute(plan.predicted)
@@ -182,7 +166,7 @@ class DataParallel(torch.nn.Module):
                              gradient_as_bucket_view=gradient_as_bucket_view)
         self._owns_world = world is None
         self._world = world or runtime.World.launched()
-        self._session = runtime.Session(plan, self._world, timeout=timeout, on_warning=warnings.warn)
+        self._session = OneAtATime(runtime.Session(plan, self._world, timeout=timeout, on_warning=warnings.warn))
         for slot in self._slots:
             self._settle_form(slot)
         if gradient_as_bucket_view:
@@ -217,7 +201,7 @@ class DataParallel(torch.nn.Module):
                          register_optimizer_step_post_hook(lambda updating, *_: own() and own()._after_step(updating))]
         # Of ranks that are threads a collector may run this on one that others wait for.
         self._finish = None if self._world.is_in_process else weakref.finalize(
-            self, _finish, self._session, self._world if self._owns_world else None, self._lock, self._backwards, _last_error())
+            self, _finish, self._session, self._world if self._owns_world else None, self._backwards, _last_error())
 
     # Before the first step.
 
@@ -272,7 +256,6 @@ class DataParallel(torch.nn.Module):
         self._session.start()
         self._arrivals.learn(self._slots, self._session)
 
-    @_alone
     def _agree_on_model(self):
         """States what this rank trains: what communicates from here on is an error where another rank trains something else."""
         text = self._model.describe(self._options)
@@ -280,7 +263,6 @@ class DataParallel(torch.nn.Module):
             if stated:
                 stated.agree_on("the model", fingerprint(text), text)
 
-    @_alone
     def _count(self, what, more=1):
         self._counts[what] += more
         for stated in (self._session, self._group):
@@ -298,7 +280,6 @@ class DataParallel(torch.nn.Module):
             self._session.agree_on("whether the program changes gradients between backward and step()", is_changed,
                                    "yes" if is_changed else "no")
 
-    @_alone
     def _settle_form(self, slot):
         """States how a gradient lies, where that has changed."""
         if slot.has_new_form():
@@ -340,7 +321,6 @@ class DataParallel(torch.nn.Module):
     def _sends_buffers(self):
         return bool(self._group) and self.broadcast_buffers and any(buffer.numel() for buffer in self._model.buffers)
 
-    @_alone
     def _meet(self, is_among_buffers):
         """Ranks that do something out of the usual order meet the others where these are, so that a difference is an error, and not
         a wait for each other: in the communicator that carries buffers, or in a step."""
@@ -438,7 +418,6 @@ class DataParallel(torch.nn.Module):
         finally:
             self._syncs = before
 
-    @_alone
     def _give_arrived(self):
         """Gives the gradients that have come; on the thread that autograd runs on."""
         slots = self._arrivals.take()
@@ -488,14 +467,10 @@ class DataParallel(torch.nn.Module):
             self._before_update(optimizer)
 
     def _before_update(self, optimizer):
-        """Of this model's params. Other threads step others', of other wrappers, too."""
-        if self._session is not None and any(param in self._known for group in optimizer.param_groups for param in group["params"]):
-            self._begin_update(optimizer)
-
-    @_alone
-    def _begin_update(self, optimizer):
         """Makes the step that this rank owes where its loss has reached no param: others wait for it. Without
         `find_unused_parameters` their next collectives find that this rank has gone on."""
+        if self._session is None or not any(param in self._known for group in optimizer.param_groups for param in group["params"]):
+            return
         if self._is_in_step:
             self._fail("step() of an optimizer within a backward, or behind one that did not come to its end: its gradients are not reduced")
         if self._owes_step and self.find_unused_parameters:
@@ -548,7 +523,6 @@ class DataParallel(torch.nn.Module):
         if slot.view is None and is_writable and (not self._deferred or is_shared(gradient)):
             slot.original = gradient
 
-    @_alone
     def _give(self, slots, gradients):
         """All at once."""
         if slots[0].view is None:
@@ -576,7 +550,6 @@ class DataParallel(torch.nn.Module):
         slot.original = gradient
         return gradient if slot.is_in_arena else gradient.clone()
 
-    @_alone
     def _give_absent(self, slot):
         self._settle_form(slot)
         slot.renew_view()
@@ -588,9 +561,9 @@ class DataParallel(torch.nn.Module):
         self._session.mark_absent(slot.number, *((gradient.data_ptr(), slot.bytes) if slot.view is None else ()))
 
     def _keep(self, slots, gradients):
+        self._given += slots  # first: other threads see no held one that isn't there
         for slot, gradient in zip(slots, gradients):
             slot.held, slot.returned = gradient, None
-        self._given += slots
 
     def _hand_over(self, slots, gradients):
         self._keep(slots, gradients)
@@ -619,8 +592,7 @@ class DataParallel(torch.nn.Module):
         why = self._compute.end_backward()
         with self._compute.wait():
             self._give_unused(left_out)
-        with self._lock:
-            self._session.end_step()
+        self._session.end_step()
         self._backwards.clear()
         in_order, self._given = self._given, []
         self._is_in_step = False
@@ -637,22 +609,23 @@ class DataParallel(torch.nn.Module):
         if why and self._world.rank == 0:
             warnings.warn(why)
 
-    @_alone
     def _take_given(self, slots, left_out):
         """What is there when backward returns: with updates that are noted, gradients that have another name, too."""
         taken = [slot for slot in slots if slot.held is not None and (not self._deferred or slot.is_unused or slot.original is not None)]
         self._wait(taken)
-        for slot in taken:
-            self._put_back(slot)
+        with self._lock:
+            for slot in taken:
+                self._put_back(slot)
         if self._deferred:
             for slot in left_out:
                 if slot.held is not None:
                     self._deferred.given(slot)
 
-    @_alone
     def _take_back(self, slot):
         """Waits for a gradient; then it is the param's again. Nothing where it is already."""
-        if slot.held is not None:
+        if slot.held is None:
+            return
+        with self._lock:
             # Of what it waits for, backward may still have to give some.
             if (self._is_in_step and threading.get_ident() != self._step_thread and torch._C._current_autograd_node() is None and
                     slot in self._given):
@@ -667,7 +640,7 @@ class DataParallel(torch.nn.Module):
         """A gradient that is there. What no rank has used stays as it was, and what the program has set since."""
         param = slot.param
         if slot.held is None:
-            return  # a signal's handler was here
+            return  # a signal's handler, or another thread, was here
         if not slot.is_unused:
             if slot.original is not None:
                 with torch.no_grad():
@@ -712,14 +685,12 @@ class DataParallel(torch.nn.Module):
 
     # Around them.
 
-    @_alone
     def report(self):
         """What the last steps took on this rank (64 at most), beside what the plan was predicted to take, as text."""
         if self._session is None:
             return "trains by itself, or is closed"
         return report.describe(self._predicted, self._session.step_figures())
 
-    @_alone
     def synchronize(self):
         """Carries out what is left to do of steps."""
         if self._deferred:
@@ -767,7 +738,6 @@ class DataParallel(torch.nn.Module):
         self.synchronize()
         return _itself, (self.module,)
 
-    @_alone
     def close(self):
         """Waits for all steps and leaves; others that go on are told. Where the run has failed it says why once more, and leaves
         all the same: the model may get another DataParallel."""
@@ -779,7 +749,6 @@ class DataParallel(torch.nn.Module):
         finally:
             self._leave()
 
-    @_alone
     def _leave(self):
         if self._finish:
             self._finish.detach()

@@ -282,6 +282,12 @@ class DeferredUpdates:
                 for param, _ in taken:
                     unwatch(param)
 
+    def unwatch_done(self, param):
+        """A signal's handler may look at one whose update is being made, or come between an update and the watch."""
+        with self._lock:
+            if param not in self._updates:
+                unwatch(param)
+
     def _wait_for(self, params):
         self._wait([slot for slot in map(self._slots.get, params) if slot is not None and slot.held is not None])
 
@@ -316,10 +322,15 @@ class DeferredUpdates:
                     later[param] = param.grad
                 param.grad = slot.pending
                 self._put_back(slot)
+        # Hooks of all optimizers' steps may have others carried out within this one.
+        outer = self._alone.state, self._alone.param_groups
         self._alone.state = due[0][1].state
         self._alone.param_groups = [{**due[0][1].hyper, "params": [param for param, _ in due]}]
-        with self._updating():
-            self._alone.step()
+        try:
+            with self._updating():
+                self._alone.step()
+        finally:
+            self._alone.state, self._alone.param_groups = outer
         for param, update in due:
             if param in later:
                 param.grad = later[param]

@@ -62,9 +62,11 @@ def _settle(params):
         if keeper is not None:
             keeper.carry_out(params)
     for param in params:
-        reference = _KEEPERS.get(id(param))
-        if reference is not None and reference() is None:
+        keeper = _keeper(param)
+        if keeper is None:
             unwatch(param)  # nobody is there to do it any more
+        else:
+            keeper.unwatch_done(param)
 
 
 def watch(param, keeper):

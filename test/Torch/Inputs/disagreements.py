@@ -5,6 +5,7 @@ or where no error comes, gradients must be those of one process with all batches
 import contextlib
 import copy
 import io
+import pathlib
 import sys
 import threading
 import time
@@ -377,6 +378,28 @@ def a_gradient_that_a_thread_reads_within_backward(rank):
     expected = ["out.weight: expected threads to read gradients once backward has returned, found one that does before"] * STEPS
     if errors != (expected if rank.is_other() and rank.way == "step" else []):
         raise AssertionError(f"found the errors {errors}")
+
+
+@kind()
+def a_report_while_the_other_rank_is_late(rank):
+    """By a thread, as one that looks why nothing goes on: here the other rank goes on once it has said so."""
+    rank.wrap()
+    mark = pathlib.Path(f"{rank.work}/{rank.kind.__name__}.{rank.way}.reported")
+
+    def report():
+        time.sleep(0.1)  # by then the rank waits
+        rank.parallel.report()
+        mark.touch()
+    thread = threading.Thread(target=report)
+    if rank.is_other():
+        while not mark.exists():
+            time.sleep(0.01)
+    else:
+        thread.start()
+    rank.train()
+    if not rank.is_other():
+        thread.join()
+    rank.check()
 
 
 @kind()

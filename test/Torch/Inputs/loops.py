@@ -45,7 +45,7 @@ def train(name, parallel, run):
 
 
 def watch_calls(session, found):
-    """Notes in `found` which calls of sessions come while another thread is in one of the same session's; abort() may."""
+    """Notes in `found` which calls of sessions come while another thread is in one of the same session's; abort() and step_figures() may."""
     def watched(call):
         @functools.wraps(call)
         def within(self, *arguments, **named):
@@ -60,7 +60,7 @@ def watch_calls(session, found):
                     lock.release()
         return within
     for name, call in list(vars(session).items()):
-        if callable(call) and not name.startswith("_") and name != "abort":
+        if callable(call) and not name.startswith("_") and name not in ("abort", "step_figures"):
             setattr(session, name, watched(call))
 
 

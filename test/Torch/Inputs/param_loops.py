@@ -11,6 +11,7 @@ import time
 import torch
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from loop import STEPS, loop, put, report
 
@@ -403,6 +404,23 @@ def interrupted_while_it_waits(run):
                 getattr(run.parallel, "synchronize", lambda: None)()
     finally:
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+
+@loop()
+def state_read_by_hooks_of_all_optimizers(run):
+    """Which come within each update."""
+    def read(*_):
+        run.parallel.state_dict()
+        run.optimizer.state_dict()
+    hook = register_optimizer_step_pre_hook(read)
+    try:
+        for step in range(STEPS):
+            run.backward(step)
+            run.optimizer.step()
+            next(iter(run.model.parameters())).norm()
+            run.optimizer.zero_grad()
+    finally:
+        hook.remove()
 
 
 @loop()
