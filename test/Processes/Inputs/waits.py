@@ -74,6 +74,15 @@ def thread_names(process):
     return names
 
 
+def expect_threads(process, names):
+    """Each gives itself its name once it runs; what a rank says of a stream may come before."""
+    end = time.monotonic() + LIMIT / 3
+    while lacking := names - set(thread_names(process).values()):
+        if time.monotonic() > end:
+            sys.exit(f"expected threads {lacking}, found {thread_names(process)}")
+        time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def stopped(processes):
     """Their streams' threads, where this machine lets one process stop another's."""
@@ -130,9 +139,8 @@ def run(plan, folder, hosts, asks):
              r"stream 'comm': instruction .* in step 0 waits for tensor '.*', which the program has not given, for [\d.]+\w+"]]
         for rank, process in enumerate(ranks):
             ask(process, patterns[rank], asks)
-            lacking = {"bagua comm", "bagua control", *(["bagua dump"] if asks else []), *(["bagua alarm"] if hosts[0] != hosts[1] else [])}
-            if lacking := lacking - set(thread_names(process).values()):
-                sys.exit(f"expected threads {lacking}, found {thread_names(process)}")
+            expect_threads(process, {"bagua comm", "bagua control", *(["bagua dump"] if asks else []),
+                                     *(["bagua alarm"] if hosts[0] != hosts[1] else [])})
         with stopped(ranks):
             for rank, process in enumerate(ranks):
                 ask(process, patterns[rank], asks)
