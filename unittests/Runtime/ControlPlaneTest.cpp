@@ -490,6 +490,14 @@ TEST_F(ImpatientControlPlaneTest, rank_0_that_has_left_may_end_early) {
                           "others heard of each other"));
 }
 
+/// Whether a retired control plane's thread has ended, for which it waits.
+bool isOver(const std::weak_ptr<ControlPlane> &retired) {
+  const auto limit = std::chrono::steady_clock::now() + kLongTime;
+  while (!retired.expired() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(1ms);
+  return retired.expired();
+}
+
 // Those hang in their own programs, and never leave.
 TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
   start(1);
@@ -502,10 +510,7 @@ TEST_F(ImpatientControlPlaneTest, rank_0_of_a_failed_run_does_not_linger) {
   for (int rank : {1, 2})
     EXPECT_THAT(listeners[rank]->await(2),
                 ElementsAre("abort bits", "leave 0"));
-  const auto limit = std::chrono::steady_clock::now() + kLongTime;
-  while (!retired.expired() && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(1ms);
-  EXPECT_TRUE(retired.expired());
+  EXPECT_TRUE(isOver(retired));
 }
 
 TEST_F(ImpatientControlPlaneTest, rank_0_of_a_program_that_ends_does_not) {
@@ -516,11 +521,8 @@ TEST_F(ImpatientControlPlaneTest, rank_0_of_a_program_that_ends_does_not) {
   planes[0]->leave();
   planes[0]->retire();
   planes[0].reset();
-  const auto limit = std::chrono::steady_clock::now() + kLongTime;
-  while (!retired.expired() && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(1ms);
-  EXPECT_TRUE(retired.expired());
-  // Who leaves as well needs nobody by then.
+  EXPECT_TRUE(isOver(retired));
+  // Ranks that leave as well need no rank 0, and are told of no loss.
   for (int rank : {1, 2})
     EXPECT_THAT(listeners[rank]->await(1), ElementsAre("leave 0"));
 }

@@ -45,7 +45,7 @@ private:
   static size_t slotOf(int64_t step) {
     return static_cast<size_t>(step) % kSlots;
   }
-  /// Of the newest step, under `mutex`.
+  /// end() for callers that hold `mutex`.
   void finish(int64_t nowNs, int64_t waitedNs);
 
   mutable std::mutex mutex;

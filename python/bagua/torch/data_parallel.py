@@ -199,8 +199,8 @@ class DataParallel(torch.nn.Module):
         self._handles = [self.register_load_state_dict_pre_hook(lambda *_: self._settle()),
                          register_optimizer_step_pre_hook(lambda updating, *_: own() and own()._before_step(updating)),
                          register_optimizer_step_post_hook(lambda updating, *_: own() and own()._after_step(updating))]
-        # Of ranks that are threads a collector may run this on one that others wait for.
-        self._finish = None if self._world.is_in_process else weakref.finalize(
+        # Not where ranks are threads: the garbage collector may run it on a thread that the other ranks wait for.
+        self._finalizer = None if self._world.is_in_process else weakref.finalize(
             self, _finish, self._session, self._world if self._owns_world else None, self._backwards, _last_error())
 
     # Before the first step.
@@ -561,7 +561,7 @@ class DataParallel(torch.nn.Module):
         self._session.mark_absent(slot.number, *((gradient.data_ptr(), slot.bytes) if slot.view is None else ()))
 
     def _keep(self, slots, gradients):
-        self._given += slots  # first: other threads see no held one that isn't there
+        self._given += slots  # first: a thread that sees a held gradient finds it among the given ones
         for slot, gradient in zip(slots, gradients):
             slot.held, slot.returned = gradient, None
 
@@ -626,7 +626,7 @@ class DataParallel(torch.nn.Module):
         if slot.held is None:
             return
         with self._lock:
-            # Of what it waits for, backward may still have to give some.
+            # The wait may need gradients that backward is still to give.
             if (self._is_in_step and threading.get_ident() != self._step_thread and torch._C._current_autograd_node() is None and
                     slot in self._given):
                 raise RuntimeError(f"{slot.name}: expected threads to read gradients once backward has returned, found one that does before")
@@ -750,8 +750,8 @@ class DataParallel(torch.nn.Module):
             self._leave()
 
     def _leave(self):
-        if self._finish:
-            self._finish.detach()
+        if self._finalizer:
+            self._finalizer.detach()
         for handle in [*self._handles, *(slot.hook for slot in self._slots)]:
             handle.remove()
         if self._deferred:

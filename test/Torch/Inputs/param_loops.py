@@ -386,15 +386,29 @@ def interrupted(run):
             threading.Event().wait()
 
 
+@contextlib.contextmanager
+def handled_by(handler):
+    signal.signal(signal.SIGUSR2, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+
+def losses_of_late_ranks(run):
+    """Each step's number and loss, behind which rank 0 waits for the others."""
+    for step in range(STEPS):
+        loss = run.loss(step)
+        if run.rank != 0:
+            time.sleep(0.03)
+        yield step, loss
+
+
 @loop()
 def interrupted_while_it_waits(run):
     """By a signal, as those that tell of a preemption; the program notes it, and goes on."""
-    signal.signal(signal.SIGUSR2, interrupt)
-    try:
-        for step in range(STEPS):
-            loss = run.loss(step)
-            if run.rank != 0:
-                time.sleep(0.03)
+    with handled_by(interrupt):
+        for step, loss in losses_of_late_ranks(run):
             with interrupted(run) if step % 2 else contextlib.nullcontext():
                 loss.backward()
             run.update()
@@ -402,8 +416,6 @@ def interrupted_while_it_waits(run):
                 [param.norm() for param in run.model.parameters()]
             if step % 2:
                 getattr(run.parallel, "synchronize", lambda: None)()
-    finally:
-        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
 
 
 @loop()
@@ -431,12 +443,8 @@ def saved_by_a_handler(run):
     def save(*_):
         saved.append(copy.deepcopy(run.parallel.module))
         saved.append(copy.deepcopy(run.parallel) if step % 3 else run.parallel.state_dict())
-    signal.signal(signal.SIGUSR2, save)
-    try:
-        for step in range(STEPS):
-            loss = run.loss(step)
-            if run.rank != 0:
-                time.sleep(0.03)
+    with handled_by(save):
+        for step, loss in losses_of_late_ranks(run):
             with signalled(run):
                 loss.backward()
                 if step % 2:
@@ -444,5 +452,3 @@ def saved_by_a_handler(run):
                     [param.norm() for param in run.model.parameters()]
             if step % 2 == 0:
                 run.update()
-    finally:
-        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
