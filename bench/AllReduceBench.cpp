@@ -6,6 +6,8 @@
 // Open MPI and prints one table.
 //
 //===----------------------------------------------------------------------===//
+#include "Benches.h"
+
 #include "bagua/Runtime/Communicator.h"
 
 #include "peers/GlooPeer.h"
@@ -59,16 +61,6 @@ struct Options {
   std::vector<std::string> contenders = {"bagua", "memcpy"};
   bool samples = false;
 };
-
-[[noreturn]] void fail(const std::string &message) {
-  std::fprintf(stderr, "bagua-bench-all-reduce: %s\n", message.c_str());
-  std::exit(1);
-}
-
-void check(const absl::Status &status) {
-  if (!status.ok())
-    fail(status.ToString());
-}
 
 Options parseOptions(int argc, char **argv) {
   Options options;

@@ -5,6 +5,8 @@
 // same collective on the caller's thread.
 //
 //===----------------------------------------------------------------------===//
+#include "Benches.h"
+
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Runtime/Session.h"
@@ -12,8 +14,6 @@
 #include <benchmark/benchmark.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,13 +22,6 @@ using namespace bagua;
 using namespace bagua::runtime;
 
 namespace {
-
-void check(const absl::Status &status) {
-  if (status.ok())
-    return;
-  std::cerr << status << "\n";
-  std::exit(1);
-}
 
 /// A plan of `count` equal instructions on a bound tensor of `elements`.
 std::shared_ptr<const Plan> makePlan(int64_t ranks, int64_t elements,

@@ -7,6 +7,8 @@
 // bench/hosts-all-reduce.py and bench/busy.py run it.
 //
 //===----------------------------------------------------------------------===//
+#include "Benches.h"
+
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Launch.h"
 
@@ -21,7 +23,6 @@
 #include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -41,23 +42,6 @@ namespace {
 constexpr char kUsage[] =
     "usage: bagua-bench-host-all-reduce FOLDER INTERFACE MIN_BYTES MAX_BYTES "
     "REPETITIONS\n";
-
-void check(const absl::Status &status) {
-  if (status.ok())
-    return;
-  std::fprintf(stderr, "bagua-bench-host-all-reduce: %s\n",
-               status.ToString().c_str());
-  std::exit(1);
-}
-
-template <typename T> T check(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
-
-int64_t nowNs() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 /// Of all ranks; the folder is on a disk that all see.
 std::shared_ptr<gloo::rendezvous::Context>

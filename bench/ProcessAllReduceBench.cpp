@@ -6,6 +6,8 @@
 // others.
 //
 //===----------------------------------------------------------------------===//
+#include "Benches.h"
+
 #include "bagua/Replay/ForkedRanks.h"
 #include "bagua/Runtime/Communicator.h"
 
@@ -27,23 +29,6 @@ namespace {
 
 constexpr char kUsage[] = "usage: bagua-bench-process-all-reduce RANKS "
                           "MIN_BYTES MAX_BYTES REPETITIONS\n";
-
-void check(const absl::Status &status) {
-  if (status.ok())
-    return;
-  std::fprintf(stderr, "bagua-bench-process-all-reduce: %s\n",
-               status.ToString().c_str());
-  std::exit(1);
-}
-
-template <typename T> T check(absl::StatusOr<T> value) {
-  check(value.status());
-  return *std::move(value);
-}
-
-int64_t nowNs() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 class Bench {
 public:

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Carries out the worked examples of docs/Extending.md: carry_out.py SOURCE WORK
+"""Carries out the worked examples of docs/Extending.md: carry_out.py compile|run SOURCE WORK
 
-Copies the tree, as git has it, to WORK, does what the document says, builds, and holds the op, the pass and the strategy to what it
-promises: how many files each touches, that nothing lacks anything, that they run, and that `auto` rates the strategy
-right and never sends 16 bits unasked. Prints a line for each.
+Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass and the strategy to what it
+promises: how many files each touches, and with `compile` that these files compile; with `run` that nothing lacks anything, that they
+run, and that `auto` rates the strategy right and never sends 16 bits unasked. Prints a line for each.
 """
 import json
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from commands import run
 
 STEP = re.compile(r"(?:[Ii]n `([^`]+)`, (before|after) `([^`]+)`|New file `([^`]+)`):\n\n```[\w+]*\n(.*?)^```$", re.M | re.S)
 MOST_FILES_OF_OP = 5
+# Holds the C++ that the definitions of ops have in them.
+FILE_OF_OPS = "lib/Dialect/Bagua/BaguaOps.cpp"
 STRATEGY = "ddp-rails"
 # Gradients that are clipped by value before sgd uses them.
 CLAMPED = """
@@ -54,13 +58,6 @@ bagua.step @train on @pod data [node, gpu] (batch %x "x" : tensor<32xf32>, {each
   bagua.yield {each('%n{0}')} : {each(tensor)}
 }}
 """
-
-
-def run(*command, **arguments):
-    result = subprocess.run(command, capture_output=True, text=True, **arguments)
-    if result.returncode:
-        sys.exit(f"{' '.join(map(str, command))}:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
-    return result.stdout
 
 
 def copy_tree(source, tree):
@@ -120,8 +117,18 @@ def check_counts(touched):
     print(f"{strategy}: one row of {strategy_files[0]}")
 
 
-def build(tree):
+def configure(tree):
     run("cmake", "--preset", "release", "-DBAGUA_BUILD_BENCHMARKS=OFF", cwd=tree)
+
+
+def compile_files(tree, touched):
+    """Those of C++, and the file that holds the C++ of the op's definition."""
+    files = [path for paths in touched.values() for path in paths if path.endswith(".cpp")] + [FILE_OF_OPS]
+    run("ninja", "-C", "build", *(f"{tree}/{path}^" for path in files), cwd=tree)
+    print(f"{len(files)} files compile: {', '.join(files)}")
+
+
+def build(tree):
     run("cmake", "--build", "--preset", "release", "--target", "bagua-opt", "bagua-translate", "bagua-run", "bagua-sim",
         "BaguaCompletenessTests", "BaguaSessionTests", cwd=tree)
     run("cmake", "--build", "--preset", "release", "--target", "bagua-doc", cwd=tree)
@@ -181,12 +188,16 @@ def check_strategy(work):
             sys.exit(f"expected the choice of {text}, found {decided['chosen']}")
 
 
-def main(source, work):
+def main(what, source, work):
+    source, work = os.path.abspath(source), os.path.abspath(work)
     tree = f"{work}/tree"
     os.makedirs(work, exist_ok=True)
     copy_tree(source, tree)
     touched = carry_out(tree)
     check_counts(touched)
+    configure(tree)
+    if what == "compile":
+        return compile_files(tree, touched)
     build(tree)
     os.environ["PATH"] = f"{tree}/build/bin:{os.environ['PATH']}"
     check_op(tree, work)
@@ -195,4 +206,4 @@ def main(source, work):
 
 
 if __name__ == "__main__":
-    main(*map(os.path.abspath, sys.argv[1:]))
+    main(*sys.argv[1:])

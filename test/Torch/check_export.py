@@ -7,30 +7,23 @@ gradients must be the model's params, by name and shape, and runs plans of four 
 """
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
+sys.path[:0] = [HERE, os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "python")]
 
 import models
 import numpy
 import torch
 from bagua.torch.export import export_step
+from commands import run
 
 STEPS = 3
 # Of the largest number of a tensor. Adam divides by square roots of small numbers.
 TOLERANCE = {"gpt": 2e-5, "adam": 1e-5, "scheduled": 1e-5}
 STRATEGIES = ("ddp", "dear", "bytescheduler-a2a", "auto")
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: {done.stderr[-500:]}")
-    return done.stdout
 
 
 def train_eagerly(model, loss, optimizer, batch):

@@ -1,15 +1,10 @@
 """What tests of PyTorch share: plans of models, by the tools of a build, and where ranks meet."""
 import os
 import socket
-import subprocess
 import sys
 
-
-def run(*words, **options):
-    done = subprocess.run(words, capture_output=True, text=True, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return done.stdout
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from commands import run
 
 
 def free_port():

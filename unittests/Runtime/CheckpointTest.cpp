@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CommunicatorBackends.h"
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 #include "Session/SessionState.h"
 
 #include "bagua/Runtime/Checkpoint.h"

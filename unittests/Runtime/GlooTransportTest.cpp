@@ -8,7 +8,7 @@
 #include "Communication/Hosts/Transport.h"
 #include "Communication/Secret.h"
 #include "CommunicatorBackends.h"
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 #include "OpenConnections.h"
 #include "Yardstick.h"
 

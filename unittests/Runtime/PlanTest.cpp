@@ -6,7 +6,7 @@
 #include "PlanBuilder.h"
 #include "PlanBytes.h"
 
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

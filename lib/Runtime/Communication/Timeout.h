@@ -7,9 +7,10 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_TIMEOUT_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_TIMEOUT_H
 
+#include "Communication/DurationToString.h"
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 
 #include <chrono>
 
@@ -22,7 +23,7 @@ inline absl::Status checkTimeout(std::chrono::nanoseconds timeout) {
     return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "timeout: expected more than 0 and at most ten years, found ",
-      absl::FormatDuration(absl::FromChrono(timeout))));
+      durationToString(timeout)));
 }
 
 } // namespace bagua::runtime

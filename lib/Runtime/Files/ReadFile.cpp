@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Files/ReadFile.h"
 
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Files/ReplaceFile.h"
 
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 #include "Files/HostLimits.h"
 
 #include "absl/strings/str_cat.h"

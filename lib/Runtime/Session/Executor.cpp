@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Session/Executor.h"
 
+#include "Communication/CoreUsers.h"
+#include "Communication/DurationToString.h"
 #include "Communication/StatusCopy.h"
 #include "Communication/ThreadName.h"
 #include "Session/RankPlace.h"
@@ -18,7 +20,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
 
 #include <algorithm>
 #include <system_error>
@@ -32,20 +33,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::nanoseconds kNoLimit = std::chrono::nanoseconds::max();
 
 /// Threads of all sessions of this process, the programs' included.
-std::atomic<int> &liveThreads() {
-  static std::atomic<int> count{0};
-  return count;
-}
-
-bool haveCoresForAll() {
-  static const int cores =
-      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return liveThreads().load(std::memory_order_relaxed) <= cores;
-}
+CoreUsers liveThreads;
 
 /// Looks at a count for some microseconds; whether it was reached.
 bool watch(const Timeline &timeline, uint64_t target) {
-  return haveCoresForAll() && timeline.watch(target);
+  return liveThreads.haveCoresForAll() && timeline.watch(target);
 }
 
 int64_t stepOf(uint64_t sequence, size_t length) {
@@ -60,10 +52,6 @@ bool beginsWithRank(absl::string_view message) {
   while (digits < message.size() && absl::ascii_isdigit(message[digits]))
     ++digits;
   return digits > 0 && absl::StartsWith(message.substr(digits), ":");
-}
-
-std::string durationToString(std::chrono::nanoseconds duration) {
-  return absl::FormatDuration(absl::FromChrono(duration));
 }
 
 } // namespace
@@ -110,7 +98,7 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
     std::lock_guard<std::mutex> lock(streamsMutex);
     streams = std::move(made);
   }
-  liveThreads() += threadCount;
+  liveThreads.add(threadCount);
   world.onAbort(this, [this] {
     failed.store(true, std::memory_order_release);
     failAll();
@@ -168,7 +156,7 @@ void Executor::stop() {
     std::lock_guard<std::mutex> lock(streamsMutex);
     streams.clear();
   }
-  liveThreads() -= std::exchange(threadCount, 0);
+  liveThreads.remove(std::exchange(threadCount, 0));
   opened.reopen();
   for (Timeline &timeline : given)
     timeline.reopen();

@@ -9,11 +9,10 @@
 #include "LayerTable.h"
 
 #include "bagua/Target/Clusters.h"
+#include "bagua/Target/SizeScale.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace bagua;
@@ -38,7 +37,6 @@ private:
   ComputeOp emitCompute(Location loc, PhaseKind phase, const Twine &name,
                         TypeRange results, ValueRange operands, int64_t ns,
                         ArrayRef<Attribute> infos = {});
-  RankedTensorType scaled(RankedTensorType type) const;
 
   const LayerTable &table;
   const LayerImportOptions &options;
@@ -58,15 +56,6 @@ static std::string tensorName(const Layer &layer, size_t index) {
     return layer.name + "." + own;
   return layer.params.size() == 1 ? layer.name
                                   : layer.name + "." + std::to_string(index);
-}
-
-RankedTensorType LayerEmitter::scaled(RankedTensorType type) const {
-  if (options.sizeScale == 1 || type.getRank() == 0)
-    return type;
-  auto count = static_cast<int64_t>(std::llround(
-      static_cast<double>(type.getNumElements()) * options.sizeScale));
-  return RankedTensorType::get({std::max<int64_t>(1, count)},
-                               type.getElementType());
 }
 
 ComputeOp LayerEmitter::emitCompute(Location loc, PhaseKind phase,
@@ -89,7 +78,7 @@ StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
     infos.push_back(ArgumentAttr::get(builder.getContext(), role,
                                       builder.getStringAttr(name), nullptr,
                                       nullptr));
-    types.push_back(scaled(type));
+    types.push_back(scaleType(type, options.sizeScale));
   };
   for (const Layer &layer : table.layers)
     for (auto [index, param] : llvm::enumerate(layer.params))
@@ -102,10 +91,7 @@ StepOp LayerEmitter::emitStepOp(ClusterOp cluster) {
   auto step =
       builder.create<StepOp>(loc, "step", cluster.getSymName(),
                              cluster.getAllAxes(), builder.getArrayAttr(infos));
-  // The plan carries it on, so nobody takes a scaled run for the whole.
-  if (options.sizeScale != 1)
-    step->setAttr("bagua.size_scale",
-                  builder.getF64FloatAttr(options.sizeScale));
+  recordSizeScale(step, options.sizeScale);
   Block *body = builder.createBlock(&step.getBody());
   unsigned next = 0;
   for (auto [index, layer] : llvm::enumerate(table.layers))
@@ -123,10 +109,11 @@ void LayerEmitter::emitForward(unsigned index) {
   if (layer.inputs.empty())
     operands.push_back(batch);
   operands.append(params[index].begin(), params[index].end());
-  activations[index] = emitCompute(layer.loc, PhaseKind::Forward, layer.name,
-                                   TypeRange(scaled(layer.activation)),
-                                   operands, layer.forwardNs)
-                           .getResult(0);
+  activations[index] =
+      emitCompute(layer.loc, PhaseKind::Forward, layer.name,
+                  TypeRange(scaleType(layer.activation, options.sizeScale)),
+                  operands, layer.forwardNs)
+          .getResult(0);
 }
 
 /// Uses the errors of the layers behind it and the activations before it; makes
@@ -193,11 +180,8 @@ OwningOpRef<ModuleOp> bagua::importLayers(llvm::SourceMgr &sources,
   context->loadDialect<BaguaDialect>();
   const llvm::MemoryBuffer *buffer =
       sources.getMemoryBuffer(sources.getMainFileID());
-  if (!(options.sizeScale > 0)) {
-    emitError(UnknownLoc::get(context))
-        << "expected a size scale above 0, found " << options.sizeScale;
+  if (failed(checkSizeScale(options.sizeScale, UnknownLoc::get(context))))
     return nullptr;
-  }
   FailureOr<LayerTable> table = readLayerTable(context, buffer->getBuffer(),
                                                buffer->getBufferIdentifier());
   if (failed(table))

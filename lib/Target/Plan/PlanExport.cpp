@@ -10,6 +10,7 @@
 #include "PlanModel.h"
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Target/SizeScale.h"
 #include "bagua/Transforms/Utils/Predict.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -206,7 +207,7 @@ llvm::FailureOr<std::string> PlanWriter::write() {
   auto module = model.step->getParentOfType<ModuleOp>();
   if (auto strategy = module->getAttrOfType<StringAttr>("bagua.strategy"))
     plan.strategy = strategy.getValue().str();
-  if (auto scale = model.step->getAttrOfType<FloatAttr>("bagua.size_scale"))
+  if (auto scale = model.step->getAttrOfType<FloatAttr>(kSizeScaleAttr))
     plan.size_scale = scale.getValueAsDouble();
   plan.name = model.step.getSymName().str();
   writeCluster();

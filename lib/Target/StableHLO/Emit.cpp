@@ -12,6 +12,7 @@
 
 #include "bagua/Dialect/Bagua/Origins.h"
 #include "bagua/Target/Clusters.h"
+#include "bagua/Target/SizeScale.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
@@ -94,15 +95,7 @@ void Emitter::scaleTypes() {
       multiples[op.results[0]] = axes->sizeOf(op.collective.axes);
   }
   for (auto [index, value] : llvm::enumerate(graph.values)) {
-    types[index] = value.type;
-    if (options.sizeScale == 1 || value.type.getRank() == 0)
-      continue;
-    auto scaled = static_cast<int64_t>(std::llround(
-        static_cast<double>(value.type.getNumElements()) * options.sizeScale));
-    int64_t multiple = multiples[index];
-    int64_t count = std::max<int64_t>(1, scaled);
-    count = (count + multiple - 1) / multiple * multiple;
-    types[index] = RankedTensorType::get({count}, value.type.getElementType());
+    types[index] = scaleType(value.type, options.sizeScale, multiples[index]);
   }
   if (options.sizeScale == 1)
     return;
@@ -390,10 +383,7 @@ StepOp Emitter::emitStepOp(ClusterOp cluster) {
   auto step = builder.create<StepOp>(graph.loc, name, cluster.getSymName(),
                                      axes->axesOf(model.dataAxes),
                                      builder.getArrayAttr(infos));
-  // The plan carries it on, so nobody takes a scaled run for the whole.
-  if (options.sizeScale != 1)
-    step->setAttr("bagua.size_scale",
-                  builder.getF64FloatAttr(options.sizeScale));
+  recordSizeScale(step, options.sizeScale);
   Block *body = builder.createBlock(&step.getBody());
   for (const StepArgument &argument : model.arguments) {
     const Argument &info = graph.arguments[argument.argument];

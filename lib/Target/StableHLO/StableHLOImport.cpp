@@ -12,6 +12,8 @@
 #include "Reader.h"
 #include "Rewrites.h"
 
+#include "bagua/Target/SizeScale.h"
+
 using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
@@ -30,11 +32,8 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   OwningOpRef<ModuleOp> module = readModule(sources, context);
   if (!module)
     return nullptr;
-  if (!(options.sizeScale > 0)) {
-    emitError(module->getLoc())
-        << "expected a size scale above 0, found " << options.sizeScale;
+  if (failed(checkSizeScale(options.sizeScale, module->getLoc())))
     return nullptr;
-  }
   FailureOr<Mapping> mapping = readMapping(context, options);
   if (failed(mapping))
     return nullptr;

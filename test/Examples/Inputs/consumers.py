@@ -7,16 +7,12 @@ import shutil
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from commands import run
+
 RANKS = 4
 # Gradients in arenas, at the program's place, by levels of the network, in parts.
 STRATEGIES = ["ddp", "wfbp-a2a", "blueconnect", "bytescheduler-a2a"]
-
-
-def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
-    if result.returncode:
-        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def compile_plan(step, strategy, plan):

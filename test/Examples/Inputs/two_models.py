@@ -2,19 +2,14 @@
 """Builds two-models against an installed Bagua and runs it on plans of several strategies: two_models.py SOURCE BUILD FOLDER"""
 import os
 import shutil
-import subprocess
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from commands import run
 
 STRATEGIES = [f"{name}{{updates={kind}}}" for kind in ["program", "late"]
               for name in ["ddp", "bytescheduler-a2a", "dear", "auto"]]
 RUNS = "100" if os.environ.get("BAGUA_FULL_TESTS") else "3"
-
-
-def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
-    if result.returncode:
-        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def compile_plan(step, strategy, plan):

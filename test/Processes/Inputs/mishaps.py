@@ -20,6 +20,7 @@ import sys
 import time
 
 sys.path += [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..", "..")]
+from commands import run
 from strategies_on_processes import CLUSTER
 from yardstick import Standstills, margin
 
@@ -39,25 +40,18 @@ HANGS = 300
 COMMUNICATORS = [["--communicator=shared-memory"], ["--communicator=gloo", "--hosts=2"], ["--communicator=gloo"]]
 
 
-def tool(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\n{done.stderr}")
-    return done.stdout
-
-
 def make_plans(step, out):
     """By strategy: a plan's file, its instructions' kinds, and its tensors' names."""
     with open(f"{out}/cluster.mlir", "w", encoding="utf-8") as file:
         file.write(CLUSTER)
-    tool("bagua-translate", "--import-stablehlo", step, f"--cluster={out}/cluster.mlir", "-o", f"{out}/step.mlir")
-    compared = json.loads(tool("bagua-sim", f"{out}/step.mlir", "--compare", "--json"))["strategies"]
+    run("bagua-translate", "--import-stablehlo", step, f"--cluster={out}/cluster.mlir", "-o", f"{out}/step.mlir")
+    compared = json.loads(run("bagua-sim", f"{out}/step.mlir", "--compare", "--json"))["strategies"]
     plans, written = {}, set()
     for number, strategy in enumerate([*STRATEGIES, *(entry["name"] for entry in compared)]):
         path = f"{out}/{number}"
-        tool("bagua-opt", f"--bagua-strategy={strategy}", f"{out}/step.mlir", "-o", f"{path}.mlir")
-        tool("bagua-translate", "--export-plan", f"{path}.mlir", "-o", f"{path}.bagua")
-        text = tool("bagua-translate", "--plan-to-json", f"{path}.bagua")
+        run("bagua-opt", f"--bagua-strategy={strategy}", f"{out}/step.mlir", "-o", f"{path}.mlir")
+        run("bagua-translate", "--export-plan", f"{path}.mlir", "-o", f"{path}.bagua")
+        text = run("bagua-translate", "--plan-to-json", f"{path}.bagua")
         kinds = re.findall(r'"opcode":\s*"(\w+)"', text)
         written.update(kinds)
         if number < len(STRATEGIES):
@@ -79,7 +73,7 @@ def draw(drawn, plans, kinds):
     return strategy, drawn.choice([i for i, kind in enumerate(of_plan) if not kinds or kind in kinds])
 
 
-def run(plan, communicator, mishap, wakes, patience, job):
+def run_ranks(plan, communicator, mishap, wakes, patience, job):
     """By rank: exit status and what it says; and seconds that the last survivor took after the mishap, None where there was none."""
     begin = time.monotonic()
     lost, how = int(mishap.split(":")[0]), mishap.split(":")[3]
@@ -157,7 +151,7 @@ def main(step, out, runs, patience="2"):
         mishap = f"{lost}:{drawn.randrange(4)}:{instruction}:{'stop' if how == 'wake' else how}"
         longer = margin()
         with Standstills() as standstills:
-            statuses, errors, took = run(plan, communicator, mishap, how == "wake", float(patience) + longer, f"mishaps-{os.getpid()}-{attempts}")
+            statuses, errors, took = run_ranks(plan, communicator, mishap, how == "wake", float(patience) + longer, f"mishaps-{os.getpid()}-{attempts}")
         # Where nothing large went by a path there was nothing to notice.
         if took is None or (is_rare and not any(statuses)):
             continue

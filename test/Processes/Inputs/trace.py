@@ -10,6 +10,9 @@ import sys
 import steps
 from bagua.runtime import Error, Plan, Role, Session, Type, World
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from commands import run
+
 RANKS, STEPS, KEPT = 4, 11, 8
 SIZES = {"Float32": 4, "Float16": 2, "BFloat16": 2, "Float64": 8, "Int8": 1, "Int32": 4, "Int64": 8}
 COLLECTIVES = {"AllReduce", "ReduceScatter", "AllGather", "Reduce", "Broadcast", "AllToAll", "Exchange", "Push", "Pull", "Permute"}
@@ -35,13 +38,6 @@ def train(path, lost=None):
         print(json.dumps({"rank": world.rank, "step": session.step}), flush=True)
         os._exit(1)
     print(json.dumps({"rank": world.rank, "warned": warned, "figures": session.step_figures()}))
-
-
-def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
-    if result.returncode:
-        sys.exit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
-    return result.stdout
 
 
 def launch(plan, *arguments, fails=False, **variables):

@@ -8,7 +8,7 @@
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLCHANNEL_H
 
 #include "Communication/Control/ControlMessageGenerated.h"
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

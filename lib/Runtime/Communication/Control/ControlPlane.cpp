@@ -6,13 +6,13 @@
 #include "Communication/Control/ControlPlane.h"
 
 #include "Communication/Control/CheckMessage.h"
+#include "Communication/DurationToString.h"
 #include "Communication/ThreadName.h"
 #include "Files/HostLimits.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 
 #include <algorithm>
 #include <atomic>
@@ -558,7 +558,7 @@ void ControlPlane::findSilent(Clock::time_point now) {
         now - peer.lastHeard);
     if (peer.isOpen && silence > patience / kBeats * kMissedBeats)
       lose(peer, absl::StrCat("nothing was heard of it for ",
-                              absl::FormatDuration(absl::FromChrono(silence))));
+                              durationToString(silence)));
   }
 }
 

@@ -12,7 +12,7 @@
 
 #include "Communication/Control/ControlChannel.h"
 #include "Communication/Control/SocketsOfParent.h"
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -9,6 +9,7 @@
 // asked for what is there by now, or lost: waits are at the poller.
 //
 //===----------------------------------------------------------------------===//
+#include "Communication/DurationToString.h"
 #include "Communication/Gloo/CatchingContext.h"
 #include "Communication/Hosts/Transport.h"
 #include "Communication/Secret.h"
@@ -18,7 +19,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 
 #include <gloo/transport/context.h>
 #include <gloo/transport/unbound_buffer.h>
@@ -338,11 +338,10 @@ private:
   }
   /// What Gloo says by words alone.
   absl::Status namePath(const absl::Status &status) const {
-    return isOfPath(status)
-               ? absl::DeadlineExceededError(absl::StrCat(
-                     "nothing that was sent was acknowledged for ",
-                     absl::FormatDuration(absl::FromChrono(patience))))
-               : status;
+    return isOfPath(status) ? absl::DeadlineExceededError(absl::StrCat(
+                                  "nothing that was sent was acknowledged for ",
+                                  durationToString(patience)))
+                            : status;
   }
   static size_t offsetOf(const void *data) {
     return reinterpret_cast<size_t>(data);

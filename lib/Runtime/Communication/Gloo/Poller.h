@@ -6,7 +6,7 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_POLLER_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_POLLER_H
 
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include "absl/functional/function_ref.h"
 

@@ -8,7 +8,7 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_RESTINGDEVICE_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_RESTINGDEVICE_H
 
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include <gloo/transport/tcp/device.h>
 

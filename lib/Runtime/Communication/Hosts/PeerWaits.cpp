@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/PeerWaits.h"
 
+#include "Communication/DurationToString.h"
 #include "Communication/WorkWatch.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -135,11 +136,10 @@ absl::Status PeerWaits::awaitSent() {
     if (absl::Status aborted = state->status(); !aborted.ok())
       return aborted;
     if (Clock::now() >= deadline) {
-      state->abort(absl::DeadlineExceededError(
-          absl::StrCat(describe(), " waited ",
-                       absl::FormatDuration(absl::FromChrono(
-                           isMoving ? movingLimit : options.timeout)),
-                       " for others to take what it sent")));
+      state->abort(absl::DeadlineExceededError(absl::StrCat(
+          describe(), " waited ",
+          durationToString(isMoving ? movingLimit : options.timeout),
+          " for others to take what it sent")));
       return state->status();
     }
     bell.set(deadline);

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Memory/RunState.h"
 
+#include "Communication/CoreUsers.h"
+#include "Communication/DurationToString.h"
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
 #include "Communication/WorkWatch.h"
@@ -14,7 +16,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 
 #include <algorithm>
 #include <optional>
@@ -32,17 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::nanoseconds kLeastWork = std::chrono::seconds(10);
 
 /// Ranks of all runs that this process is in, as far as they are on its host.
-std::atomic<int> &liveRanks() {
-  static std::atomic<int> count{0};
-  return count;
-}
-
-/// Whether every rank of the host has a core of its own.
-bool haveCoresForAll() {
-  static const int cores =
-      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return liveRanks().load(std::memory_order_relaxed) <= cores;
-}
+CoreUsers liveRanks;
 
 } // namespace
 
@@ -93,11 +84,11 @@ RunState::RunState(int worldSize, int ranksOfHost,
     : size(worldSize), timeout(waitLimit), neighbours(ranksOfHost),
       announceAbort(std::move(announce)), isGone(worldSize), isLost(worldSize),
       notes(worldSize) {
-  liveRanks() += neighbours;
+  liveRanks.add(neighbours);
   dumpOnSignal();
 }
 
-RunState::~RunState() { liveRanks() -= neighbours; }
+RunState::~RunState() { liveRanks.remove(neighbours); }
 
 absl::Status RunState::meet(const MemoryGroup &group, int member,
                             std::string_view what,
@@ -113,7 +104,7 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
   bool mayWarn = options.onWarning != nullptr;
   std::chrono::nanoseconds limit = mayWarn ? untilWarning : options.timeout;
   while (true) {
-    switch (gate.wait(ticket, limit, haveCoresForAll())) {
+    switch (gate.wait(ticket, limit, liveRanks.haveCoresForAll())) {
     case Gate::Outcome::Passed:
       return absl::OkStatus();
     case Gate::Outcome::Closed:
@@ -162,7 +153,7 @@ absl::Status RunState::meetAfterWork(const MemoryGroup &group, int member,
   WorkWait wait = {group,    departures, std::max(options.timeout, kLeastWork),
                    describe, {},         {}};
   const bool haveMet = group.memory.gate().meetAlways(
-      haveCoresForAll(), [&] { return isGivenUp(wait); });
+      liveRanks.haveCoresForAll(), [&] { return isGivenUp(wait); });
   ReachableMemory *reachable = group.place.reachable.get();
   if (haveMet && !(reachable && reachable->isWithdrawn()))
     return absl::OkStatus();
@@ -238,7 +229,7 @@ std::string RunState::describeWait(const std::string &call,
                                    std::chrono::nanoseconds waited,
                                    const std::vector<int> &missing) const {
   std::string text = absl::StrCat(
-      call, " waited ", absl::FormatDuration(absl::FromChrono(waited)), " for ",
+      call, " waited ", durationToString(waited), " for ",
       missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "));
   std::lock_guard<std::mutex> lock(mutex);
   for (int rank : missing)

@@ -124,12 +124,12 @@ public:
   bool isWaiting() const;
 
   void note(int rank, const std::string &what);
-  /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones
-  /// say.
-  /// That `missing` did not come in time: DeadlineExceeded.
+  /// DeadlineExceeded, of `missing` who did not come in time.
   absl::Status lateStatus(const std::string &call,
                           std::chrono::nanoseconds waited,
                           const std::vector<int> &missing) const;
+  /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones
+  /// say.
   std::string describeWait(const std::string &call,
                            std::chrono::nanoseconds waited,
                            const std::vector<int> &missing) const;

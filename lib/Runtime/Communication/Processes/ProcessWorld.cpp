@@ -7,6 +7,7 @@
 #include "bagua/Runtime/Processes.h"
 
 #include "Communication/Control/ControlPlane.h"
+#include "Communication/DurationToString.h"
 #include "Communication/Hosts/HostCommunicator.h"
 #include "Communication/Hosts/HostNetwork.h"
 #include "Communication/MembersName.h"
@@ -21,7 +22,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 
 #include <algorithm>
 #include <fstream>
@@ -441,7 +441,7 @@ ControlEvents eventsOf(const std::shared_ptr<RunState> &state,
     return what.empty()
                ? what
                : absl::StrCat(what, " hangs: its thread has not run for ",
-                              absl::FormatDuration(absl::FromChrono(limit)));
+                              durationToString(limit));
   };
   events.isWaiting = [state] { return state->isWaiting(); };
   return events;
@@ -462,7 +462,7 @@ absl::Status checkOptions(const ProcessOptions &options) {
       options.patience > std::chrono::hours(24))
     return absl::InvalidArgumentError(absl::StrCat(
         "patience: expected at least 100 ms and at most a day, found ",
-        absl::FormatDuration(absl::FromChrono(options.patience))));
+        durationToString(options.patience)));
   for (std::chrono::nanoseconds limit :
        {options.timeout, options.communicatorTimeout})
     if (absl::Status status = checkTimeout(limit); !status.ok())

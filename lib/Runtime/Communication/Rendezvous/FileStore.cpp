@@ -8,7 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Store.h"
 
-#include "Device/Host/Descriptor.h"
+#include "Communication/DurationToString.h"
+#include "Files/Descriptor.h"
 #include "Files/HostLimits.h"
 #include "Files/ReadFile.h"
 
@@ -16,7 +17,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 
 #include <cerrno>
 #include <chrono>
@@ -136,7 +136,7 @@ absl::Status FileStore::lock(const Descriptor &file, int how) const {
     if (Clock::now() - begin >= patience)
       return named(absl::DeadlineExceededError(
           absl::StrCat("another process has kept it locked for ",
-                       absl::FormatDuration(absl::FromChrono(patience)))));
+                       durationToString(patience))));
     std::this_thread::sleep_for(kLook);
   }
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Joining.h"
 
+#include "Communication/DurationToString.h"
 #include "Communication/Rendezvous/MeetingMessages.h"
 #include "Communication/Secret.h"
 

@@ -6,11 +6,11 @@
 #include "Communication/Rendezvous/MeetingMessages.h"
 
 #include "Communication/Control/CheckMessage.h"
+#include "Communication/DurationToString.h"
 #include "Communication/Secret.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 
 #include <algorithm>
 #include <utility>
@@ -63,10 +63,6 @@ absl::StatusOr<std::optional<Joined>> readWelcome(const ControlMessage &said,
 }
 
 } // namespace
-
-std::string durationToString(std::chrono::nanoseconds duration) {
-  return absl::FormatDuration(absl::FromChrono(duration));
-}
 
 std::string listRanks(const std::vector<int> &ranks) {
   const size_t named = std::min(ranks.size(), kMostNamed);

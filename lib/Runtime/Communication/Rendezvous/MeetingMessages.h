@@ -16,7 +16,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,8 +24,6 @@ namespace bagua::runtime {
 
 /// Of the messages. Ranks of different ones refuse each other.
 constexpr int kProtocol = 5;
-
-std::string durationToString(std::chrono::nanoseconds duration);
 
 /// "2, 5, 6", of many the first and how many more there are.
 std::string listRanks(const std::vector<int> &ranks);

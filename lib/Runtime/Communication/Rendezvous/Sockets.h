@@ -7,7 +7,7 @@
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_SOCKETS_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_SOCKETS_H
 
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"

@@ -11,7 +11,7 @@
 
 #include "Communication/Memory/AddressSpace.h"
 #include "Communication/SharedMemory/ForkedCopies.h"
-#include "Device/Host/Descriptor.h"
+#include "Files/Descriptor.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -3,8 +3,8 @@
 // Closes what it holds.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_DEVICE_HOST_DESCRIPTOR_H
-#define BAGUA_LIB_RUNTIME_DEVICE_HOST_DESCRIPTOR_H
+#ifndef BAGUA_LIB_RUNTIME_FILES_DESCRIPTOR_H
+#define BAGUA_LIB_RUNTIME_FILES_DESCRIPTOR_H
 
 #include <unistd.h>
 
@@ -38,4 +38,4 @@ private:
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_DEVICE_HOST_DESCRIPTOR_H
+#endif // BAGUA_LIB_RUNTIME_FILES_DESCRIPTOR_H

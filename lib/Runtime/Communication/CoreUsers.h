@@ -1,0 +1,30 @@
+//===- CoreUsers.h - Whether to spin before sleeping ----------------------===//
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_COREUSERS_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_COREUSERS_H
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace bagua::runtime {
+
+/// Counts threads that each want a core of this host. Where there are fewer
+/// cores, a thread that spins takes one from the thread that it waits for.
+class CoreUsers {
+public:
+  void add(int threads) { count.fetch_add(threads, std::memory_order_relaxed); }
+  void remove(int threads) { add(-threads); }
+
+  bool haveCoresForAll() const {
+    static const int cores =
+        static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return count.load(std::memory_order_relaxed) <= cores;
+  }
+
+private:
+  std::atomic<int> count{0};
+};
+
+} // namespace bagua::runtime
+
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_COREUSERS_H
