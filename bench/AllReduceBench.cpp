@@ -1,4 +1,5 @@
 //===- AllReduceBench.cpp - In-process all_reduce beside memcpy -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Times float32 all_reduce in place on the callers' threads, and as many
 // threads that each memcpy the same bytes, in alternation so that both meet the

@@ -1,4 +1,5 @@
 //===- Benches.h - Errors and the clock of programs that measure ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef BAGUA_BENCH_BENCHES_H
 #define BAGUA_BENCH_BENCHES_H
 

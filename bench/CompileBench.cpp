@@ -1,4 +1,5 @@
 //===- CompileBench.cpp - Time of the default pipeline --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The strategy `ddp` on generated steps of 1,000 to 100,000 ops: a chain of
 // layers, forward and backward, with up to 1,000 gradients. What is timed is

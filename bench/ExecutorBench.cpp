@@ -1,4 +1,5 @@
 //===- ExecutorBench.cpp - What a session costs ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The time of an instruction whose operands are ready, and what a session adds
 // to a small all_reduce: the time from markReady to the end of wait, beside the

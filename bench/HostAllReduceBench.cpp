@@ -1,4 +1,5 @@
 //===- HostAllReduceBench.cpp - all_reduce between hosts ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One rank, as a launcher started it: times float32 all_reduce in place, and
 // Gloo's own ring on the same network beside it, by turns. Rank 0 prints

@@ -1,4 +1,5 @@
 //===- ProcessAllReduceBench.cpp - all_reduce between processes -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Times float32 all_reduce in place of processes that share memory, on memory
 // that they share ("shared") and on each one's own ("private"). Prints

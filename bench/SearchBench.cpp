@@ -1,4 +1,5 @@
 //===- SearchBench.cpp - Is auto ever behind what others find? ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // `auto` on random clusters and real steps, beside the presets' option variants
 // and random plans. Prints a line for each pair and a row of a table for each

@@ -1,4 +1,5 @@
 //===- SimulatorBench.cpp - Tasks that the simulator plays a second -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A chain of layers, forward and backward, with a message for each; with one
 // communication stream and with four that share the link.

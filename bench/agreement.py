@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What it costs that ranks agree on what they train: agreement.py BUILD [STEPS]
 
 By itself, in a loop, and within the steps of examples/train-gpt's model on one rank, where other work has the caches in between. Microseconds.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times float32 all_reduce of Bagua (ranks as threads, and as processes that share memory), Gloo and Open MPI, and memcpy.
 
 Runs the programs of BUILD/bin in rounds, so that all of them meet the same

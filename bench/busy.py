@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """all_reduce of four emulated hosts whose cores are busy, beside Gloo's own ring: busy.py BUILD [REPETITIONS [LARGEST_MIB [RATE ...]]]
 
 Rates as tc says them. Beside none, two and four processes that never rest, all in the default class, both run in the same processes by turns. For each cell the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps of published profiles on four emulated hosts, by PyTorch's DDP, by Horovod and by a plan of auto's that updates late, in turns:
 
     emulated-cluster.py BUILD [ROUNDS [STEPS [PROFILE...]]]

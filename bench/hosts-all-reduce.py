@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """all_reduce of four emulated hosts beside Gloo's own ring: hosts-all-reduce.py BUILD [RATE [REPETITIONS [HOSTS]]]
 
 Both run in the same processes by turns, in the real-time class, since what else this machine does would show in either. Exits with 1

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The backward of a model of 4,000 small tensors by a plan, beside DistributedDataParallel's: many-tensors.py BUILD [STEPS [LAYERS]]
 
 Two ranks of one host, which make steps of all contenders by turns. Runs with the Python that has torch (scripts/setup --full;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How much of communication `ddp` hides: overlap.py BUILD [STEP.mlir]
 
 Compiles a step by bsp-a2a and by ddp, scales its synthetic compute until it lasts as long as communication takes on 4

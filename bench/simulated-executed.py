@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Predicted beside executed step times: simulated-executed.py BUILD [RANKS [TURNS]]
 
 Calibrates this machine with bagua-run, plans five exported steps by strategies of three kinds for it, and runs the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A GPT of 10 M params trained on four emulated hosts, by plans and by DistributedDataParallel, in turns:
 
     train-gpt.py BUILD [RATE [ROUNDS [STEPS]]] [--busy N] [MODEL OPTIONS]        # RATE as tc says it: 250mbit

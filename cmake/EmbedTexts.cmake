@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Writes {"name", "text"} of each file, in the order given, as a table to include; names are the files' without extension.
 # cmake -DSOURCES=a.mlir;b.mlir -DOUTPUT=... -P EmbedTexts.cmake
 set(table "")

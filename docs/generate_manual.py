@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the reference manual: docs/Dialect.md and docs/Passes.md from the .td files, docs/Strategies.md from the table.
 
     generate_manual.py            renews all

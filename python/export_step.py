@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A JAX training step as a graph: export_step.py FILE.py[:FUNCTION] OUT.mlir [--devices=N]
 
 FUNCTION (`step`) of FILE.py returns a step and its arguments, which may be jax.ShapeDtypeStructs: nothing is run. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # lit.cfg.py - The lit suite: one file a behaviour, each readable as documentation.
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Limits that grow with what this machine is at, as those of unittests/Runtime/Yardstick.h do.
 
 A patience within which ranks that live must be heard, or a time within which they must have ended, is as short as a test likes where the machine is idle,

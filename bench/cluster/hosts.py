@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Hosts on one machine: network namespaces on a bridge, each with a card of a limited rate. Needs root and iproute2.
 
     with Hosts(4, "1gbit") as hosts:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Other work on the machine: with busy(4): ..."""
 import subprocess
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How sure a median of ratios is: median, low, high = median_with_interval(ratios)"""
 import random
 import statistics

@@ -1,4 +1,5 @@
 //===- GlooPeer.cpp - Gloo's all_reduce, for comparison -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One Gloo context a thread, found through a store in this process.
 //

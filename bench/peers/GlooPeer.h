@@ -1,4 +1,5 @@
 //===- GlooPeer.h - Gloo's all_reduce, for comparison ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks as threads over Gloo's TCP transport on loopback. Built as a stub that
 // refuses where Gloo is not installed.

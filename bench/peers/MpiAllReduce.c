@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*===- MpiAllReduce.c - MPI's all_reduce, for comparison --------------------===
  *
  * Times float32 MPI_Allreduce in place as bench/AllReduceBench.cpp times ours:

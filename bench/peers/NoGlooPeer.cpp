@@ -1,4 +1,5 @@
 //===- NoGlooPeer.cpp - In place of GlooPeer.cpp without Gloo -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Says that Gloo is not there.
 //

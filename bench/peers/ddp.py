@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's DistributedDataParallel with compute that sleeps, one rank: ddp.py LAYERS.json STEPS JITTER SCALE
 
 LAYERS has [seconds of forward, seconds of backward, float32 elements] of each layer. JITTER is the standard deviation of the factor on each duration. SCALE is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Horovod's DistributedOptimizer with compute that sleeps, one rank: hvd.py LAYERS.json STEPS JITTER FOLDER
 
 As ddp.py; ranks find each other's rendezvous in FOLDER. Horovod's variables (HOROVOD_FUSION_THRESHOLD, HOROVOD_CYCLE_TIME) hold.

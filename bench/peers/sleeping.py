@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A model whose compute sleeps, for peers of bagua-run: a layer's forward and backward end on the clock of a virtual device."""
 import random
 import time

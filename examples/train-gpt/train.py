@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a GPT on the bytes of a text, on as many ranks as torchrun starts: by a plan of Bagua's, or by DistributedDataParallel.
 
     torchrun --nproc-per-node=4 train.py --table=gpt.csv   # measures the model here: what a plan is made of

@@ -1,4 +1,5 @@
 //===- Mlp.cpp - A small classifier ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plain Eigen, one expression a formula.
 //

@@ -1,4 +1,5 @@
 //===- Mlp.h - A small classifier -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Three dense layers with ReLU between them and softmax cross entropy at the
 // end. Forward asks for each layer just before it uses it, and backward hands

@@ -1,4 +1,5 @@
 //===- Spirals.cpp - Data to classify -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Points on three arms, class by class, then shuffled.
 //

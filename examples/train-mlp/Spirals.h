@@ -1,4 +1,5 @@
 //===- Spirals.h - Data to classify ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Three interleaved spirals in the plane with a little noise: a classic of
 // networks that must bend their decision boundary. Made here, so nothing has to

@@ -1,4 +1,5 @@
 //===- train-mlp.cpp - Trains a classifier on four ranks ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each rank is a thread with its own copy of the model and its own quarter of
 // every batch. Gradients live where the plan puts them; a rank gives each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*===- bagua.h - The runtime for programs in C ------------------------------===
  *
  * One rank of a training program: it reads a plan, joins a world, makes a

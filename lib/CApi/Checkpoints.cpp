@@ -1,4 +1,5 @@
 //===- Checkpoints.cpp - Files of state in C ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Call by call what Checkpoint.h has.
 //

@@ -1,4 +1,5 @@
 //===- Errors.cpp - Statuses as codes and messages ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The message of the last error lives as long as its thread.
 //

@@ -1,4 +1,5 @@
 //===- Errors.h - Statuses as codes and messages --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every function of the C interface goes through: nothing is thrown at a
 // caller in C, and each error has a message.

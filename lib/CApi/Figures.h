@@ -1,4 +1,5 @@
 //===- Figures.h - Figures of steps in C ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Measured ones and predicted ones are told alike.
 //

@@ -1,4 +1,5 @@
 //===- Handles.h - What is behind the handles of the C interface ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each keeps alive what it stands on.
 //

@@ -1,4 +1,5 @@
 //===- Plans.cpp - Plans in C ---------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reading a plan, and what a program asks it.
 //

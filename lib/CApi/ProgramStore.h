@@ -1,4 +1,5 @@
 //===- ProgramStore.h - A store that a program in C hands in --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Its callbacks as a Store.
 //

@@ -1,4 +1,5 @@
 //===- Sessions.cpp - Sessions in C ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Call by call what Session.h has.
 //

@@ -1,4 +1,5 @@
 //===- Worlds.cpp - Worlds and collectives in C ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How ranks find each other, and what they say to each other beside a plan.
 //

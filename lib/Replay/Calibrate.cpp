@@ -1,4 +1,5 @@
 //===- Calibrate.cpp - What a step's work takes on this machine -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A plan of messages of all sizes is replayed, whose program sleeps and wakes
 // up as a training step's does: on few cores that delays messages.

@@ -1,4 +1,5 @@
 //===- CalibrationFit.cpp - From measured times to a cluster --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each number of an axis by its own function.
 //

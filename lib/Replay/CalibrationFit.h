@@ -1,4 +1,5 @@
 //===- CalibrationFit.h - From measured times to a cluster ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Free functions of numbers: no clock, no plan, no rank. Calibrate.h measures.
 //

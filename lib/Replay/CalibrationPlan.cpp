@@ -1,4 +1,5 @@
 //===- CalibrationPlan.cpp - Steps whose messages are measured ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One row for each kind, one plan for each step.
 //

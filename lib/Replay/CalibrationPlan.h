@@ -1,4 +1,5 @@
 //===- CalibrationPlan.h - Steps whose messages are measured --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a calibration runs: plans of one step, whose program gives messages of
 // many sizes and takes them back. How long they took, and what follows from it,

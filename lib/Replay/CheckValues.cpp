@@ -1,4 +1,5 @@
 //===- CheckValues.cpp - What --check fills tensors with ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A counter-based hash of shifts, adds and xors, which every vector unit has.
 // Elements go in blocks with a seed each, so that within a block 32 bits count.

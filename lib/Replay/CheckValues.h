@@ -1,4 +1,5 @@
 //===- CheckValues.h - What --check fills tensors with --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Values that anyone can compute again: a function of rank, tensor, step and
 // element. So a check needs no second copy of any tensor and no message between

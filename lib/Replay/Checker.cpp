@@ -1,4 +1,5 @@
 //===- Checker.cpp - Checks numbers against a plan's contract -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Expected values are computed piece by piece and never kept.
 //

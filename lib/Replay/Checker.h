@@ -1,4 +1,5 @@
 //===- Checker.h - Whether a rank gets the numbers that the plan promises -===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Goes by the plan's contract and, but for what rounding explains
 // (Tolerance.h), by nothing else of it: what the instructions do is what is

@@ -1,4 +1,5 @@
 //===- ForkedRanks.cpp - Ranks as processes, without a launcher -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // fork, without exec: copies have what was read before.
 //

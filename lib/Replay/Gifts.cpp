@@ -1,4 +1,5 @@
 //===- Gifts.cpp - What ranks give in checked steps -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By the tensor's name, role, and whether it is optional.
 //

@@ -1,4 +1,5 @@
 //===- Gifts.h - What ranks give in checked steps -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every rank knows what every other gave: a function of plan, rank and step.
 //

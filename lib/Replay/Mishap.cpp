@@ -1,4 +1,5 @@
 //===- Mishap.cpp - A process that ends in the middle of a step -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the system, a cable or a bug may do to it.
 //

@@ -1,4 +1,5 @@
 //===- Mishap.h - A process that ends in the middle of a step -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For tests of how runs end.
 //

@@ -1,4 +1,5 @@
 //===- Movement.cpp - Where elements that a relation moves come from ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Index arithmetic on a tensor seen as [outer][blocks][inner].
 //

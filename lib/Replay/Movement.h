@@ -1,4 +1,5 @@
 //===- Movement.h - Where elements that a relation moves come from --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // all_to_all, pieces along a dimension and permute, followed back element by
 // element: what a check expects, whatever algorithm moved it.

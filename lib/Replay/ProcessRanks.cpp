@@ -1,4 +1,5 @@
 //===- ProcessRanks.cpp - A tool's ranks as processes ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Launched, or forked.
 //

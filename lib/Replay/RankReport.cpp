@@ -1,4 +1,5 @@
 //===- RankReport.cpp - What a rank of a replay hands in ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reports travel as CBOR, behind their lengths.
 //

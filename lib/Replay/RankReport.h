@@ -1,4 +1,5 @@
 //===- RankReport.h - What a rank of a replay hands in --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Measurements and findings of one rank, which may come from another process,
 // and what all of them together say of the run.

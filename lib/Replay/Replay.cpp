@@ -1,4 +1,5 @@
 //===- Replay.cpp - Runs a plan with synthetic compute --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What each rank's thread does, and how their errors come together.
 //

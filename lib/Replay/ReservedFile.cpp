@@ -1,4 +1,5 @@
 //===- ReservedFile.cpp - A file for the result of long work --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By descriptors: a stream can't be opened without waiting or truncating.
 //

@@ -1,4 +1,5 @@
 //===- RunReport.cpp - What bagua-run prints ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Counts come from the plan, times from the run.
 //

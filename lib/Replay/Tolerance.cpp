@@ -1,4 +1,5 @@
 //===- Tolerance.cpp - How far rounding may lead from the contract --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // First-order error bounds: so many roundings of so large numbers.
 //

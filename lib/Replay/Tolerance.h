@@ -1,4 +1,5 @@
 //===- Tolerance.h - How far rounding may lead from the contract ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One all_reduce over one group is exact to the bit (docs/Semantics.md,
 // "Collectives"). A hierarchy adds the same numbers in another order, and

@@ -1,4 +1,5 @@
 //===- UpdatedStates.cpp - What updates must make of states ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Element by element, from the formulas.
 //

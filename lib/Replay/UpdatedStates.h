@@ -1,4 +1,5 @@
 //===- UpdatedStates.h - What updates must make of states -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The optimizer's arithmetic of docs/Semantics.md, written down independently
 // of the runtime's kernels, from the first step on: a check keeps no state.

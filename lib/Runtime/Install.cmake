@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Install - The runtime with its headers and package files, in C++ and in C, and the tools.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)

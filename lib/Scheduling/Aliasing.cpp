@@ -1,4 +1,5 @@
 //===- Aliasing.cpp - Values that share bytes -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Union by size, without path compression: depth stays logarithmic and lookups
 // stay const.

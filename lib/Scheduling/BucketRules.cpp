@@ -1,4 +1,5 @@
 //===- BucketRules.cpp - By which rule gradients share buckets ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One call for each rule.
 //

@@ -1,4 +1,5 @@
 //===- Bucketing.cpp - Which gradients travel together --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The rules of Bucketing.h. Every rule visits the tensors once and keeps one
 // open bucket for each class.

@@ -1,4 +1,5 @@
 //===- ByteRanges.cpp - Numbered ranges of bytes, by where they lie -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sorted by size and place.
 //

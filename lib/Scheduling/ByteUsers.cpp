@@ -1,4 +1,5 @@
 //===- ByteUsers.cpp - Who touches which bytes ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By begin, with the furthest end so far: a query walks back no further than
 // where all ranges end before it.

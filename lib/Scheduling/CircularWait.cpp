@@ -1,4 +1,5 @@
 //===- CircularWait.cpp - Tasks that wait for each other ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A depth-first walk along the waits, on a stack of its own.
 //

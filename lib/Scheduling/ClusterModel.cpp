@@ -1,4 +1,5 @@
 //===- ClusterModel.cpp - The machines, as numbers ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Group sizes, checks and names of links.
 //

@@ -1,4 +1,5 @@
 //===- Coarsening.cpp - Which compute ops become one ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One pass over the ops, cutting where it must.
 //

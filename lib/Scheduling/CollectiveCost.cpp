@@ -1,4 +1,5 @@
 //===- CollectiveCost.cpp - What a collective costs -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Closed forms, as latency and as traffic on links.
 //

@@ -1,4 +1,5 @@
 //===- CommunicationPlan.cpp - All decisions about a step's gradients -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Text, checks, and the step that a plan makes.
 //

@@ -1,4 +1,5 @@
 //===- FewerCollectives.cpp - The same with fewer collectives -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whole plans first, for that is a handful of tries, then single buckets.
 //

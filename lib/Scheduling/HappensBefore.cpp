@@ -1,4 +1,5 @@
 //===- HappensBefore.cpp - Which accesses to memory are ordered -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Vector clocks, and a sweep over each memory's accesses.
 //

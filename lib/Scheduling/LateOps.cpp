@@ -1,4 +1,5 @@
 //===- LateOps.cpp - What the program can put off to its next step --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // First which ops can be late at all, by striking out; then where they run.
 //

@@ -1,4 +1,5 @@
 //===- LaunchScheduling.cpp - Streams and launch order of a step ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One order for all policies, by when operands are there; what the queue of
 // messages would do is played by the simulator and kept.

@@ -1,4 +1,5 @@
 //===- LowerBound.cpp - What no lossless schedule can beat ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Cuts of the cluster as linear functions of the bytes of each kind of
 // gradient, then the cycle through the parameters.

@@ -1,4 +1,5 @@
 //===- Merging.cpp - Which neighbours to merge, by what messages cost -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A greedy rule and an exact dynamic program.
 //

@@ -1,4 +1,5 @@
 //===- Message.cpp - What an all_reduce is made of ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Forms as lists of collectives, casts around them, and the cheapest form.
 //

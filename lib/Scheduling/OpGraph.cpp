@@ -1,4 +1,5 @@
 //===- OpGraph.cpp - One step's ops as index arrays -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Construction, prices, and the way to the simulator.
 //

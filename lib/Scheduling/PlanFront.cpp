@@ -1,4 +1,5 @@
 //===- PlanFront.cpp - Plans that no cheaper one is as fast as ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Steps get shorter from entry to entry of the map.
 //

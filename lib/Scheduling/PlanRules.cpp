@@ -1,4 +1,5 @@
 //===- PlanRules.cpp - Plans by a few numbers -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rules applied, and shares of forms by the links' loads.
 //

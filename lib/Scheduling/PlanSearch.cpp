@@ -1,4 +1,5 @@
 //===- PlanSearch.cpp - The best plan of a step's communication -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Local search over plans.
 //

@@ -1,4 +1,5 @@
 //===- Roofline.cpp - Durations from flops and bytes ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In 128-bit integers: exact, and alike on every machine.
 //

@@ -1,4 +1,5 @@
 //===- ServerBalance.cpp - Which server has which tensor ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // List scheduling, longest first.
 //

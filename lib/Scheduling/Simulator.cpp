@@ -1,4 +1,5 @@
 //===- Simulator.cpp - How long a step takes ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The event loop. At most a few tasks are active at a time, one a stream as a
 // rule, so they are scanned rather than kept in a heap.

@@ -1,4 +1,5 @@
 //===- StepParts.cpp - What an op is to a step's schedule -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Backwards from gradients, then forwards from communication.
 //

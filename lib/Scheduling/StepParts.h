@@ -1,4 +1,5 @@
 //===- StepParts.h - What an op is to a step's schedule -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Told apart by data flow alone.
 //

@@ -1,4 +1,5 @@
 //===- Strategy.cpp - Published systems as rows of decisions --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table, and what is made from a row but for passes.
 //

@@ -1,4 +1,5 @@
 //===- TaskGraph.cpp - One step as tasks on streams and links -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Building the arrays, and what a sound graph is.
 //

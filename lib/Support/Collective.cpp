@@ -1,4 +1,5 @@
 //===- Collective.cpp - The collectives there are -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One switch for each question.
 //

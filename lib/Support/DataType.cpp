@@ -1,4 +1,5 @@
 //===- DataType.cpp - Element types of tensors that are communicated ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sizes and names of the element types, each in one table.
 //

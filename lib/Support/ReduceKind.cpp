@@ -1,4 +1,5 @@
 //===- ReduceKind.cpp - How a collective combines the ranks' values -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Names of the reduction kinds. What each computes is in lib/Runtime.
 //

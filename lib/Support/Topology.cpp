@@ -1,4 +1,5 @@
 //===- Topology.cpp - Ranks, axes and groups ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arithmetic on mixed-radix ranks. Nothing is stored per rank: a group is
 // enumerated when asked for, in time proportional to its size.

@@ -1,4 +1,5 @@
 //===- TraceWriter.cpp - Chrome traces ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // JSON by hand: this library uses nothing but the standard one.
 //

@@ -1,4 +1,5 @@
 //===- SizeScale.cpp - Steps with tensors of other sizes ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "bagua/Target/SizeScale.h"
 
 #include "mlir/IR/Builders.h"

@@ -1,4 +1,5 @@
 //===- StepSummary.cpp - A step in a few numbers --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Counts what a step has.
 //

@@ -1,4 +1,5 @@
 //===- Accumulate.cpp - bagua-accumulate ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Forward and backward once more for each further micro-batch. What is done
 // once a step (reductions, updates) gets the sums that the last one makes.

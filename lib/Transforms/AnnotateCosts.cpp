@@ -1,4 +1,5 @@
 //===- AnnotateCosts.cpp - bagua-annotate-costs ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Durations of compute ops, from the device's roofline or from measurements.
 //

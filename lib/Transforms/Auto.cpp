@@ -1,4 +1,5 @@
 //===- Auto.cpp - bagua-auto ----------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the step, asks Scheduling for the best plan of its communication, and
 // compiles by that.

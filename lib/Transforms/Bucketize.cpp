@@ -1,4 +1,5 @@
 //===- Bucketize.cpp - bagua-bucketize ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the gradients' all_reduces into a BucketingProblem, asks Scheduling,
 // and writes each bucket as concat, all_reduce and split.

@@ -1,4 +1,5 @@
 //===- CastWire.cpp - bagua-cast-wire -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A cast before each all_reduce of a gradient or bucket, and one back.
 //

@@ -1,4 +1,5 @@
 //===- Coarsen.cpp - bagua-coarsen ----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads where communication can start or must end, asks Scheduling for
 // clusters, and writes each as one compute op.

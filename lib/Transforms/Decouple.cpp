@@ -1,4 +1,5 @@
 //===- Decouple.cpp - bagua-decouple --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An all_reduce as its two halves, with or without the update between them.
 //

@@ -1,4 +1,5 @@
 //===- FindUnused.cpp - bagua-find-unused ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gradients that a rank may not have, and who is to know that none had one.
 //

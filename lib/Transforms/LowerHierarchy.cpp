@@ -1,4 +1,5 @@
 //===- LowerHierarchy.cpp - bagua-lower-hierarchy -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Asks Scheduling for each all_reduce's form and writes its collectives.
 //

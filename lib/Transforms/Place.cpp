@@ -1,4 +1,5 @@
 //===- Place.cpp - bagua-place --------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Finds values that can share bytes (a bucket and its tensors, operand and
 // result of a collective in place), and lays each such class into an arena or

@@ -1,4 +1,5 @@
 //===- RecordStrategy.cpp - bagua-record-strategy -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes the strategy's text into the module.
 //

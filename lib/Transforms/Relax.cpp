@@ -1,4 +1,5 @@
 //===- Relax.cpp - bagua-relax --------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Applies an algorithm's row, and writes what it promises into the step.
 //

@@ -1,4 +1,5 @@
 //===- Schedule.cpp - bagua-schedule --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From graph level to scheduled level: gives the program its optimizer, asks
 // Scheduling for streams and launch order, and writes them.

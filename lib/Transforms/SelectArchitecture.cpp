@@ -1,4 +1,5 @@
 //===- SelectArchitecture.cpp - bagua-select-architecture -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Who sums gradients: the ranks themselves, or servers.
 //

@@ -1,4 +1,5 @@
 //===- VerifyGraph.cpp - bagua-verify-graph -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The fact analysis as a pass; the analysis itself is the dialect's.
 //

@@ -1,4 +1,5 @@
 //===- VerifySchedule.cpp - bagua-verify-schedule -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // That nobody waits in a circle, on one step. Then two proofs on two unrolled
 // ones: every two conflicting accesses are ordered (Scheduling's

@@ -1,7 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What Python programs use of Bagua: `bagua.runtime`, and where PyTorch is, `bagua.torch`."""
 import importlib
 import importlib.metadata
 import os
+
+from bagua.version import VERSION as __version__  # noqa: F401, is read by users
 
 
 def _refuse_another():

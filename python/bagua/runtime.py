@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The runtime, for programs in Python: the calls of bagua.h, one rank of a training program each.
 
     plan = Plan("step.bagua")

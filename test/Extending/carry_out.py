@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Carries out the worked examples of docs/Extending.md: carry_out.py compile|run SOURCE WORK
 
 Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass and the strategy to what it

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shows that BaguaCompletenessTests names what is missing: remove.py SOURCE WORK
 
 Takes one thing of each kind from a copy of the tree, each from another op, opcode or strategy, so that none hides

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes each fault that house_rules.py is to find in a copy of the sources: house_faults.py SOURCE WORK"""
 import os
 import pathlib
@@ -53,6 +54,9 @@ FAULTS = [
      "void f() { EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s); }\n", "bounds the time"),
     ("a test sleeps in the place of an event", "unittests/Runtime/RankPlaceTest.cpp",
      "void f() { std::this_thread::sleep_for(100ms); }\n", "expected 0 sleeps"),
+    ("a file of lib/ without a room", "lib/Codecs/Row.h", "", "is in no room"),
+    ("a room of the runtime knows those above it", "lib/Runtime/Files/ReadFile.cpp", '#include "Session/Executor.h"\n', "may not include"),
+    ("a file without a licence", "lib/Scheduling/Rows.cpp", "int rows = 0;\n", "expected its licence"),
     ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
 ]
 
@@ -65,6 +69,7 @@ def main(source, work):
     for what, path, text, message in FAULTS:
         file = pathlib.Path(work, path)
         before = file.read_text() if file.exists() else None
+        file.parent.mkdir(exist_ok=True)
         file.write_text((before or "") + text)
         found = subprocess.run([sys.executable, rules, work], capture_output=True, text=True).stdout
         if message not in found:

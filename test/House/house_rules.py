@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
 
-Who may include whom; one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
+Who may include whom, with a room for each file of lib/; a licence and one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
 libraries that do not print; no wait without a limit in the runtime, and no thread that is detached late; no unit test that goes by the
 clock; a bagua-run that only reads its command line and prints.
 """
@@ -20,6 +21,7 @@ ROOMS = {
     "Target": ["lib/Target/", "include/bagua/Target/"],
     "Replay": ["lib/Replay/", "include/bagua/Replay/"],
     "RuntimeApi": ["include/bagua/Runtime/"],
+    "Files": ["lib/Runtime/Files/"],
     "Plan": ["lib/Runtime/Plan/"],
     "Kernels": ["lib/Runtime/Kernels/"],
     "Device": ["lib/Runtime/Device/"],
@@ -37,17 +39,18 @@ MAY_INCLUDE = {
     "Target": ["TransformsUtils", "Dialect", "Scheduling", "Support", "RuntimeApi"],
     "Replay": ["RuntimeApi", "Plan", "Support"],
     "RuntimeApi": ["Support"],
-    "Plan": ["RuntimeApi", "Support"],
+    "Files": ["RuntimeApi", "Support"],
+    "Plan": ["Files", "RuntimeApi", "Support"],
     "Kernels": ["RuntimeApi", "Support"],
     "Device": ["Kernels", "RuntimeApi", "Support"],
-    "Communication": ["Kernels", "Device", "RuntimeApi", "Support"],
-    "Session": ["Plan", "Kernels", "Device", "Communication", "RuntimeApi", "Support"],
+    "Communication": ["Files", "Kernels", "Device", "RuntimeApi", "Support"],
+    "Session": ["Files", "Plan", "Kernels", "Device", "Communication", "RuntimeApi", "Support"],
     "CApi": ["RuntimeApi", "Support"],
 }
 # Pairs that once depended on each other.
 FORBIDDEN = [("lib/Runtime/Session/Executor.h", "/Session.h"), ("lib/Dialect/Bagua/FactAnalysis.cpp", "Provenance.h"),
              ("lib/Scheduling/TaskGraph.cpp", "Simulator.h")]
-NO_LLVM = {"Support", "Scheduling", "Replay", "RuntimeApi", "Plan", "Kernels", "Device", "Communication", "Session", "CApi"}
+NO_LLVM = {"Support", "Scheduling", "Replay", "RuntimeApi", "Files", "Plan", "Kernels", "Device", "Communication", "Session", "CApi"}
 # What programs build against: nothing of plans' format, which they would need then, too.
 INSTALLED, INTERNAL = {"RuntimeApi"}, r"^flatbuffers/|Generated\.h$"
 # Where ops are asked, not told apart; verifiers, folders and syntax of ops are their own.
@@ -101,6 +104,7 @@ SLEEPS_ALL_THE_SAME = {
     "unittests/Runtime/RendezvousTest.cpp": (1, "a rank stands still for longer than ranks that meet wait"),
     "unittests/Runtime/SessionFailureTest.cpp": (2, "a program is slow; an idle session is watched"),
 }
+LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 MOST_LINES = 60
 MOST_LINES_OF_BAGUA_RUN = 500
 
@@ -113,6 +117,8 @@ def room_of(path):
 def check_includes(path, text, source):
     room = room_of(path)
     if not room:
+        if path.startswith("lib/"):
+            yield f"{path}: is in no room"
         return
     for included in re.findall(r'#include [<"]([^">]+)[">]', text):
         if room in NO_LLVM and included.startswith(("llvm/", "mlir/")):
@@ -205,6 +211,17 @@ def check_test(path, text):
         yield f"{path}: expected {expected} sleeps ({what_for}), found {found}"
 
 
+def check_licences(source):
+    """Of code in all languages, within the first lines."""
+    suffixes = (".h", ".cpp", ".c", ".td", ".fbs", ".py", ".js")
+    for folder in ("bench", "examples", "include", "lib", "python", "test", "tools", "unittests"):
+        for file in sorted((source / folder).rglob("*")):
+            path = file.relative_to(source)
+            if file.suffix in suffixes and "build" not in path.parts and \
+                    LICENCE not in "\n".join(file.read_text(encoding="utf-8").split("\n", 2)[:2]):
+                yield f"{path.as_posix()}: expected its licence in the first two lines"
+
+
 def main(source):
     source = pathlib.Path(source)
     wrong, names = [], collections.defaultdict(list)
@@ -221,10 +238,11 @@ def main(source):
         text = file.read_text(encoding="utf-8")
         wrong += [*check_includes(path, text, source), *check_functions(path, text), *check_text(path, text)]
         if path.startswith("tools/bagua-run/"):
-            lines_of_run += text.count("\n")
+            lines_of_run += text.count("\n") - text.count(LICENCE)
     tests = sorted(p for p in (source / "unittests").rglob("*") if p.suffix in (".h", ".cpp"))
     for file in tests:
         wrong += check_test(file.relative_to(source).as_posix(), file.read_text(encoding="utf-8"))
+    wrong += check_licences(source)
     wrong += [f"one name for {' and '.join(paths)}" for paths in names.values() if len(paths) > 1]
     if lines_of_run > MOST_LINES_OF_BAGUA_RUN:
         wrong.append(f"tools/bagua-run: expected at most {MOST_LINES_OF_BAGUA_RUN} lines, found {lines_of_run}")

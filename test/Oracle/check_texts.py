@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_texts.py BIN DIRECTORY: whether each text is what its first line says, `// handled`, `// refused: MESSAGE` or
 `// not planned: MESSAGE`.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shows that the oracle finds faults of the importer: faults.py SOURCE WORK
 
 Makes one fault after another in a copy of the tree, each in its own build of bagua-translate, and checks texts whose

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """mutations.py BIN SUITE WORK [--count=N] [--compared=M] [--seed=S]: texts with one thing changed, through the importer.
 
 A mutant is a text of a suite (test/exporters) with an op deleted, two exchanged, an operand replaced by another value

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ragged_all_to_all for XLA on CPUs, which has none: gathers of everything, of which each device takes its own.
 
 What it sends and where it goes are numbers that devices compute, as lax.ragged_all_to_all says: device s sends

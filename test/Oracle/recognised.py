@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """recognised.py BIN SUITE: whether updates that an import recognises compute what the module does.
 
 Of each text of a suite (test/exporters) that has structured updates, XLA runs three steps of the original. From

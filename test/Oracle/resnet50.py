@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """resnet50.py OUT: ResNet-50 trained by momentum on two devices, with small images, as OUT.mlir and its arguments as OUT.npz."""
 import os
 import sys

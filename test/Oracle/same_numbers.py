@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """same_numbers.py ORIGINAL WRITTEN... [--arguments=FILE] [--steps=K] [--ulps=U] [--seed=S]: whether modules of one step compute the same under XLA.
 
 Runs them on virtual CPU devices, as many as they ask for, from the same arguments, and compares every output on every

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The command line of bagua-run: what it prints for a good plan, and one error and an exit status for each bad input.
 # usage: bagua-run.sh BAGUA-RUN BAGUA-MAKE-TEST-PLAN
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The runtime and bagua-run neither load an LLVM library nor name an LLVM or MLIR symbol.
 # usage: no-llvm.sh BINARY-OR-ARCHIVE...
 set -eu

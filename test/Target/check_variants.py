@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Imports the variants of one step, or of every step in a folder, with bagua-translate.
 
     check_variants.py STEP.mlir|FOLDER SCRATCH

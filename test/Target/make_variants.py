@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes variants of an exported training step that must import alike.
 
     make_variants.py STEP.mlir OUTPUT_FOLDER [--only KIND] [--seed N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What programs say to DistributedDataParallel, said to DataParallel: check_as_ddp.py SOURCE BUILD WORK"""
 import contextlib
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every loop, where one rank differs in one thing: check_crossed.py SOURCE BUILD WORK pairs|all
 
 Either every rank gets an error that names the thing and the rank, within ten seconds in which no rank is busy, or every rank has the

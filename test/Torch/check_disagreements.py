@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One rank made to differ from the others in one thing: check_disagreements.py SOURCE BUILD WORK
 
 Each kind runs by each way on two ranks that stay warm, in a run of its own. It ends on both ranks with an error that names what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A rank that ends without close(), and what another one hears: check_ended.py SOURCE BUILD WORK"""
 import os
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_export.py BIN [MODEL..]: whether exported steps of PyTorch models have their names, and their numbers.
 
 Exports each model of models.py, and trains it for some steps by PyTorch itself, in eager mode, and by XLA on the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """When gradients of a slow backward are given, and which: check_given_early.py SOURCE BUILD WORK"""
 import contextlib
 import os

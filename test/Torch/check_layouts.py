@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gradients that lie in unusual ways, on two ranks: check_layouts.py SOURCE BUILD WORK"""
 import os
 import subprocess

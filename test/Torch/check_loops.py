@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training loops by DataParallel beside DistributedDataParallel: check_loops.py SOURCE BUILD WORK
 
 Two ranks, so that DDP's ring adds in our order, and every bit is to be the same."""

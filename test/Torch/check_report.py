@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What DataParallel says of its steps: check_report.py SOURCE BUILD WORK"""
 import logging
 import os

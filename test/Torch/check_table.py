@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """step_table on a model whose times and order are known: check_table.py
 
 Layers are made in another order than they run in, and one of them sleeps, in forward and in backward."""

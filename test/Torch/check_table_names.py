@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """step_table of a model with odd keys: check_table_names.py TABLE writes it; with a step that was imported from it, compares names."""
 import re
 import sys

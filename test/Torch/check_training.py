@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains models on four processes by plans of several strategies: check_training.py SOURCE FOLDER"""
 import os
 import subprocess

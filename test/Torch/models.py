@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small models as a user would write them: each function returns a model, its loss, an optimizer and a batch."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tests of PyTorch share: plans of models, by the tools of a build, and where ranks meet."""
 import os
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the commands of docs/RunOnYourCluster.md as written: run_page.py SOURCE BUILD FOLDER"""
 import json
 import os

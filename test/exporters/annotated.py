@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """annotated.py OUT: whether what is exported of steps of shardings alone computes what jax.jit does with them.
 
 Exports a step on meshes of four devices to OUT/CASE.mlir, runs the text and the jitted step under XLA, and compares what

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_suite.py BIN SUITE [--cluster=C] [--strategies=S,..] [--oracle=S[@ULPS],..] [--all]: what becomes of each text that export_suite.py wrote.
 
 Imports each, compares gradients with what the model says, plans it by STRATEGIES and checks the plans by a replay;

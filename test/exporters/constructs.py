@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What users write in training steps, each as a small step of its own.
 
 A construct is a function that returns a Step: trees of state, a batch, and one step of one rank, which talks to the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """custom_calls.py SOURCE: whether the importer's table of custom calls is that of docs/Import.md, and has all that JAX emits.
 
 Targets are looked for in the sources of the JAX that runs this, where they are literals or f-strings of a platform's

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """export_suite.py OUT [--ranks=N] [--only=CONSTRUCT[.FORM],..]: every construct in every form, as this version of JAX writes it.
 
 Writes OUT/CONSTRUCT.FORM.mlir, its arguments beside it (.npz), and OUT/suite.json: what the model that made a text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs of a step: pmap, stacked pmap, shard_map with and without Shardy, shardings alone, and for one device."""
 import dataclasses
 import inspect

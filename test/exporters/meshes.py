@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Constructs of constructs.py that need a mesh: of several axes, or with parts of states on its ranks."""
 import dataclasses
 

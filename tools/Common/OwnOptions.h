@@ -1,4 +1,5 @@
 //===- OwnOptions.h - What a tool on MLIR's drivers shows and prints ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // MLIR's drivers come with the options of all of LLVM, and print the op with
 // each message about it. A tool calls both functions before its driver reads

@@ -1,4 +1,5 @@
 //===- bagua-lsp-server.cpp - Editor support for bagua IR -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // MLIR's language server with the bagua dialect.
 //

@@ -1,4 +1,5 @@
 //===- bagua-opt.cpp - Runs passes and strategies on steps ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // MLIR's driver with the bagua dialect and passes, and a report of what the
 // passes decided.

@@ -1,4 +1,5 @@
 //===- bagua-reduce.cpp - Shrinks a step that shows a fault ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // MLIR's test-case reducer with the bagua dialect.
 //

@@ -1,4 +1,5 @@
 //===- Options.cpp - The command line of bagua-run ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // --flag, --flag=value or --flag value; everything else is the plan.
 //

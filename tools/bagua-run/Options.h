@@ -1,4 +1,5 @@
 //===- Options.h - The command line of bagua-run --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Flags in one table, from which both the parser and --help are made.
 //

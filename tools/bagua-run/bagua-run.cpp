@@ -1,4 +1,5 @@
 //===- bagua-run.cpp - Replays plans --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads a plan, runs it, prints what happened. Exit status: 0 for a good run, 1
 // for an error or a failed check, 2 for a wrong command line.

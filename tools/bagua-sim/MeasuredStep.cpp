@@ -1,4 +1,5 @@
 //===- MeasuredStep.cpp - A step of a real run ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Goes by what events say of their step, for communication of one step may run
 // beside the next one.

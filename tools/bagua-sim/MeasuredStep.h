@@ -1,4 +1,5 @@
 //===- MeasuredStep.h - A step of a real run ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the trace of a rank that BAGUA_TRACE has it write, and picks a step to
 // be laid beside a prediction.

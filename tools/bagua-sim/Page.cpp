@@ -1,4 +1,5 @@
 //===- Page.cpp - Reports as HTML pages -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The templates are compiled in.
 //

@@ -1,4 +1,5 @@
 //===- Page.h - Reports as HTML pages -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A page is one file that opens in a browser without a network: a template of
 // the folder pages/ with its data inside.

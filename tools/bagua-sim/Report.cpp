@@ -1,4 +1,5 @@
 //===- Report.cpp - Predictions as text and JSON --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Columns for people, keys for scripts.
 //

@@ -1,4 +1,5 @@
 //===- Report.h - Predictions as text and JSON ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What bagua-sim prints: one strategy with its resources and critical path, or
 // a table over strategies.

@@ -1,4 +1,5 @@
 //===- Sweep.cpp - Strategies over a range of clusters --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each point is a copy of the module on a cluster of its own.
 //

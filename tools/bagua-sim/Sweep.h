@@ -1,4 +1,5 @@
 //===- Sweep.h - Strategies over a range of clusters ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The same step and strategies, with one number of the cluster changed.
 //

@@ -1,4 +1,5 @@
 //===- Timeline.cpp - A simulated step as a page --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gathers what pages/timeline.html draws.
 //

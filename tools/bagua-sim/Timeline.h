@@ -1,4 +1,5 @@
 //===- Timeline.h - A simulated step as a page ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Streams, links and memory over time.
 //

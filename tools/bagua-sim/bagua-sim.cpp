@@ -1,4 +1,5 @@
 //===- bagua-sim.cpp - Predicts strategies --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compiles a step by one strategy or by many and simulates each, beside the
 // lower bound of them all.

@@ -1,4 +1,5 @@
 //===- ExportPlan.cpp - Plans out, and plans as text ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // --export-plan, --print-plan and --plan-to-json.
 //

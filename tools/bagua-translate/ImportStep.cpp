@@ -1,4 +1,5 @@
 //===- ImportStep.cpp - Exported steps in, and back -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // --import-stablehlo and --import-layers, with their options, as IR or as a
 // summary; --export-stablehlo.

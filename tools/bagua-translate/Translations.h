@@ -1,4 +1,5 @@
 //===- Translations.h - What bagua-translate can do -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Registration of the tool's translations.
 //

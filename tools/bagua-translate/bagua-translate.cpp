@@ -1,4 +1,5 @@
 //===- bagua-translate.cpp - Formats in and out ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // MLIR's driver with the importers of steps and the exporter of plans.
 //

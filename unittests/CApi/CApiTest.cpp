@@ -1,4 +1,5 @@
 //===- CApiTest.cpp - The runtime's interface in C ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // That its functions are those of C++ is said by what comes of them; that a
 // caller's mistake is an error, and not a crash, by making each.

@@ -1,4 +1,5 @@
 //===- Manual.cpp - What the manual says ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sections and fences by their marks.
 //

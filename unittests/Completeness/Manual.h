@@ -1,4 +1,5 @@
 //===- Manual.h - What the manual says ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The examples of the reference manual, which is where every op has one, and
 // the texts of other documents.

@@ -1,4 +1,5 @@
 //===- OpTest.cpp - What an op lacks --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Walks all ops inside a step that the dialect registers. Each is taken from
 // its example in the manual and sent all the way: facts, meaning, price, place,

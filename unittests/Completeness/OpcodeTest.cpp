@@ -1,4 +1,5 @@
 //===- OpcodeTest.cpp - What an opcode lacks ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Walks the schema's opcodes: an op that becomes it, a rule of the loader that
 // refuses nonsense, a kernel, a comment in the schema.

@@ -1,4 +1,5 @@
 //===- StrategyTest.cpp - What a strategy lacks ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Walks the table: a line in the manual, a pipeline that runs, and a plan for
 // the search that takes as long as what the passes make of the row.

@@ -1,4 +1,5 @@
 //===- CompoundFaults.cpp - Faults at graph level that take several ops ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Written with the ops' builders, as a pass would.
 //

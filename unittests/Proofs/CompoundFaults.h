@@ -1,4 +1,5 @@
 //===- CompoundFaults.h - Faults at graph level that take several ops -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a wrong lowering could write in the place of a reduction, of feedback or
 // of two boxes of one name. Each returns the op that it was done to, or null if

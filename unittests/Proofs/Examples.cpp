@@ -1,4 +1,5 @@
 //===- Examples.cpp - The dialect's example files, made small -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By replacing numbers in the text.
 //

@@ -1,4 +1,5 @@
 //===- Examples.h - The dialect's example files, made small ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The files of test/Dialect/Bagua/examples with the same ops on tensors and
 // groups small enough to interpret thousands of times.

@@ -1,4 +1,5 @@
 //===- Field.h - Exact arithmetic for the oracles -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Integers modulo the prime 2^61 - 1: sums, products and means have no
 // rounding, so values that differ for some input differ for nearly every one.

@@ -1,4 +1,5 @@
 //===- GraphGenerator.cpp - Random valid steps at graph level -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes text: a step reads as in the examples.
 //

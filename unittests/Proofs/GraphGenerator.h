@@ -1,4 +1,5 @@
 //===- GraphGenerator.h - Random valid steps at graph level ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Small steps over small clusters that use every synchronous method of
 // docs/Rationale.md: buckets, parts, hierarchies, shards, servers, casts, other

@@ -1,4 +1,5 @@
 //===- GraphMutator.cpp - Random faults at graph level --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One function a kind of fault.
 //

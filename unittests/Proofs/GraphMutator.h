@@ -1,4 +1,5 @@
 //===- GraphMutator.h - Random faults at graph level ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a broken pass could do to a step: every operation here has the shape of
 // a mistake in an operand, an op, a kind, a group or a mark.

@@ -1,4 +1,5 @@
 //===- GraphOracle.cpp - A step, run on every rank ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One function an op or a family of ops; each computes what every rank stores
 // from what every rank stores.

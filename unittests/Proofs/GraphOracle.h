@@ -1,4 +1,5 @@
 //===- GraphOracle.h - A step, run on every rank --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Interprets a step at graph level with what each rank really stores: no facts,
 // no logical tensors, no code shared with the compiler but the IR's accessors.

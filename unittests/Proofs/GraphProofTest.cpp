@@ -1,4 +1,5 @@
 //===- GraphProofTest.cpp - The graph proof against brute force -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Valid steps are mutated at random; the oracle runs original and mutant on
 // every rank and says which mutants are harmful. None of those may be accepted.

@@ -1,4 +1,5 @@
 //===- ProofReport.cpp - What became of the mutants -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tables sorted by count.
 //

@@ -1,4 +1,5 @@
 //===- ProofReport.h - What became of the mutants -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Counts verdicts by class and prints them as a table; the tables of
 // docs/Proofs.md are this output.

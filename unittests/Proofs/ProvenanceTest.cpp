@@ -1,4 +1,5 @@
 //===- ProvenanceTest.cpp - The rules of provenance, one by one -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each rule refuses a step that agreement between ranks alone would accept.
 //

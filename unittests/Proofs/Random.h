@@ -1,4 +1,5 @@
 //===- Random.h - Repeatable random choices -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), so that a seed gives the same
 // problems with every standard library.

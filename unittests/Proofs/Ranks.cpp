@@ -1,4 +1,5 @@
 //===- Ranks.cpp - Ranks, groups and parts, written down once more --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By enumeration, not by strides.
 //

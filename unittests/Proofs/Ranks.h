@@ -1,4 +1,5 @@
 //===- Ranks.h - Ranks, groups and parts, written down once more ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The oracle's own idea of who is in a group and which elements a layout gives
 // a rank, from the definitions of docs/Rationale.md.

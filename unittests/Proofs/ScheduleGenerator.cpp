@@ -1,4 +1,5 @@
 //===- ScheduleGenerator.cpp - Random steps scheduled by hand -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Layer by layer: backward in two ops (one reads the weight, one makes the
 // gradient, sometimes of the mean of the layer behind), then the layer's

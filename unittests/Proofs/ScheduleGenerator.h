@@ -1,4 +1,5 @@
 //===- ScheduleGenerator.h - Random steps scheduled by hand ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Steps with several streams, in-place updates, reused staging memory and the
 // `after` that these need: what placement will write once it reuses memory.

@@ -1,4 +1,5 @@
 //===- ScheduleMutator.cpp - Random faults at scheduled level -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One function a kind of fault; each says whether it did anything.
 //

@@ -1,4 +1,5 @@
 //===- ScheduleMutator.h - Random faults at scheduled level ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a broken scheduler or placement could do.
 //

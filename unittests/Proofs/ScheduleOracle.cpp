@@ -1,4 +1,5 @@
 //===- ScheduleOracle.cpp - A scheduled step, executed on bytes -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A task is one op of one copy of the step. Every byte of every value has a
 // symbol; what an op makes is a hash of all that it reads.

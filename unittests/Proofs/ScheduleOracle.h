@@ -1,4 +1,5 @@
 //===- ScheduleOracle.h - A scheduled step, executed on bytes -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Unrolls a scheduled step twice, closes its order by Floyd and Warshall, and
 // executes linear extensions of it on a symbolic memory, byte by byte. Shares

@@ -1,4 +1,5 @@
 //===- ScheduleProofTest.cpp - The schedule proof against brute force -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Scheduled steps, by the strategies and by hand, are mutated at random; the
 // oracle executes each mutant and says which are harmful. None of those may be

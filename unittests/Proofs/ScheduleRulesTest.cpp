@@ -1,4 +1,5 @@
 //===- ScheduleRulesTest.cpp - What the mutants taught, one by one --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Cases in which the schedule proof was wrong before its mutants showed it.
 //

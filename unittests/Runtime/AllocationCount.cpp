@@ -1,4 +1,5 @@
 //===- AllocationCount.cpp - How often a thread called operator new -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All forms of operator new come here, over malloc.
 //

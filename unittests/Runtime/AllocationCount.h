@@ -1,4 +1,5 @@
 //===- AllocationCount.h - How often a thread called operator new ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The test binary replaces the global operator new to count.
 //

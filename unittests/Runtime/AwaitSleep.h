@@ -1,4 +1,5 @@
 //===- AwaitSleep.h - Until another thread waits --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For a test in which one does something while another already waits, inside of
 // a call that says nothing of that:

@@ -1,4 +1,5 @@
 //===- CalibrationFitTest.cpp - What a fit makes of measured times --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Times are made by a link whose latency, rate and gap are known, and spoiled
 // as networks and machines spoil them: the fit has to find the link.

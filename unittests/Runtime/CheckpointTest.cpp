@@ -1,4 +1,5 @@
 //===- CheckpointTest.cpp - Files of state that a crash can't harm --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A process that writes is killed at any time; what is in the file then.
 //

@@ -1,4 +1,5 @@
 //===- CommunicatorBackends.h - What the communicator suites run on -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A backend is a name and a way to make worlds in this process. The suites are
 // parameterised over this list: add a backend here and it is tested.

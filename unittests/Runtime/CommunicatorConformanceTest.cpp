@@ -1,4 +1,5 @@
 //===- CommunicatorConformanceTest.cpp - Right results on every backend ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every form of every collective against the reference, bit by bit, with guard
 // zones round each buffer. All pairs of circumstances by default, all

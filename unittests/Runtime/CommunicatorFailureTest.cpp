@@ -1,4 +1,5 @@
 //===- CommunicatorFailureTest.cpp - Ranks that do not come, or go --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Time limits, aborts, lifetimes, concurrent use and allocations: what
 // communicators do besides numbers, where all calls are right.

@@ -1,4 +1,5 @@
 //===- CommunicatorMisuseTest.cpp - Calls that differ or are wrong --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each is an error that says what is wrong, and on all members the same one;
 // the group goes on.

@@ -1,4 +1,5 @@
 //===- ControlFuzzTest.cpp - Whatever may be said to a rank ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The control plane and the meeting before it, spoken to by somebody hostile,
 // in both directions: as a guest to rank 0, and in rank 0's place to a guest.

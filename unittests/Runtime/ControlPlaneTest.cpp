@@ -1,4 +1,5 @@
 //===- ControlPlaneTest.cpp - How processes know of each other ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Messages on a wire, whatever comes over it, and who hears what of whom.
 //

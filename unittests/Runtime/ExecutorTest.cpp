@@ -1,4 +1,5 @@
 //===- ExecutorTest.cpp - What each instruction computes ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every opcode on several numbers of ranks against a reference that is written
 // down element by element, and the order between instructions.

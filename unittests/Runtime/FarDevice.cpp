@@ -1,4 +1,5 @@
 //===- FarDevice.cpp - A device that is not the host ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each piece of memory is at two addresses: its own, where nothing is mapped,
 // and one that the device's threads go by.

@@ -1,4 +1,5 @@
 //===- FarDevice.h - A device that is not the host ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an accelerator is to a session, without one: memory whose addresses the
 // host can't read (who does crashes), and queues on which work is done some

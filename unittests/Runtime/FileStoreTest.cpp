@@ -1,4 +1,5 @@
 //===- FileStoreTest.cpp - Texts in a file that ranks share ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is kept, what a process that was killed has left, and what is no store.
 //

@@ -1,4 +1,5 @@
 //===- GlooPathTest.cpp - Paths that lose packets -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A filter at a socket drops what comes, before TCP hears of it: as a path does
 // that nobody has closed and of which nobody is told.

@@ -1,4 +1,5 @@
 //===- GlooTransportTest.cpp - Gloo's connections at their ends -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a run meets seldom: bytes of strangers at a port that listens, a second
 // connection after one that was real, a connection that is lost while a message

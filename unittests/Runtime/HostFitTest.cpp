@@ -1,4 +1,5 @@
 //===- HostFitTest.cpp - Plans on hosts that they were not made for -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Layouts of ranks on hosts, and which axes of a plan they suit.
 //

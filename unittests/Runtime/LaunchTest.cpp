@@ -1,4 +1,5 @@
 //===- LaunchTest.cpp - Ranks as a launcher started them ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each launcher by its environment alone.
 //

@@ -1,4 +1,5 @@
 //===- LimitsTest.cpp - Where this host allows too little -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Limits of processes (files, descriptors), lengths that grow with the run
 // (ranks, names), and processes that a rank forks. Whoever meets a limit says

@@ -1,4 +1,5 @@
 //===- MakeTestPlan.cpp - Writes a plan for tests of tools ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // bagua-make-test-plan RANKS [SCALE [NAME]] > plan.bagua, with a NUL byte for
 // each @ of the name, or bagua-make-test-plan every > plan.bagua, with every

@@ -1,4 +1,5 @@
 //===- OpenConnections.h - Sockets behind what a test has connected -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Found among this process's descriptors, and waited for until what a test says
 // has got somewhere.

@@ -1,4 +1,5 @@
 //===- PairCover.cpp - Few cases that contain every pair of choices -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Starts each case from an uncovered pair and fills it with the values that
 // cover most.

@@ -1,4 +1,5 @@
 //===- PairCover.h - Few cases that contain every pair of choices ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Most faults depend on two circumstances at once; covering all pairs takes a
 // small fraction of the full product.

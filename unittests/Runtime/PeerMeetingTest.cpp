@@ -1,4 +1,5 @@
 //===- PeerMeetingTest.cpp - Peers instead of strangers -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Members of a group meet over connections that strangers have taken, as a
 // script says for each port. The faults that it makes: a stranger who says

@@ -1,4 +1,5 @@
 //===- PlanBuilder.cpp - Plans by hand, for tests -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Object form in, a finished file out.
 //

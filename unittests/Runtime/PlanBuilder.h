@@ -1,4 +1,5 @@
 //===- PlanBuilder.h - Plans by hand, for tests ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The schema's object form with the few helpers that keep a test readable. What
 // is built is not checked: a test may build nonsense, and change any field.

@@ -1,4 +1,5 @@
 //===- PlanBytes.h - Files of plans, for tests ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The error of loading some bytes, and bytes that another writer may have made.
 //

@@ -1,4 +1,5 @@
 //===- PlanDamageTest.cpp - Plans with bits that were flipped -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Damage at random is found, or does no harm.
 //

@@ -1,4 +1,5 @@
 //===- PlanTest.cpp - Loading and printing plans --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A good plan loads and prints, and no other file is accepted.
 //

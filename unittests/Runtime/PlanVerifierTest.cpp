@@ -1,4 +1,5 @@
 //===- PlanVerifierTest.cpp - Plans that mean nothing ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each error of the verifiers once.
 //

@@ -1,4 +1,5 @@
 //===- ProcessWorlds.cpp - Worlds of processes, in one process ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks that are connected as processes are, each with sockets and a mapping of
 // its own, on threads of a test.

@@ -1,4 +1,5 @@
 //===- QueueTest.cpp - Timelines, and queues of programs ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What work in a queue of the program's means for a session. The suites of
 // sessions run on a far device, too (BAGUA_TEST_DEVICE).

@@ -1,4 +1,5 @@
 //===- RankPlaceTest.cpp - Where a rank is to be looked for ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What errors say of a rank: coordinates in the plan, and the launcher's number
 // where it is another one.

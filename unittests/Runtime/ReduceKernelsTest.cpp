@@ -1,4 +1,5 @@
 //===- ReduceKernelsTest.cpp - Bits of sums, means, minima and maxima -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every instruction set that this machine can run against the reference, bit by
 // bit: that each equals the reference is that all are equal.

@@ -1,4 +1,5 @@
 //===- Reference.cpp - Reductions one element at a time -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Slow and plain on purpose.
 //

@@ -1,4 +1,5 @@
 //===- Reference.h - Reductions one element at a time ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The oracle of the communicators' tests, written from docs/Semantics.md and
 // sharing nothing with the kernels: 16-bit floats are decoded by their

@@ -1,4 +1,5 @@
 //===- RendezvousTest.cpp - How processes find each other -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Who is let in: ranks that don't agree, don't come or come twice,
 // strangers, and what a former run has left.

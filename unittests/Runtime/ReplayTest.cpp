@@ -1,4 +1,5 @@
 //===- ReplayTest.cpp - That --check finds what is wrong ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A check that can't fail proves nothing: plans are spoiled one way each, and
 // what comes out must be a failed check that names the tensor, whatever the

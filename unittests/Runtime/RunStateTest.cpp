@@ -1,4 +1,5 @@
 //===- RunStateTest.cpp - How members of a host wait for each other -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One member's work takes as long as the test likes, which no collective can be
 // made to do.

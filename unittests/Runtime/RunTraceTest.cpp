@@ -1,4 +1,5 @@
 //===- RunTraceTest.cpp - The trace that BAGUA_TRACE asks for -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What files there are, and what stands in them beside what the plan says.
 //

@@ -1,4 +1,5 @@
 //===- SessionAgreementTest.cpp - What ranks must have alike in a step ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A rank is made to differ from the others in one fact: every rank gets the
 // error, which names the fact and two ranks, and no result is written.

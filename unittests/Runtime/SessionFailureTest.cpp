@@ -1,4 +1,5 @@
 //===- SessionFailureTest.cpp - Whatever goes wrong -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whatever goes wrong on one rank ends in an error on all of them that says
 // what it was: at once where it is certain, within the limit where a rank may

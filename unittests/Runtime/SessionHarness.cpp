@@ -1,4 +1,5 @@
 //===- SessionHarness.cpp - Sessions on all ranks of a plan ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Threads, worlds and buffers.
 //

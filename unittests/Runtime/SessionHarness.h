@@ -1,4 +1,5 @@
 //===- SessionHarness.h - Sessions on all ranks of a plan -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs one function a rank, each on its own thread with a session of its own,
 // and memory for every tensor that the program binds. With BAGUA_TEST_MOVES

@@ -1,4 +1,5 @@
 //===- SessionMemoryTest.cpp - Where a program's tensors are --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bound, given at addresses, in arenas and held there.
 //

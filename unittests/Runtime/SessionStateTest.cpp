@@ -1,4 +1,5 @@
 //===- SessionStateTest.cpp - Checkpoints ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a session saves and what it takes back.
 //

@@ -1,4 +1,5 @@
 //===- SessionTest.cpp - The program's view of a plan ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ownership, steps and costs.
 //

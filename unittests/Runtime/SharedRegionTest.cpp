@@ -1,4 +1,5 @@
 //===- SharedRegionTest.cpp - Memory that processes of a host share -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Out of the reach of a process that lives, though it is lost: each test has a
 // second process, which does as it is told.

@@ -1,4 +1,5 @@
 //===- SocketsTest.cpp - What processes of one host hand each other -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Communication/Rendezvous/Sockets.h"
 
 #include "gtest/gtest.h"

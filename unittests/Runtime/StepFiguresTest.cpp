@@ -1,4 +1,5 @@
 //===- StepFiguresTest.cpp - What steps took ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Beside what the test's own clock says before and after each call.
 //

@@ -1,4 +1,5 @@
 //===- StreamProgramsTest.cpp - What each stream waits for ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans whose instructions have nothing to do on a rank, whose waits others
 // have to take over.

@@ -1,4 +1,5 @@
 //===- UpdateKernelsTest.cpp - Conversions and kernels by themselves ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every 16-bit float against its definition, casts at the ends of ranges, and
 // what ExecutorTest's plans do not reach.

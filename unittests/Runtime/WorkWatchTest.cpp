@@ -1,4 +1,5 @@
 //===- WorkWatchTest.cpp - Threads that hang ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Time is what the tests say that it is: no look waits for it.
 //

@@ -1,4 +1,5 @@
 //===- Yardstick.h - Limits that grow with what this machine is at --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A test in which ranks that are on time must be within a limit, and one that
 // is late beyond it, takes a limit that is short where the machine is idle and

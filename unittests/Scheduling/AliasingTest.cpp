@@ -1,4 +1,5 @@
 //===- AliasingTest.cpp - Alias classes against a list of offsets ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The reference keeps the class and the position of every value and moves whole
 // classes. Ranges of bytes are held against a list of them.

@@ -1,4 +1,5 @@
 //===- BucketingTest.cpp - Properties of the bucketing rules --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // On random problems: every solution is one, and each rule's promise holds of
 // every bucket.

@@ -1,4 +1,5 @@
 //===- CircularWaitTest.cpp - Circles against transitive closure ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Thousands of small random graphs, with and without circles; and the byte
 // ranges of many users against a walk over all of them.

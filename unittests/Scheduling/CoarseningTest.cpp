@@ -1,4 +1,5 @@
 //===- CoarseningTest.cpp - Clusters against all partitions ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Of all ways to cut a small program into runs, those that keep the rules;
 // coarsen must find one with the fewest clusters.

@@ -1,4 +1,5 @@
 //===- CollectiveCostTest.cpp - Prices against published closed forms -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ring, BlueConnect and parameter servers as their papers have them, measured
 // tables, and that the chosen form is the cheapest.

@@ -1,4 +1,5 @@
 //===- CommunicationPlanTest.cpp - Plans, schedules and their search ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Text there and back, what a plan must keep of a step, and the search against
 // every plan there is of small problems.

@@ -1,4 +1,5 @@
 //===- FewerCollectivesTest.cpp - The same with fewer collectives ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans that are offered, and when that ends.
 //

@@ -1,4 +1,5 @@
 //===- HappensBeforeTest.cpp - Vector clocks against transitive closure ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Thousands of small random problems; the reference closes the order by Floyd
 // and Warshall and compares all pairs of accesses.

@@ -1,4 +1,5 @@
 //===- LateOpsTest.cpp - What the program puts off, and what that gains ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each rule on a step of one layer; then whole steps against a thread that runs
 // the program op by op, step after step, and waits where it has to.

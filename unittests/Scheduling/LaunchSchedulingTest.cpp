@@ -1,4 +1,5 @@
 //===- LaunchSchedulingTest.cpp - Streams and launch order of a step ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every policy gives every op its place, operands first, also where the program
 // and the runtime touch the same states.

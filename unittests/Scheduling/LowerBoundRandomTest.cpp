@@ -1,4 +1,5 @@
 //===- LowerBoundRandomTest.cpp - No schedule is below the bound ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random steps on random clusters under random schedules, none of which the
 // simulator may find faster than the bound. What is drawn says which fault of

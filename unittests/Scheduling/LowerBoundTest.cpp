@@ -1,4 +1,5 @@
 //===- LowerBoundTest.cpp - The bound by hand -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bounds worked out by hand, and schedules that come close to them.
 //

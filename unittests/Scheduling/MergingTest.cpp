@@ -1,4 +1,5 @@
 //===- MergingTest.cpp - Merging against its paper and brute force --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Published expectations on measured profiles; the exact program against all
 // partitions of small problems; how far the greedy rule is from it.

@@ -1,4 +1,5 @@
 //===- MessageTest.cpp - What an all_reduce is made of --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The steps of every form and wire against formulas written down here: what is
 // sent, what is moved and what is kept, and that the cheapest form is the

@@ -1,4 +1,5 @@
 //===- OpGraphTest.cpp - Who does the runtime's own work ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // On a rank's device, on the cores that carry its messages, or on servers.
 //

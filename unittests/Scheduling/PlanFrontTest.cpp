@@ -1,4 +1,5 @@
 //===- PlanFrontTest.cpp - Kept plans against a list of all ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A front answers as a look through all plans that were added does. Costs and
 // times are drawn from few values, so that both are often equal.

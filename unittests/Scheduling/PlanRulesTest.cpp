@@ -1,4 +1,5 @@
 //===- PlanRulesTest.cpp - Plans by a few numbers -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Mixes worked out by hand, rules applied, and plans on the way to less memory.
 //

@@ -1,4 +1,5 @@
 //===- PlanSearchTest.cpp - Which candidate is taken in the end -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ratings are made without IR; whether a candidate compiles, and what its step
 // takes then, comes after.

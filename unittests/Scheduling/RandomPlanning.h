@@ -1,4 +1,5 @@
 //===- RandomPlanning.h - Small random planning problems ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A chain of layers, as imported and relaxed steps are: forward, backward, one
 // all_reduce and one update a gradient, and the loss's all_reduce.

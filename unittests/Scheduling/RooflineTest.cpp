@@ -1,4 +1,5 @@
 //===- RooflineTest.cpp - The roofline by exact fractions -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The result is the smallest integer that is large enough.
 //

@@ -1,4 +1,5 @@
 //===- ServerBalanceTest.cpp - Against every assignment -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graham's bound on small problems, by brute force.
 //

@@ -1,4 +1,5 @@
 //===- SimulatorTest.cpp - Cases worked out by hand, and properties -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Small graphs whose times anyone can add up; that more bandwidth never hurts;
 // and random graphs against an event loop written another way.

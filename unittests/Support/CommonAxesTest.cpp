@@ -1,4 +1,5 @@
 //===- CommonAxesTest.cpp - Two meshes over the same ranks ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Held to what the common axes are for: every rank has the same coordinates by
 // them as by the meshes' own. Whether there are any is told by where the meshes

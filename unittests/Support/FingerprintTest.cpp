@@ -1,4 +1,5 @@
 //===- FingerprintTest.cpp ------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a fingerprint promises: any flipped bit and any other length shows.
 //

@@ -1,4 +1,5 @@
 //===- NamesTest.cpp - Names and sizes of types and reduction kinds -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The names are part of the IR and of printed plans.
 //

@@ -1,4 +1,5 @@
 //===- PartsTest.cpp - The cut of N elements over n ranks -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parts are compared with dealing out elements one by one.
 //

@@ -1,4 +1,5 @@
 //===- TopologyTest.cpp - Ranks, axes and groups --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every rank of small clusters against counting coordinates up by hand.
 //

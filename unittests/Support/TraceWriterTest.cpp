@@ -1,4 +1,5 @@
 //===- TraceWriterTest.cpp ------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text of a trace, which does not depend on who wrote first.
 //

@@ -1,4 +1,5 @@
 //===- LayerImportTest.cpp - Tables of layers -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CSV by example, and every PipeDream profile against sums over its text.
 //

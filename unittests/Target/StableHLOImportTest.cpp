@@ -1,4 +1,5 @@
 //===- StableHLOImportTest.cpp - Real exported steps ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every graph in test/graphs against its README's table, names against those
 // that the text itself has, and the graph proof after one mean per gradient.

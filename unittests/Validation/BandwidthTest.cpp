@@ -1,4 +1,5 @@
 //===- BandwidthTest.cpp - A published curve over the network's rate ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // BERT-Large on 16 nodes of 8 V100 by two lossless systems, from 1 to 8 Gbit/s
 // a node (BAGUA's figure, digitised to 3-5 %). Nothing is fitted: line rates

@@ -1,4 +1,5 @@
 //===- EmulatedClusterTest.cpp - Layer tables against a measured cluster --===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Four hosts with real Gloo over a rate-limited network, compute slept by
 // PipeDream's profiles: what PyTorch's DDP takes, and a static plan whose parts

@@ -1,4 +1,5 @@
 //===- ExportedStep.cpp - Real steps on published machines ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The importer and the passes that every strategy begins with.
 //

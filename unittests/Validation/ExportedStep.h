@@ -1,4 +1,5 @@
 //===- ExportedStep.h - Real steps on published machines ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An exported step, made to compute as long as it was measured to, on a cluster
 // of the test's choice.

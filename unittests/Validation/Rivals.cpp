@@ -1,4 +1,5 @@
 //===- Rivals.cpp - Plans that a search must not be behind ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Generators alone; nothing here is shared with the search.
 //

@@ -1,4 +1,5 @@
 //===- Rivals.h - Plans that a search must not be behind ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random clusters, the presets under many of their options, and random plans
 // that mix forms, parts and credits: what somebody who tries things out by hand

@@ -1,4 +1,5 @@
 //===- SearchTest.cpp - Is auto ever behind what others find? -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Real steps on random clusters: the search beside the presets' option variants
 // and random plans. bench/SearchBench.cpp prints all of it, docs/Performance.md

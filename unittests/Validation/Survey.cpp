@@ -1,4 +1,5 @@
 //===- Survey.cpp - Predictions of a published table ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Steps are read once; constants change the cluster's numbers alone.
 //

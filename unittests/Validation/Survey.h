@@ -1,4 +1,5 @@
 //===- Survey.h - Predictions of a published table ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shi et al. (arXiv 2005.13247) measured seven methods on three models, two
 // networks and 4 to 32 GPUs. Here the same runs are predicted: the exported

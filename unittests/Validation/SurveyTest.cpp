@@ -1,4 +1,5 @@
 //===- SurveyTest.cpp - Do methods order as published? --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Constants are fitted to half of the survey's cells and predict the other
 // half. docs/Validation.md has the table that this prints.

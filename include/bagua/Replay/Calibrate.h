@@ -1,4 +1,5 @@
 //===- Calibrate.h - What a step's work takes on this machine -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Measured times as a bagua.cluster, for bagua-sim and the passes to plan by.
 //

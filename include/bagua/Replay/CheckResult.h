@@ -1,4 +1,5 @@
 //===- CheckResult.h - What a check of a run has found --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Of one rank or of all of them.
 //

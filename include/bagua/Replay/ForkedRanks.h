@@ -1,4 +1,5 @@
 //===- ForkedRanks.h - Ranks as processes, without a launcher -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A program's own copies of itself, for a first try on one host.
 //

@@ -1,4 +1,5 @@
 //===- ProcessRanks.h - A tool's ranks as processes -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ranks that a launcher has started, or copies of this process: what
 // bagua-run's options say of them, and how it becomes one of them.

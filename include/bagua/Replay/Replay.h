@@ -1,4 +1,5 @@
 //===- Replay.h - Runs a plan with synthetic compute ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One thread a rank runs the plan's program section: waits, synthetic compute
 // (it sleeps), gifts. Communication is the session's. Ranks are threads of this

@@ -1,4 +1,5 @@
 //===- ReservedFile.h - A file for the result of long work ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Opened before the work, so that a path that can't be written to costs nobody
 // the work.

@@ -1,4 +1,5 @@
 //===- RunReport.h - What bagua-run prints --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The summary of a run, for people and as JSON.
 //

@@ -1,4 +1,5 @@
 //===- Agreement.h - Facts that ranks must have alike ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks of a training program must agree on more than a plan: which model they
 // train, in which layout a gradient lies, to which forward a step belongs. A

@@ -1,4 +1,5 @@
 //===- Checkpoint.h - Files of state that a crash can't harm --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A run that has failed goes on from its last checkpoint, which every rank must
 // have. Each rank keeps its last two, in files of their own:

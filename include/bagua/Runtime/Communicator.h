@@ -1,4 +1,5 @@
 //===- Communicator.h - Collectives over a group of ranks -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A World is one rank's membership in a set of ranks that can reach each other;
 // a Communicator is its handle on a group of them, for one stream (as

@@ -1,4 +1,5 @@
 //===- ErrorPlace.h - What an error of a run speaks of --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For programs that act on an error: what its text says for people, in numbers.
 //

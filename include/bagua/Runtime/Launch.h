@@ -1,4 +1,5 @@
 //===- Launch.h - Ranks as a launcher started them ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // torchrun, mpirun and srun tell each process its place by its environment.
 //

@@ -1,4 +1,5 @@
 //===- Plan.h - A loaded plan ---------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads, verifies and prints plan files. A Plan that exists is sound: indices
 // are in range, values lie inside their arenas and tensors on every rank, the

@@ -1,4 +1,5 @@
 //===- PlanLayout.h - What each rank stores of a value in a plan ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks, servers and layouts as plans have them, and the sizes that follow from
 // a rank's coordinates. The cuts themselves are Support/Parts.h's.

@@ -1,4 +1,5 @@
 //===- PlanTensor.h - What a program may know of a plan's tensors ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For programs that find their tensors in the plan: a name is what a framework
 // knows, the rest is to be compared with it.

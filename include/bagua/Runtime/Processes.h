@@ -1,4 +1,5 @@
 //===- Processes.h - Ranks that are processes -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   ProcessOptions options;
 //   options.rank = ...; options.size = ...;

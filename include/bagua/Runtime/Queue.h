@@ -1,4 +1,5 @@
 //===- Queue.h - Work in order --------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a CUDA stream is, for every device: each thing that is enqueued starts
 // when those before it are done. The host's queue does it at once, on the

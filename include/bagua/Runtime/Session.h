@@ -1,4 +1,5 @@
 //===- Session.h - A training program's view of a plan --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One rank's execution of a plan. The program binds its tensors, then for each
 // step gives tensors to the runtime as they become ready and takes them back

@@ -1,4 +1,5 @@
 //===- SessionOptions.h - How a session runs ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a training program may set when it connects; all ranks may differ.
 //

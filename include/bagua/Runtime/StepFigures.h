@@ -1,4 +1,5 @@
 //===- StepFigures.h - What a step took -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As a session measures it on its rank, to be laid beside what bagua-sim
 // predicts.

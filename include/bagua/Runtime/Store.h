@@ -1,4 +1,5 @@
 //===- Store.h - Where processes leave texts for each other ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How the processes of a run find each other: rank 0 leaves its address under a
 // name, the others look for it. A file that all can reach will do, and so will

@@ -1,4 +1,5 @@
 //===- Timeline.h - A count that only grows, or fails ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How threads and devices tell each other about progress. Signalling costs one
 // atomic operation; telling, only if somebody sleeps, a system call. Nobody

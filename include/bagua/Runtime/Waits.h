@@ -1,4 +1,5 @@
 //===- Waits.h - Who waits where, for what and since when -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For a run that hangs, or seems to: what each session and each communicator of
 // this process is at.

@@ -1,4 +1,5 @@
 //===- Aliasing.h - Values that share bytes -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A union-find over values with byte offsets: which values lie in one piece of
 // memory, and where in it.

@@ -1,4 +1,5 @@
 //===- BucketRules.h - By which rule gradients share buckets --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The rules of Bucketing.h and Merging.h with their numbers, by name.
 //

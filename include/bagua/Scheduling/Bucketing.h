@@ -1,4 +1,5 @@
 //===- Bucketing.h - Which gradients travel together ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The problem of grouping gradients into buckets, and the rules by which
 // published systems do it. Passes read a step into a BucketingProblem and write

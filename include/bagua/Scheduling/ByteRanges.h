@@ -1,4 +1,5 @@
 //===- ByteRanges.h - Numbered ranges of bytes, by where they lie ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What shares memory: the ranges of a class, which grows by taking others'.
 //

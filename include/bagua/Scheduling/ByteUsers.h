@@ -1,4 +1,5 @@
 //===- ByteUsers.h - Who touches which bytes ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranges of bytes of some memories, each with a user, and which users touch a
 // range.

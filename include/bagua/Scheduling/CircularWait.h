@@ -1,4 +1,5 @@
 //===- CircularWait.h - Tasks that wait for each other --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A run hangs exactly where some tasks wait for each other in a circle.
 //

@@ -1,4 +1,5 @@
 //===- ClusterModel.h - The machines, as numbers --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What `bagua.cluster` says, without MLIR: axes with their links, servers, and
 // what of the device matters to communication.

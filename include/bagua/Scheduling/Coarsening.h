@@ -1,4 +1,5 @@
 //===- Coarsening.h - Which compute ops become one ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An exported step has tens of thousands of ops; what matters to communication
 // is only where it can start (a gradient is ready) and where it must have ended

@@ -1,4 +1,5 @@
 //===- CollectiveCost.h - What a collective costs -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Published algorithms' closed forms on a cluster's links, and the choice among
 // them. This is the only place that prices a collective; what an all_reduce is

@@ -1,4 +1,5 @@
 //===- CommunicationPlan.h - All decisions about a step's gradients -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A step whose gradients are to be reduced, and a plan: which gradients share a
 // bucket, into how many parts it is cut, by which collectives each part goes,

@@ -1,4 +1,5 @@
 //===- FewerCollectives.h - The same with fewer collectives ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A search takes whatever is faster, by however little, and ends with a hundred
 // messages where ten would do. Each of them asks cores and switches for more

@@ -1,4 +1,5 @@
 //===- HappensBefore.h - Which accesses to memory are ordered -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tasks on streams with dependencies, and the bytes they read and write. The
 // order that every execution keeps is: dependency, or same stream and earlier,

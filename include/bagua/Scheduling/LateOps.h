@@ -1,4 +1,5 @@
 //===- LateOps.h - What the program can put off to its next step ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An update that the program runs right before the next op that needs what it
 // makes, rather than at the end of its own step, lets communication go on

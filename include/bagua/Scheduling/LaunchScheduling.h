@@ -1,4 +1,5 @@
 //===- LaunchScheduling.h - Streams and launch order of a step ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tells apart by data flow what is the program's main compute, what
 // communication that waits for, what the runtime does beside it, and what comes

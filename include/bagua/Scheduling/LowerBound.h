@@ -1,4 +1,5 @@
 //===- LowerBound.h - What no lossless schedule can beat ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A bound of the steady-state step time from the step and the cluster alone. It
 // shares no code with the simulator or the prices of collectives: it is what

@@ -1,4 +1,5 @@
 //===- Merging.h - Which neighbours to merge, by what messages cost -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bucketing with a price: a message of S bytes takes t(S), messages follow one
 // another in order of readiness, and the last should end early. Merging saves

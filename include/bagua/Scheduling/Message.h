@@ -1,4 +1,5 @@
 //===- Message.h - What an all_reduce is made of --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The element type on the wire, the hierarchy of collectives, and the one list
 // of steps that both come to. Prices, simulated plans, sizes of arenas and the

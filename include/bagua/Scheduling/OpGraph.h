@@ -1,4 +1,5 @@
 //===- OpGraph.h - One step's ops as index arrays -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What scheduling needs to know of a step: which ops the program runs and which
 // the runtime, what each waits for, what it costs, and which state it reads and

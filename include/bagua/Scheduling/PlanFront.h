@@ -1,4 +1,5 @@
 //===- PlanFront.h - Plans that no cheaper one is as fast as --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A search rates plans, and keeps some of them by what they cost besides time.
 //

@@ -1,4 +1,5 @@
 //===- PlanRules.h - Plans by a few numbers -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a search tries before it looks at single buckets: plans that cut, merge
 // and send all gradients by one rule, and the mixes of forms that load a

@@ -1,4 +1,5 @@
 //===- PlanSearch.h - The best plan of a step's communication -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Merging and splitting per gradient, form per bucket, and the schedule of it
 // all, jointly: the search that Shi et al. (arXiv 2005.13247, sections 5.2 and

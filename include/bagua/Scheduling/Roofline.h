@@ -1,4 +1,5 @@
 //===- Roofline.h - Durations from flops and bytes ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The estimate for compute that nobody has measured.
 //

@@ -1,4 +1,5 @@
 //===- ServerBalance.h - Which server has which tensor --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tensors that are whole on one server each: every server's link should carry
 // alike.

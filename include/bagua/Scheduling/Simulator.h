@@ -1,4 +1,5 @@
 //===- Simulator.h - How long a step takes --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plays a task graph step after step, by discrete events, until the time from
 // one step's start to the next one's no longer changes. The step's end is no

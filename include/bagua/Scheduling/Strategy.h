@@ -1,4 +1,5 @@
 //===- Strategy.h - Published systems as rows of decisions ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One table: what each system decides about buckets, the wire, the hierarchy
 // and the schedule, and which of that its user may change. The pipeline of

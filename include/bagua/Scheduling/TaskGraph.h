@@ -1,4 +1,5 @@
 //===- TaskGraph.h - One step as tasks on streams and links ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the simulator plays: the tasks of one step, in issue order, with the
 // stream each is on, the links it occupies and the tasks it waits for, in this

@@ -1,4 +1,5 @@
 //===- Advice.h - What to do about a fault, in one wording ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For errors that tools and the runtime both give.
 //

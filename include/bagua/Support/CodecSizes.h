@@ -1,4 +1,5 @@
 //===- CodecSizes.h - Encoded sizes of codecs -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bytes of one encoded part of `count` elements, for the compiler's static
 // sizes and the runtime's buffers. Every size is a multiple of kCodecAlignment

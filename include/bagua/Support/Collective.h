@@ -1,4 +1,5 @@
 //===- Collective.h - The collectives there are ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the IR's ops, the prices and the plan's opcodes call by one name.
 //

@@ -1,4 +1,5 @@
 //===- CommonAxes.h - Two meshes over the same ranks ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks are numbered row-major over the axes of a mesh, so two meshes of as
 // many ranks name the same ones differently: data 4 by model 2 lies on 2 nodes

@@ -1,4 +1,5 @@
 //===- DataType.h - Element types of tensors that are communicated --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The element types that compiler, plan and runtime know, each with its size
 // and its name as MLIR prints it. Kernels and codecs are elsewhere.

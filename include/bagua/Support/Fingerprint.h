@@ -1,4 +1,5 @@
 //===- Fingerprint.h - A 64-bit fingerprint of bytes ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tells files apart that differ by accident: a wrong plan on one rank, a
 // damaged byte. No protection against somebody who wants a collision.

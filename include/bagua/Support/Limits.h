@@ -1,4 +1,5 @@
 //===- Limits.h - What neither a step nor a plan may exceed ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bounds that compiler and loader share, so that what one of them accepts the
 // other doesn't refuse.

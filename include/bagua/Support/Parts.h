@@ -1,4 +1,5 @@
 //===- Parts.h - The part of a tensor that a rank holds -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one definition of how N elements are cut over n ranks, for the compiler,
 // the plan and every communicator.

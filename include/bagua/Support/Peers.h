@@ -1,4 +1,5 @@
 //===- Peers.h - Who exchanges with whom ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Peers of the exchange op as functions of a member's number and the step: the
 // same for the compiler's checks and for the runtime. Both are symmetric: whom

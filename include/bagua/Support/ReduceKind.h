@@ -1,4 +1,5 @@
 //===- ReduceKind.h - How a collective combines the ranks' values ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The reduction kinds of the IR, of plans and of communicators.
 //

@@ -1,4 +1,5 @@
 //===- StepsInFlight.h - How far steps overlap ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the session allows and the simulator plays.
 //

@@ -1,4 +1,5 @@
 //===- Topology.h - Ranks, axes and groups --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which rank has which coordinates on the cluster's axes, and who forms a group
 // over some of them. The compiler, the plan's loader and the communicators all

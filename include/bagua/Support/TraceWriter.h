@@ -1,4 +1,5 @@
 //===- TraceWriter.h - Chrome traces --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collects intervals and writes them as Chrome trace JSON, which
 // chrome://tracing and Perfetto show. One writer serves all ranks of a process;

@@ -1,4 +1,5 @@
 //===- Words.h - The words that people write for an enum ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One list a enum, beside its definition. Texts, the options of passes and of
 // tools, and messages about a wrong word all go by that list.

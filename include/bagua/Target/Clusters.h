@@ -1,4 +1,5 @@
 //===- Clusters.h - What a cluster argument names -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Clusters by the name of a preset, from a file, or from sizes alone.
 //

@@ -1,4 +1,5 @@
 //===- SizeScale.h - Steps with tensors of other sizes --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // `--size-scale` of importers: a large model's communication in little memory,
 // or that of a larger model.

@@ -1,4 +1,5 @@
 //===- StableHLOExport.h - A planned step back in its module --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes the module that a step was imported from once more, with the plan's
 // communication in the place of its own, so that XLA can run both and compare

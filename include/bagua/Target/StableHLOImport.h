@@ -1,4 +1,5 @@
 //===- StableHLOImport.h - Exported training steps to bagua.step ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads a whole training step (forward, loss, backward, reduction, update) in
 // StableHLO's generic text form, as JAX exports it, and writes it as

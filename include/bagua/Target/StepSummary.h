@@ -1,4 +1,5 @@
 //===- StepSummary.h - A step in a few numbers ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every importer reports of the step that it made.
 //

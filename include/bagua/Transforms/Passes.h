@@ -1,4 +1,5 @@
 //===- Passes.h - Passes of the bagua compiler ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Declarations and registration of all passes; each is in a file of its own.
 //

@@ -1,4 +1,5 @@
 //===- Passes.td - Passes of the bagua compiler ------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Declares every pass with its options and a before/after.
 //

@@ -1,4 +1,5 @@
 //===- WordOptions.h - Options that are one word of an enum's -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With this, a pass (or a tool) declares `Option<..., "::bagua::WireType",
 // ...>` and another word than the enum's is refused where the pipeline is read,

@@ -1,4 +1,5 @@
 //===- AssemblyFormat.h - Pieces of syntax that ops share -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parsers and printers of axis lists, kinds, streams, places and names; the
 // custom<...> directives of the op definitions resolve to these.

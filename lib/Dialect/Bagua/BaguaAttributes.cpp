@@ -1,4 +1,5 @@
 //===- BaguaAttributes.cpp - Attributes of the bagua dialect --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Syntax and invariants of axes, clusters' parts, layouts, places and the
 // descriptions of arguments and results.

@@ -1,4 +1,5 @@
 //===- BaguaCodecs.cpp - Codec attributes ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sizes, properties and invariants of the codecs; what they compute is the
 // runtime's.

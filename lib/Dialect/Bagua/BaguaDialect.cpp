@@ -1,4 +1,5 @@
 //===- BaguaDialect.cpp - Registration of the bagua dialect ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Registers attributes, types and ops.
 //

@@ -1,4 +1,5 @@
 //===- BaguaTypes.cpp - Types of the bagua dialect ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Syntax and invariants of encoded types, and helpers on tensor layouts.
 //

@@ -1,4 +1,5 @@
 //===- CollectiveOps.cpp - Verifiers of communication ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What each collective does to layouts and to encoded forms. Sizes that depend
 // on the cluster are checked by the step.

@@ -1,4 +1,5 @@
 //===- ComputeOps.cpp - Compute and rearrangement -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Syntax and verifiers of compute, concat, split, slice and cast.
 //

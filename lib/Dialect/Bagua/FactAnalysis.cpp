@@ -1,4 +1,5 @@
 //===- FactAnalysis.cpp - One forward walk over a step --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Applies the rules of a step's ops, and says in words where a proof fails.
 //

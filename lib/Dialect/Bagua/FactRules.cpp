@@ -1,4 +1,5 @@
 //===- FactRules.cpp - What ops do to agreement between ranks -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The rules of docs/Rationale.md, "What the verifier proves", that several ops
 // share; each op's own is beside its verifier.

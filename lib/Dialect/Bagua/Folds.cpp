@@ -1,4 +1,5 @@
 //===- Folds.cpp - Folders and canonicalizers -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Simplifications that hold at graph level for every step: buckets of one,
 // splits of what was just put together, identities. None changes a rounding.

@@ -1,4 +1,5 @@
 //===- GraphProof.cpp - The proof of a module at graph level --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Step by step, then what the rows of a phase table leave for each other.
 //

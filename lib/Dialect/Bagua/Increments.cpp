@@ -1,4 +1,5 @@
 //===- Increments.cpp - What `yield add` adds -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A background step commits by adding to states that have moved on meanwhile.
 // What it adds brings ranks closer to each other: where they agree, nothing.

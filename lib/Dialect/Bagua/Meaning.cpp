@@ -1,4 +1,5 @@
 //===- Meaning.cpp - What the elements of a value are computed from -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rules by which rearrangement and communication disappear; which op goes by
 // which, the op says (StepOpInterface::defineMeaning). What goes by none is

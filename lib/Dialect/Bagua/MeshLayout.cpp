@@ -1,4 +1,5 @@
 //===- MeshLayout.cpp - A step's mesh on a cluster ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The axes that both have in common.
 //

@@ -1,4 +1,5 @@
 //===- Origins.cpp - Of which ops of the import a step's ops are made -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An attribute of one or two numbers.
 //

@@ -1,4 +1,5 @@
 //===- OwnCommunication.cpp - Where compute may communicate ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compute that communicates by itself (`communicates`: a reduction in a loop,
 // say) is a box: what it does to agreement between ranks, nobody knows. On the

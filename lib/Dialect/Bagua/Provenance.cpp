@@ -1,4 +1,5 @@
 //===- Provenance.cpp - Which gradient and which state an update uses -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the terms of Meaning.h from each state's next value back to arguments
 // and gradients. What goes through compute is opaque: there, only that a

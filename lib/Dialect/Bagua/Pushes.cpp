@@ -1,4 +1,5 @@
 //===- Pushes.cpp - What servers do at each arrival -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Under asp and ssp, what comes after a push runs whenever one arrives, with
 // that one term. Of another push, nothing has arrived then, or something of

@@ -1,4 +1,5 @@
 //===- Residuals.cpp - What error feedback owes is paid once --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A residual holds what a codec has not sent yet. Dropped, it is lost; used
 // twice, it is sent twice; in another's place, it goes to another tensor. None

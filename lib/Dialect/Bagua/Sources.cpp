@@ -1,4 +1,5 @@
 //===- Sources.cpp - What a value is made of ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Breadth first: what a check looks for is most often an operand or two away.
 //

@@ -1,4 +1,5 @@
 //===- StepOps.cpp - Clusters, steps and trainings ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Syntax, lookups and the verifiers that need no other symbol. What has to look
 // up the cluster is in StepVerifier.cpp.

@@ -1,4 +1,5 @@
 //===- StepVerifier.cpp - What a step's verifier asks of its cluster ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one place where axes, group sizes and servers are looked up: every axis
 // exists and stands in cluster order, and sizes that depend on groups agree.

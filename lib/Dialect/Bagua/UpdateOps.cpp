@@ -1,4 +1,5 @@
 //===- UpdateOps.cpp - Structured arithmetic ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Syntax and verifiers of linear, sgd, adam and PowerSGD's products.
 //

@@ -1,4 +1,5 @@
 //===- AgreedFacts.cpp - Facts that ranks must have alike -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A list of named numbers.
 //

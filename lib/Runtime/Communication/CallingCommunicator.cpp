@@ -1,4 +1,5 @@
 //===- CallingCommunicator.cpp - Collectives as calls ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arguments into calls, and small calls out of copies of all inputs.
 //

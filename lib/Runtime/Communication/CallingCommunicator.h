@@ -1,4 +1,5 @@
 //===- CallingCommunicator.h - Collectives as calls -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What communicators of this library have in common: each function of the
 // interface writes its arguments down in a CollectiveCall, which is then run,

@@ -1,4 +1,5 @@
 //===- CollectiveCall.cpp - What one member asks of a collective ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Checks of arguments, and the messages that say which members disagree.
 //

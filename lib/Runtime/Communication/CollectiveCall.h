@@ -1,4 +1,5 @@
 //===- CollectiveCall.h - What one member asks of a collective ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The arguments of one call on a Communicator as the other members see them,
 // and the two checks every backend owes its callers before any data moves: each

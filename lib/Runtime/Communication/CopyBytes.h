@@ -1,4 +1,5 @@
 //===- CopyBytes.h - Bytes from here to there -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For buffers that may be one, or none.
 //

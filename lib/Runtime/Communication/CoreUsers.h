@@ -1,4 +1,5 @@
 //===- CoreUsers.h - Whether to spin before sleeping ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_COREUSERS_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_COREUSERS_H
 

@@ -1,4 +1,5 @@
 //===- Disagreement.cpp - In which fact members differ --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every member sees the same values, so all pick the same fact and the same two
 // members, whose words the others then receive.

@@ -1,4 +1,5 @@
 //===- Disagreement.h - In which fact members differ ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Members whose words of an agreement differ know that from each other's calls,
 // all of them or none. Then they show each other their facts, by collectives of

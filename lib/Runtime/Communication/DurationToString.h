@@ -1,4 +1,5 @@
 //===- DurationToString.h - Times in messages -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_DURATIONTOSTRING_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_DURATIONTOSTRING_H
 

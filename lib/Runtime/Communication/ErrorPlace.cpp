@@ -1,4 +1,5 @@
 //===- ErrorPlace.cpp - What an error of a run speaks of ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A payload of four numbers.
 //

@@ -1,4 +1,5 @@
 //===- MembersName.h - A short name for a list of members -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For keys under which members of a group find each other: as long for two
 // ranks as for a hundred thousand.

@@ -1,4 +1,5 @@
 //===- OwnProcess.h - The process that made an object ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forked process has the objects of its parent, but neither its threads nor
 // connections and shared memory of its own: whatever it did with them would be

@@ -1,4 +1,5 @@
 //===- Secret.cpp - The secret of a run, and what is made of it -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // libsodium's random numbers and its keyed hash.
 //

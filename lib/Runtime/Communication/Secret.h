@@ -1,4 +1,5 @@
 //===- Secret.h - The secret of a run, and what is made of it -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The secret itself is seen by the run's ranks alone. Wherever strangers see
 // something that only ranks of the run can know (the name of a socket, a

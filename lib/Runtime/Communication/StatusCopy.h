@@ -1,4 +1,5 @@
 //===- StatusCopy.h - Errors that go from thread to thread ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies that share nothing with the original, payloads included: a plain copy
 // shares a reference count that lives in a library without ThreadSanitizer's

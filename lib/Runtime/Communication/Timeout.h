@@ -1,4 +1,5 @@
 //===- Timeout.h - How long a program may have waits take -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Limits are added to the clock, and to each other, all over the runtime: one
 // that is near the clock's end would come out in the past.

@@ -1,4 +1,5 @@
 //===- WaitReport.cpp - What is told of an object's waits -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A list for the process. The signal's handler only wakes a thread that is
 // there for it, since nothing else that this does may be done in a handler.

@@ -1,4 +1,5 @@
 //===- WaitReport.h - What is told of an object's waits -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each world and each session has one, by which Waits.h finds it.
 //

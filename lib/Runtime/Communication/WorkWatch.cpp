@@ -1,4 +1,5 @@
 //===- WorkWatch.cpp - Threads that hang in work of their own -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The system says of each thread whether it is ready to run, and how often it
 // has begun and ended to.

@@ -1,4 +1,5 @@
 //===- WorkWatch.h - Threads that hang in work of their own ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A rank's threads copy and add up without waiting for anybody. One that does
 // not come back from there (a page of a file whose server is gone, a debugger)

@@ -1,4 +1,5 @@
 //===- Device.h - Where a rank's tensors are ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What sessions need of the device whose memory a world's communicators move,
 // besides that memory, which is World::allocate's: queues, and the kernels of

@@ -1,4 +1,5 @@
 //===- Timeline.cpp - A count that only grows, or fails -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The count and the number of sleepers are two words; sequential consistency
 // between them ensures that either the one who signals sees the sleeper, or the

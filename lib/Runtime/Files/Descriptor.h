@@ -1,4 +1,5 @@
 //===- Descriptor.h - A file descriptor with an owner ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Closes what it holds.
 //

@@ -1,4 +1,5 @@
 //===- HostLimits.cpp - What this process may have ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The soft limits; and of descriptors, what is left, by trying.
 //

@@ -1,4 +1,5 @@
 //===- HostLimits.h - What this process may have --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Of files and descriptors. Who makes a file larger than it may be is killed by
 // a signal, so its limit is asked for before; who has no descriptor left is

@@ -1,4 +1,5 @@
 //===- ReadFile.cpp - Files as bytes --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Piece by piece, since the size of what is no regular file is not known.
 //

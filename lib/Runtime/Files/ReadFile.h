@@ -1,4 +1,5 @@
 //===- ReadFile.h - Files as bytes
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //-----------------------------------------===//
 //
 // Whole, and never more than was asked for: what a path names may be a device

@@ -1,4 +1,5 @@
 //===- ReplaceFile.cpp - Files that are whole or not there ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Written beside the file, brought to the disk, and then renamed over it.
 //

@@ -1,4 +1,5 @@
 //===- ReplaceFile.h - Files that are whole or not there ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a rank leaves behind when it ends, however it ends.
 //

@@ -1,4 +1,5 @@
 //===- Arithmetic.cpp - The kernel of an instruction ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A case for each opcode.
 //

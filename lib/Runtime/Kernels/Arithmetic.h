@@ -1,4 +1,5 @@
 //===- Arithmetic.h - The kernel of an instruction ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which of the host's kernels an opcode calls, its arguments bound once.
 //

@@ -1,4 +1,5 @@
 //===- Blocks.h - Elements of any type, block by block --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Inputs become float32 (or float64) in arrays that stay in the first level of
 // cache, the loops over those vectorise, and results are rounded on the way

@@ -1,4 +1,5 @@
 //===- HalfTypes.h - float16 and bfloat16 from and to float32 -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Conversions on bit patterns, rounding to nearest even. Branches are on values
 // alone, so that a compiler can vectorise a loop of them. NaNs stay NaNs.

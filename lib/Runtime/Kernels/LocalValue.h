@@ -1,4 +1,5 @@
 //===- LocalValue.h - What a rank stores of a value -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What operations are made for: a place, and how many of which elements.
 //

@@ -1,4 +1,5 @@
 //===- Place.h - Where something lies, looked up when it is used ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Operations are made once, but a program may have a tensor at another address
 // in each step: frameworks free gradients and make them anew. So operations

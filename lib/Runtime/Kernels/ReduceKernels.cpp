@@ -1,4 +1,5 @@
 //===- ReduceKernels.cpp - Elementwise combination of several buffers -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One loop for all types: a few vectors of accumulators stay in registers while
 // the inputs are read in order, then go to every output. When an output is an

@@ -1,4 +1,5 @@
 //===- ReduceKernels.h - Elementwise combination of several buffers -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The arithmetic of every collective on host memory. The instruction set is
 // chosen at run time, and the bits of a result do not depend on it.

@@ -1,4 +1,5 @@
 //===- UpdateKernels.cpp - Arithmetic that the runtime runs itself --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Works block by block (Blocks.h).
 //

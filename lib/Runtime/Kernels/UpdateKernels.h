@@ -1,4 +1,5 @@
 //===- UpdateKernels.h - Arithmetic that the runtime runs itself ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // linear, sgd, adam, adam_apply and cast on one rank's elements. float32,
 // float16 and bfloat16 are computed in float32, float64 in its own type; every

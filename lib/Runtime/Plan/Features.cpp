@@ -1,4 +1,5 @@
 //===- Features.cpp - What a plan needs of its runtime --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // So far: opcodes. A field or another enum's value that a later version adds
 // gets a name here, where a runtime that doesn't know it would go wrong.

@@ -1,4 +1,5 @@
 //===- Features.h - What a plan needs of its runtime ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A plan names what a runtime has to know to run it: each of its opcodes, and
 // whatever a later minor version adds that changes what the rest means. So a

@@ -1,4 +1,5 @@
 //===- InstructionVerifier.cpp - What each opcode asks --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Counts, types and layouts of an instruction's values, its attributes, and how
 // its results may overlap its operands. The same rules as the dialect's

@@ -1,4 +1,5 @@
 //===- Opcodes.cpp - What a plan's opcodes are ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A row for each.
 //

@@ -1,4 +1,5 @@
 //===- Opcodes.h - What a plan's opcodes are ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one list of opcodes that loader, printers, executor and checks go by: the
 // kind of each, which collective it is, and what arithmetic asks of its

@@ -1,4 +1,5 @@
 //===- PlanJson.cpp - A plan as JSON --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every field under its name in the schema, in the schema's order. Enumerators
 // print as their names, references between tables as the numbers they are.

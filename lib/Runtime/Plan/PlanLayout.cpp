@@ -1,4 +1,5 @@
 //===- PlanLayout.cpp - What each rank stores of a value in a plan --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Walks a layout from its outermost entry; nothing is stored per rank.
 //

@@ -1,4 +1,5 @@
 //===- PlanLoader.cpp - Plans from and to bytes ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The version comes first, since another one's fields are not this schema's,
 // then the fingerprint, which finds accidental damage. Two checks of what is

@@ -1,4 +1,5 @@
 //===- PlanTensor.cpp - What a program may know of a plan's tensors -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Out of the plan's tables.
 //

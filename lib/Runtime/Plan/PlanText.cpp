@@ -1,4 +1,5 @@
 //===- PlanText.cpp - A plan for people -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Aligned tables of tensors, instructions, contract and program, and totals.
 // For reading and for FileCheck; JSON is for programs.

@@ -1,4 +1,5 @@
 //===- PlanVerifier.cpp - Whether a plan's fields mean something ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Everything that does not depend on an opcode: cluster, arenas, tensors,
 // values, order, contract and program. Sizes are checked for the rank that

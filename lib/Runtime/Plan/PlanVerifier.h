@@ -1,4 +1,5 @@
 //===- PlanVerifier.h - Whether a plan's fields mean something ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The second check on load. Takes a buffer that passed FlatBuffers' verifier
 // and trusts nothing in it: whatever the bytes, it ends in time proportional to

@@ -1,4 +1,5 @@
 //===- PredictedFigures.cpp - What a plan's step was predicted to take ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In the terms of what is measured.
 //

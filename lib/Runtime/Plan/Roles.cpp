@@ -1,4 +1,5 @@
 //===- Roles.cpp - What the roles of a plan's tensors mean ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A switch without a default, so that a new role has to say.
 //

@@ -1,4 +1,5 @@
 //===- Roles.h - What the roles of a plan's tensors mean ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For the verifier, the session and the state that it saves.
 //

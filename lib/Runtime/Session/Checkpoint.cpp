@@ -1,4 +1,5 @@
 //===- Checkpoint.cpp - Files of state that a crash can't harm ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which of a rank's files has the state that all ranks have.
 //

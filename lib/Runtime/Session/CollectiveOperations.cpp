@@ -1,4 +1,5 @@
 //===- CollectiveOperations.cpp - Instructions that communicate -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Maps the plan's collectives onto the Communicator's few calls. Bytes sent are
 // those of a ring (docs/PlanFormat.md, "Bytes sent"), whatever the backend

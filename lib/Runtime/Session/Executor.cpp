@@ -1,4 +1,5 @@
 //===- Executor.cpp - Runs the instructions of a plan on a rank's streams -===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Threads, waits and errors. Nothing here allocates or locks unless something
 // went wrong or a trace is recorded.

@@ -1,4 +1,5 @@
 //===- Executor.h - Runs the instructions of a plan on a rank's streams ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each stream that has work has a queue of the device's, and a thread that
 // enqueues instructions there: once the tensors they need were given in their

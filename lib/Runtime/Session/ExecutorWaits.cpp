@@ -1,4 +1,5 @@
 //===- ExecutorWaits.cpp - What a session waits for -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Read beside everything that runs: each line was true at some time.
 //

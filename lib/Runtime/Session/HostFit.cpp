@@ -1,4 +1,5 @@
 //===- HostFit.cpp - Whether a plan's axes fit its ranks' hosts -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Groups over an axis are alike where as many members share each host.
 //

@@ -1,4 +1,5 @@
 //===- HostFit.h - Whether a plan's axes fit its ranks' hosts -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a strategy makes of an axis goes by one kind of link. Where some groups
 // over it lie within a host and others don't, the plan was made for another

@@ -1,4 +1,5 @@
 //===- LocalOperations.cpp - Instructions that stay on a rank -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // concat, split and slice become lists of copies, from which those drop out
 // whose ends are one place; cast and arithmetic become kernels of the device.

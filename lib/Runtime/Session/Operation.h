@@ -1,4 +1,5 @@
 //===- Operation.h - An instruction, ready to run on one rank -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is left of a plan's instruction when a session starts: places, counts
 // and a communicator. Running one allocates nothing and looks nothing up but

@@ -1,4 +1,5 @@
 //===- OwnSession.cpp - A session in the process that made it -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Call by call. What only looks goes on looking in a forked process.
 //

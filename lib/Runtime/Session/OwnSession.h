@@ -1,4 +1,5 @@
 //===- OwnSession.h - A session in the process that made it ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What programs get: in a forked process every call is an error, and nothing is
 // destroyed, for the session's threads and connections are the parent's.

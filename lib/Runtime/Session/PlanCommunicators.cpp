@@ -1,4 +1,5 @@
 //===- PlanCommunicators.cpp - The groups that a plan communicates over ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All ranks walk the plan's instructions in launch order and make what they are
 // members of. Since all have the same order, none waits in a circle.

@@ -1,4 +1,5 @@
 //===- PlanCommunicators.h - The groups that a plan communicates over -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One communicator for each stream and group of a plan, made once when a
 // session connects, so that streams never wait for each other inside a

@@ -1,4 +1,5 @@
 //===- PlanSession.h - A session of a plan --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Everything the program's thread does: names and bindings (Session.cpp),
 // ownership and steps (SessionSteps.cpp), checkpoints (SessionCheckpoint.cpp).

@@ -1,4 +1,5 @@
 //===- RankPlace.cpp - Where a rank is to be looked for -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Behind an error's text, so that who looks for its beginning finds it.
 //

@@ -1,4 +1,5 @@
 //===- RankPlace.h - Where a rank is to be looked for ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Errors speak of ranks by their numbers in the world. A reader knows them by
 // the plan's axes, and by what their launcher calls them.

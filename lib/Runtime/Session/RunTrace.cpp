@@ -1,4 +1,5 @@
 //===- RunTrace.cpp - The trace that BAGUA_TRACE asks for -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From records to events with names, and from these to a file.
 //

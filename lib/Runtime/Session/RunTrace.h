@@ -1,4 +1,5 @@
 //===- RunTrace.h - The trace that BAGUA_TRACE asks for -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the environment variable BAGUA_TRACE names a folder, a session records
 // its last steps, and writes them there when it finishes, when its run fails

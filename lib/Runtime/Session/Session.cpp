@@ -1,4 +1,5 @@
 //===- Session.cpp - A training program's view of a plan ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Connecting, names and bindings: what comes before the first step.
 //

@@ -1,4 +1,5 @@
 //===- SessionCheckpoint.cpp - A session's state, saved and loaded ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Between a session and the bytes of SessionState.
 //

@@ -1,4 +1,5 @@
 //===- SessionMemory.cpp - Where a rank's tensors and arenas are ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arenas are whole pages, so that large ones cost nothing until they are used
 // and offsets keep the alignment that the compiler gave them.

@@ -1,4 +1,5 @@
 //===- SessionMemory.h - Where a rank's tensors and arenas are ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The arenas of one rank, allocated, and the program's bindings; from both the
 // address of every tensor and value of the plan.

@@ -1,4 +1,5 @@
 //===- SessionState.cpp - A rank's state as bytes -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A reader that trusts no length, its writer, and what makes a state another
 // rank's, cluster's or plan's.

@@ -1,4 +1,5 @@
 //===- SessionState.h - A rank's state as bytes ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a checkpoint holds of a session: whose it is, the gradients of the step,
 // which all strategies have alike, and tensor by tensor what the plan's

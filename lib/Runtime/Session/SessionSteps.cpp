@@ -1,4 +1,5 @@
 //===- SessionSteps.cpp - What a program does in its steps --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Who has which tensor when, and what a step must not leave out.
 //

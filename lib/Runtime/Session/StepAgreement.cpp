@@ -1,4 +1,5 @@
 //===- StepAgreement.cpp - What a step's collectives carry ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Two sides, for the steps that may be in flight: a program states facts of the
 // next step while streams are still at this one.

@@ -1,4 +1,5 @@
 //===- StepAgreement.h - What a step's collectives carry ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The facts that a program states of its steps and of the tensors it gives, as
 // the words that collectives carry. A collective of a stream carries the facts

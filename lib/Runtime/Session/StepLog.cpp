@@ -1,4 +1,5 @@
 //===- StepLog.cpp - Figures of a session's last steps --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A ring of figures.
 //

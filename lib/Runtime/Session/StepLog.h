@@ -1,4 +1,5 @@
 //===- StepLog.h - Figures of a session's last steps ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Always on: it costs a read of the clock a step. Up to two steps are in
 // flight, so a step's time is known before all that it sends. Other threads may

@@ -1,4 +1,5 @@
 //===- StepRecorder.cpp - What a session did in its last steps ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The sizes of rings, and how they are read beside their writers.
 //

@@ -1,4 +1,5 @@
 //===- StepRecorder.h - What a session did in its last steps --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Times of instructions, waits and calls, in memory that is allocated before
 // the first step: recording one takes two reads of the clock and a few stores,

@@ -1,4 +1,5 @@
 //===- StreamPrograms.cpp - Who waits for whom in a step ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One walk in launch order. An instruction that runs is a condition by itself:
 // its place in its stream. One that is left out stands for the conditions under

@@ -1,4 +1,5 @@
 //===- StreamPrograms.h - Who waits for whom in a step --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The order in which one rank's streams run a plan's instructions. Since a
 // stream completes its instructions in order, every wait for instructions comes

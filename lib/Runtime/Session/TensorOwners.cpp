@@ -1,4 +1,5 @@
 //===- TensorOwners.cpp - Who has what of a plan's tensors ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A tensor in an arena is written to by whatever has results in its bytes: a
 // bucket's all_gather, say.

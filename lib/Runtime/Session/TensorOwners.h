@@ -1,4 +1,5 @@
 //===- TensorOwners.h - Who has what of a plan's tensors ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a session knows of the program's part from the plan alone: which state
 // the plan's instructions update, which it is the program's to update, what the

@@ -1,4 +1,5 @@
 //===- Clusters.cpp - What a cluster argument names -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The presets are the .mlir files of this folder, compiled in.
 //

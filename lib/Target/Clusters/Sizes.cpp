@@ -1,4 +1,5 @@
 //===- Sizes.cpp - Clusters by sizes, rates and latencies -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbers with units.
 //

@@ -1,4 +1,5 @@
 //===- Sizes.h - Clusters by sizes, rates and latencies -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text of a cluster argument that is neither a preset nor a file.
 //

@@ -1,4 +1,5 @@
 //===- CsvReader.cpp - Records of comma-separated values ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One character after the other.
 //

@@ -1,4 +1,5 @@
 //===- CsvReader.h - Records of comma-separated values --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // RFC 4180: a cell in quotes may hold commas, quotes (doubled) and ends of
 // lines. Besides, spaces around cells don't count, and a line that is empty or

@@ -1,4 +1,5 @@
 //===- LayerImport.cpp - Tables of layers to bagua.step -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One forward and one backward op a layer, with measured times, and an update
 // of each tensor.

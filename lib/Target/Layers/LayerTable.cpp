@@ -1,4 +1,5 @@
 //===- LayerTable.cpp - Layers with tensors and times ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads CSV and PipeDream profiles.
 //

@@ -1,4 +1,5 @@
 //===- LayerTable.h - Layers with tensors and times -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a table of layers says, whatever its format.
 //

@@ -1,4 +1,5 @@
 //===- InstructionWriter.cpp - Instructions in the file's form ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an op says of itself (StepOpInterface::getInstruction) in the file's
 // form.

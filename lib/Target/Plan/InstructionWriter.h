@@ -1,4 +1,5 @@
 //===- InstructionWriter.h - Instructions in the file's form --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Instructions, layouts and axes.
 //

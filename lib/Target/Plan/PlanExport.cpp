@@ -1,4 +1,5 @@
 //===- PlanExport.cpp - A scheduled step as a plan file -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Puts a PlanModel into the form of the file. Deterministic: everything is
 // written in the order of the IR.

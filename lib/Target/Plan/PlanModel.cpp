@@ -1,4 +1,5 @@
 //===- PlanModel.cpp - What a plan will hold, with indices ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads a scheduled step: which values the runtime touches, by which names they
 // cross to the program, and what waits for what.

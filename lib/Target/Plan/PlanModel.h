@@ -1,4 +1,5 @@
 //===- PlanModel.h - What a plan will hold, with indices ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tensors, arenas, values and instructions of a scheduled step, numbered. Read
 // from the IR in one place; the writers put it into the file's form.

@@ -1,4 +1,5 @@
 //===- AdamRecognition.cpp - Adam by what it computes ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Constants are found at points where they can be told, and tried at others,
 // drawn at random. Formulas: Kingma and Ba, Adam, 2015, algorithm 1 and the end

@@ -1,4 +1,5 @@
 //===- AdamRecognition.h - Adam by what it computes -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whatever way a framework writes Adam (bias corrections folded into the rate,
 // into the denominator, moments by interpolation), it is one function of the

@@ -1,4 +1,5 @@
 //===- Agreement.cpp - Over which axes ranks disagree ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The least `varies` of every state, as a fixed point over steps: the facts of
 // the dialect's own analysis, with gradients taken as reduced.

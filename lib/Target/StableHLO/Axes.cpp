@@ -1,4 +1,5 @@
 //===- Axes.cpp - The exported mesh on a cluster --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The correspondence of axes.
 //

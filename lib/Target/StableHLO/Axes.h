@@ -1,4 +1,5 @@
 //===- Axes.h - The exported mesh on a cluster ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which axes of the cluster stand for which axes of the exported mesh.
 //

@@ -1,4 +1,5 @@
 //===- Collectives.cpp - Reading communication ops ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kinds, dimensions, axes and pairs of collectives, and means.
 //

@@ -1,4 +1,5 @@
 //===- Collectives.h - Reading communication ops --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kinds, dimensions, axes and pairs of what devices do together.
 //

@@ -1,4 +1,5 @@
 //===- Cost.cpp - Floating-point operations and bytes of ops --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Costs of single ops, trip counts, and their sums over bodies and calls.
 //

@@ -1,4 +1,5 @@
 //===- Cost.h - Floating-point operations and bytes of ops ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a step's compute costs, from shapes and trip counts alone.
 //

@@ -1,4 +1,5 @@
 //===- CustomCalls.cpp - What a custom call is to the importer ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table of targets (docs/Import.md has it, too), and marks of
 // communication.

@@ -1,4 +1,5 @@
 //===- CustomCalls.h - What a custom call is to the importer --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one place that knows custom calls by their targets, and communication by
 // its marks.

@@ -1,4 +1,5 @@
 //===- DeviceNumbers.cpp - What depends on the device alone ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Integer arithmetic on splats, once for each device.
 //

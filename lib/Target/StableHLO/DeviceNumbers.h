@@ -1,4 +1,5 @@
 //===- DeviceNumbers.h - What depends on the device alone -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbers that a program computes of its own place: lax.axis_index, and which
 // stage of a pipeline it is. They are known, for every device.

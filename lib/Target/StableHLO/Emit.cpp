@@ -1,4 +1,5 @@
 //===- Emit.cpp - From the analysed graph to a bagua.step -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One compute op for each op of the graph, structured ops for updates, and
 // collectives that are not gradients'.

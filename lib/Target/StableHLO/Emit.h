@@ -1,4 +1,5 @@
 //===- Emit.h - From the analysed graph to a bagua.step -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Builds the module: a cluster and the step.
 //

@@ -1,4 +1,5 @@
 //===- Flatten.cpp - From a module to the flat graph ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One walk over the public function, when calls are inlined, through wrappers.
 // Values that a wrapper only renames share an index, so that names of arguments

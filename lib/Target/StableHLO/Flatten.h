@@ -1,4 +1,5 @@
 //===- Flatten.h - From a module to the flat graph ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Inlines calls, removes the wrappers of the exported forms (pmap, stacked
 // pmap, shard_map, Shardy's manual computation), and reads the mesh.

@@ -1,4 +1,5 @@
 //===- Formula.cpp - A value as a function of numbers ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arithmetic in double precision. Ops whose pieces could differ without any of
 // the points showing it (a clip, a comparison, rounding) are not understood.

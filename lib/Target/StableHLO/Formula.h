@@ -1,4 +1,5 @@
 //===- Formula.h - A value as a function of numbers -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a step computes element by element, evaluated at chosen numbers. Two
 // formulas of arithmetic and roots that agree at enough random points are one,

@@ -1,4 +1,5 @@
 //===- GradientRecognition.cpp - Which values are gradients ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With collectives: operands of the sums that reach one param each. Without:
 // where all dependence of an update on the batch passes through one value. Then

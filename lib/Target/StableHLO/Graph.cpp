@@ -1,4 +1,5 @@
 //===- Graph.cpp - A training step as index arrays ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Use lists, liveness and dependence of the flat graph.
 //

@@ -1,4 +1,5 @@
 //===- Graph.h - A training step as index arrays --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the importer works on: the ops of an exported step after calls are
 // inlined and wrappers removed, in a topological order, with operands and

@@ -1,4 +1,5 @@
 //===- HLOBuilder.cpp - Writing StableHLO with a stock MLIR ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Attributes as the exporters' own texts have them.
 //

@@ -1,4 +1,5 @@
 //===- HLOBuilder.h - Writing StableHLO with a stock MLIR -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The StableHLO ops that communication is written back as, in the generic form
 // and with the stub dialects of Reader.h.

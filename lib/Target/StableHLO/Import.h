@@ -1,4 +1,5 @@
 //===- Import.h - What an import knows when it is done --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The exported module, its graph, what the values mean, and the step that was
 // made of it: what writing a step back needs beside the step.

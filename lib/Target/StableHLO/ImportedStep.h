@@ -1,4 +1,5 @@
 //===- ImportedStep.h - What the values of a step mean --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Roles, names and pairs of state, and gradients: what analysis adds to the
 // flat graph, and all that emission needs besides it.

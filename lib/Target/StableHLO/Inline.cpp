@@ -1,4 +1,5 @@
 //===- Inline.cpp - Calls of an exported step -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bottom up: a function is inlined into its callers when none of its own calls
 // are left.

@@ -1,4 +1,5 @@
 //===- Inline.h - Calls of an exported step -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Puts the bodies of called functions in the place of the calls, and those of
 // asynchronous ops in the place of their start.

@@ -1,4 +1,5 @@
 //===- KeptAlike.cpp - What a step keeps alike on all ranks ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A backward walk finds what has to be alike, a forward walk whether it stays
 // so; both are repeated until nothing changes.

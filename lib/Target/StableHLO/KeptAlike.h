@@ -1,4 +1,5 @@
 //===- KeptAlike.h - What a step keeps alike on all ranks -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A pmap gives each rank its own copy of every argument, and no text says
 // whether the copies are equal.

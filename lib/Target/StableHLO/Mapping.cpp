@@ -1,4 +1,5 @@
 //===- Mapping.cpp - What the user says about an exported step ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the JSON file of --mapping. Unknown keys are errors: a misspelt one
 // would otherwise change nothing, silently.

@@ -1,4 +1,5 @@
 //===- Mapping.h - What the user says about an exported step --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The JSON file of --mapping; docs/Import.md describes it.
 //

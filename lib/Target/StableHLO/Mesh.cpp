@@ -1,4 +1,5 @@
 //===- Mesh.cpp - The exported mesh, shardings and replica groups ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads GSPMD's and Shardy's shardings and matches device groups against axes.
 //

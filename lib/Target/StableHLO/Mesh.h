@@ -1,4 +1,5 @@
 //===- Mesh.h - The exported mesh, shardings and replica groups -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which axes the exported step runs over, how they cut a value, and which set
 // of axes a list of device groups stands for.

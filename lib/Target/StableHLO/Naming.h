@@ -1,4 +1,5 @@
 //===- Naming.h - Readable, unique names ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Names of a step's arguments from tree paths, and what paths say of roles.
 //

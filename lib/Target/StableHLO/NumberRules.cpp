@@ -1,4 +1,5 @@
 //===- NumberRules.cpp - What an op computes of numbers -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rules by name.
 //

@@ -1,4 +1,5 @@
 //===- NumberRules.h - What an op computes of numbers ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Of one element, in double precision: for constants, for what depends on the
 // device, and for formulas.

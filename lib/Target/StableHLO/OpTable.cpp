@@ -1,4 +1,5 @@
 //===- OpTable.cpp - What is known of StableHLO's ops ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kinds of ops by name.
 //

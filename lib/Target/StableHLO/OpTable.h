@@ -1,4 +1,5 @@
 //===- OpTable.h - What is known of StableHLO's ops -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one place that knows ops by name.
 //

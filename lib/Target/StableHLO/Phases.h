@@ -1,4 +1,5 @@
 //===- Phases.h - Forward, backward, update -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The phase of every op, by data flow.
 //

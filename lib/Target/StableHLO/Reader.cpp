@@ -1,4 +1,5 @@
 //===- Reader.cpp - StableHLO text with a stock MLIR ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The stub dialects, and the parse.
 //

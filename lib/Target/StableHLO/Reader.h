@@ -1,4 +1,5 @@
 //===- Reader.h - StableHLO text with a stock MLIR ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parses generic StableHLO, Shardy and CHLO with stub dialects: ops and
 // attributes stay text, but the module verifies.

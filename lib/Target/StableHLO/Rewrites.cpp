@@ -1,4 +1,5 @@
 //===- Rewrites.cpp - Rewrites of the flat graph --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Replaces values, folds reshapes, finds and removes divisions by constants.
 //

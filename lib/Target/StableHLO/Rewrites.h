@@ -1,4 +1,5 @@
 //===- Rewrites.h - Rewrites of the flat graph ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Replacing values, and the division after a sum: exporters write a mean as a
 // sum and a division by a constant, or a product with one.

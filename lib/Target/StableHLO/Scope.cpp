@@ -1,4 +1,5 @@
 //===- Scope.cpp - Names in locations -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Exporters nest scopes in location names; these are hints for reports, never a
 // base for decisions about dataflow.

@@ -1,4 +1,5 @@
 //===- Splats.cpp - Values known to be one number -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Folds splats in the precision of their element type.
 //

@@ -1,4 +1,5 @@
 //===- Splats.h - Values known to be one number ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Constants of an exported step that matter (learning rates, divisors) are
 // splats; this follows them through the ops that exporters put on top.

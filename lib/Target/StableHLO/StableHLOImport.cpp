@@ -1,4 +1,5 @@
 //===- StableHLOImport.cpp - Exported training steps to bagua.step --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The stages in order: read, flatten, pair state, find gradients, recognise
 // updates, fold means, infer agreement, emit.

@@ -1,4 +1,5 @@
 //===- StateRecognition.cpp - Pairs of state, roles, and shapes -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which result is the next value of which argument, and what each argument is
 // to training. Names decide where there are any; data flow decides the rest.

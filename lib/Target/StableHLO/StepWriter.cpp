@@ -1,4 +1,5 @@
 //===- StepWriter.cpp - A plan's communication as StableHLO ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One function an op.
 //

@@ -1,4 +1,5 @@
 //===- StepWriter.h - A plan's communication as StableHLO -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes what a planned step sends, rearranges and converts.
 //

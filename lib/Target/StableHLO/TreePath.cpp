@@ -1,4 +1,5 @@
 //===- TreePath.cpp - Names such as params['layer_0']['bias'] -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parses paths into trees.
 //

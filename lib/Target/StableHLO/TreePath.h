@@ -1,4 +1,5 @@
 //===- TreePath.h - Names such as params['layer_0']['bias'] ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Paths into the exporter's trees of arguments and results.
 //

@@ -1,4 +1,5 @@
 //===- UpdateRecognition.cpp - SGD, momentum and Adam by data flow --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Matches the arithmetic from a param's next value back to its gradient. What
 // matches becomes one structured op; everything else stays compute.

@@ -1,4 +1,5 @@
 //===- WriteBack.cpp - A planned step back in its module ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Imports the module again, and rewires it: what an op of the planned step
 // uses, the ops of the module that it stands for use. Communication is written

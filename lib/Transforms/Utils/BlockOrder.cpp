@@ -1,4 +1,5 @@
 //===- BlockOrder.cpp - Orders of a step's ops ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbering, and a stable topological sort.
 //

@@ -1,4 +1,5 @@
 //===- BoundReader.cpp - What a step leaves to decide ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compute in its order, gradients, and the updates that depend on them.
 //

@@ -1,4 +1,5 @@
 //===- ClusterReader.cpp - Clusters in numbers ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From attributes to the plain model, and axes both ways.
 //

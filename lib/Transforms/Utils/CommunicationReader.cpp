@@ -1,4 +1,5 @@
 //===- CommunicationReader.cpp - What a search of plans needs of a step ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The step twice: with the program's updates and with the runtime's.
 //

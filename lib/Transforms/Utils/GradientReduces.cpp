@@ -1,4 +1,5 @@
 //===- GradientReduces.cpp - Which values are gradients on their way ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A walk up to the compute that makes them, and what bucketing asks of them.
 //

@@ -1,4 +1,5 @@
 //===- MemoryContents.cpp - Which value's bytes lie where -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Maps of pieces; neighbouring pieces of the same contents are one.
 //

@@ -1,4 +1,5 @@
 //===- MessageWriter.cpp - Writing what an all_reduce is made of ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One op for each step of a message.
 //

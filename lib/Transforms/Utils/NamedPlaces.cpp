@@ -1,4 +1,5 @@
 //===- NamedPlaces.cpp - Where the tensors that have names lie ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Names are unique in a step, so each has one value and one place.
 //

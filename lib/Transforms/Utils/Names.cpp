@@ -1,4 +1,5 @@
 //===- Names.cpp - Names of values that cross to the program --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collects the names of a step and invents more.
 //

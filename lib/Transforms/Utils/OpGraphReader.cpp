@@ -1,4 +1,5 @@
 //===- OpGraphReader.cpp - Steps as index arrays --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collectives and local work in numbers.
 //

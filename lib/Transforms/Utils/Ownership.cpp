@@ -1,4 +1,5 @@
 //===- Ownership.cpp - What the runtime can keep of a step's arithmetic ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By the uses of a result and of the state that it overwrites.
 //

@@ -1,4 +1,5 @@
 //===- Predict.cpp - What a strategy would reach --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the pipeline on a copy and plays its result.
 //

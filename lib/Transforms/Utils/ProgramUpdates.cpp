@@ -1,4 +1,5 @@
 //===- ProgramUpdates.cpp - Who runs a step's optimizer -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Structured updates as the program's compute.
 //

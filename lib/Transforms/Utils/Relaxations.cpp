@@ -1,4 +1,5 @@
 //===- Relaxations.cpp - Algorithms of distributed training as rows -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table; so far, exact data parallelism.
 //

@@ -1,4 +1,5 @@
 //===- Report.cpp - What the passes decided -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Passes find the report by an interface of the dialect's: it belongs to a
 // context, as its diagnostics do.

@@ -1,4 +1,5 @@
 //===- Retarget.cpp - A step on another cluster ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Purely data-parallel steps mention axes as one group only, which becomes the
 // group of all axes of the new cluster. The axes of others are laid on its

@@ -1,4 +1,5 @@
 //===- StepQueries.cpp - What passes ask of a step ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each answer in one place.
 //

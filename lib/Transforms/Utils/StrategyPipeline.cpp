@@ -1,4 +1,5 @@
 //===- StrategyPipeline.cpp - Rows of decisions as passes -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The stages, in their order, and what of a row each of them is told.
 //

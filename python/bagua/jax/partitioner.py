@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps whose communication is XLA's: shardings annotate whole arrays, and collectives appear only when XLA's partitioner
 has made a program for one device's parts. That program is put where jax.shard_map has the one that a user writes."""
 import math

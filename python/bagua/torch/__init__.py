@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bagua for PyTorch: training on several ranks by a plan.
 
     torchrun --nproc-per-node=4 train.py

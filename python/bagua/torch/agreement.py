@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What ranks must have alike beyond a plan: the model they train, the forward that a step belongs to, how gradients lie."""
 import hashlib
 import itertools

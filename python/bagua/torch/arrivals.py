@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which gradients are given to the runtime together, as backward makes them."""
 import time
 

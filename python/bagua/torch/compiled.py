@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What torch.compile does to a model, as far as its names and the order of its gradients are concerned."""
 import warnings
 

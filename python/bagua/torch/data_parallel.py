@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training a PyTorch model on several ranks, its gradients reduced by a plan."""
 import contextlib
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Updates no later than right before the forward that needs them, so that gradients travel while the layers before it compute."""
 import collections
 import contextlib

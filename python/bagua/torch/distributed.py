@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Beside DistributedDataParallel: what it takes and has that DataParallel has not, and what to do instead."""
 import collections
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A param whose update is noted and still to be carried out. Who reads or writes it has that done first."""
 import collections
 import weakref

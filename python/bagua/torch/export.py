@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A PyTorch training step as a graph: python -m bagua.torch.export FILE.py[:FUNCTION] OUT
 
 FUNCTION (`step`) of FILE.py returns a model, a loss, an optimizer of torch.optim, and a batch, by which shapes are

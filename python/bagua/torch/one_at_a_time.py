@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A session that several threads call: those that train, and those that read what is updated."""
 import functools
 import os

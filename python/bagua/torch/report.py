@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What steps take, beside what their plan was predicted to take."""
 import contextlib
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The gradients that a plan knows, and how each one lies."""
 import ctypes
 import operator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A store of torch.distributed's, by which ranks meet."""
 
 

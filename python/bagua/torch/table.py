@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A model's step as a table of layers, from which strategies make plans: names, shapes, times, order of readiness."""
 import statistics
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Handles that are closed, and handles that a child of this process has a copy of."""
 import ctypes
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What every strategy decides, as hashes: decisions.py check|write TABLE GRAPHS PROFILES FOLDER [PART/PARTS]
 
 A row of the table is a case, a step on a cluster by a strategy, with four hashes: of the scheduled IR, of the report, of the simulation

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """long_chain.py COUNT - Prints a step whose gradient is halved COUNT times before it is reduced."""
 import sys
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that the examples of the reference manual hold.
 
     op_examples.py docs/Dialect.md

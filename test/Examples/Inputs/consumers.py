@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs that use an installed Bagua: consumers.py SOURCE BUILD FOLDER
 
 One in C++, one in C, built by CMake's package and by pkg-config, and one in Python run a real step's plans on four processes."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the steps in which a collective began before its rank had given its last gradient: overlap.py TRACE"""
 import collections
 import json

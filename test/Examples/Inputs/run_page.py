@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Does what docs/UseInYourProgram.md says, in an empty folder: run_page.py SOURCE BUILD FOLDER
 
 Writes the files that the page shows, each named by the line above its block, then runs the page's commands as one script.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds two-models against an installed Bagua and runs it on plans of several strategies: two_models.py SOURCE BUILD FOLDER"""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_goldens.py SOURCE FOLDER WORK: loads, prints and runs each golden plan."""
 import os
 import re

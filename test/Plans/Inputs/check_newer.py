@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_newer.py SOURCE FOLDER WORK: golden plans as a later minor version may write them.
 
 The schema gets a field more in each table and one opcode more; flatc, which made our reader, writes the goldens by it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Golden plans: NAME.bagua, NAME.txt (its text) and in digests.txt a line "NAME DIGEST" (of the results of --check)."""
 import glob
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Has bagua-run --calibrate find the rate of emulated hosts' cards, which tc has set: calibrate_hosts.py FOLDER
 
 Hosts are network namespaces, so this needs root. The rates are so low that any machine carries them, however busy: TCP has 95 % of what tc counts, and a

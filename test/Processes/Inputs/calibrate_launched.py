@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks of bagua-run --calibrate with the variables that torchrun sets: calibrate_launched.py measure FILE | refuse FOLDER"""
 import os
 import socket

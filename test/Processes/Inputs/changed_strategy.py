@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """changed_strategy.py FOLDER PLAN OTHER...: trains by a plan, saves, and goes on by each of the others; compares what is left.
 
 changed_strategy.py --rank RANK FOLDER PLAN OTHER... is one rank of that.

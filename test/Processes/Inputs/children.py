@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks that are children of one process, which multiprocessing ends by _exit(): children.py PLAN RANKS
 
 All make the same steps. Rank 0 leaves in order and its process ends; then the others leave."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ctrl-C while ranks run: interrupt.py PLAN
 
 The terminal sends SIGINT to all processes of a run, which end and leave none: ranks that bagua-run starts, and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Takes a path between two of three emulated hosts in the middle of a run: lost_paths.py PLAN RUNS PATIENCE
 
 Both of these go on hearing of rank 0, or are rank 0 and another: all packets between them are dropped, or large ones, as by a tunnel that nobody has told of.

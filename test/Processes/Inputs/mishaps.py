@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ends one rank of a run in the middle of a step and looks at the others: mishaps.py STEP.mlir OUT RUNS [PATIENCE]
 
 RUNS processes are killed, stopped (some for good, some until the others have ended), cut off, send garbage to all or exit; or their threads hang while they

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Takes the network from one of four emulated hosts in the middle of a run: network_gone.py PLAN
 
 Nothing is closed and no packet says so, as where a switch fails: each rank has its patience to tell it by, longer where this machine is busy. Every host is the lost one, once because its card

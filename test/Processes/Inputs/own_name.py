@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Two hosts, the first of which takes its own name for a loopback address, as Debian writes it to /etc/hosts: own_name.py PLAN_OF_2 PLAN_OF_4
 
 Hosts are network namespaces, so this needs root. Ranks meet by the name, which leads others to the host's card, and rank 0's neighbours to loopback. Where an interface is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """rebuild.py PLAN FOLDER: trains undisturbed, and again with ranks killed and replaced; compares what is left.
 
 rebuild.py --rank RANK PLAN FOLDER is one rank, which rebuilds its session until the run is over.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A long run whose ports get garbage all the while: soak.py PLAN STEPS CHECK_STEPS COMMUNICATOR...
 
 Four ranks run STEPS steps of the plan. What listens among them, the rendezvous and every second of other ports, is connected to and

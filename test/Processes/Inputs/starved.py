@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks on a machine that has no time for them: starved.py PLAN SECONDS
 
 Four ranks of one host, and four on hosts of their own, run steps without end beside BUSY threads a core that compute all the while. In

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps of a plan as a program makes them that computes nothing."""
 import ctypes
 

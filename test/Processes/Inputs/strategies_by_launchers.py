@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs and checks steps by every strategy on ranks that launchers start: strategies_by_launchers.py OUT SCALE GRAPH...
 
 TORCHRUN is torchrun's path. Results are as the plan's contract says, and in every bit as ranks that are threads have them.

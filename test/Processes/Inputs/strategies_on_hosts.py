@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs and checks steps by every strategy on emulated hosts: strategies_on_hosts.py OUT SCALE GRAPH...
 
 Hosts are network namespaces, so this needs root. Four ranks are on four hosts or on two by turns, started as torchrun

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs and checks steps by every strategy on ranks that are processes: strategies_on_processes.py OUT SCALE GRAPH...
 
 They are on one host, and on two or each on one of its own by turns; hosts are names, and talk over loopback. Servers,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Traces of real runs beside their plans: trace.py SOURCE FOLDER, which runs ranks as trace.py --rank PLAN [LOST]"""
 import collections
 import glob

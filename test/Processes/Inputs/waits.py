@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """waits.py PLAN FOLDER: a run hangs, for one of two ranks does not give a tensor; each is asked who waits for what, by a signal and by a call. Its threads
 have names by which they are known. It is asked once more while the threads that wait are stopped, as by a debugger.
 

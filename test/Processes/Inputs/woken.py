@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """woken.py PLAN FOLDER TRIES: one of three ranks is stopped in the middle of a step, and wakes when the others have gone on without it.
 
 woken.py --rank RANK PLAN RENDEZVOUS PATIENCE is one rank. It steps until the run ends; what it holds of the session is its own then: it closes session and

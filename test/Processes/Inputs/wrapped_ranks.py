@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks each behind a script of its own, as `mpirun bash run.sh` has them: wrapped_ranks.py PLAN RANKS
 
 By the variables of MPICH, which says nothing of the run: what they have in common is who started the scripts."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bytes_sent.py WORK: what plans of all strategies say that rank 0 sends in a step, beside what a run of them counts.
 
 The run says what the rank sends that sends most, which is rank 0 wherever tensors are cut alike over servers."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds auto to its word: check_auto.py GRAPHS OUTPUT STEP:PRESET,..."""
 import json
 import os

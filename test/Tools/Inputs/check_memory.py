@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Is auto never slower with more memory? check_memory.py GRAPHS OUTPUT STEP:PRESET LIMIT,...; 0 is no limit."""
 import json
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shows that each option of each strategy changes what is compiled: check_options.py STEP OUTPUT"""
 import json
 import os

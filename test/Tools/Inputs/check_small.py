@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """check_small.py WORK: models that are cut into messages of some 20 KB to keep servers busy, by auto and by strategies that are told to."""
 import json
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Draws a page of bagua-sim --timeline on a canvas that only notes texts, at several widths and zooms, and says whether two
 // of them overlap: node check_timeline.js PAGE. A digit is as wide as a letter here, 7 pixels.
 "use strict";

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares all strategies on real steps and cluster presets: compare_all.py GRAPHS OUTPUT STEP,... PRESET,...
 
 No strategy may be predicted below the lower bound, nor leave a row out. auto is never behind, by what a prediction can tell, and near the bound where

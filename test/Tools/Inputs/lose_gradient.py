@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loses one gradient's reduction after each pass of a strategy in turn.
 
 For every pass: the pipeline up to it runs, the first all_reduce of a gradient is taken out of the text, the rest of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Takes a table of many tensors from import to a plan, some to a checked run: many_tensors.py FOLDER TENSORS STRATEGY...
 
 Each tool has 30 s of CPU, or 60 s for more than 20,000 tensors. That is no measure of speed but a guard: what looks at all tensors for each of

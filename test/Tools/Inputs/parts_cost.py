@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """parts_cost.py CLUSTER: whether four messages of a calibrated table take as long as one of four times their bytes."""
 import re
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """predicted_step.py STEP.mlir WORK: what plans of all strategies say of their steps, beside bagua-sim."""
 import json
 import os

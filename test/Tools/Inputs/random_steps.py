@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles, runs and checks random sound steps by random strategies: random_steps.py OUTPUT STEPS STRATEGIES_PER_STEP
 
 A chain of layers, each with an optimizer of some kind, and beside it what real steps have: statistics for now or later, of compute or of arithmetic, 16-bit

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ratios of fields of two reports: ratio.py A.json B.json FIELD..."""
 import json
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the ten commands of README.md as written, in a folder that looks like the project's root."""
 import os
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Imports, compiles, runs and checks every exported step: run_graphs.py GRAPHS OUTPUT SIZE_SCALE RANKS,RANKS,...
 
 Files whose mesh has several axes run on that mesh, and on one axis of as many ranks, which it cuts; on others the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles, runs and checks the steps of a folder by every strategy and by auto: run_sound.py OUTPUT FOLDER"""
 import json
 import os

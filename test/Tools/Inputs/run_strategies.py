@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs and checks a step by every strategy on several clusters: run_strategies.py STEP.mlir OUTPUT
 
 Each with 32 and with 16 bits on the wire. Numbers must be exact where nothing is reassociated or narrowed.

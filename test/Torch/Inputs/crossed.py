@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops in which a rank differs in one thing, on ranks that stay warm: crossed.py WORK RANK RUNS
 
 RUNS has a run a line: LOOP TROUBLE WAY RANKS OTHER, where OTHER is the rank that differs; this process takes part where RANK is below

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a rank may do that others don't, one kind a function; as a program, one rank of all: disagreements.py WORK RANK
 
 A kind is called on each rank with what it may use, makes rank 1 differ, and says what the error must have. Where it names none,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A rank of two that train, of which one never calls close(): ended.py KIND WAY WORK, with torchrun's variables
 
 By overlap="step" rank 0 makes its last backward when rank 1's program is about to end. Each rank says whether its params are those

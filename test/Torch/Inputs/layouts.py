@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One of two ranks whose gradients lie in unusual ways: layouts.py PLANS, a folder. Rank 0 says where they don't have the bits of the means of what
 ranks have by themselves; DistributedDataParallel is wrong where a model is turned behind its back. check_layouts.py makes the plans."""
 import itertools

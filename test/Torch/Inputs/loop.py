@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a training loop is written, and which there are."""
 import torch
 import torch.distributed as dist

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The models of loops, and how their optimizers are made."""
 import time
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A rank that runs many training loops by one way of training: loops.py FOLDER WAY
 
 Each loop is what programs are found to do around DDP (step_loops.py, param_loops.py). Run by check_loops.py, with torchrun's variables; rank 0 writes the params

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What DataParallel says to mistakes, one rank each: mistakes.py FOLDER, after check_training.py has made plans there."""
 import contextlib
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops that read or write params, and their state, between steps."""
 import collections
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loops around gradients, backwards, optimizers and buffers."""
 import copy
 

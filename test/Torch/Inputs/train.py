@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A rank that trains models on plans, each case beside one process that has all ranks' batches: train.py FOLDER OVERLAP
 
 Run by check_training.py, with torchrun's variables. Rank 0 says whether every bit of the params is the same."""

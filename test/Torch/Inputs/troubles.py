@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One thing at a time in which a rank differs from the others, whatever loop it is in: what it does at its start, or in one of its forwards.
 
 A trouble says what an error must have where one may come. Without an error every rank has the numbers of DistributedDataParallel: of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A user's steps, in the ways in which they are given to devices."""
 import functools
 

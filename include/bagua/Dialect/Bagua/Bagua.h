@@ -1,4 +1,5 @@
 //===- Bagua.h - The bagua dialect ----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Everything of the dialect: attributes, types, interfaces, ops.
 //

@@ -1,4 +1,5 @@
 //===- BaguaAttributes.td - Attributes of the bagua dialect -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Axes, cluster descriptions, layouts, places, step arguments and results, and
 // the enumerations that ops share. Codecs are in BaguaCodecs.td.

@@ -1,4 +1,5 @@
 //===- BaguaCodecs.td - Codec attributes -------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The codecs. Their formulas of sizes are in Support/CodecSizes.h, which the
 // runtime shares.

@@ -1,4 +1,5 @@
 //===- BaguaCollectiveOps.td - Communication ---------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ops that move data between the ranks of a group, and encode and decode beside
 // them. `over` lists axes in cluster order.

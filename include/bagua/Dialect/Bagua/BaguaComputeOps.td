@@ -1,4 +1,5 @@
 //===- BaguaComputeOps.td - Compute and rearrangement ------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The program's own compute, and the ops that move no data between ranks.
 //

@@ -1,4 +1,5 @@
 //===- BaguaDialect.td - The bagua dialect -----------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The dialect itself. Attributes, types, interfaces and ops each have a file of
 // their own beside this one.

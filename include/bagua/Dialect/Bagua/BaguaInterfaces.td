@@ -1,4 +1,5 @@
 //===- BaguaInterfaces.td - Interfaces of the dialect ------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every pass may ask of every op inside a step, so that none has to switch
 // over op kinds, and of every codec.

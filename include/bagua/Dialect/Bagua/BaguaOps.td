@@ -1,4 +1,5 @@
 //===- BaguaOps.td - All ops of the bagua dialect ----------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collects the op files, for tablegen and for the reference manual.
 //

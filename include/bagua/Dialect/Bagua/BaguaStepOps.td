@@ -1,4 +1,5 @@
 //===- BaguaStepOps.td - Clusters, steps and trainings -----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ops that stand at module level, and the step's terminator.
 //

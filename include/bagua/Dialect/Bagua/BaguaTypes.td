@@ -1,4 +1,5 @@
 //===- BaguaTypes.td - Types of the bagua dialect ----------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The encoded type, and the operand constraints that ops share.
 //

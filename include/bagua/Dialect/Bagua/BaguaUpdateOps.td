@@ -1,4 +1,5 @@
 //===- BaguaUpdateOps.td - Structured arithmetic -----------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arithmetic that the runtime can run itself, on whole tensors, on shards or on
 // servers: optimizer updates, linear combinations, and PowerSGD's products.

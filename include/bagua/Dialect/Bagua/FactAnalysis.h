@@ -1,4 +1,5 @@
 //===- FactAnalysis.h - One forward walk over a step ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Facts of every value of a step, and whether each state is yielded with the
 // agreement that it declares. For gradients this is exactly-once reduction.

@@ -1,4 +1,5 @@
 //===- Facts.h - What is known of agreement between ranks -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The lattice of docs/Rationale.md, "What the verifier proves": per value and
 // axis of the cluster, whether the ranks along it agree on the numbers. Ops

@@ -1,4 +1,5 @@
 //===- GraphProof.h - The proof of a module at graph level ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What bagua-verify-graph proves (docs/Proofs.md).
 //

@@ -1,4 +1,5 @@
 //===- Layouts.h - Sizes that follow from layouts and clusters ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How many elements a rank stores of a tensor in a layout. The cuts themselves
 // are Support/Parts.h's.

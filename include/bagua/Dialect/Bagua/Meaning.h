@@ -1,4 +1,5 @@
 //===- Meaning.h - What the elements of a value are computed from ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A symbolic walk over a step at graph level, on logical tensors and in exact
 // arithmetic: buckets, parts, layouts, hierarchies, casts and codecs disappear,

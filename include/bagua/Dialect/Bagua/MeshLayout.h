@@ -1,4 +1,5 @@
 //===- MeshLayout.h - A step's mesh on a cluster --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which axes of a cluster stand for which axes of a mesh of as many ranks.
 //

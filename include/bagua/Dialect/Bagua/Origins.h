@@ -1,4 +1,5 @@
 //===- Origins.h - Of which ops of the import a step's ops are made -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The importer numbers the ops of the step that it writes. Numbers go with what
 // the ops become, so that a step that was planned can be written back into the

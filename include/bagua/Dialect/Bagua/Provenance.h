@@ -1,4 +1,5 @@
 //===- Provenance.h - Which gradient and which state an update uses -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Agreement alone does not see two gradients of one shape exchanged. This part
 // of the graph proof does: the next value of a param comes from the param

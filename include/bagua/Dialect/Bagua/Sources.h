@@ -1,4 +1,5 @@
 //===- Sources.h - What a value is made of --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one walk backwards over the uses of a step, by which checks ask what a
 // next state depends on.

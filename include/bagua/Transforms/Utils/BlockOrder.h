@@ -1,4 +1,5 @@
 //===- BlockOrder.h - Orders of a step's ops ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Helpers of passes that rearrange a block, on index arrays.
 //

@@ -1,4 +1,5 @@
 //===- BoundReader.h - What a step leaves to decide -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From the IR to the problem of the lower bound.
 //

@@ -1,4 +1,5 @@
 //===- ClusterReader.h - Clusters in numbers ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The plain model of a cluster, as lib/Scheduling has it.
 //

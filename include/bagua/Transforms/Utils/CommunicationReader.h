@@ -1,4 +1,5 @@
 //===- CommunicationReader.h - What a search of plans needs of a step -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From a step whose gradients are reduced to the problem of planning that.
 //

@@ -1,4 +1,5 @@
 //===- GradientReduces.h - Which values are gradients on their way --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What passes that change how gradients travel agree on.
 //

@@ -1,4 +1,5 @@
 //===- MemoryContents.h - Which value's bytes lie where -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A symbolic memory: every value has contents of its own, or is put together
 // from others'; every byte range of a memory holds a piece of some contents.

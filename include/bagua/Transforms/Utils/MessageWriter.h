@@ -1,4 +1,5 @@
 //===- MessageWriter.h - Writing what an all_reduce is made of ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The way from the steps that Scheduling expands a message into to ops.
 //

@@ -1,4 +1,5 @@
 //===- MicroBatches.h - To which micro-batch an op belongs ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What bagua-accumulate writes, so that later passes keep micro-batches apart.
 //

@@ -1,4 +1,5 @@
 //===- NamedPlaces.h - Where the tensors that have names lie --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A named value that is placed in an arena lives there: the program asks the
 // session for its address. Its name as a place, and those bytes of the arena,

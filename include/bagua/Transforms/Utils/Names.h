@@ -1,4 +1,5 @@
 //===- Names.h - Names of values that cross to the program ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gives unnamed results unique names of the form <op>.<result>.
 //

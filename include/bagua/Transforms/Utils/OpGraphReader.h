@@ -1,4 +1,5 @@
 //===- OpGraphReader.h - Steps as index arrays ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From the IR to what the simulator plays.
 //

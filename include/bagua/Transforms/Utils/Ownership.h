@@ -1,4 +1,5 @@
 //===- Ownership.h - What the runtime can keep of a step's arithmetic -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The runtime computes states where they lie, and hands over what has a name. A
 // step may ask for more than that (a state's old value beside its new one, one

@@ -1,4 +1,5 @@
 //===- Predict.h - What a strategy would reach ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compiles a step by a strategy and simulates what comes out. The module that
 // was given stays as it is.

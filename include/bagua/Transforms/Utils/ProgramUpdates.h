@@ -1,4 +1,5 @@
 //===- ProgramUpdates.h - Who runs a step's optimizer ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the runtime could run and the program runs all the same.
 //

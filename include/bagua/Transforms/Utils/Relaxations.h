@@ -1,4 +1,5 @@
 //===- Relaxations.h - Algorithms of distributed training as rows ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an algorithm does to a step whose gradients are the ranks' own, and what
 // it promises of the result. One row each; bagua-relax applies one.

@@ -1,4 +1,5 @@
 //===- Report.h - What the passes decided ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A list of decisions, written by passes and read by people and scripts: which
 // gradients share a bucket, how many bytes the buckets take. Debian's LLVM is

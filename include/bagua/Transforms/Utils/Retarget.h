@@ -1,4 +1,5 @@
 //===- Retarget.h - A step on another cluster -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans for machines other than those a step was imported for.
 //

@@ -1,4 +1,5 @@
 //===- StepQueries.h - What passes ask of a step --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Questions of which no pass should have an answer of its own.
 //

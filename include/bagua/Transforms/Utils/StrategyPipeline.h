@@ -1,4 +1,5 @@
 //===- StrategyPipeline.h - Rows of decisions as passes -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The pipeline of a strategy's row (Scheduling/Strategy.h), with the options
 // that its user has given.

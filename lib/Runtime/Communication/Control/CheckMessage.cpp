@@ -1,4 +1,5 @@
 //===- CheckMessage.cpp - Whether a message may be acted on ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A table of who may say what, and the range of each field.
 //

@@ -1,4 +1,5 @@
 //===- CheckMessage.h - Whether a message may be acted on -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every field of a control message is checked here before it is used as an
 // index, a code or a length: whoever sends it may be a stranger, a rank of

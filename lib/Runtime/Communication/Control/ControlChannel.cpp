@@ -1,4 +1,5 @@
 //===- ControlChannel.cpp - Messages over a connected socket --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A length in 4 bytes, then a FlatBuffer.
 //

@@ -1,4 +1,5 @@
 //===- ControlChannel.h - Messages over a connected socket ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Control messages in both directions, without ever blocking: for loops that
 // poll many sockets. What comes in is bounded and verified, whoever sends it.

@@ -1,4 +1,5 @@
 //===- ControlPlane.cpp - How processes know of each other ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A loop over poll. What other threads want to say goes through an outbox.
 //

@@ -1,4 +1,5 @@
 //===- ControlPlane.h - How processes know of each other ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Beside their collectives all ranks of a run hold one connection to rank 0,
 // which hands on what one of them says to all: that it gives up, leaves, or

@@ -1,4 +1,5 @@
 //===- SocketsOfParent.h - Connections that forked processes don't keep ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A connection ends when the last process closes it. One that is forked, as
 // workers that load data are, would keep it open when its parent is killed, and

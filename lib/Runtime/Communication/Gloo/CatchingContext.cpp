@@ -1,4 +1,5 @@
 //===- CatchingContext.cpp - Gloo's connections, whatever comes to them ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Made as Gloo's own TLS connections are.
 //

@@ -1,4 +1,5 @@
 //===- CatchingContext.h - Gloo's connections, whatever comes to them -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gloo throws where a connection is reset just when it comes to be, or says
 // what no connection of Gloo's says: on a thread of its own, which ends the

@@ -1,4 +1,5 @@
 //===- GlooNetwork.cpp - Bytes between hosts, by Gloo ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gloo's unbound buffers are ranges of memory with counts of what has come and
 // gone. Here each has all memory for its range, so that one serves a channel

@@ -1,4 +1,5 @@
 //===- NoGloo.cpp - Where Gloo was not found ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In place of GlooNetwork.cpp.
 //

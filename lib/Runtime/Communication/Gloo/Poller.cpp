@@ -1,4 +1,5 @@
 //===- Poller.cpp - Waits for what comes by several connections -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By epoll, on edges: to a connection that is told of once nothing has to be
 // said when there is something to send, or no longer.

@@ -1,4 +1,5 @@
 //===- Poller.h - Waits for what comes by several connections -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One thread waits, others end its waits.
 //

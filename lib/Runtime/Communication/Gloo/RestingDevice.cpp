@@ -1,4 +1,5 @@
 //===- RestingDevice.cpp - Gloo's thread, which sleeps when unused --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Communication/Gloo/RestingDevice.h"
 
 #include <cerrno>

@@ -1,4 +1,5 @@
 //===- RestingDevice.h - Gloo's thread, which sleeps when unused ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gloo's thread wakes a hundred times a second, whether there is something for
 // it to see or not. Here it sleeps in a handler of its own while nobody has it

@@ -1,4 +1,5 @@
 //===- Alarm.cpp - Ends waits in time -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Times are mostly put off before they come: the thread then finds nothing to
 // do when it wakes, and looks for the next one.

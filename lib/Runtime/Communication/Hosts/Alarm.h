@@ -1,4 +1,5 @@
 //===- Alarm.h - Ends waits in time ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For waits that can be interrupted but have no limit of their own: one thread
 // a process, which sleeps until the next time that somebody has set.

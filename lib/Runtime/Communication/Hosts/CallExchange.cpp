@@ -1,4 +1,5 @@
 //===- CallExchange.cpp - Calls of members on other hosts -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A record is a header, the call with its lists, and a small input. Of two
 // sides one belongs to the call in progress and the other to the next one.

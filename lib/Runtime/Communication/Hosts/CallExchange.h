@@ -1,4 +1,5 @@
 //===- CallExchange.h - Calls of members on other hosts -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each call begins with a record that goes to all members of other hosts: what
 // is called, and small inputs with it. What the next call's records go to is

@@ -1,4 +1,5 @@
 //===- HostCommunicator.cpp - Collectives between hosts -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A call begins as everywhere: members show each other what they call, here by
 // records to other hosts and through memory on this one. Small inputs come with

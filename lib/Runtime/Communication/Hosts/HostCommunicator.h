@@ -1,4 +1,5 @@
 //===- HostCommunicator.h - Collectives between hosts ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For groups whose members are on several hosts. Members of one host read each
 // other's memory; between hosts messages go over a Transport. Sums are in

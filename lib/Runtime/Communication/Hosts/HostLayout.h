@@ -1,4 +1,5 @@
 //===- HostLayout.h - Where the members of a group are --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which members share a host, as member `self` sees it.
 //

@@ -1,4 +1,5 @@
 //===- HostNetwork.cpp - A process's way to other hosts -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each member publishes where each peer of another host finds it.
 //

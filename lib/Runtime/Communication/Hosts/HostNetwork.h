@@ -1,4 +1,5 @@
 //===- HostNetwork.h - A process's way to other hosts ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Made with the world, and nothing until a group has members on several hosts:
 // then it opens connections for the group, whose ends learn of each other

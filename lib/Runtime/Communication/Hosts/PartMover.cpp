@@ -1,4 +1,5 @@
 //===- PartMover.cpp - Parts of tensors between hosts ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The order of messages: of each step first the contributions to one segment,
 // from all peers, then the results of a segment before it. Nobody waits in a

@@ -1,4 +1,5 @@
 //===- PartMover.h - Parts of tensors between hosts -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // all_reduce, reduce_to_owners and gather_from_owners of what is not small: who
 // owns a part of the result gets all contributions to it and combines them in

@@ -1,4 +1,5 @@
 //===- PeerMeeting.cpp - Peers instead of strangers -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All are connected first, and greeted by the later one of each pair, then
 // greetings are awaited one after the other. Every member goes through its

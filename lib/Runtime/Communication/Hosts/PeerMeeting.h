@@ -1,4 +1,5 @@
 //===- PeerMeeting.h - Peers instead of strangers -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // While a pair of members connects, its port is open to anybody, and who comes
 // first takes the other one's place. So both show each other a greeting that

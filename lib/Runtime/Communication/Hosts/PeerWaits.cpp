@@ -1,4 +1,5 @@
 //===- PeerWaits.cpp - Waiting for members on other hosts -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The transport's waits have no limit: the alarm and aborts interrupt them, and
 // who has been interrupted looks why.

@@ -1,4 +1,5 @@
 //===- PeerWaits.h - Waiting for members on other hosts -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A member's waits for messages: each ends in time, with an abort, or because
 // the other is gone, and whatever ends one ends the run.

@@ -1,4 +1,5 @@
 //===- SharedCopy.h - What neighbours reach in a buffer's place -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory of the world's that grows with the largest buffer it has stood for.
 //

@@ -1,4 +1,5 @@
 //===- Transport.h - Bytes between processes of different hosts -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What HostCommunicator stands on: ranges of memory that go from one member of
 // a group to another, each into a range that the other has said before. A

@@ -1,4 +1,5 @@
 //===- InProcessWorld.cpp - Ranks that are threads of this process --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All ranks share one state; groups are in memory of the process.
 //

@@ -1,4 +1,5 @@
 //===- AddressSpace.h - Addresses that members of a group exchange --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Threads of a process see the same addresses. Processes that share a range of
 // memory see it at different ones, and nothing else of each other.

@@ -1,4 +1,5 @@
 //===- Gate.cpp - A barrier that can be closed ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arrivals are compare-and-swap on one word; sleepers wait on the same word
 // with a futex, which costs a system call only for those that sleep and for the

@@ -1,4 +1,5 @@
 //===- Gate.h - A barrier that can be closed ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the members of one group meet, threads or processes. Passing is decided
 // by one atomic word, so that either all members pass or none does: a member

@@ -1,4 +1,5 @@
 //===- GroupMemory.cpp - What the members of a group share ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where everything is: the gate, the members' states, two tables of calls, two
 // stages for each member, and two windows for each.

@@ -1,4 +1,5 @@
 //===- GroupMemory.h - What the members of a group share ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gate, the members' calls, the stages of small inputs and windows for
 // those that lie elsewhere, in one piece of memory that holds no pointers:

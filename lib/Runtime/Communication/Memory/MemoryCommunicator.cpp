@@ -1,4 +1,5 @@
 //===- MemoryCommunicator.cpp - Collectives in shared memory --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each member publishes its call, meets the others, checks that all calls
 // agree, and then works straight on the members' buffers. Three ways:

@@ -1,4 +1,5 @@
 //===- RunState.cpp - What a process knows of a run -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Groups are matched by members and name. Waits end in time, by an abort, which
 // reaches every group, or because a member that is missing has left.

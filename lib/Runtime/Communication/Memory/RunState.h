@@ -1,4 +1,5 @@
 //===- RunState.h - What a process knows of a run -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The status of an abort, who has left, what ranks say they are busy with, and
 // the groups that ranks of this process are in. The collectives themselves are

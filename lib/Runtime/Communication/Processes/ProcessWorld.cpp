@@ -1,4 +1,5 @@
 //===- ProcessWorld.cpp - Ranks that are processes ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The state of the run as this process knows it, the connection by which it
 // learns, and the memory that it shares with the other ranks of its host.

@@ -1,4 +1,5 @@
 //===- FileStore.cpp - Texts in a file that ranks share -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A line that no other file begins with, and records, appended one by one under
 // a lock: sizes of name and text in decimal, then both. The last record of a

@@ -1,4 +1,5 @@
 //===- Joining.cpp - How the processes of a run find each other -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With a store the secret in it tells ranks from strangers, and this run from
 // one before it that left its record there. Without one, whoever names the run

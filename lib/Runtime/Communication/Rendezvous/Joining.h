@@ -1,4 +1,5 @@
 //===- Joining.h - How the processes of a run find each other -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rank 0 listens, where all know or as a store says; the others come, say who
 // they are, and are told when all are there. Strangers are turned away.

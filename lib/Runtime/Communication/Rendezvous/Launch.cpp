@@ -1,4 +1,5 @@
 //===- Launch.cpp - Ranks as a launcher started them ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One row for each launcher. A new one is a row.
 //

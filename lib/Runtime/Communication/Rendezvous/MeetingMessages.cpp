@@ -1,4 +1,5 @@
 //===- MeetingMessages.cpp - What ranks say until they have met -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // No field is used before it is checked, whoever has sent it.
 //

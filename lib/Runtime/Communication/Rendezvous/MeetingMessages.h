@@ -1,4 +1,5 @@
 //===- MeetingMessages.h - What ranks say until they have met -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Made and checked here; Joining.cpp says when. Each side proves to the other
 // that it knows what tells the run from others: the secret in the store, or,

@@ -1,4 +1,5 @@
 //===- Sockets.cpp - Connections between processes ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // getaddrinfo for both versions of IP; SCM_RIGHTS for descriptors.
 //

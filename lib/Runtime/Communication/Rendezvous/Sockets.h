@@ -1,4 +1,5 @@
 //===- Sockets.h - Connections between processes --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // TCP between hosts and names of the kernel's within one. Descriptors are
 // closed by exec; nothing here waits beyond a deadline.

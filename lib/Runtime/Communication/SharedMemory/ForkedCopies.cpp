@@ -1,4 +1,5 @@
 //===- ForkedCopies.cpp - What forked processes see of shared memory ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The range is left out by fork itself, so that no moment is in which the child
 // could write to what is shared, and mapped again by the child. One list for

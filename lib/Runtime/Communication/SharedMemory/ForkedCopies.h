@@ -1,4 +1,5 @@
 //===- ForkedCopies.h - What forked processes see of shared memory --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forked process, as workers that load data are, has no part in the run: what
 // it writes to memory that ranks share would change their numbers. So it sees

@@ -1,4 +1,5 @@
 //===- SharedRegion.cpp - Memory that processes of one host share ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A memfd, as large as the ranks could ever fill, of which each allocates in
 // its own part, first fit.

@@ -1,4 +1,5 @@
 //===- SharedRegion.h - Memory that processes of one host share -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One range of memory for all ranks of a host, in a file without a name, which
 // each of them sees at an address of its own. Every rank has a part of it in

@@ -1,4 +1,5 @@
 //===- HostDevice.cpp - This process's memory and its threads -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The queue does everything where it is asked to, so nothing is ever under way
 // in it.

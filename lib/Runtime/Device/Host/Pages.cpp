@@ -1,4 +1,5 @@
 //===- Pages.cpp - Memory of the host, by the page ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Anonymous mappings.
 //

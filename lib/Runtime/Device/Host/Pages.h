@@ -1,4 +1,5 @@
 //===- Pages.h - Memory of the host, by the page --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What arenas are made of: nothing is spent on a page, of 2 MiB in large ones,
 // before it is written to.

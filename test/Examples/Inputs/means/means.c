@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* means.c - A rank in C: gives every gradient of a plan at an address of each
  * step's, made by a formula, and checks that it gets the mean over all ranks.
  *

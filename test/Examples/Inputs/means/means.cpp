@@ -1,4 +1,5 @@
 //===- means.cpp - A rank in C++, as means.c ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   means-cpp PLAN [HOST [INTERFACE]]
 //

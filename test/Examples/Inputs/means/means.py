@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A rank in Python, as means.c: means.py PLAN [HOST [INTERFACE]]"""
 import array
 import sys

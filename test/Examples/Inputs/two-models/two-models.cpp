@@ -1,4 +1,5 @@
 //===- two-models.cpp - A program written by the docs alone ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Two models on four ranks that are threads: a small network in two
 // micro-batches a step, and a line beside it, each with momentum of the

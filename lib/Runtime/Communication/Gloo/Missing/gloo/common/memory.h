@@ -1,4 +1,5 @@
 //===- memory.h - What Debian's package of Gloo leaves out ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Headers that it installs include this one, which it does not. What they need
 // of it is the layout of references to buffers: behind others' headers in the
