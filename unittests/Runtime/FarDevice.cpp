@@ -267,7 +267,7 @@ public:
   absl::Status allReduce(const void *input, void *output, int64_t count,
                          DataType type, ReduceKind kind,
                          Queue &queue) override {
-    return runStating(queue, [=] {
+    return runStating(queue, [=, this] {
       return inner->allReduce(nearOf(input), nearOf(output), count, type, kind);
     });
   }
@@ -275,7 +275,7 @@ public:
                               DataType type, ReduceKind kind, int contributors,
                               absl::Span<const int> owners,
                               Queue &queue) override {
-    return runStating(queue, [=, list = copyOf(owners)] {
+    return runStating(queue, [=, this, list = copyOf(owners)] {
       return inner->reduceToOwners(nearOf(input), nearOf(output), count, type,
                                    kind, contributors, list);
     });
@@ -284,14 +284,14 @@ public:
                                 DataType type, int receivers,
                                 absl::Span<const int> owners,
                                 Queue &queue) override {
-    return runStating(queue, [=, list = copyOf(owners)] {
+    return runStating(queue, [=, this, list = copyOf(owners)] {
       return inner->gatherFromOwners(nearOf(input), nearOf(output), count, type,
                                      receivers, list);
     });
   }
   absl::Status allToAll(const void *input, void *output, int64_t blockBytes,
                         Queue &queue) override {
-    return runStating(queue, [=] {
+    return runStating(queue, [=, this] {
       return inner->allToAll(nearOf(input), nearOf(output), blockBytes);
     });
   }
@@ -304,7 +304,7 @@ public:
     for (void *output : outputs)
       places.push_back(nearOf(output));
     return runStating(
-        queue, [=, to = copyOf(destinations), from = copyOf(sources)] {
+        queue, [=, this, to = copyOf(destinations), from = copyOf(sources)] {
           return inner->exchange(nearOf(input), bytes, to, from, places);
         });
   }
@@ -319,7 +319,7 @@ public:
 private:
   /// As it was stated when the call was made.
   absl::Status runStating(Queue &queue, std::function<absl::Status()> call) {
-    return runOn(queue, [=, stated = word, statedFacts = facts] {
+    return runOn(queue, [=, this, stated = word, statedFacts = facts] {
       inner->agreeOn(stated, statedFacts);
       return call();
     });

@@ -145,16 +145,16 @@ struct Strategy {
 
   std::string_view name;
   std::string_view paper;
-  StrategyClass strategyClass;
+  StrategyClass strategyClass = StrategyClass::Lossless;
   /// Of bagua-relax: the algorithm.
-  std::string_view relaxation;
-  BucketRule buckets;
-  Wire wire;
-  FormKind form;
-  SchedulingOptions schedule;
+  std::string_view relaxation = kDataParallel;
+  BucketRule buckets = {};
+  Wire wire = {};
+  FormKind form = FormKind::Flat;
+  SchedulingOptions schedule = {};
   /// Updates that the runtime can run are its own.
-  bool isUpdatedByRuntime;
-  StrategyOptions options;
+  bool isUpdatedByRuntime = false;
+  StrategyOptions options = {};
   Use use = Use::Published;
 
   /// The option by which a setting is changed; null where none does.
