@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What Python programs use of Bagua: `bagua.runtime`, and where PyTorch is, `bagua.torch`."""
+from __future__ import annotations
+
 import importlib
 import importlib.metadata
 import os
+import types
 
 from bagua.version import VERSION as __version__  # noqa: F401, is read by users
 
 
-def _refuse_another():
+def _refuse_another() -> None:
     """Another project of this name is on PyPI, as `bagua`; this one's distribution is `bagua-compiler`."""
     try:
         place = importlib.metadata.distribution("bagua").locate_file("bagua")
     except importlib.metadata.PackageNotFoundError:
         return
-    if os.path.realpath(place) == os.path.dirname(os.path.realpath(__file__)):
+    if os.path.realpath(str(place)) == os.path.dirname(os.path.realpath(__file__)):
         raise ImportError("expected Bagua's own package, found it mixed with another project's of the same name: "
                           "pip uninstall bagua bagua-compiler, and install bagua-compiler again")
 
@@ -21,7 +24,7 @@ def _refuse_another():
 _refuse_another()
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> types.ModuleType:
     if name in ("runtime", "torch"):
         return importlib.import_module(f"bagua.{name}")
     raise AttributeError(f"module 'bagua' has no attribute '{name}'")

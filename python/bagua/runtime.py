@@ -20,6 +20,8 @@ which errors it raises, is said in bagua/bagua.h and bagua/Runtime/Session.h. Ca
 
 The library is BAGUA_LIBRARY where that is set, else what the loader finds as libbagua.so.1.
 """
+from __future__ import annotations
+
 import array
 import ctypes
 import enum
@@ -36,6 +38,19 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
 
 API_VERSION = 1
 
+# A handle, or an address: ctypes has no type that says so.
+_Pointer = typing.Any
+Path = typing.Union[str, "os.PathLike[str]"]
+OnWarning = typing.Callable[[str], object]
+
+
+class Store(typing.Protocol):
+    """What ranks tell each other by, of a program's own. `get` returns None where there is nothing yet."""
+
+    def set(self, name: str, text: str) -> None: ...
+
+    def get(self, name: str) -> str | bytes | None: ...
+
 
 class Error(RuntimeError):
     """What a call of the runtime's returns in place of Ok; `code` is its name, as "ABORTED".
@@ -43,7 +58,8 @@ class Error(RuntimeError):
     `rank` is the one at fault, as far as is known; `tensor` and `instruction` are numbers of the plan's. None where the
     error speaks of none."""
 
-    def __init__(self, code, message, rank=None, tensor=None, instruction=None, step=None):
+    def __init__(self, code: str, message: str, rank: int | None = None, tensor: int | None = None, instruction: int | None = None,
+                 step: int | None = None) -> None:
         super().__init__(message)
         self.code, self.rank, self.tensor, self.instruction, self.step = code, rank, tensor, instruction, step
 
@@ -102,7 +118,7 @@ class Tensor(typing.NamedTuple):
     name: str
     role: Role
     type: Type
-    shape: tuple
+    shape: tuple[int, ...]
     is_given: bool
     is_optional: bool
     is_in_arena: bool
@@ -111,7 +127,7 @@ class Tensor(typing.NamedTuple):
 class _TensorNumber(c_uint32):
     """ctypes would take 2**32 for 0."""
     @classmethod
-    def from_param(cls, number):
+    def from_param(cls, number: int) -> c_uint32:
         if not 0 <= number < 2**32:
             raise OverflowError(f"expected a tensor's number, from 0 to {2**32 - 1}, found {number}")
         return c_uint32(number)
@@ -155,13 +171,13 @@ class _StepFigures(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("step", c_int64), ("seconds", c_double), ("exposed_seconds", c_double),
                 ("bytes_sent", c_int64)]
 
-    def named(self):
+    def named(self) -> StepFigures:
         return StepFigures(self.step, self.seconds, self.exposed_seconds, self.bytes_sent)
 
 
 # By name: what a function of bagua.h returns (None: a code, which is checked) and takes.
 _HANDLE = POINTER(c_void_p)
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "plan_read": (None, c_char_p, _HANDLE),
     "plan_from_bytes": (None, c_char_p, c_size_t, _HANDLE),
     "plan_fingerprint": (c_uint64, c_void_p),
@@ -221,7 +237,7 @@ _FUNCTIONS = {
     "find_newest_checkpoint": (None, c_void_p, POINTER(c_char_p), c_size_t, POINTER(c_int), POINTER(c_size_t)),
 }
 # These return nothing.
-_VOID_FUNCTIONS = {
+_VOID_FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "last_error_place": (POINTER(c_int64),) * 4,
     "plan_free": (c_void_p,),
     "world_free": (c_void_p,),
@@ -238,7 +254,7 @@ _VOID_FUNCTIONS = {
 class _Library:
     """bagua.h's functions without their prefix; what returns a code raises Error."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         path = os.environ.get("BAGUA_LIBRARY") or "libbagua.so.1"
         try:
             loaded = ctypes.CDLL(path)
@@ -257,20 +273,23 @@ class _Library:
             function.argtypes = arguments
             function.restype = result or c_int
             setattr(self, name, function if result else functools.partial(self._checked, function))
-        for name, arguments in _VOID_FUNCTIONS.items():
+        for name, taken in _VOID_FUNCTIONS.items():
             function = getattr(loaded, "bagua_" + name)
-            function.argtypes = arguments
+            function.argtypes = taken
             function.restype = None
             setattr(self, name, function)
 
-    def _checked(self, function, *arguments):
+    if typing.TYPE_CHECKING:
+        def __getattr__(self, name: str) -> typing.Callable[..., typing.Any]: ...
+
+    def _checked(self, function: typing.Callable[..., int], *arguments: typing.Any) -> None:
         code = function(*arguments)
         if _RAISED:
             _raise_own()
         if code:
             raise self.error(code)
 
-    def error(self, code):
+    def error(self, code: int) -> Error:
         """The last one of this thread."""
         place = [c_int64() for _ in range(4)]
         self.last_error_place(*map(byref, place))
@@ -279,15 +298,15 @@ class _Library:
 
 
 @functools.cache
-def _library():
+def _library() -> _Library:
     return _Library()
 
 
-def _bytes(text):
+def _bytes(text: Path | None) -> bytes | None:
     return None if text is None else os.fsencode(text)
 
 
-def _taken(call, *arguments):
+def _taken(call: typing.Callable[..., typing.Any], *arguments: typing.Any) -> bytes:
     """Bytes that a call makes."""
     data, size = c_void_p(), c_size_t()
     call(*arguments, byref(data), byref(size))
@@ -299,25 +318,25 @@ def _taken(call, *arguments):
 
 # Exceptions of callbacks, which the library can't let through, by the thread that is in a call and raises its own when that returns. By
 # None where a thread of the library's has called: any call raises that.
-_RAISED = {}
+_RAISED: dict[int | None, BaseException] = {}
 
 
-def _keep(failure):
+def _keep(failure: BaseException) -> None:
     own = threading.get_ident()
     _RAISED[own if any(thread.ident == own for thread in threading.enumerate()) else None] = failure
 
 
-def _raise_own():
+def _raise_own() -> None:
     failure = _RAISED.pop(threading.get_ident(), None) or _RAISED.pop(None, None)
     if failure:
         raise failure
 
 
-def _warning(tell):
+def _warning(tell: OnWarning | None) -> typing.Any:
     if tell is None:
         return _OnWarning()
 
-    def warn(_, text):
+    def warn(_: object, text: bytes) -> None:
         try:
             tell(text.decode())
         except BaseException as failure:
@@ -325,54 +344,57 @@ def _warning(tell):
     return _OnWarning(warn)
 
 
-def _wait_options(timeout, warning):
+def _wait_options(timeout: float, warning: typing.Any) -> _WaitOptions:
     if not isinstance(timeout, numbers.Real):
         raise TypeError(f"timeout: expected seconds, found {timeout!r}")
     return _WaitOptions(ctypes.sizeof(_WaitOptions), timeout, warning, None)
 
 
+_Self = typing.TypeVar("_Self", bound="_Object")
+
+
 class _Object:
     """What owns a handle. Processes that this one forks have none: they can't use it, and don't free it."""
 
-    def _own(self, handle, free):
+    def _own(self, handle: _Pointer, free: typing.Callable[[_Pointer], object]) -> None:
         owner = self._owner = os.getpid()
         self._open_handle = handle
         self._close = weakref.finalize(self, lambda: free(handle) if os.getpid() == owner else None)
 
     @property
-    def _handle(self):
+    def _handle(self) -> _Pointer:
         if not self._close.alive:
             raise ValueError(f"expected {type(self).__name__} to be open, found it closed")
         if os.getpid() != self._owner:
             raise ValueError(f"expected process {self._owner}, which made the {type(self).__name__}, found {os.getpid()}")
         return self._open_handle
 
-    def close(self):
+    def close(self) -> None:
         """Frees it now, not when nobody refers to it any more. Using it afterwards is a ValueError."""
         self._close()
 
-    def __enter__(self):
+    def __enter__(self: _Self) -> _Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 class Plan(_Object):
     """A compiled plan, of a file or of its bytes."""
 
-    def __init__(self, source):
+    def __init__(self, source: Path | bytes) -> None:
         library, handle = _library(), c_void_p()
         if isinstance(source, bytes):
             library.plan_from_bytes(source, len(source), byref(handle))
         else:
             library.plan_read(_bytes(source), byref(handle))
         self._own(handle, library.plan_free)
-        self.ranks = library.plan_ranks(handle)
-        self.servers = library.plan_servers(handle)
-        self.fingerprint = library.plan_fingerprint(handle)
+        self.ranks: int = library.plan_ranks(handle)
+        self.servers: int = library.plan_servers(handle)
+        self.fingerprint: int = library.plan_fingerprint(handle)
         self.has_late_updates = bool(library.plan_has_late_updates(handle))
-        self.tensors = []
+        self.tensors: list[Tensor] = []
         for number in range(library.plan_tensor_count(handle)):
             found = _Tensor()
             library.plan_tensor(handle, number, byref(found))
@@ -381,7 +403,7 @@ class Plan(_Object):
                        bool(found.is_given), bool(found.is_optional), bool(found.is_in_arena)))
 
     @property
-    def predicted(self):
+    def predicted(self) -> StepFigures | None:
         """StepFigures of a step, of number -1; None where the plan doesn't say, as those of format 1.0."""
         found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
         try:
@@ -393,7 +415,7 @@ class Plan(_Object):
         return found.named()
 
 
-def is_launched():
+def is_launched() -> bool:
     """Whether torchrun, mpirun or srun has started this process."""
     return bool(_library().is_launched())
 
@@ -401,18 +423,18 @@ def is_launched():
 class World(_Object):
     """One rank's membership in all ranks of a run."""
 
-    def __init__(self, handle, is_in_process=False):
+    def __init__(self, handle: _Pointer, is_in_process: bool = False) -> None:
         library = _library()
         self._own(handle, library.world_free)
         self.is_in_process = is_in_process
-        self.rank = library.world_rank(handle)
-        self.size = library.world_size(handle)
-        self.hosts = library.world_hosts(handle)
+        self.rank: int = library.world_rank(handle)
+        self.size: int = library.world_size(handle)
+        self.hosts: int = library.world_hosts(handle)
 
     @staticmethod
-    def _callbacks(store, failures):
+    def _callbacks(store: Store, failures: list[BaseException]) -> dict[str, typing.Any]:
         """What C calls; an exception is kept, and said to be a failure."""
-        def set_text(_, name, text):
+        def set_text(_: object, name: bytes, text: bytes) -> int:
             try:
                 store.set(name.decode(), text.decode())
                 return 0
@@ -420,7 +442,7 @@ class World(_Object):
                 failures.append(failure)
                 return 1
 
-        def get_text(_, name, text, capacity):
+        def get_text(_: object, name: bytes, text: int, capacity: int) -> int:
             try:
                 found = store.get(name.decode())
                 if found is None:
@@ -436,12 +458,13 @@ class World(_Object):
         return {"store_set": _StoreSet(set_text), "store_get": _StoreGet(get_text)}
 
     @classmethod
-    def _made(cls, function, options):
+    def _made(cls, function: typing.Callable[..., typing.Any], options: dict[str, typing.Any]) -> World:
         store = options.pop("store")
         known = {"timeout": "timeout_seconds", "patience": "patience_seconds", "interface": "interface_name"}
         given = {known.get(name, name): _bytes(value) if isinstance(value, (str, os.PathLike)) else value
                  for name, value in options.items() if value is not None}
-        handle, failures = c_void_p(), []
+        handle = c_void_p()
+        failures: list[BaseException] = []
         given.update(cls._callbacks(store, failures) if store is not None else {})
         try:
             function(byref(_WorldOptions(struct_size=ctypes.sizeof(_WorldOptions), **given)), byref(handle))
@@ -452,8 +475,9 @@ class World(_Object):
         return cls(handle)
 
     @classmethod
-    def launched(cls, *, rendezvous=None, address=None, store=None, host=None, interface=None, timeout=None, patience=None,
-                 shared_bytes=None):
+    def launched(cls, *, rendezvous: Path | None = None, address: str | None = None, store: Store | None = None, host: str | None = None,
+                 interface: str | None = None, timeout: float | None = None, patience: float | None = None,
+                 shared_bytes: int | None = None) -> World:
         """A rank that torchrun, mpirun or srun has started. Times are in seconds.
 
         A `store` of the program's has set(name, text), and get(name), which is None where there is nothing yet."""
@@ -462,25 +486,26 @@ class World(_Object):
                               timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
     @classmethod
-    def connect(cls, rank, size, *, rendezvous=None, address=None, store=None, host=None, interface=None, timeout=None,
-                patience=None, shared_bytes=None):
+    def connect(cls, rank: int, size: int, *, rendezvous: Path | None = None, address: str | None = None, store: Store | None = None,
+                host: str | None = None, interface: str | None = None, timeout: float | None = None, patience: float | None = None,
+                shared_bytes: int | None = None) -> World:
         """A rank that its program numbers."""
         return cls._made(_library().world_connect,
                          dict(rank=rank, size=size, rendezvous=rendezvous, address=address, store=store, host=host,
                               interface=interface, timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
     @classmethod
-    def in_process(cls, size, timeout=0):
+    def in_process(cls, size: int, timeout: float = 0) -> list[World]:
         """Ranks as threads of this process: a list of `size` worlds."""
         handles = (c_void_p * size)()
         _library().worlds_in_process(size, timeout, handles)
         return [cls(c_void_p(handle), is_in_process=True) for handle in handles]
 
-    def next_number(self):
+    def next_number(self) -> int:
         """Counts what all ranks make in one order, for names of communicators."""
         return _library().world_next_number(self._handle)
 
-    def newest_checkpoint(self, paths):
+    def newest_checkpoint(self, paths: typing.Iterable[Path]) -> Path | None:
         """Which of `paths` has the state of the latest step of which every rank has one; None where there is none. Collective."""
         own = list(paths)
         is_found, newest = c_int(), c_size_t()
@@ -488,15 +513,16 @@ class World(_Object):
                                           byref(newest))
         return own[newest.value] if is_found.value else None
 
-    def communicator(self, name, members=None, *, timeout=0, on_warning=None):
+    def communicator(self, name: str, members: typing.Sequence[int] | None = None, *, timeout: float = 0,
+                     on_warning: OnWarning | None = None) -> Communicator:
         return Communicator(self, name, members, timeout=timeout, on_warning=on_warning)
 
-    def limit_stay(self):
+    def limit_stay(self) -> None:
         """Limits for how long rank 0's process stays for others once the world is closed, to the patience. Without it, it stays
         until all have left: too long where a program ends that may have failed."""
         _library().world_limit_stay(self._handle)
 
-    def abort(self, why=""):
+    def abort(self, why: str = "") -> None:
         """From any thread."""
         _library().world_abort(self._handle, why.encode())
 
@@ -504,7 +530,8 @@ class World(_Object):
 class Communicator(_Object):
     """Collectives beside those of plans, over `members`, or all ranks. Times are in seconds; 0: the world's."""
 
-    def __init__(self, world, name, members=None, *, timeout=0, on_warning=None):
+    def __init__(self, world: World, name: str, members: typing.Sequence[int] | None = None, *, timeout: float = 0,
+                 on_warning: OnWarning | None = None) -> None:
         library, handle = _library(), c_void_p()
         ranks = None if members is None else (c_int * len(members))(*members)
         # Kept as long as the communicator, which calls it.
@@ -513,50 +540,50 @@ class Communicator(_Object):
                                          byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.communicator_free)
 
-    def agree_on(self, fact, value, meaning=None):
+    def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
         """What all members must have alike in the calls after this one, as a number of 64 bits; `meaning` says what it stands for."""
         _library().communicator_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
 
-    def all_reduce(self, source, target, count, type, kind=Kind.SUM):
+    def all_reduce(self, source: int, target: int, count: int, type: Type, kind: Kind = Kind.SUM) -> None:
         _library().all_reduce(self._handle, source, target, count, type, kind)
 
-    def all_gather(self, source, target, count, type):
+    def all_gather(self, source: int, target: int, count: int, type: Type) -> None:
         """`count` elements of each member's, in the order of members."""
         _library().all_gather(self._handle, source, target, count, type)
 
-    def broadcast(self, address, count, type, root=0):
+    def broadcast(self, address: int, count: int, type: Type, root: int = 0) -> None:
         _library().broadcast(self._handle, address, count, type, root)
 
-    def barrier(self):
+    def barrier(self) -> None:
         _library().barrier(self._handle)
 
 
-def _array_of(kind, code, values):
+def _array_of(kind: typing.Any, code: str, values: typing.Iterable[int]) -> typing.Any:
     """As C takes it; several times as fast as ctypes makes one. Of bytes it would take memory, not numbers."""
-    values = array.array(code, values if isinstance(values, list) else list(values))
-    return (kind * len(values)).from_buffer(values)
+    taken = array.array(code, values if isinstance(values, list) else list(values))
+    return (kind * len(taken)).from_buffer(taken)
 
 
-def _check_place(address, size):
+def _check_place(address: int | None, size: int | None) -> None:
     if (address is None) != (size is None):
         raise TypeError("expected an address and a size, or neither")
 
 
-def buffer_at(address, size, owner):
+def buffer_at(address: int, size: int, owner: object) -> typing.Any:
     """Memory of `owner`'s, which it keeps, as views of it do."""
     buffer = (ctypes.c_char * size).from_address(address)
-    buffer.owner = owner
+    buffer.owner = owner  # type: ignore[attr-defined]
     return buffer
 
 
 class _Memory(_Object):
     """A tensor's part of an arena."""
 
-    def __init__(self, session, tensor, size):
+    def __init__(self, session: Session, tensor: int, size: int) -> None:
         library, place, handle = _library(), c_void_p(), c_void_p()
         library.session_hold(session._handle, tensor, size, byref(place), byref(handle))
         self._own(handle, library.memory_free)
-        self.address = place.value
+        self.address: int = place.value or 0
         self._close.atexit = False  # there may be views of it until the very end
 
 
@@ -566,14 +593,14 @@ class _Pending:
     A callback may be the last that refers to its session, and a session is not freed on one of its own threads: what was called
     is let go of on a thread of its own."""
 
-    callbacks = {}
+    callbacks: dict[int, typing.Callable[[Error | None], object]] = {}
     numbers = itertools.count(1)
-    called = queue.SimpleQueue()
-    thread = None
+    called: queue.SimpleQueue[object] = queue.SimpleQueue()
+    thread: threading.Thread | None = None
     lock = threading.Lock()
 
     @classmethod
-    def add(cls, callback):
+    def add(cls, callback: typing.Callable[[Error | None], object]) -> int:
         with cls.lock:
             if cls.thread is None or not cls.thread.is_alive():
                 cls.thread = threading.Thread(target=cls._let_go, name="bagua callbacks", daemon=True)
@@ -583,15 +610,15 @@ class _Pending:
         return number
 
     @classmethod
-    def _let_go(cls):
+    def _let_go(cls) -> None:
         while True:
             cls.called.get()
 
 
-@_OnDone
-def _call_pending(number, code, _):
+@_OnDone  # type: ignore[untyped-decorator]
+def _call_pending(number: int, code: int, _: object) -> None:
     callback = _Pending.callbacks.pop(number)
-    kept = [callback]
+    kept: list[object] = [callback]
     try:
         callback(_library().error(code) if code else None)
     except BaseException as failure:
@@ -606,131 +633,133 @@ def _call_pending(number, code, _):
 class Session(_Object):
     """One rank's execution of a plan. Times are in seconds."""
 
-    def __init__(self, plan, world, *, timeout=0, on_warning=None):
+    def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None) -> None:
         library, handle = _library(), c_void_p()
         # Kept as long as the session: its threads call it.
         self._on_warning = _warning(on_warning)
         library.session_create(plan._handle, world._handle, byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.session_free)
 
-    def find(self, name):
+    def find(self, name: str) -> int:
         number = c_uint32()
         _library().session_find(self._handle, name.encode(), byref(number))
         return number.value
 
-    def local_bytes(self, tensor):
+    def local_bytes(self, tensor: int) -> int:
         return _library().session_local_bytes(self._handle, tensor)
 
-    def bind(self, tensor, address, size):
+    def bind(self, tensor: int, address: int, size: int) -> None:
         _library().session_bind(self._handle, tensor, address, size)
 
-    def address(self, tensor, size):
+    def address(self, tensor: int, size: int) -> int | None:
         place = c_void_p()
         _library().session_address(self._handle, tensor, size, byref(place))
         return place.value
 
-    def hold(self, tensor, size):
+    def hold(self, tensor: int, size: int) -> typing.Any:
         """Where a tensor lives in an arena, as a buffer: views of it (memoryview, numpy's and torch's frombuffer) keep it, also
         when the session is closed."""
         memory = _Memory(self, tensor, size)
         return buffer_at(memory.address, size, owner=memory)
 
-    def bind_or_locate(self, tensor, address, size):
+    def bind_or_locate(self, tensor: int, address: int, size: int) -> int | None:
         place = c_void_p()
         _library().session_bind_or_locate(self._handle, tensor, address, size, byref(place))
         return place.value
 
-    def program_updates(self, name):
+    def program_updates(self, name: str) -> bool:
         return bool(_library().session_program_updates(self._handle, name.encode()))
 
-    def start(self):
+    def start(self) -> None:
         _library().session_start(self._handle)
 
-    def first_waiter(self, tensor):
+    def first_waiter(self, tensor: int) -> int:
         """The number of the first instruction that waits for the tensor to be given; -1 where none does, and before start().
         Until the last tensor of one number is there, giving the others makes nothing start."""
         return _library().session_first_waiter(self._handle, tensor)
 
-    def agree_on(self, fact, value, meaning=None):
+    def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
         """What all ranks must have alike in the steps that begin after this, as a number of 64 bits."""
         _library().session_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
 
-    def agree_on_tensor(self, tensor, value, meaning=None):
+    def agree_on_tensor(self, tensor: int, value: int, meaning: str | None = None) -> None:
         """The same of a tensor, from its next gift on."""
         _library().session_agree_on_tensor(self._handle, tensor, value, meaning and meaning.encode())
 
-    def begin_step(self):
+    def begin_step(self) -> None:
         _library().session_begin_step(self._handle)
 
-    def mark_ready(self, tensor, address=None, size=None):
+    def mark_ready(self, tensor: int, address: int | None = None, size: int | None = None) -> None:
         _check_place(address, size)
         if size is None:
             _library().session_mark_ready(self._handle, tensor)
         else:
             _library().session_mark_ready_at(self._handle, tensor, address, size)
 
-    def mark_each_ready(self, tensors, addresses=None, sizes=None):
+    def mark_each_ready(self, tensors: typing.Iterable[int], addresses: typing.Iterable[int] | None = None,
+                        sizes: typing.Iterable[int] | None = None) -> None:
         """Of many at once, in this order: all at addresses, or all where they are bound or live."""
-        tensors = _array_of(c_uint32, "I", tensors)
+        numbers = _array_of(c_uint32, "I", tensors)
+        places = lengths = None
         if addresses is not None:
-            addresses, sizes = _array_of(c_void_p, "Q", addresses), _array_of(c_size_t, "Q", sizes)
-            if not len(tensors) == len(addresses) == len(sizes):
-                raise TypeError(f"expected an address and a size of each tensor, found {len(tensors)} tensors, {len(addresses)} addresses and "
-                                f"{len(sizes)} sizes")
-        _library().session_mark_each_ready(self._handle, tensors, addresses, sizes, len(tensors))
+            places, lengths = _array_of(c_void_p, "Q", addresses), _array_of(c_size_t, "Q", sizes or [])
+            if not len(numbers) == len(places) == len(lengths):
+                raise TypeError(f"expected an address and a size of each tensor, found {len(numbers)} tensors, {len(places)} addresses and "
+                                f"{len(lengths)} sizes")
+        _library().session_mark_each_ready(self._handle, numbers, places, lengths, len(numbers))
 
-    def mark_absent(self, tensor, address=None, size=None):
+    def mark_absent(self, tensor: int, address: int | None = None, size: int | None = None) -> None:
         _check_place(address, size)
         if size is None:
             _library().session_mark_absent(self._handle, tensor)
         else:
             _library().session_mark_absent_at(self._handle, tensor, address, size)
 
-    def wait(self, tensor):
+    def wait(self, tensor: int) -> None:
         _library().session_wait(self._handle, tensor)
 
-    def wait_for_each(self, tensors):
-        tensors = _array_of(c_uint32, "I", tensors)
-        _library().session_wait_for_each(self._handle, tensors, len(tensors))
+    def wait_for_each(self, tensors: typing.Iterable[int]) -> None:
+        numbers = _array_of(c_uint32, "I", tensors)
+        _library().session_wait_for_each(self._handle, numbers, len(numbers))
 
-    def is_ready(self, tensor):
+    def is_ready(self, tensor: int) -> bool:
         return bool(_library().session_is_ready(self._handle, tensor))
 
-    def on_done(self, tensor, callback):
+    def on_done(self, tensor: int, callback: typing.Callable[[Error | None], object]) -> None:
         """Has `callback` called once, with None or the Error that wait() would raise. It may call abort, nothing else."""
         _library().session_on_done(self._handle, tensor, _call_pending, _Pending.add(callback))
 
-    def end_step(self):
+    def end_step(self) -> None:
         _library().session_end_step(self._handle)
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Between steps: until all workers that this one communicates with have come here; an error where one has begun a step
         instead."""
         _library().session_barrier(self._handle)
 
-    def finish(self):
+    def finish(self) -> None:
         _library().session_finish(self._handle)
 
-    def abort(self, why=""):
+    def abort(self, why: str = "") -> None:
         """From any thread."""
         _library().session_abort(self._handle, why.encode())
 
     @property
-    def step(self):
+    def step(self) -> int:
         return _library().session_step(self._handle)
 
     @property
-    def bytes_sent(self):
+    def bytes_sent(self) -> int:
         return _library().session_bytes_sent(self._handle)
 
     @property
-    def arena_bytes(self):
+    def arena_bytes(self) -> int:
         return _library().session_arena_bytes(self._handle)
 
-    def step_figures(self):
+    def step_figures(self) -> list[StepFigures]:
         """StepFigures of the last steps that are done (64 at most), the oldest first. A step is done for certain when the next but
         one begins, and after finish."""
-        figures = []
+        figures: list[StepFigures] = []
         found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
         try:
             for back in itertools.count():
@@ -741,18 +770,18 @@ class Session(_Object):
                 raise
         return figures
 
-    def save_state(self):
+    def save_state(self) -> bytes:
         return _taken(_library().session_save_state, self._handle)
 
-    def load_state(self, state):
+    def load_state(self, state: bytes) -> None:
         _library().session_load_state(self._handle, state, len(state))
 
 
-def describe_waits():
+def describe_waits() -> str:
     """Who waits where, for what and since when: each world and session of this process, as text. On any thread, while others hang."""
     return _taken(_library().describe_waits).decode(errors="replace")
 
 
-def write_checkpoint(path, state):
+def write_checkpoint(path: Path, state: bytes) -> None:
     """A crash at any time leaves what the file held before, or `state`."""
     _library().write_checkpoint(_bytes(path), state, len(state))

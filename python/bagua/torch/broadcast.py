@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What rank 0 has, for all ranks."""
+from __future__ import annotations
+
+import typing
+
 import torch
 
 from bagua import runtime
@@ -10,22 +14,23 @@ from bagua import runtime
 _PIECE = (32 << 20) - (64 << 10)
 
 
-def _room(tensor):
+def _room(tensor: torch.Tensor) -> int:
     """In bytes; the next one begins where any type may."""
     return (tensor.numel() * tensor.element_size() + 15) // 16 * 16
 
 
-def _cut(tensor):
+def _cut(tensor: torch.Tensor) -> typing.Sequence[torch.Tensor]:
     """Into parts that fit into a piece, where that takes no copy."""
     if _room(tensor) <= _PIECE or not tensor.is_contiguous():
         return [tensor]
-    return tensor.view(-1).split(_PIECE // tensor.element_size())
+    return torch.split(tensor.view(-1), _PIECE // tensor.element_size())
 
 
 @torch.no_grad()
-def broadcast(group, rank, tensors):
+def broadcast(group: runtime.Communicator, rank: int, tensors: typing.Iterable[torch.Tensor]) -> None:
     """As bytes one behind the other, a piece at a time."""
-    pieces, size = [[]], 0
+    pieces: list[list[torch.Tensor]] = [[]]
+    size = 0
     for part in (part for tensor in tensors for part in _cut(tensor.data)):  # unseen by autograd, as DistributedDataParallel does it
         if size and size + _room(part) > _PIECE:
             pieces.append([])
@@ -40,8 +45,9 @@ def broadcast(group, rank, tensors):
         _broadcast_piece(group, rank, piece, flat)
 
 
-def _broadcast_piece(group, rank, parts, flat):
-    places, size = [], 0
+def _broadcast_piece(group: runtime.Communicator, rank: int, parts: list[torch.Tensor], flat: torch.Tensor) -> None:
+    places: list[torch.Tensor] = []
+    size = 0
     for part in parts:
         place = flat[size:size + part.numel() * part.element_size()]
         places.append(place.view(part.dtype).view(part.shape))

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Beside DistributedDataParallel: what it takes and has that DataParallel has not, and what to do instead."""
-import collections
+from __future__ import annotations
 
+import collections
+import typing
+
+import torch
 from torch.nn.parallel import DistributedDataParallel
 
 # What to write where DistributedDataParallel has wrapped the model as well.
@@ -11,7 +15,7 @@ _CPU = "ranks compute on CPUs so far: leave it out"
 _PLAN = "the plan says which ranks reduce what: leave it out, or say world= where other ranks train"
 _BUCKETS = "the plan says what is sent at once: compile it with ddp{cap-bytes=...}"
 # By option: what of it changes nothing, and what to do about anything else.
-_OPTIONS = {
+_OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "device_ids": ((None, []), _CPU),
     "output_device": ((None,), _CPU),
     "dim": ((0,), _CPU),
@@ -39,7 +43,7 @@ _MEMBERS = {
 }
 
 
-def check_options(given):
+def check_options(given: typing.Mapping[str, object]) -> None:
     """Of DistributedDataParallel: those that change nothing here pass."""
     for name, value in given.items():
         if name not in _OPTIONS:
@@ -49,26 +53,26 @@ def check_options(given):
             raise ValueError(f"{name}={value!r}: {instead}")
 
 
-def instead_of(name):
+def instead_of(name: str) -> str | None:
     """What to do where a program asks for a member of DistributedDataParallel's; None of any other name."""
     return _MEMBERS.get(name)
 
 
-def refuse_within(module):
+def refuse_within(module: torch.nn.Module) -> None:
     if any(isinstance(inner, DistributedDataParallel) for inner in module.modules()):
         raise ValueError(f"DistributedDataParallel within DataParallel, which would reduce gradients twice: {ALONE}")
 
 
-def is_within():
+def is_within() -> bool:
     """Whether a forward of DistributedDataParallel is under way."""
     return DistributedDataParallel._active_ddp_module is not None
 
 
-def without_prefix(state, module):
+def without_prefix(state: typing.Mapping[str, typing.Any], module: torch.nn.Module) -> typing.Mapping[str, typing.Any]:
     """A state_dict of DistributedDataParallel(module), whose names begin with "module.", as one of the module's own."""
     if not state or not all(name.startswith("module.") for name in state) or all(name in module.state_dict() for name in state):
         return state
-    own = collections.OrderedDict((name.removeprefix("module."), value) for name, value in state.items())
+    own: typing.Any = collections.OrderedDict((name.removeprefix("module."), value) for name, value in state.items())
     if hasattr(state, "_metadata"):
         own._metadata = {name.removeprefix("module").removeprefix("."): value for name, value in state._metadata.items() if name}
     return own

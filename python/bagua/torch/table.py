@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A model's step as a table of layers, from which strategies make plans: names, shapes, times, order of readiness."""
+from __future__ import annotations
+
 import statistics
 import time
+import typing
 
 import torch
 
@@ -13,16 +16,18 @@ TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", tor
 class _Layer:
     """A module with params of its own, or a single param of the model's, which has no name of a module."""
 
-    def __init__(self, name, params):
+    def __init__(self, name: str, params: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.name = name
         self.params = params
         # By step, since forward or backward began: when forward has what it needs of the params, when gradients are there.
-        self.forward, self.ready = [], []
+        self.forward: list[int | None] = []
+        self.ready: list[int | None] = []
         self.activation_bytes = 0
 
 
-def _find_layers(model):
-    layers, seen = {}, set()
+def _find_layers(model: torch.nn.Module) -> dict[torch.nn.Module, list[_Layer]]:
+    layers: dict[torch.nn.Module, list[_Layer]] = {}
+    seen: set[torch.nn.Parameter] = set()
     for name, module in model.named_modules():
         name = name_in_plan(name)
         own = [(own, param) for own, param in module.named_parameters(recurse=False)
@@ -37,7 +42,8 @@ def _find_layers(model):
     return layers
 
 
-def step_table(model, loss, batch, steps=10, barrier=None):
+def step_table(model: torch.nn.Module, loss: typing.Callable[..., torch.Tensor], batch: typing.Sequence[typing.Any], steps: int = 10,
+               barrier: typing.Callable[[], object] | None = None) -> str:
     """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
 
     Ranks that share cores are to measure at the same time, as they will train: on all ranks, with a `barrier` such as
@@ -50,19 +56,20 @@ def step_table(model, loss, batch, steps=10, barrier=None):
         if param.device.type != "cpu":  # which computes on after a call has returned
             raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
     layers = _find_layers(model)
-    begun, handles = [0], []
+    begun = [0]
+    handles: list[typing.Any] = []
 
-    def forward_at(module, *_):
+    def forward_at(module: torch.nn.Module, *_: object) -> None:
         for layer in layers[module]:
             if layer.forward[-1] is None:
                 layer.forward[-1] = time.perf_counter_ns() - begun[0]
 
-    def forward_done(module, inputs, output):
+    def forward_done(module: torch.nn.Module, inputs: object, output: typing.Any) -> None:
         forward_at(module)
         for layer in layers[module]:
             layer.activation_bytes = output.numel() * output.element_size() if torch.is_tensor(output) else 0
 
-    def gradient_done(layer):
+    def gradient_done(layer: _Layer) -> None:
         layer.ready[-1] = time.perf_counter_ns() - begun[0]
 
     for module, own in layers.items():
@@ -101,32 +108,34 @@ def step_table(model, loss, batch, steps=10, barrier=None):
     return _write(all_layers)
 
 
-def _median(times):
+def _median(times: list[int | None]) -> int | None:
     known = [time for time in times[1:] if time is not None]
     return int(statistics.median(known)) if known else None
 
 
-def _shares(layers, times):
+def _shares(layers: list[_Layer], times: dict[_Layer, int | None]) -> dict[_Layer, int]:
     """What each adds to the one before: operators without params count with the next layer that has some."""
-    shares, before = {}, 0
-    for layer in sorted((layer for layer in layers if times[layer] is not None), key=times.get):
-        shares[layer] = times[layer] - before
-        before = times[layer]
+    known = {layer: time for layer in layers if (time := times[layer]) is not None}
+    shares: dict[_Layer, int] = {}
+    before = 0
+    for layer in sorted(known, key=known.__getitem__):
+        shares[layer] = known[layer] - before
+        before = known[layer]
     return shares
 
 
-def _cell(text):
+def _cell(text: str) -> str:
     """A cell of RFC 4180; a row that began with # would be a comment."""
     plain = text == text.strip() and not text.startswith("#") and not any(c in text for c in ',"\r\n')
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
-def _escaped(name):
+def _escaped(name: str) -> str:
     """A tensor's name within a cell: a backslash before what would end it, and before spaces."""
     return "".join("\\" + c if c in "\\;=" or c.isspace() else c for c in name)
 
 
-def _write(layers):
+def _write(layers: list[_Layer]) -> str:
     forward = _shares(layers, {layer: _median(layer.forward) for layer in layers})
     ready = {layer: _median(layer.ready) for layer in layers}
     backward = _shares(layers, ready)
