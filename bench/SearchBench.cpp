@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "Rivals.h"
 
+#include "bagua/Scheduling/StrategyText.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,12 @@
 //===- Strategy.cpp - Published systems as rows of decisions --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table, and what is made from a row but for passes.
+// The table, and the plan that a row makes.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Strategy.h"
+
+#include "bagua/Scheduling/StrategyText.h"
 
 #include <algorithm>
 #include <array>
@@ -88,7 +90,7 @@ static constexpr Strategy kStrategies[] = {
     {.name = "custom",
      .paper = "every bucket by itself: what auto finds",
      .buckets = {.policy = Bucketing::List},
-     .options = {kBuckets, kWire, kPolicy, kCredit, kUpdates, kMemory},
+     .options = {kBuckets, kPolicy, kCredit, kUpdates, kWire, kMemory},
      .use = Strategy::Use::Explicit},
     {.name = "ddp",
      .paper = "Li et al., PyTorch Distributed, VLDB 2020",
@@ -141,73 +143,11 @@ const Strategy *bagua::findStrategy(std::string_view name) {
   return nullptr;
 }
 
-//===----------------------------------------------------------------------===//
-// Settings
-//===----------------------------------------------------------------------===//
-
 const StrategyOption *Strategy::findOption(Setting setting) const {
   for (const StrategyOption &option : options)
     if (option.setting == setting)
       return &option;
   return nullptr;
-}
-
-static std::string updatesWord(bool isUpdatedByRuntime,
-                               const UserChoices &choices) {
-  UpdatesBy byProgram =
-      choices.allows(UpdatesBy::Late) ? UpdatesBy::Late : UpdatesBy::Program;
-  return std::string(
-      wordOf(isUpdatedByRuntime ? UpdatesBy::Runtime : byProgram));
-}
-
-std::string Strategy::defaultOf(Setting setting) const {
-  switch (setting) {
-  case Setting::BucketPolicy:
-    return std::string(wordOf(buckets.policy));
-  case Setting::FirstBytes:
-    return std::to_string(buckets.firstBytes);
-  case Setting::CapBytes:
-    return std::to_string(buckets.capBytes);
-  case Setting::CycleNs:
-    return std::to_string(buckets.cycleNs);
-  case Setting::PartitionBytes:
-    return std::to_string(buckets.partitionBytes);
-  case Setting::Buckets:
-    return "";
-  case Setting::WireType:
-    return std::string(wordOf(wire.type));
-  case Setting::Form:
-    return std::string(wordOf(hierarchyOf(form)));
-  case Setting::Servers:
-    return std::string(wordOf(formBit(form) & kServerForms ? ServerUse::Spread
-                                                           : ServerUse::None));
-  case Setting::ShardedUpdate:
-    return std::string(wordOf(UpdatedPart::Whole));
-  case Setting::Schedule:
-    return std::string(wordOf(schedule.policy));
-  case Setting::CreditBytes:
-    return std::to_string(schedule.creditBytes);
-  case Setting::UpdatesBy:
-    return updatesWord(isUpdatedByRuntime, {});
-  case Setting::AllowedUpdates:
-    return std::string(wordOf(AllowedUpdates::Any));
-  case Setting::MemoryBytes:
-    return "0";
-  case Setting::Evaluations:
-    return std::to_string(kDefaultEvaluations);
-  }
-  return "";
-}
-
-//===----------------------------------------------------------------------===//
-// Plans and texts
-//===----------------------------------------------------------------------===//
-
-static bool isUpdatedByRuntime(const Strategy &strategy,
-                               const UserChoices &choices) {
-  return choices.updates == AllowedUpdates::Any
-             ? strategy.isUpdatedByRuntime
-             : choices.allows(UpdatesBy::Runtime);
 }
 
 std::optional<CommunicationPlan>
@@ -220,69 +160,11 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
       (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
       (needsServers && !problem.canServeAll()))
     return std::nullopt;
+  StrategySettings settings = settingsOf(strategy, choices);
   CommunicationPlan plan;
-  plan.buckets = planBuckets(problem, strategy.buckets, formBit(strategy.form),
-                             choices.wire);
-  plan.scheduling = strategy.schedule;
-  plan.isUpdatedByRuntime = isUpdatedByRuntime(strategy, choices);
+  plan.buckets = planBuckets(problem, settings.buckets, formBit(strategy.form),
+                             settings.wire);
+  plan.scheduling = settings.schedule;
+  plan.isUpdatedByRuntime = settings.updates == UpdatesBy::Runtime;
   return plan;
-}
-
-/// ` option=value` where the value is not what the row says anyway.
-static std::string changeOf(const Strategy &strategy, Setting setting,
-                            const std::string &value) {
-  const StrategyOption *option = strategy.findOption(setting);
-  if (!option || value == strategy.defaultOf(setting))
-    return "";
-  return " " + std::string(option->name) + "=" + value;
-}
-
-static std::string textOf(const Strategy &strategy,
-                          const std::string &changes) {
-  std::string name(strategy.name);
-  return changes.empty() ? name : name + "{" + changes.substr(1) + "}";
-}
-
-std::string bagua::textOf(const Strategy &strategy,
-                          const UserChoices &choices) {
-  return ::textOf(
-      strategy, changeOf(strategy, Setting::WireType,
-                         std::string(wordOf(choices.wire.type))) +
-                    changeOf(strategy, Setting::UpdatesBy,
-                             updatesWord(isUpdatedByRuntime(strategy, choices),
-                                         choices)) +
-                    changeOf(strategy, Setting::MemoryBytes,
-                             std::to_string(choices.memoryBytes)));
-}
-
-/// The wire of all buckets, if they have one; else none.
-static Wire commonWire(const std::vector<PlannedBucket> &buckets) {
-  bool isCommon = std::all_of(buckets.begin(), buckets.end(),
-                              [&](const PlannedBucket &bucket) {
-                                return bucket.wire == buckets.front().wire;
-                              });
-  return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
-}
-
-std::string bagua::textOf(const CommunicationPlan &plan,
-                          const UserChoices &choices) {
-  const Strategy &row =
-      *std::find_if(std::begin(kStrategies), std::end(kStrategies),
-                    [](const Strategy &entry) {
-                      return entry.use == Strategy::Use::Explicit;
-                    });
-  Wire wire = commonWire(plan.buckets);
-  std::string changes;
-  auto change = [&](Setting setting, const std::string &value) {
-    changes += changeOf(row, setting, value);
-  };
-  change(Setting::Buckets, printBuckets(plan.buckets, wire));
-  change(Setting::Schedule, std::string(wordOf(plan.scheduling.policy)));
-  if (plan.scheduling.policy == SchedulePolicy::Priority)
-    changes += " " + std::string(row.findOption(Setting::CreditBytes)->name) +
-               "=" + std::to_string(plan.scheduling.creditBytes);
-  change(Setting::UpdatesBy, updatesWord(plan.isUpdatedByRuntime, choices));
-  change(Setting::WireType, std::string(wordOf(wire.type)));
-  change(Setting::MemoryBytes, std::to_string(choices.memoryBytes));
-  return ::textOf(row, changes);
 }

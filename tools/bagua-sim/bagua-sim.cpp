@@ -231,7 +231,7 @@ static LogicalResult listStrategies() {
       SmallVector<std::string> options;
       for (const StrategyOption &option : strategy.options)
         options.push_back(("`" + view(option.name) + "=" +
-                           strategy.defaultOf(option.setting) + "`")
+                           print(settingsOf(strategy), option.setting) + "`")
                               .str());
       os << "| `" << view(strategy.name) << "` | "
          << view(wordOf(strategy.strategyClass)) << " | "

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Rivals.h"
 
+#include "bagua/Scheduling/StrategyText.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -3,7 +3,8 @@
 //
 // One table: what each system decides about buckets, the wire, the hierarchy
 // and the schedule, and which of that its user may change. The pipeline of
-// passes and the plan from which a search starts are both made from the row.
+// passes and the plan from which a search starts are both made from the row;
+// StrategyText.h reads and prints it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_STRATEGY_H
@@ -159,8 +160,6 @@ struct Strategy {
 
   /// The option by which a setting is changed; null where none does.
   const StrategyOption *findOption(Setting setting) const;
-  /// What a setting is, in the words of the passes.
-  std::string defaultOf(Setting setting) const;
 };
 
 /// The table, in alphabetical order.
@@ -179,13 +178,6 @@ const Strategy *findStrategy(std::string_view name);
 std::optional<CommunicationPlan> planOf(const Strategy &strategy,
                                         const CommunicationProblem &problem,
                                         const UserChoices &choices = {});
-
-/// The strategy as text, `NAME{option=value ...}`, with the user's choices;
-/// what the row says anyway is left out. The row has options for them, unless
-/// they are its own.
-std::string textOf(const Strategy &strategy, const UserChoices &choices);
-/// The same of a plan, by the row that takes a plan.
-std::string textOf(const CommunicationPlan &plan, const UserChoices &choices);
 
 } // namespace bagua
 

@@ -10,19 +10,16 @@
 
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace bagua;
-
-using GivenOptions = llvm::StringMap<std::string>;
 
 namespace {
 /// Builds the text of one strategy's pipeline.
 class PipelineBuilder {
 public:
-  PipelineBuilder(const Strategy &row, const GivenOptions &given)
-      : row(row), given(given) {}
+  explicit PipelineBuilder(const ParsedStrategy &strategy)
+      : row(*strategy.row), settings(strategy.settings) {}
 
   void addPreparation();
   void addDecisions();
@@ -32,7 +29,6 @@ private:
   /// An option of a pass: its name there, and the setting that it is.
   using PassOption = std::pair<StringRef, Setting>;
 
-  std::string valueOf(Setting setting) const;
   void addToStep(StringRef pass, ArrayRef<PassOption> options = {});
   void addToModule(StringRef pass, ArrayRef<PassOption> options = {});
   std::string describe(StringRef pass, ArrayRef<PassOption> options) const;
@@ -41,24 +37,16 @@ private:
   void addCommunication();
 
   const Strategy &row;
-  const GivenOptions &given;
+  const StrategySettings &settings;
   std::string text;
 };
 } // namespace
-
-/// What the user says, else the row.
-std::string PipelineBuilder::valueOf(Setting setting) const {
-  if (const StrategyOption *option = row.findOption(setting))
-    if (auto found = given.find(option->name); found != given.end())
-      return found->second;
-  return row.defaultOf(setting);
-}
 
 std::string PipelineBuilder::describe(StringRef pass,
                                       ArrayRef<PassOption> options) const {
   SmallVector<std::string> words;
   for (auto [name, setting] : options)
-    words.push_back((name + "=" + valueOf(setting)).str());
+    words.push_back((name + "=" + print(settings, setting)).str());
   std::string stage = ("bagua-" + pass).str();
   return words.empty() ? stage : stage + "{" + llvm::join(words, " ") + "}";
 }
@@ -168,142 +156,37 @@ void PipelineBuilder::addDecisions() {
   addToStep("verify-schedule");
 }
 
-static llvm::Error errorOf(const Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
-/// The names of a strategy's options, for messages.
-static std::string optionNames(const Strategy &strategy) {
-  SmallVector<StringRef> names;
-  for (const StrategyOption &option : strategy.options)
-    names.push_back(option.name);
-  return names.empty() ? "none" : llvm::join(names, ", ");
-}
-
-template <typename Enum>
-static std::optional<std::string> checkWord(StringRef value) {
-  if (parseWord<Enum>(std::string_view(value)))
-    return std::nullopt;
-  return wrongWord<Enum>(std::string_view(value));
-}
-
-/// What is wrong with a value; nothing if the pass that gets it reads it.
-static std::optional<std::string> checkValue(const Strategy &strategy,
-                                             Setting setting, StringRef value) {
-  switch (setting) {
-  case Setting::BucketPolicy:
-    return checkWord<BucketPolicy>(value);
-  case Setting::WireType:
-    return checkWord<WireType>(value);
-  case Setting::Form:
-    return strategy.form == FormKind::Halves ? checkWord<HalvesChoice>(value)
-                                             : checkWord<FormChoice>(value);
-  case Setting::Servers:
-    return checkWord<ServerUse>(value);
-  case Setting::ShardedUpdate:
-    return checkWord<UpdatedPart>(value);
-  case Setting::Schedule:
-    return checkWord<SchedulePolicy>(value);
-  case Setting::UpdatesBy:
-    return checkWord<UpdatesBy>(value);
-  case Setting::AllowedUpdates:
-    return checkWord<AllowedUpdates>(value);
-  case Setting::Buckets: // which bagua-bucketize holds against the gradients
-    return std::nullopt;
-  case Setting::FirstBytes:
-  case Setting::CapBytes:
-  case Setting::CycleNs:
-  case Setting::PartitionBytes:
-  case Setting::CreditBytes:
-  case Setting::MemoryBytes:
-  case Setting::Evaluations:
-    int64_t number;
-    if (value.getAsInteger(0, number))
-      return ("expected a whole number, found '" + value + "'").str();
-    return std::nullopt;
-  }
-  llvm_unreachable("all settings are handled");
-}
-
-/// `option=value ...`; the options are the strategy's.
-static llvm::Expected<GivenOptions> parseOptions(const Strategy &strategy,
-                                                 StringRef text) {
-  SmallVector<StringRef> words;
-  text.split(words, ' ', -1, /*KeepEmpty=*/false);
-  GivenOptions given;
-  for (StringRef word : words) {
-    auto [name, value] = word.split('=');
-    auto *option = llvm::find_if(strategy.options,
-                                 [name = name](const StrategyOption &option) {
-                                   return name == StringRef(option.name);
-                                 });
-    if (option == strategy.options.end())
-      return errorOf("strategy '" + StringRef(strategy.name) +
-                     "' has no option '" + name + "'; its options are " +
-                     optionNames(strategy));
-    if (std::optional<std::string> wrong =
-            checkValue(strategy, option->setting, value))
-      return errorOf("option '" + name + "' of strategy '" +
-                     StringRef(strategy.name) + "': " + *wrong);
-    given[name] = value.str();
-  }
-  std::string updates = given.lookup("updates");
-  if (given.lookup("update") == wordOf(UpdatedPart::Shard) &&
-      !updates.empty() && updates != wordOf(UpdatesBy::Runtime))
-    return errorOf("strategy '" + StringRef(strategy.name) +
-                   "': expected updates=runtime with update=shard, for no "
-                   "program has the shards, found updates=" +
-                   updates);
-  return given;
-}
-
-/// The row that a text names, and what it changes.
-static llvm::Expected<std::pair<const Strategy *, GivenOptions>>
-parseStrategy(StringRef text) {
-  auto [name, options] = text.trim().split('{');
-  name = name.trim();
-  const Strategy *strategy = findStrategy(name);
-  if (!strategy) {
-    SmallVector<StringRef> names;
-    for (const Strategy &entry : getStrategies())
-      names.push_back(entry.name);
-    return errorOf("expected a strategy (" + llvm::join(names, ", ") +
-                   "), found '" + name + "'");
-  }
-  bool hasBrace = text.contains('{');
-  if (hasBrace && (!options.consume_back("}") ||
-                   options.find_first_of("{}") != StringRef::npos))
-    return errorOf("expected NAME or NAME{option=value ...}, found '" + text +
-                   "'");
-  llvm::Expected<GivenOptions> given = parseOptions(*strategy, options);
-  if (!given)
-    return given.takeError();
-  return std::make_pair(strategy, std::move(*given));
+static llvm::Expected<ParsedStrategy> parse(StringRef text) {
+  ParsedStrategy parsed = parseStrategy(std::string_view(text));
+  if (!parsed.error.empty())
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   parsed.error);
+  return parsed;
 }
 
 llvm::Expected<std::string> bagua::expandStrategy(StringRef text) {
-  auto parsed = parseStrategy(text);
+  llvm::Expected<ParsedStrategy> parsed = parse(text);
   if (!parsed)
     return parsed.takeError();
-  PipelineBuilder builder(*parsed->first, parsed->second);
+  PipelineBuilder builder(*parsed);
   builder.addPreparation();
   builder.addDecisions();
   return builder.take();
 }
 
 llvm::Expected<std::string> bagua::expandDecisions(StringRef text) {
-  auto parsed = parseStrategy(text);
+  llvm::Expected<ParsedStrategy> parsed = parse(text);
   if (!parsed)
     return parsed.takeError();
-  PipelineBuilder builder(*parsed->first, parsed->second);
+  PipelineBuilder builder(*parsed);
   builder.addDecisions();
   return builder.take();
 }
 
 std::string bagua::preparationPipeline() {
   // A search and the bound are of what it chooses among: data parallelism.
-  GivenOptions none;
-  PipelineBuilder builder(*findStrategy("auto"), none);
+  ParsedStrategy search = parseStrategy("auto");
+  PipelineBuilder builder(search);
   builder.addPreparation();
   return builder.take();
 }

@@ -1,14 +1,13 @@
 //===- StrategyPipeline.h - Rows of decisions as passes -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pipeline of a strategy's row (Scheduling/Strategy.h), with the options
-// that its user has given.
+// The pipeline of a strategy, as its text says (Scheduling/StrategyText.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_STRATEGYPIPELINE_H
 #define BAGUA_TRANSFORMS_UTILS_STRATEGYPIPELINE_H
 
-#include "bagua/Scheduling/Strategy.h"
+#include "bagua/Scheduling/StrategyText.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringRef.h"

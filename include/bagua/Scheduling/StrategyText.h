@@ -1,0 +1,68 @@
+//===- StrategyText.h - Strategies as users ask for them ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// `NAME` or `NAME{option=value ...}` is read and printed here, and nowhere
+// else: a row of the table with some of its decisions changed. Pipelines are
+// made of what parseStrategy returns.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BAGUA_SCHEDULING_STRATEGYTEXT_H
+#define BAGUA_SCHEDULING_STRATEGYTEXT_H
+
+#include "bagua/Scheduling/Strategy.h"
+
+#include <string>
+#include <string_view>
+
+namespace bagua {
+
+/// What a strategy decides before it knows the step.
+struct StrategySettings {
+  BucketRule buckets = {};
+  /// With the policy List: each bucket (parseBuckets).
+  std::string bucketList;
+  Wire wire = {};
+  /// Whether an all_reduce is made of reduce_scatter and all_gather, and over
+  /// which axes at once.
+  bool isHalved = false;
+  HalvesChoice halves = HalvesChoice::Flat;
+  /// Else: its form.
+  FormChoice form = static_cast<FormChoice>(FormKind::Flat);
+  ServerUse servers = ServerUse::None;
+  UpdatedPart updatedPart = UpdatedPart::Whole;
+  SchedulingOptions schedule = {};
+  UpdatesBy updates = UpdatesBy::Program;
+  /// Of a search: what it may choose for `updates`.
+  AllowedUpdates allowedUpdates = AllowedUpdates::Any;
+  /// The most bytes that the runtime's arenas may have; 0: any.
+  int64_t memoryBytes = 0;
+  /// Of a search: its limit.
+  int64_t evaluations = kDefaultEvaluations;
+};
+
+/// The row's own, but for what the user has fixed for all strategies alike.
+StrategySettings settingsOf(const Strategy &row, const UserChoices &choices);
+/// The row's own, whoever runs updates.
+StrategySettings settingsOf(const Strategy &row);
+
+/// A setting as text, in the words of the passes' options.
+std::string print(const StrategySettings &settings, Setting setting);
+
+struct ParsedStrategy {
+  const Strategy *row = nullptr;
+  StrategySettings settings;
+  /// What is wrong with the text, with the names or words that there are; empty
+  /// if nothing is.
+  std::string error;
+};
+ParsedStrategy parseStrategy(std::string_view text);
+
+/// The strategy as text, with the user's choices; what the row says anyway is
+/// left out. The row has options for them, unless they are its own.
+std::string textOf(const Strategy &row, const UserChoices &choices);
+/// The same of a plan, by the row that takes a plan.
+std::string textOf(const CommunicationPlan &plan, const UserChoices &choices);
+
+} // namespace bagua
+
+#endif // BAGUA_SCHEDULING_STRATEGYTEXT_H
