@@ -98,11 +98,10 @@ std::string bagua::print(const StrategySettings &settings, Setting setting) {
                    [](const auto &value) { return printValue(value); });
 }
 
-/// Whether the text has to say it: the row says another value, or one that is
-/// of another policy.
-static bool isSaid(const Strategy &row, const StrategySettings &settings,
-                   Setting setting) {
-  StrategySettings own = settingsOf(row);
+/// Whether a text has to name the setting: its value is not the row's own, or
+/// belongs to a policy that is not.
+static bool isSaid(const StrategySettings &own,
+                   const StrategySettings &settings, Setting setting) {
   if (setting == Setting::CreditBytes &&
       settings.schedule.policy == SchedulePolicy::Priority &&
       own.schedule.policy != SchedulePolicy::Priority)
@@ -112,9 +111,10 @@ static bool isSaid(const Strategy &row, const StrategySettings &settings,
 
 static std::string textOf(const Strategy &row,
                           const StrategySettings &settings) {
+  const StrategySettings own = settingsOf(row);
   std::string changes;
   for (const StrategyOption &option : row.options)
-    if (isSaid(row, settings, option.setting))
+    if (isSaid(own, settings, option.setting))
       changes += " " + std::string(option.name) + "=" +
                  print(settings, option.setting);
   std::string name(row.name);
@@ -156,7 +156,7 @@ std::string bagua::textOf(const CommunicationPlan &plan,
 // From text
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with `text`; empty if nothing is.
+/// Returns the error in `text`, or an empty string.
 static std::string readValue(std::string_view text, int64_t &value) {
   const char *end = text.data() + text.size();
   auto [rest, error] = std::from_chars(text.data(), end, value);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the tree to the rules that docs/Architecture.md gives: house_rules.py SOURCE
 
-Who may include whom, with a room for each file of lib/; a licence and one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
+Includes between rooms, with a room for each file of lib/; a licence and one name a file; no lists of op kinds and no chains of opcodes; functions of 60 lines at most;
 libraries that do not print; no wait without a limit in the runtime, and no thread that is detached late; no unit test that goes by the
 clock; a bagua-run that only reads its command line and prints.
 """

@@ -87,7 +87,8 @@ std::string otherOf(Setting setting) {
   return found == kOthers.end() ? "9223372036854775807" : found->second;
 }
 
-// What is said of one setting changes that one, and is printed as it was said.
+// An option changes its own setting alone, and its value is printed as it was
+// given.
 TEST(StrategyTextTest, EachOptionOfEachRow) {
   int options = 0;
   for (const Strategy &row : getStrategies())
@@ -109,8 +110,8 @@ TEST(StrategyTextTest, EachOptionOfEachRow) {
   EXPECT_GE(options, 84);
 }
 
-// What a user fixes for all strategies is read back as it was, and no more is
-// said than that.
+// The choices that a user makes for all strategies are read back as they were,
+// and the text names nothing else.
 TEST(StrategyTextTest, ChoicesAreReadBack) {
   for (const Strategy &row : getStrategies())
     for (AllowedUpdates updates :

@@ -16,7 +16,7 @@
 
 namespace bagua {
 
-/// What a strategy decides before it knows the step.
+/// A strategy's decisions before the step is known.
 struct StrategySettings {
   BucketRule buckets = {};
   /// With the policy List: each bucket (parseBuckets).
@@ -32,18 +32,18 @@ struct StrategySettings {
   UpdatedPart updatedPart = UpdatedPart::Whole;
   SchedulingOptions schedule = {};
   UpdatesBy updates = UpdatesBy::Program;
-  /// Of a search: what it may choose for `updates`.
+  /// A search may choose `updates` from these.
   AllowedUpdates allowedUpdates = AllowedUpdates::Any;
   /// The most bytes that the runtime's arenas may have; 0: any.
   int64_t memoryBytes = 0;
-  /// Of a search: its limit.
+  /// A search simulates at most so many plans.
   int64_t evaluations = kDefaultEvaluations;
 };
 
-/// The row's own, but for what the user has fixed for all strategies alike.
-StrategySettings settingsOf(const Strategy &row, const UserChoices &choices);
-/// The row's own, whoever runs updates.
+/// The settings of a row as the table has it.
 StrategySettings settingsOf(const Strategy &row);
+/// The same with the choices that the user has made for all strategies alike.
+StrategySettings settingsOf(const Strategy &row, const UserChoices &choices);
 
 /// A setting as text, in the words of the passes' options.
 std::string print(const StrategySettings &settings, Setting setting);
@@ -51,8 +51,8 @@ std::string print(const StrategySettings &settings, Setting setting);
 struct ParsedStrategy {
   const Strategy *row = nullptr;
   StrategySettings settings;
-  /// What is wrong with the text, with the names or words that there are; empty
-  /// if nothing is.
+  /// Says which part of the text is wrong, and which names or words there are;
+  /// empty if the text is right.
   std::string error;
 };
 ParsedStrategy parseStrategy(std::string_view text);

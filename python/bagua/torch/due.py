@@ -9,7 +9,7 @@ import weakref
 import torch
 from torch.utils import _pytree as pytree
 
-# What a class has is not what its instances have, which is all that type stubs know.
+# Type stubs know the attributes of tensors, not the descriptors that the class has for them.
 _TENSOR: typing.Any = torch.Tensor
 _GET_GRADIENT = _TENSOR.grad.__get__
 # What tells nothing of a param's values, or sets its gradient.
