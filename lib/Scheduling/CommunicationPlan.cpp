@@ -1,18 +1,17 @@
 //===- CommunicationPlan.cpp - All decisions about a step's gradients -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Text, checks, and the step that a plan makes.
+// Buckets by rule, text and checks.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/CommunicationPlan.h"
 
+#include "bagua/Support/Limits.h"
 #include "bagua/Support/Parts.h"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <numeric>
-#include <queue>
 
 using namespace bagua;
 
@@ -71,7 +70,7 @@ std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
 
 MessageCost bagua::messageCost(const ClusterModel &cluster,
                                std::map<int32_t, AxisSet> axesOfClass,
-                               Wire wire, FormSet forms) {
+                               Wire wire, AllowedForms forms) {
   return [&cluster, axes = std::move(axesOfClass), wire,
           forms](int64_t bytes, int32_t shareClass) {
     return messageNs(cluster, bytes, axes.at(shareClass), wire, forms);
@@ -85,8 +84,7 @@ static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
   return bytes;
 }
 
-/// A part of a bucket, as it is sent.
-static Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
+Message bagua::messageOf(const PlannedBucket &bucket, const StepGradient &like,
                          int64_t count) {
   return {like.over, count, like.elementBytes,
           like.isNarrowable ? bucket.wire : Wire()};
@@ -94,30 +92,44 @@ static Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
 
 /// One that is the only one allowed is kept, even where it comes to flat.
 static FormKind kindOf(const ClusterModel &cluster, const Message &message,
-                       FormSet forms) {
-  for (int form = 0; form < kFormKindCount; ++form)
-    if (forms == formBit(static_cast<FormKind>(form)))
-      return static_cast<FormKind>(form);
-  return cheapestForm(cluster, message.bytesOnWire(), message.over, forms)
+                       AllowedForms allowed) {
+  if (allowed.otherwise == FormKind::Flat)
+    for (int form = 0; form < kFormKindCount; ++form)
+      if (allowed.forms == formBit(static_cast<FormKind>(form)))
+        return static_cast<FormKind>(form);
+  return cheapestForm(cluster, message.bytesOnWire(), message.over, allowed)
       .form.kind;
 }
 
-/// What is left of forms for what only the ranks themselves reduce.
-static FormSet hierarchiesOf(FormSet forms) {
-  FormSet left = 0;
-  for (int form = 0; form < kFormKindCount; ++form)
-    if (forms & formBit(static_cast<FormKind>(form)))
-      left |= formBit(hierarchyOf(static_cast<FormKind>(form)));
-  return left;
+/// The form of each part: all have as many elements, or one more.
+static FormCycle cycleOf(const ClusterModel &cluster,
+                         const PlannedBucket &bucket, const StepGradient &like,
+                         int64_t count, AllowedForms allowed) {
+  auto kindFor = [&](int64_t elements) {
+    return kindOf(cluster, messageOf(bucket, like, elements), allowed);
+  };
+  int64_t least = count / bucket.parts;
+  FormKind ofLeast = kindFor(least);
+  bool areAlike = count % bucket.parts == 0 || bucket.parts > kMaxParts ||
+                  kindFor(least + 1) == ofLeast;
+  if (areAlike)
+    return ofLeast;
+  FormKind ofMore = kindFor(least + 1);
+  std::vector<FormKind> forms;
+  forms.reserve(bucket.parts);
+  for (int64_t part = 0; part < bucket.parts; ++part)
+    forms.push_back(countOfPart(count, bucket.parts, part) == least ? ofLeast
+                                                                    : ofMore);
+  return FormCycle::ofParts(forms);
 }
 
 std::vector<PlannedBucket>
 bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
-                   FormSet forms, Wire wire) {
+                   const MessageForms &forms, Wire wire) {
   std::map<int32_t, AxisSet> axes;
   for (size_t i = 0; i < problem.gradients.size(); ++i)
     axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
-  MessageCost cost = messageCost(problem.cluster, axes, wire, forms);
+  MessageCost cost = messageCost(problem.cluster, axes, wire, forms.gradients);
   std::vector<Bucket> buckets = bucketize(problem.bucketing, rule, cost);
   std::vector<int32_t> order = planOrder(problem.bucketing),
                        place(order.size());
@@ -138,10 +150,9 @@ bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
     entry.parts = partsOf(rule, bytesOf(problem.bucketing, bucket), count);
     entry.wire = wire;
     const StepGradient &like = problem.gradients[bucket.front()];
-    entry.form =
-        kindOf(problem.cluster,
-               messageOf(entry, like, countOfPart(count, entry.parts, 0)),
-               like.isStatistic ? hierarchiesOf(forms) : forms);
+    entry.form = cycleOf(problem.cluster, entry, like, count,
+                         like.isStatistic ? AllowedForms(forms.statistics)
+                                          : forms.gradients);
   }
   return planned;
 }
@@ -153,6 +164,29 @@ bagua::checkParts(const std::vector<PlannedBucket> &buckets) {
   for (const PlannedBucket &bucket : buckets)
     parts.push_back(bucket.parts);
   return checkParts(parts);
+}
+
+Wire bagua::commonWire(const std::vector<PlannedBucket> &buckets) {
+  bool isCommon = std::all_of(buckets.begin(), buckets.end(),
+                              [&](const PlannedBucket &bucket) {
+                                return bucket.wire == buckets.front().wire;
+                              });
+  return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
+}
+
+std::string bagua::checkOthers(const std::vector<PlannedBucket> &others,
+                               size_t expected) {
+  if (others.size() != expected)
+    return "expected " + std::to_string(expected) +
+           " all_reduces besides those of buckets, found " +
+           std::to_string(others.size());
+  bool isWhole =
+      std::all_of(others.begin(), others.end(), [](const PlannedBucket &other) {
+        return other.gradients == 1 && other.parts == 1;
+      });
+  return isWhole ? ""
+                 : "expected all_reduces besides those of buckets one by "
+                   "one and in one part each";
 }
 
 //===----------------------------------------------------------------------===//
@@ -301,251 +335,4 @@ ResolvedBuckets bagua::resolveBuckets(const std::vector<PlannedBucket> &buckets,
     result.members.push_back(std::move(members));
   }
   return result;
-}
-
-//===----------------------------------------------------------------------===//
-// The step that a plan makes
-//===----------------------------------------------------------------------===//
-
-static AllReduceForm formOf(const ClusterModel &cluster, FormKind kind,
-                            const Message &message) {
-  return formOfKind(cluster, message.bytesOnWire(), message.over, kind);
-}
-
-namespace {
-/// A new graph under construction: the base's ops but for the all_reduces, and
-/// more, each with a place in the base's order.
-class PlanApplier {
-public:
-  PlanApplier(const CommunicationProblem &problem,
-              const CommunicationPlan &plan)
-      : problem(problem), plan(plan),
-        base(plan.isUpdatedByRuntime ? problem.byRuntime : problem.byProgram),
-        replacedBy(base.size(), -1) {}
-
-  OpGraph write();
-
-private:
-  struct NewOp {
-    GraphOp op;
-    /// Ops of the base, then new ones; states.
-    std::vector<int32_t> operands;
-    int32_t place;
-  };
-  int32_t add(GraphOp op, std::vector<int32_t> operands);
-  int32_t addLocal(int64_t movedBytes, std::vector<int32_t> operands);
-  int32_t addPart(const Message &message, FormKind kind, int32_t from);
-  void addBucket(const PlannedBucket &bucket, const Bucket &members);
-  OpGraph sort();
-
-  const CommunicationProblem &problem;
-  const CommunicationPlan &plan;
-  const OpGraph &base;
-  std::vector<NewOp> added;
-  /// Of an all_reduce: what gives its result now.
-  std::vector<int32_t> replacedBy;
-  /// Where the ops that are being added belong.
-  int32_t place = 0;
-};
-} // namespace
-
-int32_t PlanApplier::add(GraphOp op, std::vector<int32_t> operands) {
-  added.push_back({op, std::move(operands), place});
-  return base.size() + static_cast<int32_t>(added.size()) - 1;
-}
-
-int32_t PlanApplier::addLocal(int64_t movedBytes,
-                              std::vector<int32_t> operands) {
-  GraphOp op;
-  op.kind = GraphOpKind::Local;
-  op.ns = problem.cluster.localNs(kOtherWork, movedBytes);
-  return add(op, std::move(operands));
-}
-
-/// One message.
-int32_t PlanApplier::addPart(const Message &message, FormKind kind,
-                             int32_t from) {
-  AllReduceForm form = formOf(problem.cluster, kind, message);
-  for (const MessageStep &step :
-       expandMessage(problem.cluster, message, form)) {
-    if (step.kind != MessageStep::Kind::Collective) {
-      from = addLocal(step.movedBytes, {from});
-      continue;
-    }
-    GraphOp op;
-    op.kind = GraphOpKind::Collective;
-    op.call = step.call;
-    from = add(op, {from});
-  }
-  return from;
-}
-
-/// What lies in a bucket lies there from the start, so concat and split move
-/// nothing.
-void PlanApplier::addBucket(const PlannedBucket &bucket,
-                            const Bucket &members) {
-  const StepGradient &like = problem.gradients[members.front()];
-  std::vector<int32_t> from;
-  int64_t count = 0;
-  for (int32_t member : members) {
-    const StepGradient &gradient = problem.gradients[member];
-    from.push_back(base.operandsOf(gradient.op)[0]);
-    count += gradient.count;
-    place = std::max(place, gradient.op);
-  }
-  int32_t value = from.front();
-  if (members.size() > 1)
-    value = addLocal(0, from);
-  if (bucket.parts == 1) {
-    value =
-        addPart(messageOf(bucket, like, count), bucket.form.ofPart(0), value);
-  } else {
-    int32_t whole = addLocal(0, {value});
-    std::vector<int32_t> parts;
-    parts.reserve(bucket.parts);
-    for (int64_t part = 0; part < bucket.parts; ++part)
-      parts.push_back(addPart(
-          messageOf(bucket, like, countOfPart(count, bucket.parts, part)),
-          bucket.form.ofPart(part), whole));
-    value = addLocal(0, parts);
-  }
-  if (members.size() > 1)
-    value = addLocal(0, {value});
-  for (int32_t member : members)
-    replacedBy[problem.gradients[member].op] = value;
-}
-
-/// Numbers all ops anew: of those whose operands are there, the first in place.
-OpGraph PlanApplier::sort() {
-  int32_t baseSize = base.size();
-  int32_t size = baseSize + static_cast<int32_t>(added.size());
-  std::vector<std::vector<int32_t>> operands(size);
-  auto resolve = [&](int32_t operand) {
-    bool isReplaced =
-        operand >= 0 && operand < baseSize && replacedBy[operand] >= 0;
-    return isReplaced ? replacedBy[operand] : operand;
-  };
-  std::vector<int32_t> missing(size, 0), firstUser(size + 1, 0);
-  for (int32_t op = 0; op < size; ++op) {
-    if (op < baseSize && replacedBy[op] >= 0)
-      continue;
-    if (op < baseSize)
-      operands[op].assign(base.operandsOf(op).begin(),
-                          base.operandsOf(op).end());
-    else
-      operands[op] = std::move(added[op - baseSize].operands);
-    for (int32_t &operand : operands[op]) {
-      operand = resolve(operand);
-      if (OpGraph::isState(operand))
-        continue;
-      ++missing[op];
-      ++firstUser[operand + 1];
-    }
-  }
-  std::partial_sum(firstUser.begin(), firstUser.end(), firstUser.begin());
-  std::vector<int32_t> users(firstUser.back()),
-      next(firstUser.begin(), firstUser.end() - 1);
-  for (int32_t op = 0; op < size; ++op)
-    for (int32_t operand : operands[op])
-      if (!OpGraph::isState(operand))
-        users[next[operand]++] = op;
-
-  using Entry = std::pair<int32_t, int32_t>; // place, number
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  auto push = [&](int32_t op) {
-    ready.emplace(op < baseSize ? op : added[op - baseSize].place, op);
-  };
-  for (int32_t op = 0; op < size; ++op)
-    if (missing[op] == 0 && (op >= baseSize || replacedBy[op] < 0))
-      push(op);
-  OpGraph result;
-  std::vector<int32_t> numbers(size, -1);
-  while (!ready.empty()) {
-    int32_t op = ready.top().second;
-    ready.pop();
-    for (int32_t &operand : operands[op])
-      if (!OpGraph::isState(operand))
-        operand = numbers[operand];
-    numbers[op] = result.add(op < baseSize ? base[op] : added[op - baseSize].op,
-                             operands[op]);
-    for (int32_t i = firstUser[op]; i < firstUser[op + 1]; ++i)
-      if (--missing[users[i]] == 0)
-        push(users[i]);
-  }
-  for (int32_t from : base.yields)
-    result.yields.push_back(from < 0 ? -1 : numbers[resolve(from)]);
-  return result;
-}
-
-OpGraph PlanApplier::write() {
-  std::vector<int64_t> counts;
-  counts.reserve(problem.gradients.size());
-  for (const StepGradient &gradient : problem.gradients)
-    counts.push_back(gradient.count);
-  ResolvedBuckets resolved =
-      resolveBuckets(plan.buckets, problem.bucketing, counts);
-  assert(resolved.error.empty());
-  for (size_t i = 0; i < plan.buckets.size(); ++i) {
-    place = 0;
-    addBucket(plan.buckets[i], resolved.members[i]);
-  }
-  return sort();
-}
-
-OpGraph bagua::applyPlan(const CommunicationProblem &problem,
-                         const CommunicationPlan &plan) {
-  return PlanApplier(problem, plan).write();
-}
-
-std::vector<int64_t>
-bagua::arenaBytesOfBuckets(const CommunicationProblem &problem,
-                           const CommunicationPlan &plan) {
-  std::vector<int64_t> bytes;
-  bytes.reserve(plan.buckets.size());
-  std::vector<int32_t> order = planOrder(problem.bucketing);
-  auto next = order.begin();
-  for (const PlannedBucket &bucket : plan.buckets) {
-    int64_t &total = bytes.emplace_back(0);
-    const StepGradient &like = problem.gradients[*next];
-    int64_t count = 0;
-    for (int32_t i = 0; i < bucket.gradients; ++i)
-      count += problem.gradients[*next++].count;
-    if (bucket.gradients > 1 || bucket.parts > 1)
-      total += arenaAligned(count * like.elementBytes);
-    for (int64_t part = 0; part < bucket.parts; ++part) {
-      Message message =
-          messageOf(bucket, like, countOfPart(count, bucket.parts, part));
-      AllReduceForm form =
-          formOf(problem.cluster, bucket.form.ofPart(part), message);
-      for (const MessageStep &step :
-           expandMessage(problem.cluster, message, form))
-        total += arenaAligned(step.keptBytes);
-    }
-  }
-  return bytes;
-}
-
-int64_t bagua::arenaBytes(const CommunicationProblem &problem,
-                          const CommunicationPlan &plan) {
-  std::vector<int64_t> bytes = arenaBytesOfBuckets(problem, plan);
-  return std::accumulate(bytes.begin(), bytes.end(),
-                         plan.isUpdatedByRuntime ? problem.otherBytesByRuntime
-                                                 : problem.otherBytesByProgram);
-}
-
-PlanTime bagua::simulatePlan(const CommunicationProblem &problem,
-                             const CommunicationPlan &plan,
-                             CollectivePrices &prices) {
-  OpGraph step = applyPlan(problem, plan);
-  LaunchSchedule schedule = scheduleStep(step, plan.scheduling, prices);
-  TaskGraph graph = tasksOf(step, schedule, prices).graph;
-  Simulation simulation = simulate(graph);
-  // To play a queue takes about as long again.
-  int64_t runs = plan.scheduling.policy == SchedulePolicy::Priority ? 2 : 1;
-  int64_t collectives = 0;
-  for (int32_t op = 0; op < step.size(); ++op)
-    collectives += step[op].kind == GraphOpKind::Collective;
-  return {simulation.stepNs,
-          runs * simulation.steps * (graph.size() + graph.useCount()),
-          collectives};
 }

@@ -13,19 +13,64 @@
 using namespace bagua;
 
 FormKind bagua::hierarchyOf(FormKind form) {
-  switch (form) {
-  case FormKind::RailServers:
-    return FormKind::Rail;
-  case FormKind::Halves:
-  case FormKind::Servers:
+  switch (shapeOf(form).hierarchy) {
+  case Hierarchy::Flat:
     return FormKind::Flat;
-  case FormKind::Flat:
-  case FormKind::Leader:
-  case FormKind::Rail:
-  case FormKind::Multilevel:
-    return form;
+  case Hierarchy::Leader:
+    return FormKind::Leader;
+  case Hierarchy::Rail:
+    return FormKind::Rail;
+  case Hierarchy::Multilevel:
+    return FormKind::Multilevel;
   }
   return form;
+}
+
+/// Each form of a set as `replace` says.
+template <typename Replace>
+static FormSet replaceForms(FormSet forms, Replace replace) {
+  FormSet replaced = 0;
+  for (int form = 0; form < kFormKindCount; ++form)
+    if (forms & formBit(static_cast<FormKind>(form)))
+      replaced |= formBit(replace(static_cast<FormKind>(form)));
+  return replaced;
+}
+
+FormSet bagua::hierarchiesOf(FormSet forms) {
+  return replaceForms(forms, hierarchyOf);
+}
+
+AllowedForms bagua::servedForms(FormChoice choice) {
+  FormSet forms = replaceForms(formsOf(choice), [](FormKind form) {
+    switch (form) {
+    case FormKind::Flat:
+    case FormKind::Servers:
+      return FormKind::Servers;
+    case FormKind::Rail:
+    case FormKind::RailServers:
+      return FormKind::RailServers;
+    case FormKind::Leader:
+    case FormKind::Multilevel:
+    case FormKind::Halves:
+      return form;
+    }
+    return form;
+  });
+  return {forms, FormKind::Servers};
+}
+
+AllowedForms bagua::halvedForms(HalvesChoice choice) {
+  constexpr FormSet kAtOnce = formBit(FormKind::Halves);
+  constexpr FormSet kByAxis = formBit(FormKind::Multilevel);
+  switch (choice) {
+  case HalvesChoice::Flat:
+    return {kAtOnce, FormKind::Halves};
+  case HalvesChoice::Multilevel:
+    return {kByAxis, FormKind::Halves};
+  case HalvesChoice::Cheapest:
+    return {kAtOnce | kByAxis, FormKind::Halves};
+  }
+  return {kAtOnce, FormKind::Halves};
 }
 
 //===----------------------------------------------------------------------===//
@@ -40,24 +85,22 @@ static int64_t partOf(const ClusterModel &cluster, int64_t bytes, AxisSet axes,
   return partSize(bytes / elementBytes, cluster.groupSize(axes)) * elementBytes;
 }
 
-static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
-                                              const AllReduceForm &form,
-                                              AxisSet over, int64_t bytes,
-                                              int64_t elementBytes) {
-  AxisSet inner = form.inner, outer = over & ~form.inner;
-  switch (form.kind) {
-  case FormKind::Flat:
-    return {{Collective::AllReduce, over, bytes}};
-  case FormKind::Leader:
-    return {{Collective::Reduce, inner, bytes},
-            {Collective::AllReduce, outer, bytes, /*roots=*/inner},
-            {Collective::Broadcast, inner, bytes}};
-  case FormKind::Rail:
-    return {{Collective::ReduceScatter, inner, bytes},
-            {Collective::AllReduce, outer,
-             partOf(cluster, bytes, inner, elementBytes)},
-            {Collective::AllGather, inner, bytes}};
-  case FormKind::Multilevel: {
+/// The calls that leave on each rank of the outer axes what it has to sum, in
+/// order; each is undone behind the sum.
+static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
+                                               const AllReduceForm &form,
+                                               AxisSet over, int64_t bytes,
+                                               int64_t elementBytes) {
+  switch (shapeOf(form.kind).hierarchy) {
+  case Hierarchy::Flat:
+    return {};
+  case Hierarchy::Leader:
+    return {{Collective::Reduce, form.inner, bytes}};
+  case Hierarchy::Rail:
+    if (form.inner == 0)
+      return {};
+    return {{Collective::ReduceScatter, form.inner, bytes}};
+  case Hierarchy::Multilevel: {
     std::vector<CollectiveCall> scatters;
     for (int axis = cluster.axisCount() - 1; axis >= 0; --axis)
       if (has(over, axis)) {
@@ -65,27 +108,46 @@ static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
         scatters.push_back({Collective::ReduceScatter, set, bytes});
         bytes = partOf(cluster, bytes, set, elementBytes);
       }
-    std::vector<CollectiveCall> calls = scatters;
-    for (size_t i = scatters.size(); i-- > 0;) {
-      calls.push_back(scatters[i]);
-      calls.back().collective = Collective::AllGather;
-    }
-    return calls;
-  }
-  case FormKind::Halves:
-    return {{Collective::ReduceScatter, over, bytes},
-            {Collective::AllGather, over, bytes}};
-  case FormKind::Servers:
-    return {{Collective::Push, over, bytes}, {Collective::Pull, over, bytes}};
-  case FormKind::RailServers: {
-    int64_t part = partOf(cluster, bytes, inner, elementBytes);
-    return {{Collective::ReduceScatter, inner, bytes},
-            {Collective::Push, outer, part},
-            {Collective::Pull, outer, part},
-            {Collective::AllGather, inner, bytes}};
+    return scatters;
   }
   }
   return {};
+}
+
+/// The calls that sum what the inner phases leave: `bytes` over `outer`.
+static std::vector<CollectiveCall> expandSum(FormShape shape, AxisSet outer,
+                                             int64_t bytes, AxisSet roots) {
+  if (shape.hierarchy == Hierarchy::Multilevel)
+    return {}; // the last scatter has summed all
+  if (shape.summedBy == SummedBy::Servers)
+    return {{Collective::Push, outer, bytes}, {Collective::Pull, outer, bytes}};
+  if (shape.isHalved)
+    return {{Collective::ReduceScatter, outer, bytes},
+            {Collective::AllGather, outer, bytes}};
+  return {{Collective::AllReduce, outer, bytes, roots}};
+}
+
+static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
+                                              const AllReduceForm &form,
+                                              AxisSet over, int64_t bytes,
+                                              int64_t elementBytes) {
+  const FormShape shape = shapeOf(form.kind);
+  const std::vector<CollectiveCall> inner =
+      expandInner(cluster, form, over, bytes, elementBytes);
+  const bool isScattered = shape.hierarchy == Hierarchy::Rail;
+  const bool isRooted = shape.hierarchy == Hierarchy::Leader;
+  const int64_t sumBytes =
+      isScattered ? partOf(cluster, bytes, form.inner, elementBytes) : bytes;
+  std::vector<CollectiveCall> calls = inner;
+  for (const CollectiveCall &call : expandSum(
+           shape, over & ~form.inner, sumBytes, isRooted ? form.inner : 0))
+    calls.push_back(call);
+  for (size_t i = inner.size(); i-- > 0;) {
+    calls.push_back(inner[i]);
+    calls.back().collective =
+        isRooted ? Collective::Broadcast : Collective::AllGather;
+  }
+  return calls;
 }
 
 /// What a collective leaves where no tensor of the program's is.
@@ -102,7 +164,7 @@ static int64_t keptBytesOf(const ClusterModel &cluster,
   case Collective::Push: {
     // A server has a slot for each group that pushes to it.
     int64_t groups = cluster.workers() / cluster.groupSize(call.over);
-    return partOf(cluster.servers()) * groups;
+    return groups * (call.server < 0 ? partOf(cluster.servers()) : call.bytes);
   }
   case Collective::AllReduce:
   case Collective::AllGather:
@@ -119,7 +181,8 @@ static int64_t keptBytesOf(const ClusterModel &cluster,
 
 std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
                                               const Message &message,
-                                              const AllReduceForm &form) {
+                                              const AllReduceForm &form,
+                                              int64_t server) {
   std::vector<MessageStep> steps;
   int64_t sent = message.bytesOnWire();
   int64_t elementBytes = message.wire.elementBytes(message.elementBytes);
@@ -138,12 +201,22 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
     MessageStep &step = steps.emplace_back();
     step.kind = MessageStep::Kind::Collective;
     step.call = call;
-    step.keptBytes = keptBytesOf(cluster, call, elementBytes);
+    if (usesServers(call.collective))
+      step.call.server = server;
+    step.keptBytes = keptBytesOf(cluster, step.call, elementBytes);
   }
   // What is wide again lies where the elements were.
   if (isNarrowed)
     cast(MessageStep::Kind::Widen, 0);
   return steps;
+}
+
+int64_t bagua::servedBytes(const ClusterModel &cluster, const Message &message,
+                           const AllReduceForm &form) {
+  for (const MessageStep &step : expandMessage(cluster, message, form))
+    if (step.call.collective == Collective::Push)
+      return step.call.bytes;
+  return 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,7 +229,9 @@ bool bagua::canServe(const ClusterModel &cluster, AxisSet over) {
 
 /// The forms of the kinds allowed, simpler ones first.
 static std::vector<AllReduceForm>
-candidateForms(const ClusterModel &cluster, AxisSet over, FormSet allowed) {
+candidateForms(const ClusterModel &cluster, AxisSet over,
+               const AllowedForms &allowedForms) {
+  const FormSet allowed = allowedForms.forms;
   std::vector<AllReduceForm> forms;
   if (allowed & formBit(FormKind::Flat))
     forms.push_back({FormKind::Flat, 0});
@@ -184,7 +259,7 @@ candidateForms(const ClusterModel &cluster, AxisSet over, FormSet allowed) {
        (allowed & formBit(FormKind::RailServers) && (over & (over - 1)) == 0)))
     forms.push_back({FormKind::Servers, 0});
   if (forms.empty())
-    forms.push_back({FormKind::Flat, 0});
+    forms.push_back({allowedForms.otherwise, 0});
   return forms;
 }
 
@@ -198,8 +273,8 @@ static double nsOf(const ClusterModel &cluster, int64_t bytes, AxisSet over,
 }
 
 PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
-                               AxisSet over, FormSet allowed) {
-  assert(allowed != 0 && over != 0);
+                               AxisSet over, AllowedForms allowed) {
+  assert(allowed.forms != 0 && over != 0);
   std::optional<PricedForm> best;
   for (const AllReduceForm &form : candidateForms(cluster, over, allowed)) {
     double ns = nsOf(cluster, bytes, over, form);
@@ -219,7 +294,7 @@ AllReduceForm bagua::formOfKind(const ClusterModel &cluster, int64_t bytes,
 }
 
 double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,
-                        AxisSet over, Wire wire, FormSet allowed) {
+                        AxisSet over, Wire wire, AllowedForms allowed) {
   constexpr int64_t kFloat32Bytes = 4;
   int64_t narrowing = kFloat32Bytes / wire.elementBytes(kFloat32Bytes);
   return cheapestForm(cluster, (bytes + narrowing - 1) / narrowing, over,

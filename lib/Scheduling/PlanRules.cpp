@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanRules.h"
 
+#include "bagua/Scheduling/PlanGraph.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Decide.h"
 #include "bagua/Scheduling/FewerCollectives.h"
 #include "bagua/Scheduling/PlanFront.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanRules.h"
 
 #include <algorithm>
@@ -59,9 +61,9 @@ bagua::startingPlans(const CommunicationProblem &problem,
     // What waits for the end of backward is never ahead of what does not.
     if (strategy.schedule.policy == SchedulePolicy::Bsp)
       continue;
-    auto plan = planOf(strategy, problem, choices);
-    if (plan && !checkParts(plan->buckets))
-      plans.push_back({&strategy, std::move(*plan)});
+    DecidedPlan decided = decide(strategy, problem, choices);
+    if (decided.error.empty())
+      plans.push_back({&strategy, std::move(decided.plan)});
   }
   return plans;
 }
@@ -156,10 +158,12 @@ private:
 
 /// All that tells a plan from another.
 static std::string keyOf(const CommunicationPlan &plan) {
-  return printBuckets(plan.buckets) + " " +
+  return printBuckets(plan.buckets) + " " + printBuckets(plan.others) + " " +
          std::to_string(static_cast<int>(plan.scheduling.policy)) + " " +
          std::to_string(plan.scheduling.creditBytes) + " " +
-         std::to_string(plan.isUpdatedByRuntime);
+         std::to_string(plan.isUpdatedByRuntime) +
+         std::to_string(plan.isBalanced) +
+         std::to_string(static_cast<int>(plan.updatedPart));
 }
 
 /// What is too small to be mixed goes by the cheapest of the same forms.

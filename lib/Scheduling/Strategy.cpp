@@ -1,12 +1,10 @@
 //===- Strategy.cpp - Published systems as rows of decisions --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table, and the plan that a row makes.
+// The table.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Strategy.h"
-
-#include "bagua/Scheduling/StrategyText.h"
 
 #include <algorithm>
 #include <array>
@@ -34,6 +32,7 @@ static constexpr StrategyOption kFirst{"first-bytes", Setting::FirstBytes};
 static constexpr StrategyOption kForm{"form", Setting::Form};
 static constexpr StrategyOption kFusion{"fusion", Setting::BucketPolicy};
 static constexpr StrategyOption kMemory{"memory", Setting::MemoryBytes};
+static constexpr StrategyOption kOthers{"others", Setting::Others};
 static constexpr StrategyOption kOverlap{"overlap", Setting::Schedule};
 static constexpr StrategyOption kPartition{"partition-bytes",
                                            Setting::PartitionBytes};
@@ -90,7 +89,8 @@ static constexpr Strategy kStrategies[] = {
     {.name = "custom",
      .paper = "every bucket by itself: what auto finds",
      .buckets = {.policy = Bucketing::List},
-     .options = {kBuckets, kPolicy, kCredit, kUpdates, kWire, kMemory},
+     .options = {kBuckets, kOthers, kPolicy, kCredit, kServers, kUpdate,
+                 kUpdates, kWire, kMemory},
      .use = Strategy::Use::Explicit},
     {.name = "ddp",
      .paper = "Li et al., PyTorch Distributed, VLDB 2020",
@@ -148,23 +148,4 @@ const StrategyOption *Strategy::findOption(Setting setting) const {
     if (option.setting == setting)
       return &option;
   return nullptr;
-}
-
-std::optional<CommunicationPlan>
-bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
-              const UserChoices &choices) {
-  bool isOwnWire = choices.wire == strategy.wire;
-  bool needsServers = (formBit(strategy.form) & kServerForms) != 0;
-  if (strategy.use != Strategy::Use::Published ||
-      strategy.relaxation != kDataParallel ||
-      (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
-      (needsServers && !problem.canServeAll()))
-    return std::nullopt;
-  StrategySettings settings = settingsOf(strategy, choices);
-  CommunicationPlan plan;
-  plan.buckets = planBuckets(problem, settings.buckets, formBit(strategy.form),
-                             settings.wire);
-  plan.scheduling = settings.schedule;
-  plan.isUpdatedByRuntime = settings.updates == UpdatesBy::Runtime;
-  return plan;
 }

@@ -13,6 +13,11 @@ using namespace bagua;
 StrategySettings bagua::settingsOf(const Strategy &row) {
   StrategySettings settings;
   settings.buckets = row.buckets;
+  // Of a policy that is not the row's, a user begins with these.
+  if (row.buckets.policy != BucketPolicy::Ddp)
+    settings.buckets.firstBytes = kDdpFirstBytes;
+  if (row.buckets.policy != BucketPolicy::Cycle)
+    settings.buckets.cycleNs = kHorovodCycleNs;
   settings.wire = row.wire;
   settings.isHalved = row.form == FormKind::Halves;
   settings.form = static_cast<FormChoice>(hierarchyOf(row.form));
@@ -59,6 +64,8 @@ static auto withValue(Settings &settings, Setting setting, Visitor visit) {
     return visit(settings.buckets.partitionBytes);
   case Setting::Buckets:
     return visit(settings.bucketList);
+  case Setting::Others:
+    return visit(settings.otherList);
   case Setting::WireType:
     return visit(settings.wire.type);
   case Setting::Form:
@@ -125,15 +132,6 @@ std::string bagua::textOf(const Strategy &row, const UserChoices &choices) {
   return ::textOf(row, settingsOf(row, choices));
 }
 
-/// The wire of all buckets, if they have one; else none.
-static Wire commonWire(const std::vector<PlannedBucket> &buckets) {
-  bool isCommon = std::all_of(buckets.begin(), buckets.end(),
-                              [&](const PlannedBucket &bucket) {
-                                return bucket.wire == buckets.front().wire;
-                              });
-  return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
-}
-
 std::string bagua::textOf(const CommunicationPlan &plan,
                           const UserChoices &choices) {
   StrategyList rows = getStrategies();
@@ -144,6 +142,9 @@ std::string bagua::textOf(const CommunicationPlan &plan,
   StrategySettings settings = settingsOf(row);
   settings.wire = commonWire(plan.buckets);
   settings.bucketList = printBuckets(plan.buckets, settings.wire);
+  settings.otherList = printBuckets(plan.others, settings.wire);
+  settings.servers = plan.isBalanced ? ServerUse::Balanced : ServerUse::None;
+  settings.updatedPart = plan.updatedPart;
   settings.schedule.policy = plan.scheduling.policy;
   if (plan.scheduling.policy == SchedulePolicy::Priority)
     settings.schedule.creditBytes = plan.scheduling.creditBytes;

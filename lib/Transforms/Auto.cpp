@@ -5,6 +5,7 @@
 // compiles by that.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanSearch.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/CommunicationReader.h"

@@ -194,11 +194,10 @@ private:
     StepOp step = getOperation();
     // What a bucket doesn't say is left to bagua-cast-wire.
     Wire common{wire};
-    auto planned = parseBuckets(bucketList.getValue(), common);
-    if (!planned)
-      return step.emitError() << "expected buckets such as 3*1,12:rail,1/8, "
-                                 "found '"
-                              << bucketList << "'";
+    auto planned = parseList(bucketList, common);
+    auto others = parseList(otherList, common);
+    if (failed(planned) || failed(others))
+      return failure();
     std::vector<int64_t> counts;
     for (int32_t index = 0; index < static_cast<int32_t>(candidates.size());
          ++index)
@@ -211,17 +210,52 @@ private:
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   describe(candidates, problem, resolved.members));
+    if (failed(writeOthers(candidates, *others, common)))
+      return failure();
+    for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members))
+      writeBucket(candidates, members, formOf(bucket, common));
+    return success();
+  }
+
+  FailureOr<std::vector<PlannedBucket>> parseList(const std::string &text,
+                                                  Wire common) {
+    auto planned = parseBuckets(text, common);
+    if (planned)
+      return std::move(*planned);
+    return getOperation().emitError()
+           << "expected buckets such as 3*1,12:rail,1/8, found '" << text
+           << "'";
+  }
+
+  BucketForm formOf(const PlannedBucket &bucket, Wire common) {
     auto attributeOf = [&](std::string_view name) {
       return StringAttr::get(&getContext(), std::string(name));
     };
-    for (auto [bucket, members] : llvm::zip_equal(*planned, resolved.members)) {
-      BucketForm form;
-      form.parts = bucket.parts;
-      for (FormKind kind : bucket.form.kinds())
-        form.forms.push_back(attributeOf(wordOf(kind)));
-      if (bucket.wire != common)
-        form.wire = attributeOf(wordOf(bucket.wire.type));
-      writeBucket(candidates, members, form);
+    BucketForm form;
+    form.parts = bucket.parts;
+    for (FormKind kind : bucket.form.kinds())
+      form.forms.push_back(attributeOf(wordOf(kind)));
+    if (bucket.wire != common)
+      form.wire = attributeOf(wordOf(bucket.wire.type));
+    return form;
+  }
+
+  /// Forms and wires of the all_reduces that are in no bucket.
+  LogicalResult writeOthers(ArrayRef<GradientReduce> candidates,
+                            ArrayRef<PlannedBucket> planned, Wire common) {
+    StepOp step = getOperation();
+    SmallVector<AllReduceOp> others = collectOtherReduces(step, candidates);
+    std::vector<PlannedBucket> forms = planned;
+    if (forms.empty())
+      forms.resize(others.size(), {1, 1, {}, common});
+    std::string wrong = checkOthers(forms, others.size());
+    if (!wrong.empty())
+      return step.emitError() << wrong;
+    for (auto [reduce, planned] : llvm::zip_equal(others, forms)) {
+      BucketForm form = formOf(planned, common);
+      reduce->setAttr(kFormAttr, form.forms.front());
+      if (form.wire)
+        reduce->setAttr(kWireAttr, form.wire);
     }
     return success();
   }

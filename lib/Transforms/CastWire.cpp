@@ -19,13 +19,6 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// Gradients of float32 that nobody but the runtime sees on their way.
-static bool canNarrow(AllReduceOp reduce) {
-  auto tensor = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return tensor && tensor.getElementType().isF32() && !reduce.getCodecAttr() &&
-         !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
-}
-
 static void castAround(AllReduceOp reduce, const ClusterModel &cluster,
                        Wire wire) {
   OpBuilder builder(reduce);

@@ -51,7 +51,7 @@ struct UpdatedBucket {
 
 class Decoupler {
 public:
-  Decoupler(StepOp step, const ClusterModel &model, FormSet forms)
+  Decoupler(StepOp step, const ClusterModel &model, AllowedForms forms)
       : step(step), cluster(step.lookupCluster()), model(model), forms(forms),
         stateArguments(step.getStateArguments()), contract(step), next(step) {}
 
@@ -60,6 +60,7 @@ public:
   int64_t halved = 0, sharded = 0;
 
 private:
+  AllowedForms allowedOf(AllReduceOp reduce) const;
   std::vector<MessageStep> stepsOf(AllReduceOp reduce);
   Phases phasesOf(AllReduceOp reduce);
   LayoutAttr layoutOf(ArrayRef<AxesAttr> phases);
@@ -76,24 +77,32 @@ private:
   void gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
                     ArrayRef<AxesAttr> phases);
   void shardBucket(UpdatedBucket &bucket);
+  bool isHalved(AllReduceOp reduce) const;
   void halve(AllReduceOp reduce);
 
   StepOp step;
   ClusterOp cluster;
   const ClusterModel &model;
-  FormSet forms;
+  AllowedForms forms;
   SmallVector<unsigned> stateArguments;
   ContractTensors contract;
   NextValues next;
 };
 } // namespace
 
+/// A form that a pass before this one has chosen is the form itself.
+AllowedForms Decoupler::allowedOf(AllReduceOp reduce) const {
+  if (auto word = reduce->getAttrOfType<StringAttr>(kFormAttr))
+    if (auto kind = parseWord<FormKind>(std::string_view(word.getValue())))
+      return formBit(*kind);
+  return forms;
+}
+
 std::vector<MessageStep> Decoupler::stepsOf(AllReduceOp reduce) {
   Message message = messageOf(reduce);
   AllReduceForm form =
-      cheapestForm(model, message.bytes(), message.over, forms).form;
-  if (form.kind == FormKind::Flat) // of one axis there is no hierarchy
-    form.kind = FormKind::Halves;
+      cheapestForm(model, message.bytes(), message.over, allowedOf(reduce))
+          .form;
   return expandMessage(model, message, form);
 }
 
@@ -311,11 +320,21 @@ void Decoupler::shardBucket(UpdatedBucket &bucket) {
   ++sharded;
 }
 
+/// Whether all of it is made of halves: else it is left to
+/// bagua-lower-hierarchy.
+bool Decoupler::isHalved(AllReduceOp reduce) const {
+  Message message = messageOf(reduce);
+  FormKind kind =
+      cheapestForm(model, message.bytes(), message.over, allowedOf(reduce))
+          .form.kind;
+  return shapeOf(kind).isHalved;
+}
+
 void Decoupler::run(bool shardsUpdates) {
   for (AllReduceOp reduce :
        llvm::to_vector(step.getBody().front().getOps<AllReduceOp>())) {
     if (getLayout(tensorTypeOf(reduce.getInput())) || reduce.getCodecAttr() ||
-        !isOfGradients(reduce.getInput()))
+        !isOfGradients(reduce.getInput()) || !isHalved(reduce))
       continue;
     if (std::optional<UpdatedBucket> bucket =
             shardsUpdates ? matchUpdated(reduce) : std::nullopt)
@@ -324,20 +343,6 @@ void Decoupler::run(bool shardsUpdates) {
       halve(reduce);
   }
   sortTopologically(step);
-}
-
-static FormSet formsOf(HalvesChoice choice) {
-  FormSet atOnce = formBit(FormKind::Halves);
-  FormSet byAxis = formBit(FormKind::Multilevel);
-  switch (choice) {
-  case HalvesChoice::Flat:
-    return atOnce;
-  case HalvesChoice::Multilevel:
-    return byAxis;
-  case HalvesChoice::Cheapest:
-    return atOnce | byAxis;
-  }
-  llvm_unreachable("all choices are handled");
 }
 
 namespace {
@@ -349,7 +354,7 @@ struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
     FailureOr<ClusterModel> model = readClusterModel(step.lookupCluster());
     if (failed(model))
       return signalPassFailure();
-    Decoupler decoupler(step, *model, formsOf(form));
+    Decoupler decoupler(step, *model, halvedForms(form));
     decoupler.run(update == UpdatedPart::Shard);
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),

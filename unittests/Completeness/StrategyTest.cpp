@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Manual.h"
 
+#include "bagua/Scheduling/Decide.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanSearch.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/CommunicationReader.h"
@@ -97,11 +99,11 @@ void StrategyTest::walk(const Strategy &strategy, const UserChoices &choices) {
   predicted.module->walk([&](ComputeOp op) { isLate |= op.getLate(); });
   if (isLate != choices.allows(UpdatesBy::Late))
     lack("updates when the user says: " + text);
-  std::optional<CommunicationPlan> plan = planOf(strategy, *problem, choices);
-  if (!plan)
-    return lack("a plan for the search");
+  DecidedPlan decided = decide(strategy, *problem, choices);
+  if (!decided.error.empty())
+    return lack("a plan for the search: " + decided.error);
   CollectivePrices prices(problem->cluster);
-  double ns = simulatePlan(*problem, *plan, prices).stepNs;
+  double ns = simulatePlan(*problem, decided.plan, prices).stepNs;
   if (std::abs(ns / predicted.stepNs - 1) > 1e-6)
     lack("a price: auto takes " + text + " for " + std::to_string(ns) +
          " ns, it is " + std::to_string(predicted.stepNs));

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
+#include "bagua/Scheduling/Decide.h"
 #include "bagua/Scheduling/LowerBound.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanSearch.h"
 
 #include "gmock/gmock.h"
@@ -349,12 +351,11 @@ TEST(PlanSearchTest, StatisticsStayWithTheRanks) {
       problem.gradients[i].over = 0b01;
     }
   ASSERT_EQ(problem.check(), std::nullopt);
-  std::optional<CommunicationPlan> plan =
-      planOf(*findStrategy("byteps"), problem, {});
-  ASSERT_TRUE(plan);
+  auto [plan, error] = decide(*findStrategy("byteps"), problem);
+  ASSERT_EQ(error, "");
   size_t next = 0;
   std::vector<int32_t> order = planOrder(problem.bucketing);
-  for (const PlannedBucket &bucket : plan->buckets) {
+  for (const PlannedBucket &bucket : plan.buckets) {
     bool isStatistic = problem.gradients[order[next]].isStatistic;
     EXPECT_EQ(bucket.form,
               isStatistic ? FormKind::Rail : FormKind::RailServers);

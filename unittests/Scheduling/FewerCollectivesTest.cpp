@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
+#include "bagua/Scheduling/Decide.h"
 #include "bagua/Scheduling/FewerCollectives.h"
+#include "bagua/Scheduling/PlanGraph.h"
 
 #include "gtest/gtest.h"
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
+#include "bagua/Scheduling/Decide.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanRules.h"
 #include "bagua/Scheduling/PlanSearch.h"
 #include "bagua/Support/Limits.h"

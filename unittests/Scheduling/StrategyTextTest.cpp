@@ -94,14 +94,20 @@ TEST(StrategyTextTest, EachOptionOfEachRow) {
   for (const Strategy &row : getStrategies())
     for (const StrategyOption &said : row.options) {
       std::string value = otherOf(said.setting);
-      std::string text = std::string(row.name) + "{" + std::string(said.name) +
-                         "=" + value + "}";
+      std::string text =
+          std::string(row.name) + "{" + std::string(said.name) + "=" + value;
+      // No program has shards, so these are the runtime's to update.
+      bool needsRuntime =
+          said.setting == Setting::ShardedUpdate && !row.isUpdatedByRuntime;
+      text += needsRuntime ? " updates=runtime}" : "}";
       ParsedStrategy parsed = parseStrategy(text);
       ASSERT_EQ(parsed.error, "") << text;
       ++options;
       for (const StrategyOption &option : row.options) {
         std::string own = print(settingsOf(row), option.setting);
         bool isSaid = option.setting == said.setting;
+        if (needsRuntime && option.setting == Setting::UpdatesBy)
+          own = "runtime";
         EXPECT_NE(own, otherOf(option.setting)) << text;
         EXPECT_EQ(print(parsed.settings, option.setting), isSaid ? value : own)
             << text;

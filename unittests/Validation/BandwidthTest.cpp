@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ExportedStep.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanSearch.h"
 
 #include <gtest/gtest.h>

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Rivals.h"
 
+#include "bagua/Scheduling/Decide.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/Strategy.h"
 
 #include <cmath>

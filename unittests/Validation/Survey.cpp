@@ -7,6 +7,8 @@
 #include "Survey.h"
 
 #include "ExportedStep.h"
+#include "bagua/Scheduling/Decide.h"
+#include "bagua/Scheduling/PlanGraph.h"
 #include "bagua/Scheduling/PlanSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -106,7 +108,7 @@ static CommunicationPlan planAlone(const CommunicationProblem &problem,
 }
 
 static CommunicationPlan planMerged(const CommunicationProblem &problem) {
-  return *planOf(*findStrategy("mg-wfbp"), problem);
+  return decide(*findStrategy("mg-wfbp"), problem).plan;
 }
 
 static void adapt(ClusterModel &cluster, const Constants &constants, bool isTcp,

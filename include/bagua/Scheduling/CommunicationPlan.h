@@ -4,7 +4,7 @@
 // A step whose gradients are to be reduced, and a plan: which gradients share a
 // bucket, into how many parts it is cut, by which collectives each part goes,
 // and how all of that is scheduled. The text of a plan is what a pipeline
-// carries; what it leads to is simulated without IR.
+// carries; PlanGraph.h says what it leads to, without IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_COMMUNICATIONPLAN_H
@@ -13,7 +13,6 @@
 #include "bagua/Scheduling/BucketRules.h"
 #include "bagua/Scheduling/LaunchScheduling.h"
 #include "bagua/Scheduling/Message.h"
-#include "bagua/Scheduling/Simulator.h"
 
 #include <algorithm>
 
@@ -33,6 +32,20 @@ struct StepGradient {
   bool isStatistic = false;
 };
 
+/// Another all_reduce of the step: no bucket takes it, but how it is made and
+/// what is on the wire can be decided.
+struct StepReduce {
+  /// Its number in the step's graph, and what it sends there.
+  int32_t op;
+  Message message;
+  /// A gradient's, which a narrower type on the wire may stand for where it is
+  /// of float32, and which servers may sum.
+  bool isGradient = false;
+  bool isNarrowable = false;
+  /// All ranks have the tensor as a whole, so that it can be cut.
+  bool isWhole = true;
+};
+
 struct CommunicationProblem {
   ClusterModel cluster;
   /// The step with one all_reduce a gradient, updates run by the program or by
@@ -41,6 +54,8 @@ struct CommunicationProblem {
   /// In order of readiness, and what of them bucketing needs to know.
   std::vector<StepGradient> gradients;
   BucketingProblem bucketing;
+  /// In the order of the step.
+  std::vector<StepReduce> others;
   /// Bytes of the runtime's arenas besides those of gradients' messages: what
   /// else the step sends, and what updates by the runtime leave there.
   int64_t otherBytesByProgram = 0, otherBytesByRuntime = 0;
@@ -95,9 +110,25 @@ struct PlannedBucket {
   }
 };
 
+/// What of a param a rank updates between the halves of its gradient's
+/// all_reduce: all of it behind both, or its part between them.
+enum class UpdatedPart { Whole, Shard };
+
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatedPart> = {
+    "whole", "shard"};
+
+/// Every decision about a step's communication.
 struct CommunicationPlan {
   /// Of the gradients by class, each class by readiness.
   std::vector<PlannedBucket> buckets;
+  /// Of the problem's other all_reduces, one by one, each a bucket of one
+  /// gradient and one part; empty: flat, on the wire that all buckets have.
+  std::vector<PlannedBucket> others = {};
+  /// Each message that servers sum has one server, the largest first; else each
+  /// server has a part of each.
+  bool isBalanced = false;
+  UpdatedPart updatedPart = UpdatedPart::Whole;
   SchedulingOptions scheduling;
   /// Who runs the updates.
   bool isUpdatedByRuntime = false;
@@ -111,18 +142,43 @@ std::vector<int32_t> planOrder(const BucketingProblem &problem);
 /// reduced over. `cluster` outlives the prices.
 MessageCost messageCost(const ClusterModel &cluster,
                         std::map<int32_t, AxisSet> axesOfClass, Wire wire,
-                        FormSet forms);
+                        AllowedForms forms);
+
+/// Which forms the messages of a plan by rule may take: those of gradients, and
+/// those of what only the ranks themselves reduce.
+struct MessageForms {
+  // NOLINTNEXTLINE(google-explicit-constructor): mostly, one follows.
+  MessageForms(FormSet forms)
+      : gradients(forms), statistics(hierarchiesOf(forms)) {}
+  MessageForms(AllowedForms gradients, FormSet statistics)
+      : gradients(gradients), statistics(statistics) {}
+
+  AllowedForms gradients;
+  FormSet statistics;
+};
 
 /// Buckets by a rule, of one wire, each of the form among those allowed that is
 /// cheapest for its parts, in the order of a plan: every rule puts gradients of
 /// one class together that follow each other.
 std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
-                                       const BucketRule &rule, FormSet forms,
-                                       Wire wire);
+                                       const BucketRule &rule,
+                                       const MessageForms &forms, Wire wire);
+
+/// A part of a bucket of gradients that are like one, as it is sent.
+Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
+                  int64_t count);
 
 /// checkParts of a plan's buckets.
 std::optional<std::string>
 checkParts(const std::vector<PlannedBucket> &buckets);
+
+/// The wire of all buckets, if they have one; else none.
+Wire commonWire(const std::vector<PlannedBucket> &buckets);
+
+/// What is wrong with a plan's decisions about so many other all_reduces, of
+/// which there is at least one; empty if nothing is.
+std::string checkOthers(const std::vector<PlannedBucket> &others,
+                        size_t expected);
 
 /// `3*1,12:rail,1/8:servers+flat:bf16`: three gradients alone, twelve in a
 /// bucket on rails, one in eight parts, by way of servers and among the ranks
@@ -143,32 +199,6 @@ struct ResolvedBuckets {
 ResolvedBuckets resolveBuckets(const std::vector<PlannedBucket> &buckets,
                                const BucketingProblem &problem,
                                const std::vector<int64_t> &counts);
-
-/// The step with the plan's communication in place of the all_reduces, as the
-/// passes write it. O(n log n).
-OpGraph applyPlan(const CommunicationProblem &problem,
-                  const CommunicationPlan &plan);
-
-/// What of each bucket bagua-place will lay into the runtime's arenas: all of
-/// it where it has several gradients or parts, narrowed copies, and what the
-/// phases of a form leave on a rank or server.
-std::vector<int64_t> arenaBytesOfBuckets(const CommunicationProblem &problem,
-                                         const CommunicationPlan &plan);
-/// The arenas' size, at most 63 bytes more.
-int64_t arenaBytes(const CommunicationProblem &problem,
-                   const CommunicationPlan &plan);
-
-/// Schedules and simulates a sound plan.
-struct PlanTime {
-  double stepNs;
-  /// What it took to find out: tasks and their uses of links, as often as they
-  /// were played.
-  int64_t work;
-  /// As many as the whole step has.
-  int64_t collectives;
-};
-PlanTime simulatePlan(const CommunicationProblem &problem,
-                      const CommunicationPlan &plan, CollectivePrices &prices);
 
 } // namespace bagua
 

@@ -76,20 +76,68 @@ inline constexpr std::array<std::string_view, kFormKindCount>
     kWordsOf<FormKind> = {"flat",   "leader",  "rail",        "multilevel",
                           "halves", "servers", "rail-servers"};
 
+/// Between which ranks an all_reduce is done in phases.
+enum class Hierarchy {
+  /// All of them at once.
+  Flat,
+  /// The inner axes to a root, and back from it.
+  Leader,
+  /// The inner axes in parts, and back.
+  Rail,
+  /// One axis after the other in parts, and back.
+  Multilevel,
+};
+
+/// Who sums what the inner phases leave.
+enum class SummedBy { Ranks, Servers };
+
+/// What a kind of form decides.
+struct FormShape {
+  Hierarchy hierarchy = Hierarchy::Flat;
+  SummedBy summedBy = SummedBy::Ranks;
+  /// The ranks sum by reduce_scatter and all_gather, between which an update
+  /// may run.
+  bool isHalved = false;
+};
+
+/// The shape of each kind, by its number.
+inline constexpr std::array<FormShape, kFormKindCount> kFormShapes = {{
+    {Hierarchy::Flat, SummedBy::Ranks, false},
+    {Hierarchy::Leader, SummedBy::Ranks, false},
+    {Hierarchy::Rail, SummedBy::Ranks, false},
+    {Hierarchy::Multilevel, SummedBy::Ranks, true},
+    {Hierarchy::Flat, SummedBy::Ranks, true},
+    {Hierarchy::Flat, SummedBy::Servers, false},
+    {Hierarchy::Rail, SummedBy::Servers, false},
+}};
+constexpr FormShape shapeOf(FormKind form) {
+  return kFormShapes[static_cast<size_t>(form)];
+}
+
 /// A set of forms, bit by bit.
 using FormSet = uint32_t;
 constexpr FormSet formBit(FormKind form) {
   return FormSet(1) << static_cast<int>(form);
 }
+/// The kinds whose shape has a property.
+template <typename Predicate> constexpr FormSet formsWhere(Predicate has) {
+  FormSet forms = 0;
+  for (int form = 0; form < kFormKindCount; ++form)
+    if (has(kFormShapes[form]))
+      forms |= FormSet(1) << form;
+  return forms;
+}
+inline constexpr FormSet kServerForms = formsWhere(
+    [](FormShape shape) { return shape.summedBy == SummedBy::Servers; });
 /// One collective or a hierarchy of them, among the ranks.
 inline constexpr FormSet kHierarchyForms =
     formBit(FormKind::Flat) | formBit(FormKind::Leader) |
     formBit(FormKind::Rail) | formBit(FormKind::Multilevel);
-inline constexpr FormSet kServerForms =
-    formBit(FormKind::Servers) | formBit(FormKind::RailServers);
 
-/// What is left of a form where servers, or halves, are a stage of their own.
+/// The form of the same hierarchy without servers or halves.
 FormKind hierarchyOf(FormKind form);
+/// The same of each form of a set.
+FormSet hierarchiesOf(FormSet forms);
 
 /// What a user may ask for: a form under its own number, or the cheapest of the
 /// hierarchies.
@@ -105,11 +153,26 @@ inline constexpr std::array<std::string_view, kFormKindCount + 1>
       return words;
     }();
 
+/// The forms that a message may take.
+struct AllowedForms {
+  // NOLINTNEXTLINE(google-explicit-constructor): a set is the common case.
+  constexpr AllowedForms(FormSet forms, FormKind otherwise = FormKind::Flat)
+      : forms(forms), otherwise(otherwise) {}
+
+  /// At least one.
+  FormSet forms;
+  /// The form where none of them applies.
+  FormKind otherwise;
+};
+
 constexpr FormSet formsOf(FormChoice choice) {
   return choice == FormChoice::Cheapest
              ? kHierarchyForms
              : formBit(static_cast<FormKind>(choice));
 }
+/// The same where servers sum what the inner phases leave. A leader sends what
+/// it has to no server.
+AllowedForms servedForms(FormChoice choice);
 
 /// How reduce_scatter and all_gather may go, where an all_reduce is made of
 /// these two: over all axes at once, axis by axis, or as is cheaper.
@@ -118,6 +181,9 @@ enum class HalvesChoice { Flat, Multilevel, Cheapest };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<HalvesChoice> = {
     "flat", "multilevel", "cheapest"};
+
+/// The forms of an all_reduce that is cut in halves that way.
+AllowedForms halvedForms(HalvesChoice choice);
 
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;
@@ -168,10 +234,16 @@ struct MessageStep {
   int64_t keptBytes = 0;
 };
 
-/// The steps of a message, in order. Parts are of whole elements.
+/// What servers sum of a message; 0 where ranks do.
+int64_t servedBytes(const ClusterModel &cluster, const Message &message,
+                    const AllReduceForm &form);
+
+/// The steps of a message, in order. Parts are of whole elements. `server`: the
+/// one that sums all of it, where servers do; -1: each a part.
 std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
                                        const Message &message,
-                                       const AllReduceForm &form);
+                                       const AllReduceForm &form,
+                                       int64_t server = -1);
 
 struct PricedForm {
   AllReduceForm form;
@@ -181,11 +253,10 @@ struct PricedForm {
 };
 
 /// The form among those allowed that takes least time for `bytes`; ties go to
-/// the simpler one. What no form applies to (a single axis, no servers) is
-/// flat. Every pass that prices a bucket prices this, so all of them mean the
-/// same future. `allowed` must not be empty.
+/// the simpler one. Every pass that prices a bucket prices this, so all of them
+/// mean the same future.
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
-                        AxisSet over, FormSet allowed);
+                        AxisSet over, AllowedForms allowed);
 
 /// The same of one kind, by which its inner axes are chosen.
 AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
@@ -195,7 +266,7 @@ AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
 /// casts left out: they run beside other messages. Narrowed gradients are
 /// float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
-                 Wire wire, FormSet allowed);
+                 Wire wire, AllowedForms allowed);
 
 } // namespace bagua
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One table: what each system decides about buckets, the wire, the hierarchy
-// and the schedule, and which of that its user may change. The pipeline of
-// passes and the plan from which a search starts are both made from the row;
-// StrategyText.h reads and prints it.
+// and the schedule, and which of that its user may change. StrategyText.h reads
+// and prints a row with such changes, Decide.h says what it decides about a
+// step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_STRATEGY_H
@@ -46,14 +46,6 @@ enum class ServerUse { None, Spread, Balanced };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<ServerUse> = {
     "none", "spread", "balanced"};
-
-/// What of a param a rank updates between the halves of its gradient's
-/// all_reduce: all of it behind both, or its part between them.
-enum class UpdatedPart { Whole, Shard };
-
-template <>
-inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatedPart> = {
-    "whole", "shard"};
 
 /// Who runs the updates of whole tensors: the program at the end of its step,
 /// the program right before it needs them in the next one (LateOps.h), or the
@@ -103,6 +95,7 @@ enum class Setting {
   CycleNs,
   PartitionBytes,
   Buckets,
+  Others,
   WireType,
   Form,
   Servers,
@@ -120,9 +113,9 @@ struct StrategyOption {
   Setting setting;
 };
 
-/// Up to seven options, in the order in which messages list them.
+/// Up to nine options, in the order in which messages list them.
 struct StrategyOptions {
-  std::array<StrategyOption, 7> list;
+  std::array<StrategyOption, 9> list;
 
   const StrategyOption *begin() const { return list.data(); }
   /// Behind the last with a name.
@@ -171,13 +164,6 @@ struct StrategyList {
 StrategyList getStrategies();
 /// Null where there is none of this name.
 const Strategy *findStrategy(std::string_view name);
-
-/// The strategy's decisions about a step that is data-parallel, as far as the
-/// user has not made them. No plan where the cluster lacks what it needs, the
-/// wire is not to be changed, the algorithm is another, or it is not Published.
-std::optional<CommunicationPlan> planOf(const Strategy &strategy,
-                                        const CommunicationProblem &problem,
-                                        const UserChoices &choices = {});
 
 } // namespace bagua
 

@@ -19,8 +19,9 @@ namespace bagua {
 /// A strategy's decisions before the step is known.
 struct StrategySettings {
   BucketRule buckets = {};
-  /// With the policy List: each bucket (parseBuckets).
-  std::string bucketList;
+  /// With the policy List: each bucket, and each other all_reduce in the same
+  /// words (parseBuckets); no word about those: flat.
+  std::string bucketList, otherList;
   Wire wire = {};
   /// Whether an all_reduce is made of reduce_scatter and all_gather, and over
   /// which axes at once.

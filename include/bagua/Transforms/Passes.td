@@ -213,7 +213,8 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     which communication ends first), `list` (as `buckets` says: gradients by class,
     each class by readiness; `3*1` is three alone, `12:rail` twelve together for
     bagua-lower-hierarchy to put on rails, `1/8` one in eight parts,
-    `1/8:servers+flat` the same by way of servers and among the ranks in turn).
+    `1/8:servers+flat` the same by way of servers and among the ranks in turn; in the
+    same words `others` says what becomes of each all_reduce that is in no bucket).
     What is larger than `partition-bytes` is cut into equal parts that travel one
     by one; 0 cuts nothing. `form` says what the all_reduces will be lowered to, for
     prices (see bagua-lower-hierarchy). Only
@@ -257,6 +258,7 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice(::bagua::FormKind::Flat)", "what prices are of: a form of bagua-lower-hierarchy">,
     Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "what prices are of: a type of bagua-cast-wire">,
     Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers:bf16">,
+    Option<"otherList", "others", "std::string", "\"\"", "each all_reduce that is in no bucket (list), in the order of the step; none: flat">,
   ];
 }
 
@@ -351,9 +353,17 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     back; BlueConnect), `flat`, or `cheapest` of all these. Further forms are
     `halves` (reduce_scatter and all_gather over all axes; DeAR), `servers` (push to
     all servers, pull) and `rail-servers` (the same of parts; BytePS). An
-    all_reduce with an attribute `bagua.form` takes the form that this names. A mean
-    becomes a mean of means. What is already cut or asks for a codec stays, and so
-    does what no form applies to.
+    all_reduce with an attribute `bagua.form` takes the form that this names. An
+    all_reduce of no gradient takes only the hierarchy of the form. A mean becomes a
+    mean of means. An all_reduce of a part of a tensor stays as it is, and so does one
+    that asks for a codec or that no form applies to.
+
+    With `servers=spread` servers sum gradients: the last level of `flat`, `rail` and
+    `cheapest` becomes a push to all servers, each of which sums its part, and a pull
+    (BytePS); with `balanced` each message is whole on one server, the largest first
+    on the server that has least. Parts of tensors are pushed and pulled, too. A
+    cluster without servers is refused, and so is a gradient that is not reduced over
+    all axes: servers sum what all ranks push.
 
     With `form=rail`
 
@@ -379,43 +389,7 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
   }];
   let options = [
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice::Cheapest", "which forms are allowed">,
-  ];
-}
-
-def SelectArchitecturePass : Pass<"bagua-select-architecture", "::bagua::StepOp"> {
-  let summary = "Decides who sums gradients: the ranks or servers";
-  let description = [{
-    With `servers=spread` each all_reduce of gradients becomes a push to all servers,
-    each of which sums its part, and a pull; with `balanced` each is whole on one
-    server, the largest first on the server that has least. A step on a cluster
-    without servers is refused, and one whose gradients are not reduced over all of
-    its axes: servers sum what all ranks push. `none` leaves all_reduces.
-
-    With `servers=spread`
-
-    ```
-    bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
-    bagua.step @train on @farm data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
-      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
-      %r = bagua.all_reduce mean %g over [node] : tensor<8xf32>
-      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
-      bagua.yield %n : tensor<8xf32>
-    }
-    ```
-    becomes
-    ```
-    bagua.cluster @farm axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>] servers 2
-    bagua.step @train on @farm data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
-      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
-      %s = bagua.push mean %g over [node] : tensor<8xf32> -> tensor<8xf32, #bagua.layout<server>>
-      %r = bagua.pull %s over [node] : tensor<8xf32, #bagua.layout<server>> -> tensor<8xf32>
-      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
-      bagua.yield %n : tensor<8xf32>
-    }
-    ```
-  }];
-  let options = [
-    Option<"servers", "servers", "::bagua::ServerUse", "::bagua::ServerUse::None", "what servers sum">,
+    Option<"servers", "servers", "::bagua::ServerUse", "::bagua::ServerUse::None", "what servers sum of gradients">,
   ];
 }
 

@@ -7,8 +7,10 @@
 #include "bagua/Transforms/Utils/CommunicationReader.h"
 
 #include "bagua/Transforms/Utils/BlockOrder.h"
+#include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
+#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -39,6 +41,13 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
          getElementBytes(type.getElementType()),
          readAxes(step->lookupCluster(), reduce.op.getOver()),
          !isStatistic && type.getElementType().isF32(), isStatistic});
+  }
+  for (AllReduceOp reduce : collectOtherReduces(*step, reduces)) {
+    auto type = cast<RankedTensorType>(reduce.getInput().getType());
+    bool isGradient = isOfGradients(reduce.getInput());
+    problem.others.push_back(
+        {static_cast<int32_t>(block.indexOf(reduce)), messageOf(reduce),
+         isGradient, canNarrow(reduce), !getLayout(type)});
   }
   // As bagua-schedule will have it.
   auto read = [&](bool isByProgram) -> FailureOr<OpGraph> {

@@ -7,6 +7,7 @@
 #include "bagua/Transforms/Utils/GradientReduces.h"
 
 #include "bagua/Dialect/Bagua/Sources.h"
+#include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -26,6 +27,17 @@ bool bagua::isOfGradients(Value value) {
                                        : WalkResult::interrupt();
   };
   return !walkOperands(value, visit).wasInterrupted();
+}
+
+bool bagua::canTakeForm(AllReduceOp reduce) {
+  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
+  return type && isOnEveryRank(type) && !reduce.getCodecAttr();
+}
+
+bool bagua::canNarrow(AllReduceOp reduce) {
+  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
+  return type && type.getElementType().isF32() && !reduce.getCodecAttr() &&
+         !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
 }
 
 /// Whole tensors that can be reduced where they lie: nobody else uses them, and
@@ -81,6 +93,18 @@ SmallVector<GradientReduce> bagua::collectGradientReduces(StepOp step) {
             candidates.push_back({reduce, now});
   }
   return candidates;
+}
+
+SmallVector<AllReduceOp>
+bagua::collectOtherReduces(StepOp step, ArrayRef<GradientReduce> reduces) {
+  llvm::DenseSet<Operation *> isInBucket;
+  for (GradientReduce reduce : reduces)
+    isInBucket.insert(reduce.op);
+  SmallVector<AllReduceOp> others;
+  for (auto reduce : step.getBody().front().getOps<AllReduceOp>())
+    if (!isInBucket.contains(reduce) && canTakeForm(reduce))
+      others.push_back(reduce);
+  return others;
 }
 
 /// How many of the reductions stand one behind the other on the longest way to

@@ -8,6 +8,7 @@
 
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Scheduling/LateOps.h"
+#include "bagua/Support/Parts.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
@@ -240,7 +241,7 @@ static int64_t arenaBytesOf(StepOp step) {
     llvm::for_each(op.getResults(), touch);
   int64_t total = 0;
   for (auto &[name, bytes] : arenas)
-    total += bytes;
+    total += arenaAligned(bytes);
   return total;
 }
 

@@ -76,10 +76,10 @@ void PipelineBuilder::addPreparation() {
          "})");
 }
 
-/// Only what the row's policy reads; another begins with the pass's defaults.
+/// Only what the policy reads.
 void PipelineBuilder::addBucketize() {
   SmallVector<PassOption> options{{"policy", Setting::BucketPolicy}};
-  switch (row.buckets.policy) {
+  switch (settings.buckets.policy) {
   case BucketPolicy::Ddp:
     options.push_back({"first-bytes", Setting::FirstBytes});
     [[fallthrough]];
@@ -97,6 +97,8 @@ void PipelineBuilder::addBucketize() {
     break;
   case BucketPolicy::List:
     options.push_back({"buckets", Setting::Buckets});
+    if (!settings.otherList.empty())
+      options.push_back({"others", Setting::Others});
     options.push_back({"wire", Setting::WireType});
     break;
   case BucketPolicy::None:
@@ -107,28 +109,18 @@ void PipelineBuilder::addBucketize() {
   addToStep("bucketize", options);
 }
 
-/// How a bucket's all_reduce is made, by the row's form.
+/// How a bucket's all_reduce is made.
 void PipelineBuilder::addCommunication() {
-  switch (row.form) {
-  case FormKind::Flat:
-  case FormKind::Leader:
-  case FormKind::Rail:
-  case FormKind::Multilevel:
-    addToStep("lower-hierarchy", {{"form", Setting::Form}});
-    return;
-  case FormKind::RailServers:
-    // Servers get what the ranks of a node have summed.
-    addToStep("lower-hierarchy", {{"form", Setting::Form}});
-    addToStep("select-architecture", {{"servers", Setting::Servers}});
-    return;
-  case FormKind::Servers:
-    addToStep("select-architecture", {{"servers", Setting::Servers}});
-    return;
-  case FormKind::Halves:
+  bool isShard = settings.updatedPart == UpdatedPart::Shard;
+  if (settings.isHalved || isShard)
     addToStep("decouple",
               {{"update", Setting::ShardedUpdate}, {"form", Setting::Form}});
+  if (settings.isHalved)
     return;
-  }
+  SmallVector<PassOption> options{{"form", Setting::Form}};
+  if (settings.servers != ServerUse::None)
+    options.push_back({"servers", Setting::Servers});
+  addToStep("lower-hierarchy", options);
 }
 
 void PipelineBuilder::addDecisions() {

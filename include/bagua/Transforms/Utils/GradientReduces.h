@@ -16,6 +16,14 @@ namespace bagua {
 /// gradients alone.
 bool isOfGradients(mlir::Value value);
 
+/// Whether an all_reduce is of a tensor that each rank of its group has, and
+/// asks for no codec: its form can be decided.
+bool canTakeForm(AllReduceOp reduce);
+
+/// Whether it is of float32 gradients that nobody but the runtime sees on their
+/// way, so that a narrower type may stand for them.
+bool canNarrow(AllReduceOp reduce);
+
 /// The all_reduces of statistics: of what compute makes for them alone, where
 /// nothing that a gradient is computed from waits for the result (the running
 /// means of batch normalisation, a loss). None where there are no gradients. In
@@ -33,7 +41,11 @@ struct GradientReduce {
 /// other.
 llvm::SmallVector<GradientReduce> collectGradientReduces(StepOp step);
 
-/// Which of them may share one. `analysis` must have run on the step.
+/// All other all_reduces that can take a form, in block order.
+llvm::SmallVector<AllReduceOp>
+collectOtherReduces(StepOp step, llvm::ArrayRef<GradientReduce> reduces);
+
+/// Which of `reduces` may share a bucket. `analysis` must have run on the step.
 BucketingProblem readBucketing(llvm::ArrayRef<GradientReduce> reduces,
                                const FactAnalysis &analysis);
 

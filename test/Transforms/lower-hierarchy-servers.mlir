@@ -1,9 +1,9 @@
-// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-select-architecture{servers=spread}),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,SPREAD
-// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-select-architecture{servers=balanced}),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,BALANCED
-// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-select-architecture),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,NONE
-// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-select-architecture{servers=spread},bagua-schedule{policy=bsp},bagua-place,bagua-verify-schedule))' %s | FileCheck %s --check-prefix=PLACED
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=flat servers=spread}),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,SPREAD
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=flat servers=balanced}),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,BALANCED
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=flat}),bagua-verify-graph)' %s | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=flat servers=spread},bagua-schedule{policy=bsp},bagua-place,bagua-verify-schedule))' %s | FileCheck %s --check-prefix=PLACED
 // RUN: sed 's/ servers 2//' %s > %t.mlir
-// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-select-architecture{servers=spread}))' %t.mlir 2>&1 | FileCheck %s --check-prefix=WITHOUT
+// RUN: not bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=flat servers=spread}))' %t.mlir 2>&1 | FileCheck %s --check-prefix=WITHOUT
 
 // Gradients by way of servers: spread over all of them, or each whole on one.
 !s = tensor<10xf32>

@@ -1,4 +1,4 @@
-// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-select-architecture{servers=spread}))' --verify-diagnostics --split-input-file %s
+// RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=flat servers=spread}))' --verify-diagnostics --split-input-file %s
 // RUN: bagua-opt '--pass-pipeline=builtin.module(bagua.step(bagua-lower-hierarchy{form=servers}))' --verify-diagnostics --split-input-file %s
 
 // Servers sum what all ranks push; what is apart along another axis than the data's would need a slot for each rank there.
