@@ -558,8 +558,8 @@ LogicalResult GradientFinder::findByDataFlow() {
     for (const Gradient &gradient : model.gradients)
       if (int32_t other = usedGradient(gradient); other != kNone)
         return refuse(gradient.param,
-                      "what it depends on the batch by is computed of the "
-                      "gradient of '" +
+                      "the one value through which it depends on the batch is "
+                      "computed from the gradient of '" +
                           model.arguments[other].name + "'");
   return success();
 }
