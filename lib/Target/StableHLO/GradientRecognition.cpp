@@ -535,7 +535,7 @@ LogicalResult GradientFinder::findByDataFlow() {
     if (state.role != Role::Param || !state.isState() || found[i] != kNone ||
         !dependsItself(i))
       continue;
-    // Nor has a param that is whole on no two ranks anything to be reduced.
+    // A param that varies over all data axes has nothing to reduce either.
     if (isReduced &&
         (model.dataAxes & ~graph.arguments[state.argument].sharded))
       continue;
