@@ -42,7 +42,7 @@ sums. A *lossy* one rounds gradients on their way. A *relaxed* one is another al
 | `memory` | limit of the runtime's arenas in bytes; 0 is no limit |
 | `form` | form of an all_reduce ([Semantics.md](Semantics.md#hierarchies)): `flat`, `leader`, `rail`, `multilevel` or `cheapest`; for `dear`, of its two halves: `flat`, `multilevel` or `cheapest` |
 | `servers` | what servers sum: `none`, `spread` (each server a part of every gradient), `balanced` (each server whole gradients) |
-| `fusion` | which gradients share a bucket: `none`, `size`, `ddp`, `cycle`, `mg-wfbp` or `optimal` ([bagua-bucketize](Passes.md#bagua-bucketize)) |
+| `fusion` | which gradients share a bucket: `none`, `size`, `ddp`, `cycle`, `mg-wfbp` or `optimal` ([bagua-bucketize](Passes.md#-bagua-bucketize)) |
 | `cap-bytes`, `buffer-bytes` | largest bucket, in bytes |
 | `first-bytes` | largest first bucket, in bytes |
 | `cycle-ns` | time between two looks at which gradients are ready, in ns |
