@@ -44,8 +44,8 @@ static constexpr StrategyOption kWire{"wire", Setting::WireType};
 
 static constexpr Strategy kStrategies[] = {
     {.name = "auto",
-     .paper = "the best of all others and of their options, by simulation; of "
-              "equals the one of fewest collectives",
+     .paper = "a search over all others and their options, by simulation; of "
+              "plans as fast, the one with fewest collectives",
      .options = {kEvaluations, kWire, kAllowedUpdates, kMemory},
      .use = Strategy::Use::Search},
     {.name = "bagua-allreduce",
@@ -87,7 +87,7 @@ static constexpr Strategy kStrategies[] = {
      .isUpdatedByRuntime = true,
      .options = {kPartition, kWire, kServers, kCredit, kUpdates, kMemory}},
     {.name = "custom",
-     .paper = "every bucket by itself: what auto finds",
+     .paper = "a decision for each bucket, as auto writes them",
      .buckets = {.policy = Bucketing::List},
      .options = {kBuckets, kOthers, kPolicy, kCredit, kServers, kUpdate,
                  kUpdates, kWire, kMemory},

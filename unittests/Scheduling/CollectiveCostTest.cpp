@@ -129,8 +129,8 @@ TEST(CollectiveCostTest, MultilevelIsBlueConnects) {
   EXPECT_DOUBLE_EQ(ns, sum);
 }
 
-// Semantics, "Limits": two levels of k nodes of g, 2 (g-1)/g S/B_in +
-// 2 (k-1)/k (S/g)/B_nic with a card for each gpu.
+// Rails over k nodes of g ranks, each with a card of its own, take
+// 2 (g-1)/g S/B_in + 2 (k-1)/k (S/g)/B_nic.
 TEST(CollectiveCostTest, RailUsesAllCards) {
   ClusterModel cluster = nodes(4, 8);
   cluster.axes[0].sharers = 1;

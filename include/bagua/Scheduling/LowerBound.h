@@ -6,7 +6,7 @@
 // both are judged by.
 //
 // Four limits, none of which a schedule of the same compute can avoid
-// (docs/Semantics.md, "Limits"):
+// (docs/Scheduling.md, "What no schedule can beat"):
 //
 //   compute  the device does one op after the other, and waits where an op
 //            needs what is reduced of an earlier one's result; updates may be

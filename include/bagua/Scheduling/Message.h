@@ -45,8 +45,8 @@ struct Wire {
 // Forms
 //===----------------------------------------------------------------------===//
 
-/// How an all_reduce is made of collectives (docs/Semantics.md, "Hierarchical
-/// forms").
+/// How an all_reduce is made of collectives (docs/Semantics.md,
+/// "Hierarchies").
 enum class FormKind {
   /// One collective over all axes.
   Flat,

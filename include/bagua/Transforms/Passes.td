@@ -20,7 +20,7 @@ def VerifyGraphPass : Pass<"bagua-verify-graph", "::mlir::ModuleOp"> {
 
     Then, what the states are made of: the next value of each comes from the state
     itself, updated once, by its own gradient alone; and where `bagua.meaning` says
-    what the states are to become, which import and `bagua-relax` write, they become
+    what the states are to become, which `bagua-relax` writes, they become
     that. A pass that changes what a step computes on purpose calls `recordMeaning`
     again. Changes nothing.
   }];

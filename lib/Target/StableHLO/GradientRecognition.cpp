@@ -535,7 +535,7 @@ LogicalResult GradientFinder::findByDataFlow() {
     if (state.role != Role::Param || !state.isState() || found[i] != kNone ||
         !dependsItself(i))
       continue;
-    // Nor has a param that is whole on no two ranks anything to be reduced.
+    // A param that varies over all data axes has nothing to reduce either.
     if (isReduced &&
         (model.dataAxes & ~graph.arguments[state.argument].sharded))
       continue;
@@ -558,8 +558,8 @@ LogicalResult GradientFinder::findByDataFlow() {
     for (const Gradient &gradient : model.gradients)
       if (int32_t other = usedGradient(gradient); other != kNone)
         return refuse(gradient.param,
-                      "what it depends on the batch by is computed of the "
-                      "gradient of '" +
+                      "the one value through which it depends on the batch is "
+                      "computed from the gradient of '" +
                           model.arguments[other].name + "'");
   return success();
 }

@@ -60,7 +60,7 @@ template <typename End> std::string hostOf(int socket, End end) {
   return text;
 }
 
-/// As if who said it had gone.
+/// As if the peer had closed the connection.
 template <typename Exception = gloo::IoException>
 std::exception_ptr closedBy(const char *why) {
   return std::make_exception_ptr(
@@ -82,8 +82,10 @@ CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
   fcntl(fd_, F_SETFD, FD_CLOEXEC);
 }
 
-/// Watches the path: what was sent is to be acknowledged, and a host that hears
-/// nothing asks the other one. Else the system would go on trying.
+/// Has TCP watch the path: sent bytes must be acknowledged in time, and a side
+/// with nothing to send asks whether the other host is there. Otherwise the
+/// system would go on trying. Heartbeats of our own would not do: they pass a
+/// path that loses only large packets.
 void CatchingPair::changeState(state nextState) noexcept {
   if (nextState == CLOSED && state_ == CONNECTED) {
     if (isDriven)
@@ -99,7 +101,7 @@ void CatchingPair::changeState(state nextState) noexcept {
   }
   if (nextState != CONNECTED)
     return;
-  // With a limit for what was sent this many are not counted.
+  // With TCP_USER_TIMEOUT set, the kernel ignores this count.
   constexpr int kQuestions = 4;
   const auto limit = static_cast<int>(patience.count());
   const int seconds = std::max(1, limit / 1000 / kQuestions);
@@ -120,8 +122,8 @@ CatchingPair::~CatchingPair() {
     changeState(CLOSED);
 }
 
-/// As Gloo's own, which lets go of the lock before its exception gets here: who
-/// takes it then may wait for this thread.
+/// As Gloo's own, which releases the lock before its exception gets here: the
+/// thread that takes the lock then may wait for this thread.
 void CatchingPair::handleEvents(int events) {
   std::unique_lock<std::mutex> lock(m_, std::try_to_lock);
   if (!lock)
@@ -144,7 +146,7 @@ void CatchingPair::attempt(absl::FunctionRef<void()> work) {
   try {
     work();
   } catch (const gloo::EnforceNotMet &error) {
-    // That nobody awaits, though its head is sound.
+    // A message that nobody awaits, though its head is sound.
     end(state_ == CONNECTED ? closedBy<NoMessage>(error.what())
                             : closedBy(error.what()));
   } catch (const std::exception &error) {
@@ -179,7 +181,7 @@ void CatchingPair::advance() {
   });
 }
 
-/// Wakes nobody before a message is whole, or much of it is here.
+/// Wakes the waiting thread only when a message is whole, or much of it here.
 void CatchingPair::awaitRest() {
   constexpr size_t kMost = 256 * 1024;
   const size_t rest = rx_.nread < sizeof rx_.preamble
@@ -192,13 +194,14 @@ void CatchingPair::awaitRest() {
 
 void CatchingPair::flush() {
   std::lock_guard<std::mutex> lock(m_);
-  // Else Gloo's thread has what is left to send, and wants to find it.
+  // Otherwise Gloo's thread sends what is left, and must find it here.
   if (isDriven)
     attempt([&] { transmitAll(); });
 }
 
-/// Gloo awaits word of what the peer would like to send, which is for those who
-/// receive from anybody. It is not sent here.
+/// Gloo announces each message before it is sent, for receivers that take
+/// messages from any peer. We have none, so these announcements are not sent,
+/// and Gloo is told here that one has come.
 void CatchingPair::recv(gloo::transport::UnboundBuffer *buffer, uint64_t slot,
                         size_t offset, size_t bytes) {
   Pair::recv(buffer, slot, offset, bytes);
@@ -230,8 +233,8 @@ void CatchingPair::transmitAll() {
   } while (whole == kMostAtOnce);
 }
 
-/// How many of them are on their way, the others as far as they could. Where
-/// the connection is lost, that is read.
+/// Sends as much as can be sent without blocking; returns how many of `ops` are
+/// sent whole. That a connection is lost is found by read().
 size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
   std::array<NonOwningPtr<UnboundBuffer>, kMostAtOnce> buffers;
   std::array<iovec, 2 * buffers.size()> pieces;
@@ -278,7 +281,8 @@ size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
   return count;
 }
 
-/// Takes a message's head, as Gloo's own would, and looks at it.
+/// Reads a message's head, as Gloo's own function does, and checks it: Gloo
+/// would skip a head that it does not know.
 bool CatchingPair::read() {
   while (state_ == CONNECTED && rx_.nread < sizeof rx_.preamble) {
     char *to = reinterpret_cast<char *>(&rx_.preamble) + rx_.nread;
@@ -309,7 +313,8 @@ bool CatchingPair::read() {
   return true;
 }
 
-/// Who connects has left the port at which it listened, and what came there.
+/// The side that connects has left the port at which it listened. What a
+/// stranger may have sent there is not the beginning of the peer's message.
 void CatchingPair::waitUntilConnected(std::unique_lock<std::mutex> &lock,
                                       bool useTimeout) {
   if (is_client_) {
@@ -319,7 +324,7 @@ void CatchingPair::waitUntilConnected(std::unique_lock<std::mutex> &lock,
   Pair::waitUntilConnected(lock, useTimeout);
 }
 
-/// Goes on listening where who came has gone again.
+/// Keeps listening if the connection that came is gone again.
 void CatchingPair::accept() {
   const int accepted = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
   if (accepted < 0)

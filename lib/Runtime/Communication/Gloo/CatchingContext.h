@@ -1,19 +1,25 @@
 //===- CatchingContext.h - Gloo's connections, whatever comes to them -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gloo throws where a connection is reset just when it comes to be, or says
-// what no connection of Gloo's says: on a thread of its own, which ends the
-// process. Anybody can do that to a port that listens. Here it ends the
-// connection, as does a message that Gloo would pass over, and with it all that
-// come behind. And what a stranger has begun to say at the port of who then
-// connects elsewhere would be the beginning of what the peer says. Its sockets
-// would stay open in programs that this one starts, and connections with them.
-// And a path that is gone would be noticed by nobody for a quarter of an hour.
+// Pairs of Gloo's that are derived from, as Gloo derives its own pairs for TLS.
+// They mend these faults of Gloo:
 //
-// Gloo's thread makes connections. Then the thread that waits for messages
-// moves their bytes itself: where cores are busy each hand-over to another
-// thread may take a scheduler's turn, and for each message there would be
-// several.
+// - A connection that is reset while it is accepted (a load balancer's probe
+//   does that), or that sends what Gloo never sends, makes Gloo throw on its
+//   own thread, which ends the process. Anybody can do that to an open port.
+//   Here it ends that connection alone.
+// - Gloo skips a message's head that it does not know, and takes the middle of
+//   the next message for a head. Here such a head ends the connection.
+// - Bytes that a stranger sent to the port of a member which then connects
+//   elsewhere would be taken for the beginning of the peer's first message.
+// - Gloo's sockets stay open in programs that this one starts, and with them
+//   the connections.
+// - A lost path would go unnoticed for a quarter of an hour.
+//
+// Gloo's thread makes connections, and Gloo defines the format of messages.
+// From a member's first wait on, the thread that waits moves the bytes itself.
+// On busy cores each hand-over between threads may take a scheduler's turn:
+// two hand-overs for each message, on both sides, cost more than its bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_CATCHINGCONTEXT_H

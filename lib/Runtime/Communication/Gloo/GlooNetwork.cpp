@@ -1,13 +1,16 @@
 //===- GlooNetwork.cpp - Bytes between hosts, by Gloo ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gloo's unbound buffers are ranges of memory with counts of what has come and
-// gone. Here each has all memory for its range, so that one serves a channel
-// for good, and a message is an address in it; what is left of messages when a
-// buffer is destroyed never touches memory. Gloo says by exceptions what goes
-// wrong, where a connection is lost to buffers with messages that have not
-// begun: so that each hears of it, it awaits one that never comes. Buffers are
-// asked for what is there by now, or lost: waits are at the poller.
+// Gloo's unbound buffers are ranges of memory with counts of the messages that
+// were received and sent. Here each buffer spans all memory, so that one buffer
+// serves a channel for good, and a message is an address in it. Gloo drops what
+// is left of a buffer's messages when the buffer is destroyed, so a call that
+// has ended touches no memory any more.
+//
+// Gloo reports errors by exceptions. It reports a lost connection only to
+// buffers with messages that have not begun. So each buffer also awaits a
+// message that never comes. A buffer is asked only for what has arrived, or is
+// lost: all waiting is done at the poller.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/DurationToString.h"
@@ -40,7 +43,8 @@ namespace {
 
 using gloo::transport::UnboundBuffer;
 
-/// Gloo's own limits end all connections of a group, so there are none.
+/// A timeout of Gloo's closes every connection of a group. So waits have none,
+/// and an alarm or an abort interrupts them.
 constexpr std::chrono::hours kNever(1000);
 
 /// What `work` throws, as a status.
@@ -56,7 +60,8 @@ absl::Status attempt(absl::string_view what, Work work) {
   }
 }
 
-/// Strangers see it.
+/// Slots that strangers can't guess: they are seen on the wire, so they are
+/// derived from the secret.
 uint64_t firstSlotOf(const std::string &secret) {
   const std::string digits = derive(secret, "slots");
   const uint64_t number = fingerprintBytes(digits.data(), digits.size());
@@ -107,8 +112,7 @@ public:
       peers[peer].pair->connect({address.begin(), address.end()});
     });
     endConnecting();
-    // Gloo says by words alone what it was: the peer had somebody else, or had
-    // and lost him.
+    // Only Gloo's text tells the cause: the peer has, or had, somebody else.
     const std::string words[] = {
         std::strerror(ECONNREFUSED), std::strerror(ECONNRESET),
         std::strerror(ENOTCONN), std::strerror(EPIPE), "Connection closed"};
@@ -145,7 +149,7 @@ public:
       of.greeted =
           context->createUnboundBuffer(of.theirs.data(), of.theirs.size());
       of.greeted->recv(peer, of.slotOf(kGreetings));
-      of.greeted->recv(peer, of.slotOf(kNothing), 0, 0); // it hears of a loss
+      of.greeted->recv(peer, of.slotOf(kNothing), 0, 0); // to hear of a loss
     });
     if (status.ok())
       status = await(
@@ -273,8 +277,8 @@ private:
     std::array<char, kGreetingBytes> theirs = {};
     std::unique_ptr<UnboundBuffer> greeter;
     std::unique_ptr<UnboundBuffer> greeted;
-    /// Other slots for each connection: to Gloo, who is ready to receive is so
-    /// whichever connection he has said it on.
+    /// Each connection has slots of its own: Gloo does not tell on which
+    /// connection a peer said that it is ready to receive in a slot.
     uint64_t firstSlot = 0;
 
     uint64_t slotOf(int channel) const {
@@ -324,9 +328,9 @@ private:
       dirty.push_back(peer);
     return withPlace(namePath(status), {peer});
   }
-  /// From the first wait for messages on the thread that waits moves the bytes.
-  /// Not before: while members meet, some may wait for others than those that
-  /// wait for them.
+  /// From the first wait for messages on, the thread that waits moves the
+  /// bytes. Not before: while members meet, a member may wait for another one
+  /// than the one that waits for it.
   void drive() {
     for (int peer : undriven)
       peers[peer].pair->drive();
@@ -337,7 +341,7 @@ private:
       static_cast<CatchingPair *>(pair)->advance();
     });
   }
-  /// What Gloo says by words alone.
+  /// Only Gloo's text tells that the path was lost.
   absl::Status namePath(const absl::Status &status) const {
     return isOfPath(status) ? absl::DeadlineExceededError(absl::StrCat(
                                   "nothing that was sent was acknowledged for ",
@@ -401,7 +405,7 @@ public:
     absl::Status status = attempt("can't listen", [&] {
       auto context =
           std::make_shared<CatchingContext>(device, self, size, patience);
-      // Gloo waits five times as long for a connection.
+      // Gloo waits five times its timeout for a connection.
       context->setTimeout(
           std::chrono::duration_cast<std::chrono::milliseconds>(limit) / 5 +
           std::chrono::milliseconds(1));

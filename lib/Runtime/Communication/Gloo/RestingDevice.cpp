@@ -20,8 +20,9 @@ RestingDevice::RestingDevice(const gloo::transport::tcp::attr &attributes)
   registerDescriptor(bell.number(), EPOLLIN, this);
 }
 
-/// Gloo joins its thread, which is out of here and does not come again. Without
-/// Gloo's own way to take leave, which waits for the thread's next round.
+/// Gloo joins its thread, which has left handleEvents() and does not come back.
+/// Gloo's unregisterDescriptor() is not used: it waits for the thread's next
+/// round.
 RestingDevice::~RestingDevice() {
   std::unique_lock<std::mutex> lock(mutex);
   ++watchers;

@@ -1,9 +1,8 @@
 //===- RestingDevice.h - Gloo's thread, which sleeps when unused ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gloo's thread wakes a hundred times a second, whether there is something for
-// it to see or not. Here it sleeps in a handler of its own while nobody has it
-// watch a connection.
+// Gloo's thread wakes a hundred times a second, even with nothing to watch.
+// Here it sleeps in a handler of its own while it has no connection to watch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_RESTINGDEVICE_H
@@ -26,7 +25,7 @@ public:
   explicit RestingDevice(const gloo::transport::tcp::attr &attributes);
   ~RestingDevice() override;
 
-  /// Gloo's thread is awake for as long as somebody holds this, who may have
+  /// Gloo's thread is awake while a Watch exists. Its holder may have
   /// descriptors registered only so long. Ends before the device does.
   using Watch = std::shared_ptr<void>;
   Watch watch();

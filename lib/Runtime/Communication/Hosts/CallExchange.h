@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each call begins with a record that goes to all members of other hosts: what
-// is called, and small inputs with it. What the next call's records go to is
-// received before this call is answered, so that nobody waits to send one.
+// is called, and small inputs with it. Receives for the next call's records are
+// posted before this call is answered, so that no peer waits to send one.
+//
+// A message that is larger than its receiver expects ends a connection of
+// Gloo's. So nothing but records, whose size is bounded, is sent before the
+// calls are known to agree.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_CALLEXCHANGE_H

@@ -234,7 +234,8 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
     else
       status = move(call);
   }
-  // Peers get nothing while this member waits for neighbours.
+  // Bytes move within the transport's waits alone, so peers get nothing while
+  // this member waits for neighbours: first all must be sent.
   if (status.ok())
     status = waits->awaitSent();
   if (mayShare)

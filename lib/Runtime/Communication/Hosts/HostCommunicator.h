@@ -44,7 +44,9 @@ struct HostGroup {
   std::string secret;
 };
 
-/// The end of a communicator's connections, which peers may still read from.
+/// The end of a communicator's connections, from which peers may still read. A
+/// connection that is closed with unread bytes takes back, by a reset, what it
+/// has sent. So connections stay until the peers have said goodbye, too.
 class Farewell {
 public:
   virtual ~Farewell() = default;

@@ -29,8 +29,8 @@ constexpr std::chrono::milliseconds kLook(1);
 /// Beside those that a group's connections keep: who accepts one holds two for
 /// a moment.
 constexpr int kSpareDescriptors = 4;
-/// In which a peer accepts a connection. Gloo ends its process where that is
-/// taken back before.
+/// Time for a peer to accept a connection. If the connection is taken back
+/// before, Gloo ends the peer's process.
 constexpr std::chrono::milliseconds kAccept(100);
 /// Of the patience: by how much later a path is lost than its host.
 constexpr int kLaterPart = 5;
@@ -111,7 +111,7 @@ absl::Status HostNetwork::connect(HostGroup &group,
                     group.secret, options.timeout);
   if (!opened.ok())
     return named(opened.status());
-  // Gloo tries without a pause to take up who comes when there are none.
+  // Without a free descriptor Gloo's thread spins: it tries to accept for ever.
   if (absl::Status status = checkDescriptors(kSpareDescriptors); !status.ok())
     return named(status);
   group.transport = *std::move(opened);

@@ -1,14 +1,15 @@
 //===- PeerMeeting.h - Peers instead of strangers -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// While a pair of members connects, its port is open to anybody, and who comes
-// first takes the other one's place. So both show each other a greeting that
-// nobody else can have, and where one of them finds a stranger, or is turned
-// away for one, they connect anew, at another port.
+// While a pair of members connects, its port is open to anybody, and Gloo takes
+// whoever comes first for the peer. So the two members show each other a
+// greeting, derived from the run's secret, that nobody else can have. If one of
+// them finds a stranger, or is turned away because of one, they connect anew,
+// at another port; the control plane tells the peer at once.
 //
-// The later member greets first, and the other one answers. It alone gives up
-// a connection that says nothing, before it answers: what one of the two holds
-// for settled, the other one doesn't give up.
+// The later member greets first, and the other one answers. Only the one that
+// answers gives up a connection that says nothing, and only before it answers:
+// so neither gives up a connection that the other holds for settled.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_PEERMEETING_H
