@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/CommunicationReader.h"
 
-#include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
@@ -45,9 +45,9 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
   for (AllReduceOp reduce : collectOtherReduces(*step, reduces)) {
     auto type = cast<RankedTensorType>(reduce.getInput().getType());
     bool isGradient = isOfGradients(reduce.getInput());
-    problem.others.push_back(
-        {static_cast<int32_t>(block.indexOf(reduce)), messageOf(reduce),
-         isGradient, canNarrow(reduce), !getLayout(type)});
+    problem.others.push_back({static_cast<int32_t>(block.indexOf(reduce)),
+                              messageOf(reduce), isGradient, canNarrow(reduce),
+                              !getLayout(type)});
   }
   // As bagua-schedule will have it.
   auto read = [&](bool isByProgram) -> FailureOr<OpGraph> {
