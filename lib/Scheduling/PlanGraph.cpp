@@ -35,6 +35,23 @@ struct GroupMessage {
 struct PlannedGroup {
   MessageGroup group;
   std::vector<GroupMessage> messages;
+  /// The tensors' elements, and their updates: all of them, or none.
+  std::vector<int64_t> counts;
+  std::vector<const CuttableUpdate *> updates;
+
+  void add(int32_t reduce, int64_t count,
+           const std::optional<CuttableUpdate> &update) {
+    group.reduces.push_back(reduce);
+    counts.push_back(count);
+    if (update)
+      updates.push_back(&*update);
+  }
+  void clear(int64_t parts) {
+    group = {{}, 0, parts};
+    messages.clear();
+    counts.clear();
+    updates.clear();
+  }
 };
 } // namespace
 
@@ -53,13 +70,13 @@ static void forEachGroup(const CommunicationProblem &problem,
   for (const PlannedBucket &bucket : plan.buckets) {
     const StepGradient &like = problem.gradients[*next];
     int64_t count = 0;
-    planned.group = {{}, 0, bucket.parts};
+    planned.clear(bucket.parts);
     for (int32_t i = 0; i < bucket.gradients; ++i, ++next) {
-      planned.group.reduces.push_back(problem.gradients[*next].op);
-      count += problem.gradients[*next].count;
+      const StepGradient &gradient = problem.gradients[*next];
+      planned.add(gradient.op, gradient.count, gradient.update);
+      count += gradient.count;
     }
     planned.group.bytes = count * like.elementBytes;
-    planned.messages.clear();
     for (int64_t part = 0; part < bucket.parts; ++part) {
       Message message =
           messageOf(bucket, like, countOfPart(count, bucket.parts, part));
@@ -77,7 +94,9 @@ static void forEachGroup(const CommunicationProblem &problem,
     Message message = reduce.message;
     if (reduce.isNarrowable)
       message.wire = decided.wire;
-    planned.group = {{reduce.op}, message.bytes(), 1};
+    planned.clear(1);
+    planned.add(reduce.op, message.count, reduce.update);
+    planned.group.bytes = message.bytes();
     planned.messages = {
         {message, formOf(problem.cluster, decided.form.ofPart(0), message)}};
     visit(planned);
@@ -117,6 +136,58 @@ static std::vector<int64_t> assignServers(const CommunicationProblem &problem,
   return servers;
 }
 
+/// Whether updates of a group run on parts.
+static bool isCut(const CommunicationPlan &plan, const PlannedGroup &planned) {
+  return plan.updatedPart == UpdatedPart::Shard && planned.group.parts == 1 &&
+         planned.updates.size() == planned.counts.size() &&
+         shapeOf(planned.messages.front().form.kind).isHalved;
+}
+
+static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
+                               const PlannedGroup &planned) {
+  const auto &[message, form] = planned.messages.front();
+  auto isScatter = [](const MessageStep &step) {
+    return step.call.collective == Collective::ReduceScatter;
+  };
+  std::vector<AxisSet> phases;
+  int64_t ranks = 1;
+  for (const MessageStep &step : expandMessage(cluster, message, form))
+    if (step.kind == MessageStep::Kind::Collective && isScatter(step)) {
+      phases.push_back(step.call.over);
+      ranks *= cluster.groupSize(step.call.over);
+    }
+  CutUpdates cut;
+  int64_t padded = 0, part = 0;
+  for (size_t i = 0; i < planned.counts.size(); ++i) {
+    CutUpdates::Tensor &tensor = cut.tensors.emplace_back();
+    tensor.update = planned.updates[i];
+    tensor.elementBytes = message.elementBytes;
+    tensor.counts = {planned.counts[i]};
+    for (AxisSet over : phases)
+      tensor.counts.push_back(
+          partSize(tensor.counts.back(), cluster.groupSize(over)));
+    part += tensor.counts.back();
+    padded += tensor.counts.back() * ranks;
+  }
+  bool isStriped = cut.tensors.size() > 1;
+  Message gradients = message, params = message;
+  gradients.count = isStriped ? padded : message.count;
+  params.count = gradients.count;
+  params.elementBytes = cut.tensors.front().update->paramElementBytes;
+  params.wire = {};
+  for (MessageStep &step : expandMessage(cluster, gradients, form)) {
+    if (step.kind == MessageStep::Kind::Widen)
+      step.movedBytes = Message{0, part, message.elementBytes}.bytes() +
+                        part * message.wire.elementBytes(message.elementBytes);
+    if (step.kind != MessageStep::Kind::Collective || isScatter(step))
+      cut.toParts.push_back(step);
+  }
+  for (const MessageStep &step : expandMessage(cluster, params, form))
+    if (!isScatter(step))
+      cut.toWholes.push_back(step);
+  return cut;
+}
+
 void bagua::forEachMessage(const CommunicationProblem &problem,
                            const CommunicationPlan &plan,
                            MessageVisitor &visitor) {
@@ -126,6 +197,10 @@ void bagua::forEachMessage(const CommunicationProblem &problem,
   auto server = servers.begin();
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     visitor.begin(planned.group);
+    if (isCut(plan, planned)) {
+      visitor.visitCut(cutUpdatesOf(problem.cluster, planned));
+      return visitor.end();
+    }
     for (const GroupMessage &entry : planned.messages) {
       bool isAssigned = entry.isServed() && server != servers.end();
       visitor.visitMessage(expandMessage(problem.cluster, entry.message,
@@ -149,7 +224,7 @@ public:
               const CommunicationPlan &plan)
       : problem(problem), plan(plan),
         base(plan.isUpdatedByRuntime ? problem.byRuntime : problem.byProgram),
-        replacedBy(base.size(), -1) {}
+        replacedBy(base.size(), -1), yieldedBy(base.yields.size(), -1) {}
 
   OpGraph write() {
     forEachMessage(problem, plan, *this);
@@ -158,6 +233,7 @@ public:
 
   void begin(const MessageGroup &group) override;
   void visitMessage(const std::vector<MessageStep> &steps) override;
+  void visitCut(const CutUpdates &cut) override;
   void end() override;
 
 private:
@@ -169,6 +245,10 @@ private:
   };
   int32_t add(GraphOp op, std::vector<int32_t> operands);
   int32_t addLocal(int64_t movedBytes, std::vector<int32_t> operands);
+  int32_t addSteps(const std::vector<MessageStep> &steps, int32_t value);
+  int32_t addUpdate(const CutUpdates::Tensor &tensor, int32_t gradient);
+  int32_t resolve(int32_t operand) const;
+  int32_t yielderOf(size_t state) const;
   OpGraph sort();
 
   const CommunicationProblem &problem;
@@ -177,9 +257,11 @@ private:
   std::vector<NewOp> added;
   /// Of an all_reduce: what gives its result now.
   std::vector<int32_t> replacedBy;
+  /// By state: the update that yields it, where that runs on a part; else -1.
+  std::vector<int32_t> yieldedBy;
   /// The all_reduces of the group that is visited.
   std::vector<int32_t> reduces;
-  bool isCut = false;
+  bool isInParts = false;
   /// Where its ops belong, what its messages are made of, and their results.
   int32_t place = 0;
   int32_t whole = 0;
@@ -204,20 +286,20 @@ int32_t PlanApplier::addLocal(int64_t movedBytes,
 /// nothing.
 void PlanApplier::begin(const MessageGroup &group) {
   reduces = group.reduces;
-  isCut = group.parts > 1;
+  isInParts = group.parts > 1;
   place = reduces.back();
   std::vector<int32_t> from;
   from.reserve(reduces.size());
   for (int32_t reduce : reduces)
     from.push_back(base.operandsOf(reduce)[0]);
   whole = from.size() > 1 ? addLocal(0, from) : from.front();
-  if (isCut)
+  if (isInParts)
     whole = addLocal(0, {whole});
   results.clear();
 }
 
-void PlanApplier::visitMessage(const std::vector<MessageStep> &steps) {
-  int32_t value = whole;
+int32_t PlanApplier::addSteps(const std::vector<MessageStep> &steps,
+                              int32_t value) {
   for (const MessageStep &step : steps) {
     if (step.kind != MessageStep::Kind::Collective) {
       value = addLocal(step.movedBytes, {value});
@@ -228,15 +310,93 @@ void PlanApplier::visitMessage(const std::vector<MessageStep> &steps) {
     op.call = step.call;
     value = add(op, {value});
   }
-  results.push_back(value);
+  return value;
+}
+
+void PlanApplier::visitMessage(const std::vector<MessageStep> &steps) {
+  results.push_back(addSteps(steps, whole));
+}
+
+/// The part of the param, cut axis by axis, and its update, which yields the
+/// other states.
+int32_t PlanApplier::addUpdate(const CutUpdates::Tensor &tensor,
+                               int32_t gradient) {
+  const CuttableUpdate &update = *tensor.update;
+  const OpGraph::Range before = base.operandsOf(update.op);
+  std::vector<int32_t> operands(before.begin(), before.end());
+  int32_t param = operands[0];
+  for (size_t phase = 1; phase < tensor.counts.size(); ++phase)
+    param = addLocal((tensor.counts[phase - 1] + tensor.counts[phase]) *
+                         update.paramElementBytes,
+                     {param});
+  operands[0] = param;
+  operands[update.gradientOperand] = gradient;
+  GraphOp op;
+  op.kind = GraphOpKind::Update;
+  op.writtenOperand = update.gradientOperand;
+  op.ns = problem.cluster.localNs(
+      update.work,
+      tensor.counts.back() * update.movedElementBytes + update.otherBytes);
+  int32_t added = add(op, operands);
+  for (int32_t operand = 1; operand < update.gradientOperand; ++operand)
+    yieldedBy[OpGraph::stateOf(before[operand])] = added;
+  return added;
+}
+
+/// Striped buckets are copied, each tensor's part to its place.
+void PlanApplier::visitCut(const CutUpdates &cut) {
+  bool isStriped = cut.tensors.size() > 1;
+  int64_t wholeBytes = 0, partBytes = 0, paramBytes = 0, paramPartBytes = 0;
+  for (const CutUpdates::Tensor &tensor : cut.tensors) {
+    wholeBytes += tensor.counts.front() * tensor.elementBytes;
+    partBytes += tensor.counts.back() * tensor.elementBytes;
+    paramBytes += tensor.counts.front() * tensor.update->paramElementBytes;
+    paramPartBytes += tensor.counts.back() * tensor.update->paramElementBytes;
+  }
+  if (isStriped)
+    added[whole - base.size()].op.ns =
+        problem.cluster.localNs(kOtherWork, 2 * wholeBytes);
+  int32_t value = addSteps(cut.toParts, whole);
+  if (isStriped)
+    value = addLocal(2 * partBytes, {value});
+  std::vector<int32_t> params;
+  for (const CutUpdates::Tensor &tensor : cut.tensors) {
+    place = tensor.update->op;
+    params.push_back(addUpdate(tensor, value));
+  }
+  int32_t updated = params.front();
+  if (isStriped)
+    updated = addLocal(2 * paramPartBytes, params);
+  updated = addSteps(cut.toWholes, updated);
+  if (isStriped)
+    updated = addLocal(2 * paramBytes, {updated});
+  for (const CutUpdates::Tensor &tensor : cut.tensors)
+    replacedBy[tensor.update->op] = updated;
+  for (int32_t reduce : reduces)
+    replacedBy[reduce] = value;
+  reduces.clear();
 }
 
 void PlanApplier::end() {
-  int32_t value = isCut ? addLocal(0, results) : results.front();
+  if (reduces.empty())
+    return; // nobody asks for gradients whose updates ran on parts
+  int32_t value = isInParts ? addLocal(0, results) : results.front();
   if (reduces.size() > 1)
     value = addLocal(0, {value});
   for (int32_t reduce : reduces)
     replacedBy[reduce] = value;
+}
+
+/// What stands for an operand of the base now.
+int32_t PlanApplier::resolve(int32_t operand) const {
+  bool isReplaced =
+      operand >= 0 && operand < base.size() && replacedBy[operand] >= 0;
+  return isReplaced ? replacedBy[operand] : operand;
+}
+
+/// The op that yields a state now, before ops are numbered anew; -1 for none.
+int32_t PlanApplier::yielderOf(size_t state) const {
+  return yieldedBy[state] >= 0 ? yieldedBy[state] : resolve(base.yields[state]);
 }
 
 /// Numbers all ops anew: of those whose operands are there, the first in place.
@@ -244,11 +404,6 @@ OpGraph PlanApplier::sort() {
   int32_t baseSize = base.size();
   int32_t size = baseSize + static_cast<int32_t>(added.size());
   std::vector<std::vector<int32_t>> operands(size);
-  auto resolve = [&](int32_t operand) {
-    bool isReplaced =
-        operand >= 0 && operand < baseSize && replacedBy[operand] >= 0;
-    return isReplaced ? replacedBy[operand] : operand;
-  };
   std::vector<int32_t> missing(size, 0), firstUser(size + 1, 0);
   for (int32_t op = 0; op < size; ++op) {
     if (op < baseSize && replacedBy[op] >= 0)
@@ -296,8 +451,10 @@ OpGraph PlanApplier::sort() {
       if (--missing[users[i]] == 0)
         push(users[i]);
   }
-  for (int32_t from : base.yields)
-    result.yields.push_back(from < 0 ? -1 : numbers[resolve(from)]);
+  for (size_t state = 0; state < base.yields.size(); ++state) {
+    int32_t from = yielderOf(state);
+    result.yields.push_back(from < 0 ? -1 : numbers[from]);
+  }
   return result;
 }
 
@@ -320,6 +477,11 @@ public:
     bool isOwn = isMade || steps.front().kind == MessageStep::Kind::Narrow;
     for (const MessageStep &step : steps)
       if (!isOwn || step.call.collective != Collective::Reduce)
+        bytes.back() += arenaAligned(step.keptBytes);
+  }
+  void visitCut(const CutUpdates &cut) override {
+    for (const auto &steps : {cut.toParts, cut.toWholes})
+      for (const MessageStep &step : steps)
         bytes.back() += arenaAligned(step.keptBytes);
   }
   void end() override {}

@@ -8,10 +8,9 @@
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/CuttableUpdates.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
-#include "bagua/Transforms/Utils/Ownership.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
@@ -25,11 +24,6 @@ using namespace bagua;
 
 static RankedTensorType tensorTypeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-/// The only user of a value; null where there are more or none.
-static Operation *onlyUserOf(Value value) {
-  return value.hasOneUse() ? *value.getUsers().begin() : nullptr;
 }
 
 namespace {
@@ -53,7 +47,7 @@ class Decoupler {
 public:
   Decoupler(StepOp step, const ClusterModel &model, AllowedForms forms)
       : step(step), cluster(step.lookupCluster()), model(model), forms(forms),
-        stateArguments(step.getStateArguments()), contract(step), next(step) {}
+        cuttable(step) {}
 
   void run(bool shardsUpdates);
 
@@ -69,7 +63,6 @@ private:
   Value gather(OpBuilder &builder, Location location, Value value,
                ArrayRef<AxesAttr> phases);
   std::optional<UpdatedBucket> matchUpdated(AllReduceOp reduce);
-  bool canShard(Operation *update, Value gradient);
   SmallVector<Value> scatterBucket(OpBuilder &builder, UpdatedBucket &bucket,
                                    ArrayRef<AxesAttr> phases);
   Value shardUpdate(Operation *update, Value gradient,
@@ -84,9 +77,7 @@ private:
   ClusterOp cluster;
   const ClusterModel &model;
   AllowedForms forms;
-  SmallVector<unsigned> stateArguments;
-  ContractTensors contract;
-  NextValues next;
+  CuttableUpdates cuttable;
 };
 } // namespace
 
@@ -152,34 +143,6 @@ void Decoupler::halve(AllReduceOp reduce) {
 // Updates on shards
 //===----------------------------------------------------------------------===//
 
-/// Whether the update of a whole param may be done part by part: its moments
-/// belong to it alone, so that they may be parts for good.
-bool Decoupler::canShard(Operation *update, Value gradient) {
-  auto stepOp = dyn_cast_or_null<StepOpInterface>(update);
-  unsigned states = stepOp ? stepOp.getStateCount() : 0;
-  if (states == 0 || !stepOp.isElementwise() ||
-      update->getOperand(states) != gradient || !contract.allow(stepOp) ||
-      whyNotOwned(step, stateArguments, stepOp))
-    return false;
-  // What is cut is the states and the gradient; behind them stands the rate.
-  if (update->getNumOperands() > states + 2)
-    return false;
-  for (unsigned i = 0; i < update->getNumResults(); ++i) {
-    auto state = dyn_cast<BlockArgument>(update->getOperand(i));
-    if (!state || getLayout(tensorTypeOf(state)) ||
-        next.of(state) != update->getResult(i))
-      return false;
-    if (i == 0)
-      continue;
-    if (!state.hasOneUse() || !update->getResult(i).hasOneUse())
-      return false;
-    ArgumentAttr info = step.getArgument(state.getArgNumber());
-    if (info.getRole() != Role::Optimizer || info.getPlace())
-      return false;
-  }
-  return true;
-}
-
 std::optional<UpdatedBucket> Decoupler::matchUpdated(AllReduceOp reduce) {
   UpdatedBucket bucket;
   bucket.reduce = reduce;
@@ -205,7 +168,7 @@ std::optional<UpdatedBucket> Decoupler::matchUpdated(AllReduceOp reduce) {
   }
   for (Value gradient : gradients) {
     Operation *update = onlyUserOf(gradient);
-    if (!canShard(update, gradient))
+    if (!cuttable.canCut(update, gradient))
       return std::nullopt;
     bucket.updates.push_back(update);
   }

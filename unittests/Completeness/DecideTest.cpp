@@ -209,8 +209,6 @@ void DecideTest::compare(const std::string &text) {
   ASSERT_EQ(byPlan.refusal, "");
   ASSERT_EQ(print(*byPlan.module), print(*byPasses.module));
   ++same;
-  if (plan.updatedPart == UpdatedPart::Shard)
-    return; // rated with whole updates
   CollectivePrices prices(problem->cluster);
   EXPECT_NEAR(simulatePlan(*problem, plan, prices).stepNs / byPasses.stepNs, 1,
               1e-9);

@@ -18,6 +18,21 @@
 
 namespace bagua {
 
+/// An elementwise update that each rank can run on its part of a param, between
+/// the halves of the gradient's all_reduce.
+struct CuttableUpdate {
+  /// Its number in the step's graph with updates by the runtime, where the
+  /// param is its first operand and the reduced gradient this one.
+  int32_t op;
+  int32_t gradientOperand;
+  int64_t paramElementBytes;
+  /// What it reads and writes for an element of the param, and besides.
+  int64_t movedElementBytes;
+  int64_t otherBytes;
+  /// The kind of work (ClusterModel::localNs).
+  std::string work;
+};
+
 /// A gradient that is all-reduced, or a statistic that nothing in the step
 /// waits for.
 struct StepGradient {
@@ -30,6 +45,7 @@ struct StepGradient {
   bool isNarrowable;
   /// Statistics are reduced by the ranks themselves.
   bool isStatistic = false;
+  std::optional<CuttableUpdate> update = {};
 };
 
 /// Another all_reduce of the step: no bucket takes it, but how it is made and
@@ -44,6 +60,7 @@ struct StepReduce {
   bool isNarrowable = false;
   /// All ranks have the tensor as a whole, so that it can be cut.
   bool isWhole = true;
+  std::optional<CuttableUpdate> update = {};
 };
 
 struct CommunicationProblem {

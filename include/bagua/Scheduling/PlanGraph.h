@@ -22,13 +22,30 @@ struct MessageGroup {
   int64_t parts = 1;
 };
 
+/// How a group of one message is reduced whose updates run on parts, between
+/// the halves of the all_reduce. A bucket of several tensors is striped: each
+/// of them is padded to equal parts, so that a rank has a part of each.
+struct CutUpdates {
+  struct Tensor {
+    const CuttableUpdate *update;
+    int64_t elementBytes;
+    /// Elements that a rank has of it: at first, and after each scatter.
+    std::vector<int64_t> counts;
+  };
+  std::vector<Tensor> tensors;
+  /// From whole gradients to parts, and from parts of params to whole ones. A
+  /// cast that begins or ends the first is of what the bucket then holds.
+  std::vector<MessageStep> toParts, toWholes;
+};
+
 /// What a walk over a plan tells: of each group its begin, the steps of each of
-/// its parts in order, and its end.
+/// its parts in order or how it is cut, and its end.
 class MessageVisitor {
 public:
   virtual ~MessageVisitor() = default;
   virtual void begin(const MessageGroup &group) = 0;
   virtual void visitMessage(const std::vector<MessageStep> &steps) = 0;
+  virtual void visitCut(const CutUpdates &cut) = 0;
   virtual void end() = 0;
 };
 

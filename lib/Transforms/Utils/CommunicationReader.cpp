@@ -9,6 +9,7 @@
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Utils/CuttableUpdates.h"
 #include "bagua/Transforms/Utils/GradientReduces.h"
 #include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
@@ -18,6 +19,38 @@
 
 using namespace mlir;
 using namespace bagua;
+
+/// The update that a reduced gradient alone feeds, if it can be cut.
+static std::optional<CuttableUpdate>
+readUpdate(AllReduceOp reduce, const BlockOrder &block,
+           const CuttableUpdates &updates) {
+  Operation *user = onlyUserOf(reduce.getOutput());
+  if (reduce.getNamesAttr() || !updates.canCut(user, reduce.getOutput()))
+    return std::nullopt;
+  auto update = cast<StepOpInterface>(user);
+  auto elementBytesOf = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return getElementBytes(type.getElementType());
+  };
+  unsigned gradient = update.getStateCount();
+  CuttableUpdate cut{static_cast<int32_t>(block.indexOf(user)),
+                     static_cast<int32_t>(gradient),
+                     elementBytesOf(user->getOperand(0)),
+                     0,
+                     0,
+                     update.getHostWork().str()};
+  for (auto [index, operand] : llvm::enumerate(user->getOperands())) {
+    if (index <= gradient)
+      cut.movedElementBytes += elementBytesOf(operand);
+    else
+      cut.otherBytes +=
+          elementBytesOf(operand) *
+          getElementCount(cast<RankedTensorType>(operand.getType()));
+  }
+  for (Value result : user->getResults())
+    cut.movedElementBytes += elementBytesOf(result);
+  return cut;
+}
 
 FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
                                                          bool offersLate) {
@@ -33,6 +66,7 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
   SmallVector<GradientReduce> reduces = collectGradientReduces(*step);
   problem.bucketing = readBucketing(reduces, analysis);
   BlockOrder block(*step);
+  CuttableUpdates updates(*step);
   for (GradientReduce &reduce : reduces) {
     auto type = cast<RankedTensorType>(reduce.op.getInput().getType());
     bool isStatistic = !getGradientParam(reduce.op.getInput());
@@ -40,7 +74,8 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
         {static_cast<int32_t>(block.indexOf(reduce.op)), getElementCount(type),
          getElementBytes(type.getElementType()),
          readAxes(step->lookupCluster(), reduce.op.getOver()),
-         !isStatistic && type.getElementType().isF32(), isStatistic});
+         !isStatistic && type.getElementType().isF32(), isStatistic,
+         readUpdate(reduce.op, block, updates)});
   }
   for (AllReduceOp reduce : collectOtherReduces(*step, reduces)) {
     auto type = cast<RankedTensorType>(reduce.getInput().getType());
