@@ -136,9 +136,10 @@ static std::vector<int64_t> assignServers(const CommunicationProblem &problem,
   return servers;
 }
 
-/// Whether updates of a group run on parts.
+/// Whether updates of a group run on parts, which the runtime alone has.
 static bool isCut(const CommunicationPlan &plan, const PlannedGroup &planned) {
-  return plan.updatedPart == UpdatedPart::Shard && planned.group.parts == 1 &&
+  return plan.updatedPart == UpdatedPart::Shard && plan.isUpdatedByRuntime &&
+         planned.group.parts == 1 &&
          planned.updates.size() == planned.counts.size() &&
          shapeOf(planned.messages.front().form.kind).isHalved;
 }
@@ -177,8 +178,9 @@ static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
   params.wire = {};
   for (MessageStep &step : expandMessage(cluster, gradients, form)) {
     if (step.kind == MessageStep::Kind::Widen)
-      step.movedBytes = Message{0, part, message.elementBytes}.bytes() +
-                        part * message.wire.elementBytes(message.elementBytes);
+      step.movedBytes =
+          part * (message.elementBytes +
+                  message.wire.elementBytes(message.elementBytes));
     if (step.kind != MessageStep::Kind::Collective || isScatter(step))
       cut.toParts.push_back(step);
   }
