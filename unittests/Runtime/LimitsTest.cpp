@@ -362,7 +362,9 @@ TEST_F(LimitsTest, forked_processes_see_memory_and_change_nothing) {
 }
 
 #ifndef __SANITIZE_THREAD__ // forks no process of several threads
-// While other threads of the parent's make and destroy theirs.
+// While other threads of the parent's make and destroy theirs. The first forks
+// are those that matter: until then the other thread makes what all worlds
+// share.
 TEST_F(LimitsTest, forked_processes_make_worlds_of_their_own) {
   std::atomic<bool> isEnough = false;
   std::thread other([&] {

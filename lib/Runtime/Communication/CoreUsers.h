@@ -17,12 +17,12 @@ public:
   void remove(int threads) { add(-threads); }
 
   bool haveCoresForAll() const {
-    static const int cores =
-        static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    return count.load(std::memory_order_relaxed) <= cores;
+    return count.load(std::memory_order_relaxed) <= kCores;
   }
 
 private:
+  static inline const int kCores =
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::atomic<int> count{0};
 };
 

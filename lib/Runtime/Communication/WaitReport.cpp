@@ -52,6 +52,10 @@ Reports &reports() {
   return *known;
 }
 
+/// From the start: what a thread has half made when another one forks stays so
+/// in the child.
+[[maybe_unused]] Reports &madeAtLoad = reports();
+
 /// By which the handler wakes the thread; -1: nobody has asked for a signal.
 int bell = -1;
 struct sigaction before;

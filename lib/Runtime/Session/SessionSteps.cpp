@@ -272,9 +272,11 @@ bool PlanSession::isReady(TensorId tensor) const {
   });
 }
 
+/// A tensor that no step has been asked for has been used by nobody.
+static const std::vector<StreamPoint> kNothing;
+
 void PlanSession::onDone(TensorId tensor,
                          std::function<void(const absl::Status &)> done) {
-  static const std::vector<StreamPoint> kNothing;
   absl::Status status = checkIndex(tensor);
   if (!status.ok())
     return done(refuse(status));

@@ -11,6 +11,7 @@
 #include "PlanModel.h"
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Support/Parts.h"
 #include "bagua/Target/SizeScale.h"
 #include "bagua/Transforms/Utils/Predict.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
@@ -191,7 +192,7 @@ llvm::FailureOr<std::string> PlanWriter::write() {
   for (auto &[name, bytes] : model.arenas) {
     fb::ArenaT &arena = append(plan.arenas);
     arena.name = name.getValue().str();
-    arena.bytes = bytes;
+    arena.bytes = arenaAligned(bytes); // as bagua-place counts them
   }
   for (const PlanTensor &tensor : model.tensors)
     writeTensor(tensor);

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <system_error>
@@ -44,33 +45,38 @@ constexpr size_t kMostUnsent = size_t{64} << 20;
 /// process does not exit before they are done.
 class Lingering {
 public:
-  ~Lingering() {
-    // A forked child has none of the threads.
-    if (process != getpid())
-      return;
-    std::unique_lock<std::mutex> lock(mutex);
-    ended.wait(lock, [this] { return count == 0; });
-  }
   void add(int change) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (process.exchange(getpid()) != getpid())
-      count = 0;
-    count += change;
-    ended.notify_all();
+    if (!isAwaited.exchange(true))
+      std::atexit([] { all.await(); });
+    int64_t before = state;
+    // A forked child has none of the parent's threads.
+    while (!state.compare_exchange_weak(
+        before, stateOf((isOwn(before) ? countOf(before) : 0) + change)))
+      ;
+    state.notify_all();
   }
+
+  static Lingering all;
 
 private:
-  /// Whose threads are counted: of worlds that it has made itself.
-  std::atomic<pid_t> process = getpid();
-  std::mutex mutex;
-  std::condition_variable ended;
-  int count = 0;
+  void await() {
+    for (int64_t now = state; isOwn(now) && countOf(now) > 0; now = state)
+      state.wait(now);
+  }
+
+  /// How many there are, of worlds that this process has made itself.
+  static int64_t stateOf(int count) {
+    return int64_t{getpid()} << 32 | static_cast<uint32_t>(count);
+  }
+  static bool isOwn(int64_t state) { return state >> 32 == getpid(); }
+  static int countOf(int64_t state) { return static_cast<int>(state); }
+
+  /// Without a lock, which a thread might hold when another one forks.
+  std::atomic<int64_t> state{0};
+  std::atomic<bool> isAwaited{false};
 };
 
-Lingering &lingering() {
-  static Lingering all;
-  return all;
-}
+constinit Lingering Lingering::all;
 
 } // namespace
 
@@ -313,7 +319,7 @@ void ControlPlane::retire() {
   if (!std::exchange(isStarted, false))
     return;
   if (isHub())
-    lingering().add(1);
+    Lingering::all.add(1);
   std::unique_lock<std::mutex> lock(mutex);
   // With the last word, so that neither is seen without the other.
   isRetired = true;
@@ -365,7 +371,7 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
   for (Peer &peer : peers)
     peer.channel = ControlChannel();
   if (isHub())
-    lingering().add(-1);
+    Lingering::all.add(-1);
 }
 
 /// Of a retired one: whether all is said and, on rank 0, nobody is left to

@@ -76,6 +76,10 @@ const std::vector<Launcher> &launchers() {
   return table;
 }
 
+/// From the start: what a thread has half made when another one forks stays so
+/// in the child.
+[[maybe_unused]] const std::vector<Launcher> &madeAtLoad = launchers();
+
 bool hasStarted(const Launcher &launcher, const Environment &get) {
   if (!get(launcher.rank) || !get(launcher.size))
     return false;

@@ -49,6 +49,10 @@ List &list() {
   return *all;
 }
 
+/// From the start: what a thread has half made when another one forks stays so
+/// in the child.
+[[maybe_unused]] List &madeAtLoad = list();
+
 } // namespace
 
 ForkedCopies::ForkedCopies(void *ownAddress, size_t bytes, int file)

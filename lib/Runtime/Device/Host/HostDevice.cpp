@@ -90,6 +90,13 @@ Device &hostDevice() {
   return device;
 }
 
+namespace {
+/// From the start: what a thread has half made when another one forks stays so
+/// in the child.
+[[maybe_unused]] Queue &queueMadeAtLoad = hostQueue();
+[[maybe_unused]] Device &deviceMadeAtLoad = hostDevice();
+} // namespace
+
 Device &World::device() const { return hostDevice(); }
 
 } // namespace bagua::runtime
