@@ -71,15 +71,17 @@ def main(build, steps=30):
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(bagua.torch.DataParallel(
             model, make_plan(folder, bagua.torch.step_table(model, loss_of, (x, y))), world=runtime.World.in_process(1)[0])) as wrapped:
         modules, params = len(list(model.modules())), len(list(model.parameters()))
-        slots = wrapped._slots
+        training = wrapped._training
+        session, slots = training.session, training.gradients.slots
         gradients = [torch.zeros_like(slot.param) for slot in slots]
-        rows = [("a fact", alone(lambda i: wrapped._session.agree_on("a number", i))),
-                ("a tensor's layout, where it changes", alone(lambda i: wrapped._session.agree_on_tensor(0, i, "a layout"))),
-                (f"a gradient's layout, where it doesn't, of {len(slots)}", alone(lambda _: wrapped._dense_gradients(slots, gradients)) / len(slots)),
-                (f"whether the model is the same: {params} params in {modules} modules", alone(lambda _: wrapped._model.has_changed()))]
+        rows = [("a fact", alone(lambda i: session.agree_on("a number", i))),
+                ("a tensor's layout, where it changes", alone(lambda i: session.agree_on_tensor(0, i, "a layout"))),
+                (f"a gradient's layout, where it doesn't, of {len(slots)}", alone(lambda _: training.reducer.dense_gradients(slots, gradients)) / len(slots)),
+                (f"whether the model is the same: {params} params in {modules} modules", alone(lambda _: training._model.has_changed()))]
         clock, taken, whole = Clock(), [], []
-        for name in ("_check_params", "_count", "_before_update", "_dense_gradients"):
-            clock.watch(wrapped, name)
+        for owner, name in ((training, "check_params"), (training._agreement, "count"), (training.overlap, "before_update"),
+                            (training.reducer, "dense_gradients")):
+            clock.watch(owner, name)
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
         for _ in range(int(steps)):
             clock.seconds, begin = 0, time.perf_counter()

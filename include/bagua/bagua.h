@@ -282,7 +282,8 @@ bagua_code bagua_barrier(bagua_communicator *communicator);
 
 typedef struct bagua_session bagua_session;
 
-/** bagua::runtime::SessionOptions; null and 0 are its defaults. */
+/** bagua::runtime::SessionOptions; null and 0 are its defaults, and the world's
+ * timeout. */
 typedef struct bagua_session_options {
   /** sizeof(bagua_session_options). */
   size_t struct_size;

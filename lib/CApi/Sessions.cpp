@@ -50,8 +50,10 @@ bagua_code bagua_session_create(const bagua_plan *plan, bagua_world *world,
     absl::Status status =
         requireAll("bagua_session_create",
                    {{"plan", plan}, {"world", world}, {"session", session}});
-    if (status.ok())
+    if (status.ok()) {
+      read.timeout = world->world->timeout();
       status = capi::readWaiting("bagua_session_options", options, read);
+    }
     if (!status.ok())
       return status;
     auto made = runtime::Session::create(plan->plan, world->world, read);

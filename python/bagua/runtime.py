@@ -631,7 +631,7 @@ def _call_pending(number: int, code: int, _: object) -> None:
 
 
 class Session(_Object):
-    """One rank's execution of a plan. Times are in seconds."""
+    """One rank's execution of a plan. Times are in seconds; 0: the world's."""
 
     def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None) -> None:
         library, handle = _library(), c_void_p()

@@ -113,6 +113,8 @@ def main(source, build, work):
     say("another model by itself", lambda: bagua.torch.DataParallel(nn.Linear(3, 3), f"{work}/late.bagua"))
     say("a frozen layer", lambda: wrap(freeze(make())))
     say("fewer ranks than planned", lambda: bagua.torch.DataParallel(make(), f"{work}/two.bagua", world=runtime.World.in_process(1)[0]))
+    worlds = runtime.World.in_process(2, timeout=0.2)
+    say("the world's limit", lambda: bagua.torch.DataParallel(make(), f"{work}/two.bagua", world=worlds[0]))
     say("complex params", lambda: wrap(turn_complex(make())))
     say("their table", lambda: bagua.torch.step_table(turn_complex(make()), lambda model, x: model(x).sum(), (torch.randn(4, 8),)))
 

@@ -25,7 +25,7 @@ def main(source, build, work):
 
         @staticmethod
         def backward(_, gradient):
-            given.extend(len(model._given) for model in wrapped)
+            given.extend(len(model._training.gradients.given) for model in wrapped)
             time.sleep(0.01)  # much longer than gradients wait for each other
             return gradient
 

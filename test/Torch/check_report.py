@@ -78,7 +78,7 @@ def main(source, build, work):
         if is_first:
             with torch.profiler.profile() as profile:
                 step()
-            measured, predicted = model._session.step_figures(), model._predicted
+            measured, predicted = model._training.session.step_figures(), model._training.predicted
             print(f"bytes {'as predicted' if measured[-1].bytes_sent == predicted.bytes_sent else (measured[-1], predicted)}")
             print(f"later: {model.report()}")
             print(f"spans: {sorted({event.name for event in profile.events() if 'bagua' in event.name})}")
@@ -117,16 +117,15 @@ def main(source, build, work):
             deferred = dict(overlap="step", optimizer=own) if options.get("overlap") else {}
             model = bagua.torch.DataParallel(module, f"{work}/{'late' if deferred else 'slow'}.bagua", world=world, **{**options, **deferred})
             if world.rank == 0:
-                model._compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])
-                if model._deferred:
-                    model._deferred._updating = model._compute.update
-                    alone = model._deferred._alone
+                model._training.gradients.compute = bagua.torch.report.Compute(runtime.StepFigures(-1, planned + 7, 7, 0), now=lambda: clock[0])
+                if deferred:
+                    alone = model._training.overlap.updates._alone
                     update = alone.step
                     alone.step = lambda: (take(2.5 * len(alone.param_groups[0]["params"])), update())
                 else:
                     own.register_step_pre_hook(lambda *_: take(10))
-                all_reduce = model._group.all_reduce
-                model._group.all_reduce = lambda *arguments: (take(100), all_reduce(*arguments))
+                all_reduce = model._training.group.all_reduce
+                model._training.group.all_reduce = lambda *arguments: (take(100), all_reduce(*arguments))
             other = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1e-3)
             with model:
                 for _ in range(20):
@@ -134,7 +133,7 @@ def main(source, build, work):
                         take(100)
                     loop(model, own, other, lambda: take(100 * (world.rank == 0)))
                 if world.rank == 0:
-                    found.append([round(seconds) for seconds in model._compute._found[-1]])
+                    found.append([round(seconds) for seconds in model._training.gradients.compute._found[-1]])
         warned = on_two_ranks(train)
         return f"{found[0]}, {', '.join(text.split(':')[0] for text in warned) or 'none'}"
 

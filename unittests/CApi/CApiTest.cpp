@@ -322,6 +322,19 @@ TEST(CApiTest, ACommunicatorHasALimitOfItsOwn) {
     bagua_world_free(world);
 }
 
+// A session takes its world's limit of 0.2 s, in place of the 600 s of others.
+TEST(CApiTest, ASessionHasTheLimitOfItsWorld) {
+  bagua_plan *plan = makePlan(2);
+  std::vector<bagua_world *> worlds(2);
+  EXPECT_DONE(bagua_worlds_in_process(2, 0.2, worlds.data()));
+  bagua_session *session = nullptr;
+  EXPECT_ERROR(bagua_session_create(plan, worlds[0], nullptr, &session),
+               BAGUA_DEADLINE_EXCEEDED, "waited 200ms for rank 1");
+  for (bagua_world *world : worlds)
+    bagua_world_free(world);
+  bagua_plan_free(plan);
+}
+
 // Ranks end with what one of them says.
 TEST(CApiTest, AbortsWithAReason) {
   bagua_plan *plan = makePlan(2);

@@ -426,6 +426,11 @@ void PlanModel::addTakenStates() {
 }
 
 LogicalResult PlanModel::read() {
+  if (step.isAsynchronous())
+    return step.emitError()
+           << "expected consistency bsp, found " << *step.getConsistency()
+           << ", whose servers apply each push as it arrives: no plan can say "
+              "that yet";
   if (failed(readValues()) || failed(readTensors()))
     return failure();
   resolveStorage();

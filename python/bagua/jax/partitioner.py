@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps whose communication is XLA's: shardings annotate whole arrays, and collectives appear only when XLA's partitioner
 has made a program for one device's parts. That program is put where jax.shard_map has the one that a user writes."""
+from __future__ import annotations
+
 import math
 import os
 import re
 import sys
 import tempfile
+import typing
 
+import jax
 import numpy
-from jax._src.lib import xla_client
-from jax._src.lib.mlir import ir
+from jaxlib import xla_client
+from jaxlib.mlir import ir
+
+# By channel: the devices of each group, an array of numpy's, which stubs do not know to be a buffer.
+Groups = dict[str, typing.Any]
+# Of the compiler's own, which stubs do not know.
+_XLA: typing.Any = xla_client
 
 
-def is_annotated(module):
+def is_annotated(module: ir.Module) -> bool:
     """Whether communication is left to XLA's partitioner: not where one body is written for a device, as by shard_map
     around a whole step."""
     text = str(module)
@@ -20,23 +29,24 @@ def is_annotated(module):
     return "mhlo.num_partitions = 1 " not in text and bodies != 1
 
 
-def partitioned(lowered):
+def partitioned(lowered: jax.stages.Lowered) -> ir.Module:
     """The step as shard_map would have written it: a function of a device's parts of all arguments, called between
     conversions of whole arrays to parts and of parts to whole arrays."""
-    original = lowered.compiler_ir("stablehlo")
+    original: typing.Any = lowered.compiler_ir("stablehlo")
     with original.context, ir.Location.unknown():
         whole = ir.Module.parse(original.operation.get_asm(enable_debug_info=True))
         computation = dumped(lowered)
-        part = ir.Module.parse(xla_client._xla.mlir.xla_computation_to_mlir_module(computation))
+        part = ir.Module.parse(_XLA._xla.mlir.xla_computation_to_mlir_module(computation))
         function = function_of(part, "main")
         functions, groups = called_from(function, part), groups_by_channel(computation.as_hlo_text())
         for each in functions:
             make_readable(each, groups)
             unpack_tuples(each)
         returned = unpack_results(function)
-        inner = [in_order(attributes["mhlo.sharding"].value) for attributes in function.attributes["arg_attrs"]]
+        inner = [in_order(ir.StringAttr(ir.DictAttr(attributes)["mhlo.sharding"]).value)
+                 for attributes in ir.ArrayAttr(function.attributes["arg_attrs"])]
         outer = [in_order(layout) for layout in
-                 re.findall(r"\{[^{}]*\}", part.operation.attributes["mhlo.spmd_output_sharding"].value)]
+                 re.findall(r"\{[^{}]*\}", ir.StringAttr(part.operation.attributes["mhlo.spmd_output_sharding"]).value)]
         main = function_of(whole, "main")
         kinds = [value.type for value in list(entry(main).operations)[-1].operands]
         empty(whole, main)
@@ -58,7 +68,7 @@ def partitioned(lowered):
         return whole
 
 
-def dumped(lowered):
+def dumped(lowered: jax.stages.Lowered) -> typing.Any:
     """What XLA's partitioner makes of the step."""
     with tempfile.TemporaryDirectory() as directory:
         lowered.compile({"xla_dump_to": directory, "xla_dump_hlo_pass_re": "^spmd-partitioning$",
@@ -74,29 +84,29 @@ def dumped(lowered):
         length |= (byte & 127) << (7 * at)
         if byte < 128:
             break
-    return xla_client.XlaComputation(code[at + 2:at + 2 + length])
+    return _XLA.XlaComputation(code[at + 2:at + 2 + length])
 
 
-def function_of(module, name):
-    return next(op.operation for op in module.body.operations if op.operation.attributes["sym_name"].value == name)
+def function_of(module: ir.Module, name: str) -> ir.Operation:
+    return next(op.operation for op in module.body.operations if ir.StringAttr(op.operation.attributes["sym_name"]).value == name)
 
 
-def called_from(function, module):
+def called_from(function: ir.Operation, module: ir.Module) -> list[ir.Operation]:
     """The function, and all that are called in it."""
     found = [function]
     for each in found:
         for operation in walked(each):
             if operation.name == "func.call":
-                callee = function_of(module, operation.attributes["callee"].value)
+                callee = function_of(module, ir.FlatSymbolRefAttr(operation.attributes["callee"]).value)
                 found += [callee] if callee not in found else []
     return found
 
 
-def entry(function):
+def entry(function: ir.Operation) -> ir.Block:
     return function.regions[0].blocks[0]
 
 
-def walked(operation):
+def walked(operation: ir.Operation) -> typing.Iterator[ir.Operation]:
     """All operations inside, then itself."""
     for region in operation.regions:
         for block in region.blocks:
@@ -105,7 +115,7 @@ def walked(operation):
     yield operation
 
 
-def make_readable(function, groups):
+def make_readable(function: ir.Operation, groups: Groups) -> None:
     """Groups as lists of devices, whatever they are said by; and a device's own number as that of a manual part."""
     for operation in walked(function):
         attributes = operation.attributes
@@ -119,20 +129,23 @@ def make_readable(function, groups):
             attributes["mhlo.sharding"] = ir.StringAttr.get("{manual}")
 
 
-def groups_by_channel(text):
+def numbers_of(listed: str) -> list[int]:
+    return [int(number) for number in listed.split(",")]
+
+
+def groups_by_channel(text: str) -> Groups:
     """Devices of each group, for channels whose groups HLO's text says by axes of a mesh:
     mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}."""
     said = re.compile(r"channel_id=(\d+), replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))?"
                       r" \{((?:'[^']*',? ?)+)\}")
-    numbers = lambda listed: [int(number) for number in listed.split(",")]
-    found = {}
+    found: Groups = {}
     for channel, mesh, dims, order, axes in said.findall(text):
         sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh)}
-        devices = numpy.arange(math.prod(sizes.values()), dtype=numpy.int64)
+        devices: typing.Any = numpy.arange(math.prod(sizes.values()), dtype=numpy.int64)
         if dims:
-            devices = devices.reshape(numbers(dims))
+            devices = devices.reshape(numbers_of(dims))
         if order:
-            devices = devices.transpose(numbers(order))
+            devices = devices.transpose(numbers_of(order))
         along = [list(sizes).index(name) for name in re.findall(r"'([^']*)'", axes)]
         devices = numpy.moveaxis(devices.reshape(tuple(sizes.values())), along, range(-len(along), 0))
         count = math.prod(sizes[name] for name in re.findall(r"'([^']*)'", axes))
@@ -140,10 +153,12 @@ def groups_by_channel(text):
     return found
 
 
-def in_order(layout):
+def in_order(layout: str) -> str:
     """A list of all devices, in order or by columns, as such: older partitioners write it out."""
     listed = re.search(r"\](\d+(?:,\d+)*)", layout)
-    devices = [int(number) for number in listed.group(1).split(",")] if listed else []
+    if not listed:
+        return layout
+    devices = numbers_of(listed.group(1))
     count = len(devices)
     for rows in range(1, count):
         columns = count // rows
@@ -153,11 +168,11 @@ def in_order(layout):
     return layout
 
 
-def is_tuple(value):
+def is_tuple(value: ir.Value[typing.Any]) -> bool:
     return str(value.type).startswith("tuple")
 
 
-def unpack_tuples(function):
+def unpack_tuples(function: ir.Operation) -> None:
     """Calls with several results, where each had one tuple of them."""
     calls = [operation for operation in walked(function)
              if operation.name == "stablehlo.custom_call" and is_tuple(operation.results[0])]
@@ -173,13 +188,13 @@ def unpack_tuples(function):
         operation.erase()
 
 
-def unpack_results(function):
+def unpack_results(function: ir.Operation) -> list[ir.Value[typing.Any]]:
     """What the function returns, not as a tuple."""
     last = list(entry(function).operations)[-1]
     returned = list(last.operands)
     if len(returned) != 1 or not is_tuple(returned[0]):
         return returned
-    pack = returned[0].owner
+    pack: typing.Any = returned[0].owner
     returned = list(pack.operands)
     with ir.InsertionPoint(last):
         ir.Operation.create("func.return", operands=returned)
@@ -190,21 +205,24 @@ def unpack_results(function):
     return returned
 
 
-def empty(module, main):
+def empty(module: ir.Module, main: ir.Operation) -> None:
     """Leaves of the module the function's signature alone."""
     for operation in [op for op in module.body.operations if op.operation != main] + list(entry(main).operations)[::-1]:
         operation.operation.erase()
 
 
-def lay_out(main, kind, layouts):
+def lay_out(main: ir.Operation, kind: str, layouts: list[str]) -> None:
     """How arguments or results lie on the devices, in the place of what a mesh says of them."""
-    main.attributes[kind] = ir.ArrayAttr.get([
-        ir.DictAttr.get({given.name: given.attr for given in attributes if "sharding" not in given.name}
-                        | {"mhlo.sharding": ir.StringAttr.get(layout)})
-        for attributes, layout in zip(main.attributes[kind], layouts, strict=True)])
+    def laid_out(given: ir.DictAttr, layout: str) -> ir.DictAttr:
+        named = [given[index] for index in range(len(given))]
+        return ir.DictAttr.get({each.name: each.attr for each in named if "sharding" not in each.name}
+                               | {"mhlo.sharding": ir.StringAttr.get(layout)})
+
+    main.attributes[kind] = ir.ArrayAttr.get([laid_out(ir.DictAttr(attributes), layout) for attributes, layout in
+                                              zip(ir.ArrayAttr(main.attributes[kind]), layouts, strict=True)])
 
 
-def converted(target, value, layout, result_layout, kind):
+def converted(target: str, value: ir.Value[typing.Any], layout: str, result_layout: str, kind: ir.Type) -> ir.Value[typing.Any]:
     """A conversion as jax.shard_map writes it."""
     for name, said, result in (("Sharding", layout, value.type), (target, result_layout, kind)):
         value = ir.Operation.create("stablehlo.custom_call", [result], [value], {

@@ -9,6 +9,16 @@ import typing
 
 import torch
 
+from bagua import runtime
+from bagua.torch.one_at_a_time import OneAtATime
+from bagua.torch.slot import Slot
+
+# Each rank counts these, and all counts must be the same.
+FORWARDS = "forwards with gradients, outside of no_sync()"
+SKIPPED = "forwards that no backward followed"
+FURTHER = "backwards that no forward preceded"
+COUNTS = (FORWARDS, SKIPPED, FURTHER)
+
 
 def fingerprint(text: str) -> int:
     """64 bits."""
@@ -61,3 +71,58 @@ class Model:
                   ("" if param.requires_grad else ", frozen") for name, param in self._module.named_parameters()]
         lines += [f"buffer {name}: {_type(buffer)} {list(buffer.shape)}" for name, buffer in self._module.named_buffers()]
         return "\n".join(lines)
+
+
+class Agreement:
+    """States facts about this rank. The next communication fails where another rank has stated something else.
+
+    `group` is the communicator of buffers, where there is one. A fact may be stated to it that all ranks state between the same two of its
+    collectives; other facts are stated to the session alone."""
+
+    def __init__(self, session: OneAtATime, model: Model, options: typing.Mapping[str, object]) -> None:
+        self._session, self._model, self._options = session, model, options
+        self.group: runtime.Communicator | None = None
+        self._counts, self._updates = dict.fromkeys(COUNTS, 0), 0
+        self._are_changed: bool | None = None
+
+    def on_model(self) -> None:
+        """States what this rank trains."""
+        text = self._model.describe(self._options)
+        self._state("the model", fingerprint(text), text)
+
+    def on_counts(self) -> None:
+        for what in COUNTS:
+            self.count(what, 0)
+
+    def count(self, what: str, more: int = 1) -> None:
+        self._counts[what] += more
+        self._state(f"the number of {what}, up to here", self._counts[what])
+
+    def _state(self, fact: str, value: int, meaning: str | None = None) -> None:
+        self._session.agree_on(fact, value, meaning)
+        if self.group:
+            self.group.agree_on(fact, value, meaning)
+
+    def count_update(self) -> None:
+        """Stated to the session alone: between a backward and its step() some ranks may be in a forward without gradients."""
+        self._updates += 1
+        self._session.agree_on("the number of steps of optimizers, up to here", self._updates)
+
+    def on_changed(self, slots: typing.Sequence[Slot]) -> None:
+        """States whether the program has changed gradients since they were reduced. A rank whose loss reached no param makes its step within the
+        optimizer's step(), too late for its program to clip gradients as other ranks do."""
+        are_changed = any(slot.returned is not None and (slot.returned[0]._version != slot.returned[1] or
+                                                         slot.param.grad is not slot.returned[0]) for slot in slots)
+        for slot in slots:
+            slot.returned = None
+        if are_changed is not self._are_changed:
+            self._are_changed = are_changed
+            self._session.agree_on("whether the program changes gradients between backward and step()", are_changed,
+                                   "yes" if are_changed else "no")
+
+    def on_form(self, slot: Slot) -> None:
+        """States in which order a gradient's elements lie in memory, where that has changed."""
+        if slot.has_new_form():
+            shape, strides = slot.form
+            text = f"{list(shape)} with strides {list(strides)}"
+            self._session.agree_on_tensor(slot.number, fingerprint(text), text)

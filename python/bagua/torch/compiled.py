@@ -7,6 +7,14 @@ import warnings
 
 import torch
 
+_Function = typing.TypeVar("_Function", bound=typing.Callable[..., typing.Any])
+
+
+def uncompiled(function: _Function) -> _Function:
+    """A function that no compiler looks into."""
+    result: _Function = torch.compiler.disable(function)
+    return result
+
 
 def name_in_plan(name: str) -> str:
     """A param's or a module's, compiled or not: a plan serves both."""

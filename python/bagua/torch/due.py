@@ -9,6 +9,8 @@ import weakref
 import torch
 from torch.utils import _pytree as pytree
 
+from bagua.torch.compiled import uncompiled
+
 # Type stubs know the attributes of tensors, not the descriptors that the class has for them.
 _TENSOR: typing.Any = torch.Tensor
 _GET_GRADIENT = _TENSOR.grad.__get__
@@ -31,7 +33,7 @@ class _Due:
     """Mixed into the class of a param, for as long as its update is due."""
 
     @classmethod
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    @uncompiled
     def __torch_function__(cls, function: typing.Callable[..., typing.Any], _: object, arguments: tuple[typing.Any, ...] = (),
                            named: dict[str, typing.Any] | None = None) -> typing.Any:
         named = named or {}

@@ -14,6 +14,8 @@ that is a tensor is an input `lr`, of the second group of params `lr.1`.
 Nothing of the model runs or changes; a copy of its params makes one step to see what state the optimizer has. Needs
 torch 2.15 and torch-mlir; no shared library of Bagua's.
 """
+from __future__ import annotations
+
 import argparse
 import contextlib
 import dataclasses
@@ -22,6 +24,7 @@ import inspect
 import json
 import os
 import sys
+import typing
 
 import torch
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
@@ -33,6 +36,12 @@ from torch_mlir.compiler_utils import OutputType, lower_mlir_module, run_pipelin
 from torch_mlir.dialects import torch as torch_dialect
 from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 from torch_mlir.extras.fx_importer import FxImporter
+
+Loss = typing.Callable[..., torch.Tensor]
+Tensors = dict[str, torch.Tensor]
+# By param and name: the optimizer's state. By group and name: what a schedule writes into a tensor.
+State = dict[tuple[str, str], torch.Tensor]
+Rates = dict[tuple[int, str], torch.Tensor]
 
 # Loops over single tensors: what a compiler is to see; and arithmetic on tensors alone, the count of steps included.
 PLAIN = {"foreach": False, "fused": False, "capturable": True}
@@ -47,78 +56,80 @@ class Step:
     """An exported step: its text, and what its arguments and results are."""
 
     text: str
-    mapping: dict
+    mapping: dict[str, list[dict[str, object]]]
 
-    def write(self, path):
+    def write(self, path: str) -> None:
         with open(f"{path}.mlir", "w", encoding="utf-8") as file:
             file.write(self.text)
         with open(f"{path}.json", "w", encoding="utf-8") as file:
             json.dump(self.mapping, file, indent=1)
 
 
-class Loss(torch.nn.Module):
+class WithLoss(torch.nn.Module):
     """A model and its loss as one module."""
 
-    def __init__(self, model, loss):
+    def __init__(self, model: torch.nn.Module, loss: Loss) -> None:
         super().__init__()
         self.model, self.loss = model, loss
 
-    def forward(self, *batch):
+    def forward(self, *batch: typing.Any) -> torch.Tensor:
         value = self.loss(self.model, *batch)
         if not isinstance(value, torch.Tensor) or value.dim():
             raise ExportError(f"expected a loss that is a scalar, found {getattr(value, 'shape', value)}")
         return value
 
 
-def name_of(target):
+def name_of(target: str) -> str:
     return target.removeprefix("model.")
 
 
-def optimizer_of(optimizer, params, rates):
+def optimizer_of(optimizer: torch.optim.Optimizer, params: typing.Iterable[tuple[torch.Tensor, torch.Tensor]],
+                 rates: Rates) -> torch.optim.Optimizer:
     """An optimizer of the same kind for other params, which stand where the model's stood, and with other rates."""
     at = {id(param): new for param, new in params}
     groups = []
     for index, group in enumerate(optimizer.param_groups):
         own = {key: PLAIN.get(key, rates.get((index, key), value)) for key, value in group.items() if key != "params"}
         groups.append({**own, "params": [at[id(param)] for param in group["params"] if id(param) in at]})
+    kind: typing.Callable[..., torch.optim.Optimizer] = type(optimizer)
     known = inspect.signature(type(optimizer).__init__).parameters
     defaults = {key: PLAIN.get(key, value) for key, value in optimizer.defaults.items()
                 if key in known and not isinstance(value, torch.Tensor)}
-    return type(optimizer)([group for group in groups if group["params"]], **defaults)
+    return kind([group for group in groups if group["params"]], **defaults)
 
 
 @contextlib.contextmanager
-def compiling():
+def compiling() -> typing.Iterator[None]:
     """Optimizers that are `capturable` ask for a GPU, or for this."""
-    before = torch.compiler._is_compiling_flag
-    torch.compiler._is_compiling_flag = True
+    compiler: typing.Any = torch.compiler
+    before, compiler._is_compiling_flag = compiler._is_compiling_flag, True
     try:
         yield
     finally:
-        torch.compiler._is_compiling_flag = before
+        compiler._is_compiling_flag = before
 
 
 class Exporter:
-    def __init__(self, model, loss, optimizer, batch):
+    def __init__(self, model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: typing.Sequence[typing.Any]) -> None:
         self.optimizer, self.batch = optimizer, tuple(batch)
         self.params = {name: param for name, param in model.named_parameters() if param.requires_grad}
-        self.module = Loss(model, loss)
+        self.module = WithLoss(model, loss)
         trained = {id(param) for group in optimizer.param_groups for param in group["params"]}
         self.updated = [name for name, param in self.params.items() if id(param) in trained]
         # What a schedule writes into a tensor is an input of the step; a number is the step's own.
-        self.rates = {(index, key): value.detach() for index, group in enumerate(optimizer.param_groups)
-                      for key, value in group.items() if isinstance(value, torch.Tensor)}
+        self.rates: Rates = {(index, key): value.detach() for index, group in enumerate(optimizer.param_groups)
+                             for key, value in group.items() if isinstance(value, torch.Tensor)}
         if not self.updated:
             raise ExportError("expected an optimizer of the model's params, found none of them in it")
 
-    def run(self):
+    def run(self) -> Step:
         with contextlib.ExitStack() as stack:
             self.joint = aot_export_joint_with_descriptors(stack, self.module, self.batch)
         self.read_descriptors()
         self.find_state()
         return Step(text_of(self.trace()), self.mapping())
 
-    def read_descriptors(self):
+    def read_descriptors(self) -> None:
         """What the graph of forward and backward takes and gives, by names."""
         graph = self.joint.graph_module.graph
         self.inputs = [node.meta["desc"] for node in graph.nodes if node.op == "placeholder"]
@@ -137,7 +148,7 @@ class Exporter:
         graph.set_codegen(torch.fx.graph.CodeGen())
         self.joint.graph_module.recompile()
 
-    def find_state(self):
+    def find_state(self) -> None:
         """The optimizer's state after a step: of each param its tensors."""
         copies = {name: self.params[name].detach().clone().requires_grad_() for name in self.updated}
         probe = optimizer_of(self.optimizer, [(self.params[name], copies[name]) for name in self.updated], self.rates)
@@ -145,17 +156,18 @@ class Exporter:
             copy.grad = torch.zeros_like(copy)
         with compiling():
             probe.step()
-        self.state = {(name, key): value.detach() for name, copy in copies.items()
-                      for key, value in probe.state[copy].items() if isinstance(value, torch.Tensor)}
+        self.state: State = {(name, key): value.detach() for name, copy in copies.items()
+                             for key, value in probe.state[copy].items() if isinstance(value, torch.Tensor)}
 
-    def step(self, params, state, buffers, frozen, rates, batch):
+    def step(self, params: Tensors, state: State, buffers: Tensors, frozen: Tensors, rates: Rates,
+             batch: list[typing.Any]) -> tuple[Tensors, State, Tensors, torch.Tensor | None, list[torch.Tensor]]:
         """A rank's step: new params, state and buffers, the loss, and gradients."""
-        batch = list(batch)
         given = {f"model.{name}": value for name, value in params.items()} | buffers | frozen
         arguments = [torch.ones(()) if type(desc).__name__ == "TangentAOTInput" else
                      batch[desc.idx] if type(desc).__name__ == "PlainAOTInput" else given[desc.target]
                      for desc in self.inputs]
-        grads, after, loss = {}, dict(buffers), None
+        grads: Tensors = {}
+        after, loss = dict(buffers), None
         for value, desc in zip(self.joint.graph_module(*arguments), self.outputs):
             kind = type(desc).__name__
             if kind == "GradAOTOutput" and value is not None and type(desc.grad_of).__name__ == "ParamAOTInput":
@@ -168,7 +180,7 @@ class Exporter:
         self.reached = [name for name in self.updated if name in grads]
         return new, after_state, after, loss, [grads[name] for name in self.reached]
 
-    def update(self, params, state, rates, grads):
+    def update(self, params: Tensors, state: State, rates: Rates, grads: Tensors) -> tuple[Tensors, State]:
         """The optimizer's own code on copies."""
         new = {name: value.detach().clone() for name, value in params.items()}
         optimizer = optimizer_of(self.optimizer, [(self.params[name], value) for name, value in new.items()], rates)
@@ -181,12 +193,12 @@ class Exporter:
             optimizer.step()
         return new, {(name, key): optimizer.state[new[name]][key] for name, key in kept}
 
-    def trace(self):
+    def trace(self) -> torch.fx.GraphModule:
         params = {name: self.params[name].detach() for name in self.updated}
         given = (params, self.state, {name: self.values[name].detach() for name in self.buffers},
                  {name: self.values[name].detach() for name in self.frozen}, self.rates, list(self.batch))
         with compiling():
-            def step(*given):
+            def step(*given: typing.Any) -> object:
                 return self.step(*given)
 
             graph = make_fx(step, tracing_mode="fake")(*given)
@@ -205,7 +217,7 @@ class Exporter:
         graph.recompile()
         return graph
 
-    def mapping(self):
+    def mapping(self) -> dict[str, list[dict[str, object]]]:
         """What arguments and results are, by position."""
         states = [(name, "param") for name in self.updated]
         states += [(f"{key}.{name}", "optimizer") for name, key in self.state]
@@ -223,7 +235,7 @@ class Exporter:
                           for index, name in enumerate(self.reached)]}
 
 
-def spell_out_alpha(graph):
+def spell_out_alpha(graph: torch.fx.Graph) -> None:
     """a + alpha * b as a product and a sum where alpha is an element of a tensor, a rate: as a number it would leave StableHLO."""
     aten = torch.ops.aten
     for node in graph.nodes:
@@ -238,7 +250,7 @@ def spell_out_alpha(graph):
             graph.erase_node(alpha)
 
 
-def text_of(graph):
+def text_of(graph: torch.fx.GraphModule) -> str:
     """StableHLO in the generic form."""
     context = ir.Context()
     torch_dialect.register_dialect(context)
@@ -251,16 +263,18 @@ def text_of(graph):
     return module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
 
 
-def export_step(model, loss, optimizer, batch):
+def export_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: typing.Sequence[typing.Any]) -> Step:
     """The Step of a model, a loss(model, *batch), an optimizer of torch.optim, and a batch, by its shapes."""
     return Exporter(model, loss, optimizer, batch).run()
 
 
-def load(place):
+def load(place: str) -> typing.Callable[[], tuple[typing.Any, ...]]:
     path, _, function = place.partition(":")
     if not os.path.isfile(path):
         raise ExportError(f"expected a file, found no '{path}'")
     spec = importlib.util.spec_from_file_location("exported", path)
+    if spec is None or spec.loader is None:
+        raise ExportError(f"expected a file of Python's (.py), found '{path}'")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if not hasattr(module, function or "step"):
@@ -268,7 +282,7 @@ def load(place):
     return getattr(module, function or "step")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="bagua.torch.export", description=__doc__.splitlines()[0])
     parser.add_argument("step", metavar="FILE.py[:FUNCTION]")
     parser.add_argument("out", metavar="OUT")

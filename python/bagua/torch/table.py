@@ -42,6 +42,34 @@ def _find_layers(model: torch.nn.Module) -> dict[torch.nn.Module, list[_Layer]]:
     return layers
 
 
+def _hook(layers: dict[torch.nn.Module, list[_Layer]], now: typing.Callable[[], int]) -> list[typing.Any]:
+    """Has the layers' last step filled in; the hooks' handles."""
+    handles: list[typing.Any] = []
+
+    def forward_at(module: torch.nn.Module, *_: object) -> None:
+        for layer in layers[module]:
+            if layer.forward[-1] is None:
+                layer.forward[-1] = now()
+
+    def forward_done(module: torch.nn.Module, inputs: object, output: typing.Any) -> None:
+        forward_at(module)
+        for layer in layers[module]:
+            layer.activation_bytes = output.numel() * output.element_size() if torch.is_tensor(output) else 0
+
+    def gradient_done(layer: _Layer) -> None:
+        layer.ready[-1] = now()
+
+    for module, own in layers.items():
+        # One with others within it needs its own params before these.
+        if any(inner in layers for inner in module.modules() if inner is not module):
+            handles.append(module.register_forward_pre_hook(forward_at))
+        handles.append(module.register_forward_hook(forward_done))
+        for layer in own:
+            for _, param in layer.params:
+                handles.append(param.register_post_accumulate_grad_hook(lambda _, layer=layer: gradient_done(layer)))
+    return handles
+
+
 def step_table(model: torch.nn.Module, loss: typing.Callable[..., torch.Tensor], batch: typing.Sequence[typing.Any], steps: int = 10,
                barrier: typing.Callable[[], object] | None = None) -> str:
     """The table, as text, of what `loss(model, *batch)` and its backward take here: the median of some steps.
@@ -57,29 +85,7 @@ def step_table(model: torch.nn.Module, loss: typing.Callable[..., torch.Tensor],
             raise ValueError(f"{name}: expected a param on the CPU, found one on {param.device}")
     layers = _find_layers(model)
     begun = [0]
-    handles: list[typing.Any] = []
-
-    def forward_at(module: torch.nn.Module, *_: object) -> None:
-        for layer in layers[module]:
-            if layer.forward[-1] is None:
-                layer.forward[-1] = time.perf_counter_ns() - begun[0]
-
-    def forward_done(module: torch.nn.Module, inputs: object, output: typing.Any) -> None:
-        forward_at(module)
-        for layer in layers[module]:
-            layer.activation_bytes = output.numel() * output.element_size() if torch.is_tensor(output) else 0
-
-    def gradient_done(layer: _Layer) -> None:
-        layer.ready[-1] = time.perf_counter_ns() - begun[0]
-
-    for module, own in layers.items():
-        # One with others within it needs its own params before these.
-        if any(inner in layers for inner in module.modules() if inner is not module):
-            handles.append(module.register_forward_pre_hook(forward_at))
-        handles.append(module.register_forward_hook(forward_done))
-        for layer in own:
-            for _, param in layer.params:
-                handles.append(param.register_post_accumulate_grad_hook(lambda _, layer=layer: gradient_done(layer)))
+    handles = _hook(layers, now=lambda: time.perf_counter_ns() - begun[0])
     all_layers = [layer for own in layers.values() for layer in own]
     buffers = [(module, name, buffer, buffer.clone()) for module in model.modules()
                for name, buffer in module._buffers.items() if buffer is not None]

@@ -259,7 +259,7 @@ def main(folder):
     model = train.Net()
     say("an exception in a run", lambda: leave_by_exception(model, plan))
     failed = parallel(model, plan)
-    failed._session.abort("for a test")
+    failed._training.session.abort("for a test")
     say("closed after an error", failed.close)
     with parallel(model, plan) as again:
         again(torch.ones(4, 32)).sum().backward()
@@ -347,7 +347,7 @@ def main(folder):
         is_held, is_over = threading.Event(), threading.Event()
 
         def hold():
-            with both._lock:
+            with both._training.gradients.lock:
                 is_held.set()
                 is_over.wait()
         thread = threading.Thread(target=hold)

@@ -14,6 +14,7 @@ from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from bagua.torch.overlap import AcrossSteps
 from loop import STEPS, loop, put, report
 
 
@@ -301,22 +302,23 @@ def params_read_by_another_thread(run):
                 loss = run.loss(step + 1)
 
 
-def look_slowly(deferred):
+def look_slowly(updates):
     """At what is due, where another thread than the program's does."""
-    program, is_due = threading.get_ident(), deferred.is_due
+    program, is_due = threading.get_ident(), updates.is_due
 
     def slow(slot):
         found = is_due(slot)
         time.sleep(0.02 * (threading.get_ident() != program))
         return found
-    deferred.is_due = slow
+    updates.is_due = slow
 
 
 @loop()
 def gradients_read_by_another_thread(run):
     """A log's, behind backward, while the program makes its step and clears them."""
-    if getattr(run.parallel, "_deferred", None):
-        look_slowly(run.parallel._deferred)
+    training = getattr(run.parallel, "_training", None)
+    if training and isinstance(training.overlap, AcrossSteps):
+        look_slowly(training.overlap.updates)
     for step in range(STEPS):
         run.backward(step)
         gradients = [param.grad for param in run.model.parameters()]
