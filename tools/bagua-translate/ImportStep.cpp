@@ -42,6 +42,11 @@ llvm::cl::opt<std::string>
 llvm::cl::opt<double>
     sizeScaleOption("size-scale", llvm::cl::cat(category), llvm::cl::init(1.0),
                     llvm::cl::desc("multiplies the size of every tensor"));
+llvm::cl::opt<std::string> dumpAfterOption(
+    "dump-after", llvm::cl::cat(category),
+    llvm::cl::desc("print what a stage of the import has made of the step "
+                   "(reading, graph, recognition or writing) instead of the "
+                   "step"));
 llvm::cl::opt<bool>
     summaryOption("summary", llvm::cl::cat(category),
                   llvm::cl::desc("print a summary instead of the step"));
@@ -135,6 +140,19 @@ importStableHLOStep(const std::shared_ptr<llvm::SourceMgr> &sources,
   options.mapping = *mapping;
   options.mappingName = mappingOption;
   options.sizeScale = sizeScaleOption;
+  if (!dumpAfterOption.empty()) {
+    std::optional<ImportStage> stage =
+        parseWord<ImportStage>(std::string_view(dumpAfterOption.getValue()));
+    if (!stage)
+      return emitError(UnknownLoc::get(context))
+             << "--dump-after: "
+             << wrongWord<ImportStage>(
+                    std::string_view(dumpAfterOption.getValue()));
+    options.dumpAfter = *stage;
+    options.dump = &output;
+    auto module = importStableHLO(*sources, context, options);
+    return success(static_cast<bool>(module));
+  }
   StableHLOImportInfo info;
   auto module = importStableHLO(*sources, context, options, &info);
   return print(std::move(module), output, info);

@@ -19,8 +19,9 @@ int main(int argc, char **argv) {
   mlir::registerAsmPrinterCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
   mlir::registerMLIRContextCLOptions();
-  bagua::showOnly({"cluster", "costs", "json", "mapping", "original",
-                   "size-scale", "summary", "mlir-print-debuginfo"});
+  bagua::showOnly({"cluster", "costs", "dump-after", "json", "mapping",
+                   "original", "size-scale", "summary",
+                   "mlir-print-debuginfo"});
   return failed(mlir::mlirTranslateMain(
              argc, argv,
              "bagua-translate: imports training steps, exports and prints "

@@ -16,15 +16,25 @@
 #define BAGUA_TARGET_STABLEHLOIMPORT_H
 
 #include "bagua/Dialect/Bagua/Bagua.h"
+#include "bagua/Support/Words.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <string>
 
 namespace bagua {
+
+/// The stages of the import, in order: the module as it was read, the graph of
+/// its ops, what was recognised in it, and the step.
+enum class ImportStage { Reading, Graph, Recognition, Writing };
+
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<ImportStage> = {
+    "reading", "graph", "recognition", "writing"};
 
 struct StableHLOImportOptions {
   /// The cluster to plan for, copied into the result. Null: one of the exported
@@ -36,6 +46,10 @@ struct StableHLOImportOptions {
   /// Every size of N elements becomes max(1, round(N * sizeScale)), in a tensor
   /// of rank 1.
   double sizeScale = 1;
+  /// Where to write what stage `dumpAfter` has made of the step, as soon as it
+  /// has; null: nowhere.
+  llvm::raw_ostream *dump = nullptr;
+  ImportStage dumpAfter = ImportStage::Writing;
 };
 
 /// What the step itself does not show.

@@ -8,6 +8,7 @@
 #include "bagua/Target/StableHLOImport.h"
 
 #include "Collectives.h"
+#include "Dump.h"
 #include "Flatten.h"
 #include "Import.h"
 #include "Reader.h"
@@ -26,6 +27,29 @@ static FailureOr<Mapping> readMapping(MLIRContext *context,
   return parseMapping(context, options.mapping, options.mappingName);
 }
 
+/// Calls `write` with the stream, if the stage is the one to be seen.
+template <typename Write>
+static void dumpAfter(const StableHLOImportOptions &options, ImportStage stage,
+                      Write write) {
+  if (options.dump && options.dumpAfter == stage)
+    write(*options.dump);
+}
+
+/// What the graph's ops are to a training step. Emits errors.
+static LogicalResult recognise(Graph &graph, const Mapping &mapping,
+                               ImportedStep &model) {
+  if (failed(findState(graph, mapping, model)))
+    return failure();
+  foldReshapeRoundTrips(graph);
+  foldReduceScatters(graph, model);
+  if (failed(findGradients(graph, mapping, model)))
+    return failure();
+  recogniseUpdates(graph, model);
+  foldMeans(graph);
+  graph.removeDeadOps();
+  return inferAgreement(graph, model);
+}
+
 std::unique_ptr<Import>
 bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
                            const StableHLOImportOptions &options) {
@@ -38,6 +62,9 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   FailureOr<Mapping> mapping = readMapping(context, options);
   if (failed(mapping))
     return nullptr;
+  dumpAfter(options, ImportStage::Reading, [&](llvm::raw_ostream &output) {
+    module->print(output, OpPrintingFlags().printGenericOpForm());
+  });
   FailureOr<Graph> graph = flatten(*module);
   // Exporters know where ops come from, but not where the step does.
   if (succeeded(graph) && isa<UnknownLoc>(graph->loc)) {
@@ -45,18 +72,16 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
     graph->loc =
         FileLineColLoc::get(context, file->getBufferIdentifier(), 0, 0);
   }
+  if (failed(graph))
+    return nullptr;
+  dumpAfter(options, ImportStage::Graph,
+            [&](llvm::raw_ostream &output) { dumpGraph(output, *graph); });
   ImportedStep model;
-  if (failed(graph) || failed(findState(*graph, *mapping, model)))
+  if (failed(recognise(*graph, *mapping, model)))
     return nullptr;
-  foldReshapeRoundTrips(*graph);
-  foldReduceScatters(*graph, model);
-  if (failed(findGradients(*graph, *mapping, model)))
-    return nullptr;
-  recogniseUpdates(*graph, model);
-  foldMeans(*graph);
-  graph->removeDeadOps();
-  if (failed(inferAgreement(*graph, model)))
-    return nullptr;
+  dumpAfter(options, ImportStage::Recognition, [&](llvm::raw_ostream &output) {
+    dumpModel(output, *graph, model);
+  });
   auto planned = llvm::count_if(model.kept, [&](const KeptReduction &kept) {
     return isReduction(graph->ops[kept.op].kind);
   });
@@ -68,6 +93,8 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
   FailureOr<EmittedStep> step = emitStep(context, *graph, model, options);
   if (failed(step))
     return nullptr;
+  dumpAfter(options, ImportStage::Writing,
+            [&](llvm::raw_ostream &output) { step->module->print(output); });
   return std::make_unique<Import>(Import{std::move(module), std::move(*graph),
                                          std::move(model), std::move(*step)});
 }
