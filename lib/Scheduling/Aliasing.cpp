@@ -36,7 +36,7 @@ int64_t AliasClasses::offsetOf(int32_t value) const {
 
 bool AliasClasses::tie(int32_t value, int32_t base, int64_t delta) {
   int32_t from = classOf(value), to = classOf(base);
-  // Where the class of `value` has to lie in that of `base`.
+  // The place of the class of `value` in the class of `base`.
   int64_t shift = offsetOf(base) + delta - offsetOf(value);
   if (from == to)
     return shift == 0;

@@ -1,7 +1,7 @@
 //===- BucketRules.cpp - By which rule gradients share buckets ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One call for each rule.
+// Calls the function of the chosen rule.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/BucketRules.h"

@@ -101,7 +101,7 @@ std::vector<Bucket> bagua::bucketizeByCycle(const BucketingProblem &problem,
   for (size_t next = 0; next < tensors.size();) {
     double from = std::max(freeNs, static_cast<double>(tensors[next].readyNs));
     double tickNs = std::ceil(from / cycle) * cycle;
-    // The buffers of this tick: of each class the one that is being filled.
+    // The buffers of this tick: for each class the buffer that is being filled.
     std::map<int32_t, size_t> open;
     std::vector<int64_t> bytes;
     size_t first = buckets.size();

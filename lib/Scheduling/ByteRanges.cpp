@@ -1,7 +1,7 @@
 //===- ByteRanges.cpp - Numbered ranges of bytes, by where they lie -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sorted by size and place.
+// Ranges sorted by size, then by place.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/ByteRanges.h"
@@ -35,8 +35,8 @@ void ByteRanges::take(ByteRanges &&other) {
 bool ByteRanges::any(int64_t begin, int64_t end,
                      const std::function<bool(int32_t)> &test) const {
   for (const auto &[size, ranges] : bySize) {
-    // Ranges of this size are shorter than that, so none that begins so far
-    // ahead reaches `begin`.
+    // Ranges of this size are shorter than `reach`, so a range that begins
+    // earlier than that before `begin` does not reach it.
     int64_t reach = int64_t{1} << (size + 1);
     auto to = ranges.lower_bound(end - origin);
     for (auto it = ranges.upper_bound(begin - origin - reach); it != to; ++it)

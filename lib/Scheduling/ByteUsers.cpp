@@ -1,8 +1,8 @@
 //===- ByteUsers.cpp - Who touches which bytes ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// By begin, with the furthest end so far: a query walks back no further than
-// where all ranges end before it.
+// Uses sorted by their begin form a balanced tree, in which each node knows the
+// largest end below it. A query skips subtrees that end before its range.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/ByteUsers.h"
@@ -19,8 +19,8 @@ void ByteUsers::add(int32_t memory, int64_t begin, int64_t end, int32_t user) {
   memories[memory].isSorted = false;
 }
 
-/// Of uses [from, to), a tree whose root is the middle one. Returns their
-/// furthest end.
+/// Makes a tree of uses [from, to), with the middle one as its root. Returns
+/// the largest end among them.
 int64_t ByteUsers::findFurthest(std::vector<Use> &uses, size_t from,
                                 size_t to) {
   if (from == to)

@@ -46,8 +46,8 @@ double ClusterModel::localNs(const std::string &work, int64_t bytes) const {
              static_cast<double>(memoryBytesPerS);
 }
 
-/// Ranks share a link from the inside out: all along the inner axes, or some of
-/// the last of these.
+/// Whether ranks share a link from the inside out: all ranks along the inner
+/// axes, and all or some along the last of these.
 static bool areSharersNested(const ClusterModel &cluster, int axis) {
   int64_t rest = cluster.axes[axis].sharers;
   for (int inner = cluster.axisCount() - 1; inner >= axis && rest > 1;
@@ -78,7 +78,7 @@ std::optional<std::string> ClusterModel::check() const {
     return "expected 1 to 16 axes, found " + std::to_string(axes.size());
   if (serversOn & ~allAxes())
     return "expected servers on axes of the cluster";
-  // Eleven days, whose sums no step overflows.
+  // Eleven days: sums of such times do not overflow in any step.
   constexpr int64_t kMostNs = 1000000000000000;
   for (int64_t ns : {launchNs, messageNs, wakeNs})
     if (ns < 0 || ns > kMostNs)
@@ -105,7 +105,7 @@ std::optional<std::string> ClusterModel::check() const {
     int index = static_cast<int>(&axis - axes.data());
     if (axis.linksOf >= index)
       return name + "expected the links of an axis before it";
-    // Who shares them stands with the axis that they belong to.
+    // The sharers of a link stand with the axis that owns the link.
     if (axis.linksOf < 0 && !areSharersNested(*this, index))
       return name + "expected as many sharers as ranks inside it, or a part " +
              "of them or of those along it that divides them, found " +

@@ -1,7 +1,7 @@
 //===- Coarsening.cpp - Which compute ops become one ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One pass over the ops, cutting where it must.
+// One pass over the ops, with a cut wherever one is required.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Coarsening.h"

@@ -1,7 +1,7 @@
 //===- CollectiveCost.cpp - What a collective costs -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Closed forms, as latency and as traffic on links.
+// Closed forms, each as a latency and as traffic on links.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/CollectiveCost.h"
@@ -49,8 +49,8 @@ static int outermostOf(AxisSet set) {
   return axis;
 }
 
-/// Of the ranks that share a link along an axis, how many take part in a call,
-/// and how many of these differ in coordinates that the call is not over.
+/// Among the ranks that share a link along an axis: the number that takes part
+/// in a call, and the number of different groups among these.
 struct LinkSharers {
   double all = 1;
   double groups = 1;
@@ -69,16 +69,16 @@ static LinkSharers sharersOf(const ClusterModel &cluster, int axis,
     if (!has(call.over, inner))
       sharers.groups *= static_cast<double>(taken);
   }
-  // Of an axis that was cut, others share its links from farther out.
+  // Ranks share the links of an axis that was cut from farther out, too.
   if (has(call.roots, axis))
     rest = std::max<int64_t>(1, rest / cluster.axes[axis].size);
   return {sharers.all * static_cast<double>(rest),
           sharers.groups * static_cast<double>(rest)};
 }
 
-/// The load of one link along an axis when each group's traffic across it goes
-/// evenly over the links of all its ranks, as by NCCL's several rings: groups
-/// in a coordinate of the axis over links there.
+/// The load of one link along an axis if each group's traffic across the axis
+/// is spread evenly over the links of all ranks of the group, as NCCL's several
+/// rings do: groups in a coordinate of the axis divided by links there.
 static double ringsOnLink(const ClusterModel &cluster, int axis,
                           const CollectiveCall &call) {
   double groups = 1, ranks = 1;
@@ -93,8 +93,8 @@ static double ringsOnLink(const ClusterModel &cluster, int axis,
   return groups * sharersOf(cluster, axis, call).all / ranks;
 }
 
-/// A message's bytes through a link in one direction, as time at its rate and
-/// the gap.
+/// The time for which a message's bytes occupy a link in one direction: the
+/// bytes at the link's rate, and the gap.
 static LinkUse useOf(const ClusterModel &cluster, int32_t link, int axis,
                      double bytes) {
   const AxisModel &model = cluster.axes[axis];
@@ -102,14 +102,15 @@ static LinkUse useOf(const ClusterModel &cluster, int32_t link, int axis,
                     bytes * 1e9 / static_cast<double>(model.bytesPerS)};
 }
 
-/// The same traffic both ways on the worker's link along an axis.
+/// Adds the same traffic in both directions of the worker's link along an axis.
 static void addBothWays(const ClusterModel &cluster, int axis, double bytes,
                         std::vector<LinkUse> &uses) {
   uses.push_back(useOf(cluster, egressLink(axis), axis, bytes));
   uses.push_back(useOf(cluster, ingressLink(axis), axis, bytes));
 }
 
-/// Halves of an all_reduce that a collective is: 2, 1, or 0 for others.
+/// The number of halves of an all_reduce that a collective amounts to: 2, 1, or
+/// 0 for others.
 static int halvesOf(Collective collective) {
   switch (collective) {
   case Collective::AllReduce:
@@ -140,7 +141,7 @@ static CollectiveCost ringCost(const ClusterModel &cluster,
   int halves = halvesOf(call.collective);
   CollectiveCost cost;
   cost.bytesSent = halves * (n - 1) / n * static_cast<double>(call.bytes);
-  // Hops of a half, all of them but those along inner axes.
+  // Hops of a half: all hops but those along inner axes.
   int64_t groups = 1;
   for (int axis = 0; axis < cluster.axisCount(); ++axis) {
     const AxisModel &model = cluster.axes[axis];
@@ -222,12 +223,13 @@ static CollectiveCost exchangeCost(const ClusterModel &cluster,
     if (!has(call.over, axis) || cluster.axes[axis].size == 1)
       continue;
     latency = std::max(latency, cluster.axes[axis].latencyNs);
-    // Of a ring, one rank of each group crosses an axis, by its own link.
+    // In a ring, one rank of each group crosses an axis, by its own link.
     LinkSharers sharers = sharersOf(cluster, axis, call);
     addBothWays(cluster, axis,
                 (isRing ? sharers.groups : sharers.all) * cost.bytesSent,
                 cost.uses);
-    // The peer of shift_one is half of all ranks away; that of permute may be.
+    // The peer in shift_one is half of all ranks away; the peer in permute may
+    // be.
     if (!isRing)
       break;
   }
@@ -236,13 +238,14 @@ static CollectiveCost exchangeCost(const ClusterModel &cluster,
 }
 
 namespace {
-/// What co-located servers load along one axis, for a byte that every worker
-/// sends to them (or gets from them). A message takes the link of the outermost
-/// axis on which its ends differ.
+/// The load of co-located servers on links along one axis, for each byte that
+/// every worker sends to them (or gets from them). A message takes the link of
+/// the outermost axis on which its ends differ.
 struct ColocatedLoad {
-  /// Of a worker's own: the part that leaves by this axis, at most.
+  /// On a worker's own link: the part that leaves along this axis, at most.
   double ofWorker = 0;
-  /// Of a server's own: workers whose bytes reach it by this axis.
+  /// On a server's own link: the number of workers whose bytes reach it along
+  /// this axis.
   double ofServer = 0;
   /// Servers behind one link along the axis.
   double serversOnLink = 1;
@@ -250,7 +253,7 @@ struct ColocatedLoad {
 } // namespace
 
 /// Servers stand at coordinate 0 of the axes that are not theirs, so the
-/// fullest link of a worker is that of one that stands elsewhere.
+/// fullest link of a worker is the link of a worker at another coordinate.
 static ColocatedLoad colocatedLoad(const ClusterModel &cluster, int axis,
                                    const CollectiveCall &call) {
   auto sizeOf = [&](int at) {
@@ -258,12 +261,12 @@ static ColocatedLoad colocatedLoad(const ClusterModel &cluster, int axis,
   };
   auto isOfServers = [&](int at) { return has(cluster.serversOn, at); };
   ColocatedLoad load;
-  // As far out as this axis, server and worker stand alike.
+  // The part of servers that agree with the worker on all axes farther out.
   double alike = 1;
   for (int outer = 0; outer < axis; ++outer)
     if (isOfServers(outer))
       alike /= sizeOf(outer);
-  // Of the axes over which only roots have a value, they stand at 0.
+  // Along axes on which only roots have a value, workers stand at 0.
   bool isRoot = has(call.roots, axis);
   if (isOfServers(axis))
     load.ofWorker = alike * (sizeOf(axis) - 1) / sizeOf(axis);
@@ -299,10 +302,11 @@ static double sentByRank0(const ClusterModel &cluster,
                                              : own * (workers - 1);
 }
 
-/// Dedicated servers are further hosts on the outermost axis. Co-located ones
-/// share their hosts' links, on all axes between them and the workers. A value
-/// that is whole on one of them loads all links alike on average, for other
-/// values lie on others, and its own server's while it lasts.
+/// Dedicated servers are further hosts on the outermost axis. Co-located
+/// servers share their hosts' links, on all axes between them and the workers.
+/// A value that is whole on one of them loads the links of all hosts equally on
+/// average, because other values lie on other servers, but loads its own
+/// server's link while it is sent.
 static CollectiveCost serverCost(const ClusterModel &cluster,
                                  const CollectiveCall &call) {
   bool isPush = call.collective == Collective::Push;
@@ -316,7 +320,7 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
                        : hosts / servers;
   CollectiveCost cost;
   cost.bytesSent = sentByRank0(cluster, call, workers);
-  // So many times the bytes; a message of none takes its latency as well.
+  // Adds traffic of `times` the bytes, and the latency of an empty message too.
   auto load = [&](bool isFromWorkers, int axis, double times) {
     if (times <= 0)
       return;
@@ -338,7 +342,7 @@ static CollectiveCost serverCost(const ClusterModel &cluster,
   };
   load(/*isFromWorkers=*/true, 0,
        sharersOf(cluster, 0, call).all * (1 - onHosts));
-  // The axis by which most of the time a server's own bytes come.
+  // The axis along which a server's own bytes take most time.
   int slowest = 0;
   double slowestLoad = 0, longest = -1;
   for (int axis = 0; onHosts > 0 && axis < cluster.axisCount(); ++axis) {
@@ -412,7 +416,7 @@ std::optional<CollectiveCost> bagua::costBy(const ClusterModel &cluster,
   return cost;
 }
 
-/// The cheapest of the formulas there are.
+/// The cheapest of the formulas that apply.
 static CollectiveCost costByFormula(const ClusterModel &cluster,
                                     const CollectiveCall &call) {
   std::optional<CollectiveCost> best;
@@ -429,13 +433,15 @@ static CollectiveCost costByFormula(const ClusterModel &cluster,
   return *best;
 }
 
-/// What the smallest message takes but the gap passes before bytes flow, over
-/// the links that a formula says. But bytes flow at least as long as they do by
-/// it, those of the smallest message, too: many small ones share the links'
-/// rate. A message that is measured faster than gap and bytes takes its time.
-/// One that is larger than all that were measured takes no less than the
-/// largest of these did, even where the last times fall, and no less than by a
-/// formula, or as much less as that one did.
+/// The links and traffic are a formula's; the time is measured. The latency,
+/// which passes before bytes flow, is the time of the smallest message without
+/// the gap. But bytes, even the smallest message's, flow for at least the
+/// formula's time, because many small messages share the links' rate. If a
+/// message is measured to be faster than gap and bytes, it takes the measured
+/// time. If it is larger than all measured ones, it takes no less than the
+/// largest measured time, even if the last times fall, and no less than the
+/// formula's time, less whatever the largest measured time was below the
+/// formula's.
 static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
                                                   const CollectiveCall &call) {
   int axis = outermostOf(call.over);
@@ -465,13 +471,13 @@ static std::optional<CollectiveCost> measuredCost(const ClusterModel &cluster,
 }
 
 namespace {
-/// A cluster without the cuts of its axes that a call doesn't see: both parts
-/// take part, or neither does.
+/// A cluster in which the axes that were cut are joined again, if a call
+/// doesn't see the cut: both parts take part in it, or neither does.
 class Joined {
 public:
   Joined(const ClusterModel &cut, const CollectiveCall &call);
 
-  /// On the links of the cluster that was cut.
+  /// The cost on the links of the cluster that was cut.
   CollectiveCost cost() const;
 
 private:
@@ -481,7 +487,7 @@ private:
   const ClusterModel &cut;
   CollectiveCall call;
   ClusterModel cluster;
-  /// Of each axis of the joined cluster, the first in the cut one.
+  /// For each axis of the joined cluster, the first axis in the cut cluster.
   std::vector<int> firstOf;
 };
 } // namespace
@@ -522,8 +528,8 @@ AxisSet Joined::joined(AxisSet set) const {
 
 CollectiveCost Joined::cost() const {
   CollectiveCost cost = cheapestCost(cluster, call);
-  // Along a ring or a tree a rank sends its bytes to one other, whichever part
-  // of an axis that is along.
+  // In a ring or a tree a rank sends its bytes to one other rank, along
+  // whichever part of an axis.
   bool isOneHop =
       cost.algorithm == Algorithm::Ring || cost.algorithm == Algorithm::Tree;
   std::vector<LinkUse> uses;

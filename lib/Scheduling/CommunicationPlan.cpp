@@ -90,7 +90,8 @@ Message bagua::messageOf(const PlannedBucket &bucket, const StepGradient &like,
           like.isNarrowable ? bucket.wire : Wire()};
 }
 
-/// One that is the only one allowed is kept, even where it comes to flat.
+/// The kind of form for a message. A single allowed kind is kept, even if it
+/// amounts to flat.
 static FormKind kindOf(const ClusterModel &cluster, const Message &message,
                        AllowedForms allowed) {
   if (allowed.otherwise == FormKind::Flat)
@@ -101,7 +102,7 @@ static FormKind kindOf(const ClusterModel &cluster, const Message &message,
       .form.kind;
 }
 
-/// The form of each part: all have as many elements, or one more.
+/// The form of each part; parts differ by at most one element.
 static FormCycle cycleOf(const ClusterModel &cluster,
                          const PlannedBucket &bucket, const StepGradient &like,
                          int64_t count, AllowedForms allowed) {
@@ -193,7 +194,7 @@ std::string bagua::checkOthers(const std::vector<PlannedBucket> &others,
 // Text
 //===----------------------------------------------------------------------===//
 
-/// `:form+form`; nothing for flat.
+/// `:form+form`; an empty text for flat.
 static std::string textOf(const FormCycle &form) {
   if (form == FormKind::Flat)
     return "";
@@ -225,7 +226,7 @@ std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
   return text;
 }
 
-/// Takes a number over 0 from the front.
+/// Takes a positive number from the front.
 static std::optional<int64_t> takeNumber(std::string_view &text) {
   int64_t number = 0;
   auto [end, error] =
@@ -243,7 +244,7 @@ static bool take(std::string_view &text, char c) {
   return true;
 }
 
-/// `form+form`; nothing for another text.
+/// Reads `form+form`; nothing if it is another text.
 static std::optional<FormCycle> parseForms(std::string_view text) {
   std::vector<FormKind> forms;
   do {
@@ -257,7 +258,7 @@ static std::optional<FormCycle> parseForms(std::string_view text) {
   return FormCycle(std::move(forms));
 }
 
-/// `:forms` and `:wire`, in this order, as far as they are there.
+/// Takes `:forms` and `:wire`, in this order, as far as they are present.
 static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
   bool hasForm = false;
   while (take(text, ':')) {

@@ -20,8 +20,8 @@ static MessageForms messageFormsOf(const StrategySettings &settings) {
   return {AllowedForms(forms), hierarchiesOf(forms)};
 }
 
-/// An all_reduce that is in no bucket. Parts of a tensor are summed by servers
-/// as a whole, and by nobody in several phases.
+/// Decides about an all_reduce that is in no bucket. Parts of a tensor are
+/// never reduced in several phases, neither by ranks nor by servers.
 static PlannedBucket decideOther(const StepReduce &reduce,
                                  const MessageForms &forms,
                                  const CommunicationProblem &problem,
@@ -43,7 +43,8 @@ static PlannedBucket decideOther(const StepReduce &reduce,
   return decided;
 }
 
-/// What the problem lacks for servers to sum its gradients; empty if nothing.
+/// What the problem lacks for servers to sum its gradients; empty if it lacks
+/// nothing.
 static std::string whatServersLack(const CommunicationProblem &problem) {
   if (problem.cluster.servers() == 0)
     return "expected a cluster with servers, found none";
@@ -62,7 +63,7 @@ static bool areServed(const std::vector<PlannedBucket> &buckets) {
       });
 }
 
-/// A list of buckets as text; returns what is wrong with it.
+/// Reads a list of buckets; returns what is wrong with it.
 static std::string readList(const StrategySettings &settings,
                             const CommunicationProblem &problem,
                             CommunicationPlan &plan) {
@@ -84,7 +85,7 @@ static std::string readList(const StrategySettings &settings,
   return error;
 }
 
-/// Buckets by a rule, and the other all_reduces by the same forms.
+/// Decides buckets by a rule, and the other all_reduces by the same forms.
 static void decideByRule(const StrategySettings &settings,
                          const CommunicationProblem &problem,
                          CommunicationPlan &plan) {

@@ -1,7 +1,8 @@
 //===- FewerCollectives.cpp - The same with fewer collectives -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whole plans first, for that is a handful of tries, then single buckets.
+// Changes whole plans first, which takes a handful of tries, then single
+// buckets.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/FewerCollectives.h"
@@ -17,7 +18,7 @@ namespace {
 using Accepts = std::function<bool(const CommunicationPlan &)>;
 } // namespace
 
-/// By bucket: whether the next one is of the same class.
+/// By bucket: whether a next bucket of the same class follows.
 static std::vector<bool> mergeable(const CommunicationProblem &problem,
                                    const CommunicationPlan &plan) {
   const auto &tensors = problem.bucketing.tensors;
@@ -45,7 +46,7 @@ bagua::withMergedBuckets(const CommunicationProblem &problem,
   return merged;
 }
 
-/// The first with the second, the third with the fourth, ...
+/// Merges the first bucket with the second, the third with the fourth, ...
 static CommunicationPlan mergeInPairs(const CommunicationProblem &problem,
                                       const CommunicationPlan &plan) {
   std::vector<bool> isMergeable = mergeable(problem, plan);
@@ -115,7 +116,7 @@ bool Simplifier::improveAll() {
          take(std::move(flat));
 }
 
-/// One change of one bucket.
+/// Tries one change of one bucket.
 bool Simplifier::improveOne() {
   std::vector<int64_t> bytes = bytesOfBuckets(problem, plan.buckets);
   std::vector<size_t> order(bytes.size());

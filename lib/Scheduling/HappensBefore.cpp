@@ -75,7 +75,8 @@ bagua::findUnorderedConflicts(const OrderingProblem &problem, size_t limit) {
                    [&](int32_t a, int32_t b) { return key(a) < key(b); });
 
   std::vector<std::pair<int32_t, int32_t>> conflicts;
-  // Accesses whose range is still open where the sweep stands, by their ends.
+  // The accesses whose range is open at the current place of the sweep, by
+  // their ends.
   std::set<std::pair<int64_t, int32_t>> open;
   int32_t memory = -1;
   for (int32_t i : order) {

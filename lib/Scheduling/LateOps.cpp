@@ -1,7 +1,8 @@
 //===- LateOps.cpp - What the program can put off to its next step --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// First which ops can be late at all, by striking out; then where they run.
+// First finds which ops can be late, by striking out the others; then where
+// they run.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/LateOps.h"
@@ -38,21 +39,21 @@ private:
   /// By state: the first op of a step that reads it and isn't late; -1 for
   /// none.
   std::vector<int32_t> firstReaders;
-  /// By op of the runtime: the first of the program's ops whose results it is
-  /// made of by the runtime alone; -1 for none.
+  /// By op of the runtime: the first op of the program from which it is
+  /// computed by ops of the runtime alone; -1 for none.
   std::vector<int32_t> firstGifts;
 };
 } // namespace
 
-/// Strikes out ops that have to run in their own step as things stand; whether
-/// there were any.
+/// Strikes out ops that must run in their own step, given the ops that are late
+/// so far. Returns whether there were any.
 bool LateFinder::strikeOut() {
-  // By op: whether one that isn't late uses it, whether a late one or the yield
-  // does, and whether it waits for communication.
+  // By op: whether an op that isn't late uses it, whether a late op or the
+  // yield does, and whether it waits for communication.
   std::vector<bool> isUsedNow(size, false), isUsed(size, false),
       isBehind(size, false);
-  // By state: whether the runtime reads it, and whether it does or the program
-  // does when the step's gradients are made.
+  // By state: whether the runtime reads it, and whether the runtime, or the
+  // program after the step's gradients are made, reads it.
   std::vector<bool> isRuntimes(step.yields.size(), false),
       isTouched(step.yields.size(), false);
   for (int32_t op = 0; op < size; ++op)
@@ -110,8 +111,8 @@ void LateFinder::runBefore(int32_t op, int32_t other) {
     before[op] = other;
 }
 
-/// The next step's gifts lie where those lie of which the runtime made what
-/// late ops read.
+/// Finds the tensors that the program gives: in the next step they overwrite
+/// the memory of those from which the runtime made what late ops read.
 void LateFinder::findFirstGifts() {
   firstGifts.assign(size, -1);
   for (int32_t op = 0; op < size; ++op)
@@ -124,9 +125,10 @@ void LateFinder::findFirstGifts() {
     }
 }
 
-/// From the last op to the first, so that what uses a result, or overwrites a
-/// state, comes before what makes or reads it; then the rest, which nothing
-/// bounds, where that is done which it waits for.
+/// Places ops from the last to the first, so that an op that uses a result or
+/// overwrites a state is placed before the op that makes or reads it. An op
+/// that nothing bounds is placed afterwards, where the ops that it waits for
+/// are done.
 void LateFinder::placeAll() {
   before.assign(size, -1);
   std::vector<std::vector<int32_t>> statesOf(size), lateReaders;
@@ -140,7 +142,7 @@ void LateFinder::placeAll() {
     for (int32_t operand : step.operandsOf(op))
       if (isLate[op] && OpGraph::isState(operand))
         lateReaders[OpGraph::stateOf(operand)].push_back(op);
-  // Late ops that have to run before another one, or with it.
+  // Visits the late ops that must run before `op`, or right before the same op.
   auto forEachEarlier = [&](int32_t op, auto visit) {
     for (int32_t operand : step.operandsOf(op))
       if (!OpGraph::isState(operand) && isLate[operand])

@@ -1,8 +1,8 @@
 //===- LaunchScheduling.cpp - Streams and launch order of a step ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One order for all policies, by when operands are there; what the queue of
-// messages would do is played by the simulator and kept.
+// One order for all policies, by when operands are ready. Priority keeps the
+// order in which the simulator plays the queue of messages.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/LaunchScheduling.h"
@@ -22,8 +22,8 @@ using namespace bagua;
 namespace {
 using Part = StepPart;
 
-/// Calls `visit(op, state)` for every state that an op overwrites: by its place
-/// in the yield, or as an update.
+/// Calls `visit(op, state)` for every state that an op overwrites, as the
+/// state's next value in the yield or as an update.
 template <typename Visit> void forEachWrite(const OpGraph &step, Visit visit) {
   for (size_t state = 0; state < step.yields.size(); ++state)
     if (step.yields[state] >= 0)
@@ -35,13 +35,13 @@ template <typename Visit> void forEachWrite(const OpGraph &step, Visit visit) {
           visit(op, OpGraph::stateOf(operand));
 }
 
-/// Streams by their place in the list of names.
+/// Streams, as indices into kStreams.
 enum Stream : uint8_t { Compute, Comm, Push, Pull, Update, Activation, Late };
 constexpr std::array<const char *, 7> kStreams = {
     "compute", "comm", "push", "pull", "update", "activation", "late"};
 
-/// Streams for what one queue has in flight. More small messages than that wait
-/// for each other.
+/// The most streams for what one queue has in flight. Further small messages
+/// wait for each other.
 constexpr size_t kMaxLanes = 4;
 
 class LaunchScheduler {
@@ -93,13 +93,13 @@ private:
   const int32_t size;
   std::vector<int32_t> users, firstUser;
   std::vector<Part> parts;
-  /// Of the runtime's ops that overwrite state: the op after which the program
-  /// reads that no more; -1 for none.
+  /// By op of the runtime that overwrites states: the op after which the
+  /// program no longer reads them; -1 for none.
   std::vector<int32_t> readsOver;
-  /// The writer on whose behalf an op was last looked at.
+  /// By op: the last writer for which delayWrite looked at the op.
   std::vector<int32_t> seenBy;
-  /// When the program first needs what the op leads to: the number of an op;
-  /// `size` for never.
+  /// The op at which the program first needs a result of this op, as its
+  /// number; `size` for never.
   std::vector<int32_t> urgency;
   std::vector<uint8_t> streams;
   LaunchSchedule result;
@@ -121,10 +121,10 @@ void LaunchScheduler::findUsers() {
         users[next[operand]++] = op;
 }
 
-/// What an op of the runtime's has to wait for besides its operands: the
+/// Finds what an op of the runtime has to wait for besides its operands: the
 /// program's last read of the state that it overwrites, which lies in the
 /// program's own tensor. The program runs its ops one after the other, so the
-/// next gradient made then says that the read is over.
+/// next gradient that it makes shows that the read is over.
 void LaunchScheduler::findReads() {
   std::vector<int32_t> nextGradient(size + 1, -1);
   for (int32_t op = size; op-- > 0;)
@@ -161,8 +161,9 @@ void LaunchScheduler::findUrgency() {
       urgency[op] = std::min(urgency[op], urgency[user]);
 }
 
-/// What the next forward waits for rather than this step: gathers and pulls,
-/// and what follows them or leads from an update to them.
+/// Finds the ops that the next forward waits for, rather than this step:
+/// gathers and pulls, ops that follow them, and ops that lead from an update to
+/// them.
 std::vector<bool> LaunchScheduler::findSecondHalf() const {
   std::vector<bool> isSecond(size, false);
   for (int32_t op = 0; op < size; ++op) {
@@ -178,8 +179,8 @@ std::vector<bool> LaunchScheduler::findSecondHalf() const {
   return isSecond;
 }
 
-/// Communication by when its operands are there, then by number; second halves,
-/// if they are told apart, come last, by when they are needed.
+/// Orders communication by when its operands are ready, then by number. If
+/// second halves are told apart, they come last, by when they are needed.
 std::vector<int32_t> LaunchScheduler::orderComm(bool isDecoupled) const {
   std::vector<bool> isSecond;
   if (isDecoupled)
@@ -203,7 +204,7 @@ std::vector<int32_t> LaunchScheduler::orderComm(bool isDecoupled) const {
       loose.push_back(op);
     order.push_back(op);
   }
-  // What depends on states alone has time until its user.
+  // An op whose operands are all states can wait for its user.
   for (int32_t op : loose)
     if (firstUser[op] < firstUser[op + 1])
       readyAfter[op] = readyAfter[*usersOf(op).begin()];
@@ -213,7 +214,7 @@ std::vector<int32_t> LaunchScheduler::orderComm(bool isDecoupled) const {
   return order;
 }
 
-/// The rest, by when the last of its operands arrives.
+/// Orders late ops by when the last of their operands arrives.
 std::vector<int32_t> LaunchScheduler::orderLate() const {
   std::vector<size_t> arrival(size, 0);
   for (size_t place = 0; place < result.order.size(); ++place)
@@ -236,14 +237,14 @@ std::vector<int32_t> LaunchScheduler::orderLate() const {
 void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
   std::vector<bool> isPlaced(size, false);
   auto place = [&](int32_t op) {
-    // Read too late, the state is written without waiting for that.
+    // If the program reads a state too late, the write does not wait for it.
     if (readsOver[op] >= 0 && !isPlaced[readsOver[op]])
       readsOver[op] = -1;
     result.order.push_back(op);
     isPlaced[op] = true;
   };
-  // How many of an op's first operands are known to be placed, for a bucket of
-  // many tensors is asked about after each op.
+  // How many of an op's first operands are known to be placed: a bucket of many
+  // tensors is looked at after each op.
   std::vector<ptrdiff_t> known(size, 0);
   auto hasOperands = [&](int32_t op) {
     OpGraph::Range operands = step.operandsOf(op);
@@ -278,9 +279,9 @@ void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
       left.push_back(op);
     placeComm();
   }
-  // A late read may hold up a write, and that other late ops. Where a step asks
-  // for a state's old value after its new one, no order will do, and the proof
-  // of the schedule says so.
+  // A late read may hold up a write, which may hold up other late ops. If a
+  // step reads a state's old value after its new one, no order is right, and
+  // the proof of the schedule says so.
   left.insert(left.end(), comm.begin() + static_cast<ptrdiff_t>(next),
               comm.end());
   while (!left.empty()) {
@@ -294,8 +295,8 @@ void LaunchScheduler::orderAll(const std::vector<int32_t> &comm, bool isBsp) {
     place(op);
 }
 
-/// What leads to a push, what follows a pull, updates with what leads to and
-/// from them locally, and the rest.
+/// Streams of communication ops: ops that lead to a push, ops that follow a
+/// pull, updates with the local ops before and after them, and all other ops.
 void LaunchScheduler::findStreams() {
   streams.assign(size, Stream::Comm);
   auto hasUser = [&](int32_t op, Stream stream) {
@@ -349,7 +350,7 @@ void LaunchScheduler::nameStreams() {
   for (uint8_t stream : streams)
     isUsed[stream] = true;
   isUsed[Stream::Compute] = true;
-  // A step without communication has the stream, too.
+  // `comm` exists even in a step without communication.
   if (!isUsed[Stream::Push])
     isUsed[Stream::Comm] = true;
   std::array<int32_t, kStreams.size()> numbers = {};
@@ -364,7 +365,7 @@ void LaunchScheduler::nameStreams() {
     result.streamOf[op] = numbers[streams[op]];
 }
 
-/// One entry an op.
+/// Adds a delay; each op has one entry.
 void LaunchScheduler::delay(int32_t op, const std::vector<int32_t> &after) {
   auto known = std::find_if(
       result.delays.begin(), result.delays.end(),
@@ -375,7 +376,8 @@ void LaunchScheduler::delay(int32_t op, const std::vector<int32_t> &after) {
     known->after.insert(known->after.end(), after.begin(), after.end());
 }
 
-/// Writes that wait, unless what is written implies it.
+/// Makes a write wait for the last read, unless its written operand implies
+/// that.
 void LaunchScheduler::delayWrite(int32_t writer) {
   int32_t over = readsOver[writer];
   if (over < 0)
@@ -397,9 +399,9 @@ void LaunchScheduler::delayWrite(int32_t writer) {
   delay(writer, {over});
 }
 
-/// By op of the runtime, the program's first op of the next step that waits for
-/// it, by reading a state that the op leads to; -1 where the program waits
-/// within the step, `size` where it never does.
+/// By op of the runtime: the first op of the program in the next step that
+/// waits for it, by reading a state that the op leads to; -1 if the program
+/// waits within the step, `size` if it never waits.
 std::vector<int32_t> LaunchScheduler::findAwaited() const {
   std::vector<int32_t> awaited(size, size), firstRead(step.yields.size(), size);
   // Late reads come after all gradients, whatever their numbers.
@@ -418,8 +420,8 @@ std::vector<int32_t> LaunchScheduler::findAwaited() const {
   return awaited;
 }
 
-/// Whether the program makes something for the runtime: a gradient, a statistic
-/// that is reduced.
+/// Whether the program gives the op's result to the runtime: a gradient, or a
+/// statistic that is reduced.
 bool LaunchScheduler::isGift(int32_t op) const {
   return is(op, GraphOpKind::Compute) &&
          std::any_of(usersOf(op).begin(), usersOf(op).end(), [&](int32_t user) {
@@ -427,16 +429,17 @@ bool LaunchScheduler::isGift(int32_t op) const {
          });
 }
 
-/// The next step's gradient overwrites what the runtime reads of this one's.
-/// The program waits for the runtime when it reads the state that the gradient
-/// led to; where it computes the gradient before it reads that, or never reads
-/// it (the zeros of a frozen param, say), the gradient has to wait by itself.
-/// So does whatever else the program gives.
+/// The next step's gradient overwrites the memory of this step's, which the
+/// runtime reads. The program waits for the runtime when it reads the state
+/// that the gradient led to. If it computes the gradient before that read, or
+/// never reads the state (for the zeros of a frozen param, say), the gradient
+/// itself has to wait. The same holds for all other tensors that the program
+/// gives.
 void LaunchScheduler::delayGifts() {
   std::vector<int32_t> awaited = findAwaited();
-  // The first gift that what the runtime makes depends on. A bucket doesn't
-  // tell which of its members led to a state; the program makes the others
-  // later.
+  // By op of the runtime: the first given tensor on which its result depends. A
+  // bucket doesn't tell which of its members led to a state; the program makes
+  // the other members later.
   std::vector<int32_t> firstGift(size, size);
   for (int32_t op = 0; op < size; ++op) {
     if (isGift(op))
@@ -446,7 +449,7 @@ void LaunchScheduler::delayGifts() {
         if (!OpGraph::isState(operand))
           firstGift[op] = std::min(firstGift[op], firstGift[operand]);
   }
-  // One of the states that an op makes says that it is done.
+  // One of the states that an op makes is enough to tell that the op is done.
   std::vector<bool> isSeen(size, false);
   for (size_t state = 0; state < step.yields.size(); ++state)
     if (int32_t writer = step.yields[state];
@@ -458,7 +461,8 @@ void LaunchScheduler::delayGifts() {
 }
 
 /// Makes the first communication of a stream wait for all gradients, unless it
-/// waits for other communication anyway: the stream's order does the rest.
+/// waits for other communication anyway. The stream's order holds back the
+/// rest.
 void LaunchScheduler::delayFirst(int32_t comm) {
   for (int32_t from : step.operandsOf(comm))
     if (!OpGraph::isState(from) && parts[from] == Part::Comm)
@@ -472,7 +476,8 @@ void LaunchScheduler::delayFirst(int32_t comm) {
 }
 
 /// Plays the queue against the predicted times, and keeps the order in which
-/// messages started. What was in flight at once goes on streams of its own.
+/// messages started. Messages that were in flight at once go on streams of
+/// their own.
 void LaunchScheduler::orderByPriority(int64_t creditBytes) {
   PricedTasks tasks = tasksOf(step, result, prices);
   TaskGraph &graph = tasks.graph;
@@ -492,8 +497,9 @@ void LaunchScheduler::orderByPriority(int64_t creditBytes) {
     graph.setPriority(task, urgency[tasks.ops[task]]);
   Simulation played = simulate(graph);
 
-  // Dependencies end before what waits for them starts, so this is an order of
-  // the block; what takes no time goes before what starts with it.
+  // A dependency ends before its user starts, so the order of starts is a valid
+  // order of the block. Of two ops that start together, the one that takes no
+  // time goes first.
   std::vector<int32_t> byStart(size);
   std::iota(byStart.begin(), byStart.end(), 0);
   std::stable_sort(byStart.begin(), byStart.end(), [&](int32_t a, int32_t b) {
@@ -521,8 +527,8 @@ void LaunchScheduler::orderByPriority(int64_t creditBytes) {
   result.order = std::move(order);
 }
 
-/// The first lane of a queue that is free; a new one where none is, as long as
-/// there may be more; else the one that is free first.
+/// The first free lane of a queue. If none is free, a new lane, up to
+/// kMaxLanes; then the lane that is free first.
 LaunchScheduler::Lane &LaunchScheduler::laneFor(int32_t stream, double startNs,
                                                 std::vector<Lane> &lanes) {
   auto free = std::find_if(lanes.begin(), lanes.end(), [&](const Lane &lane) {
@@ -577,7 +583,7 @@ LaunchSchedule bagua::scheduleStep(const OpGraph &step,
   return LaunchScheduler(step, prices).run(options);
 }
 
-/// Whether `op` uses, maybe by way of others, what `source` makes.
+/// Whether `op` uses the result of `source`, directly or through other ops.
 static bool uses(const OpGraph &step, int32_t op, int32_t source) {
   std::vector<bool> seen(step.size(), false);
   std::vector<int32_t> open{op};

@@ -1,8 +1,8 @@
 //===- LowerBound.cpp - What no lossless schedule can beat ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Cuts of the cluster as linear functions of the bytes of each kind of
-// gradient, then the cycle through the parameters.
+// Computes cuts of the cluster as linear functions of the bytes of each kind of
+// gradient, then the cycle through the params.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/LowerBound.h"
@@ -52,35 +52,37 @@ std::optional<std::string> BoundProblem::check() const {
 }
 
 namespace {
-/// A cut: time per byte of a gradient that is reduced over some axes.
+/// A cut through the cluster: the time per byte of a gradient that is reduced
+/// over some axes.
 struct Cut {
   int innermost;
-  /// By number of such a set of axes.
+  /// By number of the set of axes.
   std::vector<double> nsPerByte;
-  /// The part of its rate that compute takes.
+  /// The part of the cut's rate that compute takes.
   double lostRate;
-  /// What passes before bytes flow on any of its links.
+  /// The time before bytes flow on any of its links.
   double latencyNs;
 };
 
-/// Rates of the links of a cut.
+/// The sum of the rates of a cut's links.
 struct Capacity {
   double full = 0, lost = 0;
 
-  /// Of an axis so many links.
+  /// Adds so many links of an axis.
   void add(const AxisModel &axis, double links) {
     double rate = links * static_cast<double>(axis.bytesPerS);
     full += rate;
-    // What each op takes for a while it takes less often where ops are merged.
+    // Each op reduces the rate for `overlappedNs` only, which happens less
+    // often if ops are merged.
     if (axis.overlappedNs == 0)
       lost += rate * (1 - axis.overlappedRate);
   }
 };
 } // namespace
 
-/// The sets of axes whose links some gradients can use, of a level's. A message
-/// is between ranks that differ on the axes that it is reduced over, unless
-/// servers sum.
+/// The sets of axes, among those of a level, whose links some gradients can
+/// use. Unless servers sum, a message goes between ranks that differ on the
+/// axes that it is reduced over.
 static std::set<AxisSet> usableAxes(const ClusterModel &cluster,
                                     const std::vector<AxisSet> &overs,
                                     AxisSet ofLevel) {
@@ -97,15 +99,15 @@ static std::set<AxisSet> usableAxes(const ClusterModel &cluster,
   return usable;
 }
 
-/// What every message takes besides its axis's latency.
+/// The time of every message besides its axis's latency.
 static double overheadNs(const ClusterModel &cluster) {
   return static_cast<double>(cluster.launchNs) +
          static_cast<double>(cluster.messageNs);
 }
 
-/// The cuts between ranks that differ on the axes up to one, through the links
-/// of some of these axes. `overs` are the sets of axes that gradients are
-/// reduced over.
+/// Adds the cuts between ranks that differ on the axes up to `level`, through
+/// the links of the axes in `usable`. `overs` are the sets of axes that
+/// gradients are reduced over.
 static void addCuts(const ClusterModel &cluster,
                     const std::vector<AxisSet> &overs, int level,
                     AxisSet usable, std::vector<Cut> &cuts) {
@@ -140,7 +142,7 @@ static void addCuts(const ClusterModel &cluster,
   for (AxisSet over : overs) {
     AxisSet outer = over & ofLevel;
     bool isIn = (outer & ~usable) == 0;
-    // Groups side by side, all and those of one part.
+    // Groups side by side, in the whole cluster and in one part of it.
     auto groups = static_cast<double>(isIn ? cluster.groupSize(outer) : 1);
     auto beside = static_cast<double>(cluster.groupSize(~over)),
          inside = static_cast<double>(cluster.groupSize(inner & ~over));
@@ -160,8 +162,8 @@ static std::vector<Cut> cutsOf(const ClusterModel &cluster,
   return cuts;
 }
 
-/// A message along each axis at least, each of them launched; where servers may
-/// sum, one to a server.
+/// The least latency: one launched message along each axis at least; if servers
+/// may sum, one to a server.
 static double latencyOf(const ClusterModel &cluster, AxisSet over) {
   if (cluster.groupSize(over) == 1)
     return 0;
@@ -178,9 +180,9 @@ static double latencyOf(const ClusterModel &cluster, AxisSet over) {
          overheadNs(cluster);
 }
 
-/// When updates may be done of which each rank and server does a share, all of
-/// them being busy with something else until these times, servers no longer
-/// than ranks.
+/// The earliest end of updates of which each rank and server does a share.
+/// Ranks are busy until `ranksNs` and servers until `serversNs`, which is no
+/// later.
 static double spreadUpdates(const ClusterModel &cluster, double updatesNs,
                             double ranksNs, double serversNs) {
   auto ranks = static_cast<double>(cluster.workers()),
@@ -199,13 +201,15 @@ public:
   void add(size_t gradient) {
     add(problem.gradients[gradient].bytes, overOf[gradient]);
   }
-  /// A tensor alone that is reduced over axes of some gradient or wait.
+  /// The time of a tensor alone. `over` must be the axes of some gradient or
+  /// wait.
   double aloneNs(int64_t bytes, AxisSet over);
-  /// Of the cut that takes longest beside so much compute, and its number; -1
-  /// for none.
+  /// The time of the cut that takes longest beside so much compute, and its
+  /// number; -1 for none.
   std::pair<double, int32_t> largest(double computeNs) const;
-  /// From when the first message could begin until all is there, beside so much
-  /// compute. That takes nothing of a link before bytes flow there.
+  /// The time from when the first message could begin until all messages are
+  /// done, beside so much compute. Compute takes nothing of a link before bytes
+  /// flow there.
   double untilDone(double computeNs) const;
   int32_t levelOf(int32_t cut) const { return cuts[cut].innermost; }
 
@@ -215,13 +219,13 @@ private:
 
   const BoundProblem &problem;
   std::vector<AxisSet> overs;
-  /// By gradient: the number of its group of axes.
+  /// By gradient: the number of its set of axes.
   std::vector<size_t> overOf;
   std::vector<Cut> cuts;
   std::vector<double> ns;
 };
 
-/// What a cycle through the parameters takes at least.
+/// The least time of a cycle through the params.
 struct CycleBound {
   double ns = 0;
   /// The gradient that is needed last; -1 for none.
@@ -277,7 +281,7 @@ double Traffic::untilDone(double computeNs) const {
   return result;
 }
 
-/// Gradients by readiness, the last first.
+/// Gradients by readiness, the one that is ready last first.
 static std::vector<size_t> byReadiness(const BoundProblem &problem) {
   std::vector<size_t> order(problem.gradients.size());
   std::iota(order.begin(), order.end(), 0);
@@ -304,19 +308,19 @@ class Compute {
 public:
   Compute(const BoundProblem &problem, Traffic &traffic);
 
-  /// Forgets what was reduced of ops before `op`: who comes later to it may
-  /// find that done.
+  /// Forgets reductions of ops before `op`: they may be done when a step comes
+  /// to `op` later.
   void startAt(int32_t op);
-  /// From that op's start to the end of a later one.
+  /// The time from the start of that op to the end of a later one.
   double until(int32_t op) const { return ends[op] - begin; }
-  /// Of ops from one on and before another.
+  /// The compute time of ops from `from` on and before `to`.
   double between(int32_t from, int32_t to) const {
     return sums[to] - sums[from];
   }
 
 private:
   const BoundProblem &problem;
-  /// By wait: how long after an op's end its reduction is there.
+  /// By wait: the time from an op's end until its reduction is done.
   std::vector<double> reducedNs;
   std::vector<double> sums, ends;
   double begin = 0;
@@ -355,10 +359,11 @@ void Compute::startAt(int32_t first) {
   }
 }
 
-/// From an op's use of params to its next one: the compute up to a gradient's
-/// readiness, then all gradients that are ready no sooner and needed no later,
-/// beside the rest of the compute. One is updated while another travels, or a
-/// part of it while the rest does, so their updates add nothing to that time.
+/// The time from an op's use of params to its next one: the compute up to a
+/// gradient's readiness, then all gradients that are ready no sooner and needed
+/// no later, beside the rest of the compute. One gradient is updated while
+/// another travels, or a part of it while the rest does, so updates add nothing
+/// to that time.
 static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic,
                               Compute &compute) {
   const auto &gradients = problem.gradients;
@@ -396,12 +401,12 @@ static CycleBound boundCycles(const BoundProblem &problem, Traffic &traffic,
   return bound;
 }
 
-/// What the device does in a step.
+/// The time of the device's work in a step.
 static double boundCompute(const BoundProblem &problem, Compute &compute) {
   auto ops = static_cast<int32_t>(problem.computeNs.size());
   auto busyNs =
       compute.between(0, ops) + static_cast<double>(problem.anyTimeNs);
-  // The runtime's updates share it, or are the program's.
+  // The device runs the updates, for the runtime or for the program.
   busyNs =
       spreadUpdates(problem.cluster, static_cast<double>(problem.updatesNs),
                     busyNs, /*serversNs=*/0);

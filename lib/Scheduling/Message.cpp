@@ -26,7 +26,7 @@ FormKind bagua::hierarchyOf(FormKind form) {
   return form;
 }
 
-/// Each form of a set as `replace` says.
+/// The set of forms that `replace` makes of each form of a set.
 template <typename Replace>
 static FormSet replaceForms(FormSet forms, Replace replace) {
   FormSet replaced = 0;
@@ -79,14 +79,14 @@ AllowedForms bagua::halvedForms(HalvesChoice choice) {
 
 static bool has(AxisSet set, int axis) { return set >> axis & 1; }
 
-/// What a rank has of `bytes` after they are cut over some axes.
+/// The part of `bytes` that a rank has after the bytes are cut over some axes.
 static int64_t partOf(const ClusterModel &cluster, int64_t bytes, AxisSet axes,
                       int64_t elementBytes) {
   return partSize(bytes / elementBytes, cluster.groupSize(axes)) * elementBytes;
 }
 
-/// The calls that leave on each rank of the outer axes what it has to sum, in
-/// order; each is undone behind the sum.
+/// The calls, in order, that leave on each rank of the outer axes the part that
+/// it has to sum. Each call is undone after the sum.
 static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
                                                const AllReduceForm &form,
                                                AxisSet over, int64_t bytes,
@@ -114,7 +114,7 @@ static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
   return {};
 }
 
-/// The calls that sum what the inner phases leave: `bytes` over `outer`.
+/// The calls that sum the results of the inner phases: `bytes` over `outer`.
 static std::vector<CollectiveCall> expandSum(FormShape shape, AxisSet outer,
                                              int64_t bytes, AxisSet roots) {
   if (shape.hierarchy == Hierarchy::Multilevel)
@@ -150,7 +150,8 @@ static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
   return calls;
 }
 
-/// What a collective leaves where no tensor of the program's is.
+/// The bytes of a collective's result that have no place in the program's
+/// tensors.
 static int64_t keptBytesOf(const ClusterModel &cluster,
                            const CollectiveCall &call, int64_t elementBytes) {
   auto partOf = [&](int64_t ranks) {
@@ -205,7 +206,7 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
       step.call.server = server;
     step.keptBytes = keptBytesOf(cluster, step.call, elementBytes);
   }
-  // What is wide again lies where the elements were.
+  // A widened message has its place in the elements' own memory.
   if (isNarrowed)
     cast(MessageStep::Kind::Widen, 0);
   return steps;
@@ -227,7 +228,7 @@ bool bagua::canServe(const ClusterModel &cluster, AxisSet over) {
   return cluster.servers() > 0 && cluster.groupSize(over) == cluster.workers();
 }
 
-/// The forms of the kinds allowed, simpler ones first.
+/// The forms of the allowed kinds, simpler forms first.
 static std::vector<AllReduceForm>
 candidateForms(const ClusterModel &cluster, AxisSet over,
                const AllowedForms &allowedForms) {
@@ -243,7 +244,7 @@ candidateForms(const ClusterModel &cluster, AxisSet over,
       // The inner axes are a suffix of those in the group.
       for (int cut = cluster.axisCount() - 1; cut > 0; --cut) {
         AxisSet inner = over >> cut << cut;
-        // Parts of one axis are one level of the network.
+        // The parts of an axis that was cut are one level of the network.
         if (cluster.axes[cut].linksOf >= 0 && has(over, cut - 1))
           continue;
         if (inner != 0 && inner != over && has(over, cut))
@@ -253,7 +254,7 @@ candidateForms(const ClusterModel &cluster, AxisSet over,
     forms.push_back({FormKind::Multilevel, 0});
   if (allowed & formBit(FormKind::Halves))
     forms.push_back({FormKind::Halves, 0});
-  // Behind a reduce_scatter over nothing there are just servers.
+  // RailServers with a reduce_scatter over nothing is the same as Servers.
   if (hasServers &&
       (allowed & formBit(FormKind::Servers) ||
        (allowed & formBit(FormKind::RailServers) && (over & (over - 1)) == 0)))

@@ -1,7 +1,7 @@
 //===- OpGraph.cpp - One step's ops as index arrays -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Construction, prices, and the way to the simulator.
+// Builds graphs, prices collectives, and makes the simulator's tasks.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/OpGraph.h"
@@ -21,7 +21,7 @@ int32_t OpGraph::add(const GraphOp &op,
   return size() - 1;
 }
 
-/// Whether a link is a server's, but not of the first one of its kind.
+/// Whether a link belongs to a server that is not the first of its kind.
 static bool isAnotherServers(const ClusterModel &cluster, int32_t link) {
   int64_t server = link / 2 - cluster.axisCount();
   return server > 0 && server != cluster.dedicatedServers;
@@ -42,7 +42,7 @@ const CollectiveCost &CollectivePrices::of(const CollectiveCall &call) {
   return cost;
 }
 
-/// Links and streams, without tasks.
+/// A task graph with links and streams, and without tasks.
 static TaskGraph makeGraph(const ClusterModel &cluster,
                            const LaunchSchedule &schedule) {
   TaskGraph graph;
@@ -66,8 +66,9 @@ static TaskGraph makeGraph(const ClusterModel &cluster,
   return graph;
 }
 
-/// Gives the runtime's own work on a rank to whoever does it. Returns the links
-/// that it uses: the cores that carry messages count as these.
+/// Assigns the runtime's own work on a rank to the device, or to the cores that
+/// carry messages. Those cores count as links of the rank; returns the links
+/// that the work uses.
 static std::vector<LinkUse> placeLocalWork(const ClusterModel &cluster,
                                            Task &task) {
   task.usesDevice = cluster.host.empty();
@@ -97,7 +98,8 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
   std::vector<TaskDependency> dependencies;
   for (int32_t op : result.ops) {
     Task task;
-    // The program does one thing after the other.
+    // The program runs one op after the other, so a late op is on the stream of
+    // the op right after it.
     task.stream = schedule.streamOf[isLate(op) ? schedule.lateBefore[op] : op];
     task.fixedNs = step[op].ns;
     const std::vector<LinkUse> *uses = &kNoUses;
@@ -113,7 +115,8 @@ PricedTasks bagua::tasksOf(const OpGraph &step, const LaunchSchedule &schedule,
     }
     dependencies.clear();
     auto waitFor = [&](int32_t operand) {
-      // What the previous step left; a state that it left alone is there.
+      // A state is what the previous step left; a state that the step leaves
+      // unchanged is there from the start.
       bool isState = OpGraph::isState(operand);
       int32_t from = isState ? step.yields[OpGraph::stateOf(operand)] : operand;
       if (from >= 0)

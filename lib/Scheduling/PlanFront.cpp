@@ -1,7 +1,7 @@
-//===- PlanFront.cpp - Plans that no cheaper one is as fast as ------------===//
+//===- PlanFront.cpp - Plans that are fastest for their cost --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Steps get shorter from entry to entry of the map.
+// In the map, steps get shorter from each entry to the next.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanFront.h"

@@ -1,4 +1,4 @@
-//===- PlanGraph.cpp - What a plan of communication leads to --------------===//
+//===- PlanGraph.cpp - The graph, time and memory of a plan ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The walk over a plan's messages, and its visitors.
@@ -103,8 +103,8 @@ static void forEachGroup(const CommunicationProblem &problem,
   }
 }
 
-/// The server of each message that servers sum, in the order of the walk. What
-/// is equally large is assigned in the order of the step.
+/// The server of each message that servers sum, in the order of the walk.
+/// Messages of equal size are assigned in the order of the step.
 static std::vector<int64_t> assignServers(const CommunicationProblem &problem,
                                           const CommunicationPlan &plan) {
   struct Pushed {
@@ -218,8 +218,8 @@ void bagua::forEachMessage(const CommunicationProblem &problem,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A new graph under construction: the base's ops but for the all_reduces, and
-/// more, each with a place in the base's order.
+/// Builds a new graph: the base's ops without its all_reduces, and new ops,
+/// each of which has a place in the base's order.
 class PlanApplier : public MessageVisitor {
 public:
   PlanApplier(const CommunicationProblem &problem,
@@ -241,7 +241,7 @@ public:
 private:
   struct NewOp {
     GraphOp op;
-    /// Ops of the base, then new ones; states.
+    /// Numbers of the base's ops, then of new ops; states.
     std::vector<int32_t> operands;
     int32_t place;
   };
@@ -257,14 +257,15 @@ private:
   const CommunicationPlan &plan;
   const OpGraph &base;
   std::vector<NewOp> added;
-  /// Of an all_reduce: what gives its result now.
+  /// By all_reduce: the op that gives its result now.
   std::vector<int32_t> replacedBy;
-  /// By state: the update that yields it, where that runs on a part; else -1.
+  /// By state: the update that yields it if the update runs on a part; else -1.
   std::vector<int32_t> yieldedBy;
   /// The all_reduces of the group that is visited.
   std::vector<int32_t> reduces;
   bool isInParts = false;
-  /// Where its ops belong, what its messages are made of, and their results.
+  /// The place of the group's new ops, the value of which its messages are
+  /// made, and their results.
   int32_t place = 0;
   int32_t whole = 0;
   std::vector<int32_t> results;
@@ -284,8 +285,8 @@ int32_t PlanApplier::addLocal(int64_t movedBytes,
   return add(op, std::move(operands));
 }
 
-/// What lies in a bucket lies there from the start, so concat and split move
-/// nothing.
+/// Tensors of a bucket lie in its memory from the start, so concat and split
+/// move nothing.
 void PlanApplier::begin(const MessageGroup &group) {
   reduces = group.reduces;
   isInParts = group.parts > 1;
@@ -319,8 +320,8 @@ void PlanApplier::visitMessage(const std::vector<MessageStep> &steps) {
   results.push_back(addSteps(steps, whole));
 }
 
-/// The part of the param, cut axis by axis, and its update, which yields the
-/// other states.
+/// Adds the part of the param, cut axis by axis, and its update, which yields
+/// the other states.
 int32_t PlanApplier::addUpdate(const CutUpdates::Tensor &tensor,
                                int32_t gradient) {
   const CuttableUpdate &update = *tensor.update;
@@ -345,7 +346,7 @@ int32_t PlanApplier::addUpdate(const CutUpdates::Tensor &tensor,
   return added;
 }
 
-/// Striped buckets are copied, each tensor's part to its place.
+/// Tensors of a striped bucket are copied, each tensor's part to its place.
 void PlanApplier::visitCut(const CutUpdates &cut) {
   bool isStriped = cut.tensors.size() > 1;
   int64_t wholeBytes = 0, partBytes = 0, paramBytes = 0, paramPartBytes = 0;
@@ -389,19 +390,20 @@ void PlanApplier::end() {
     replacedBy[reduce] = value;
 }
 
-/// What stands for an operand of the base now.
+/// The op that now gives an operand of the base.
 int32_t PlanApplier::resolve(int32_t operand) const {
   bool isReplaced =
       operand >= 0 && operand < base.size() && replacedBy[operand] >= 0;
   return isReplaced ? replacedBy[operand] : operand;
 }
 
-/// The op that yields a state now, before ops are numbered anew; -1 for none.
+/// The op that now yields a state, before ops are numbered anew; -1 for none.
 int32_t PlanApplier::yielderOf(size_t state) const {
   return yieldedBy[state] >= 0 ? yieldedBy[state] : resolve(base.yields[state]);
 }
 
-/// Numbers all ops anew: of those whose operands are there, the first in place.
+/// Numbers all ops anew: among ops whose operands are numbered, the first by
+/// place is next.
 OpGraph PlanApplier::sort() {
   int32_t baseSize = base.size();
   int32_t size = baseSize + static_cast<int32_t>(added.size());
@@ -466,7 +468,7 @@ OpGraph bagua::applyPlan(const CommunicationProblem &problem,
 }
 
 namespace {
-/// Counts what each group takes of the arenas.
+/// Counts the bytes of each group in the arenas.
 class ArenaCounter : public MessageVisitor {
 public:
   void begin(const MessageGroup &group) override {
@@ -474,8 +476,8 @@ public:
     bytes.push_back(isMade ? arenaAligned(group.bytes) : 0);
   }
   void visitMessage(const std::vector<MessageStep> &steps) override {
-    // A sum on a root lies where what is summed does, unless that is the
-    // program's.
+    // The sum on a root takes the place of the elements summed, unless these
+    // are in the program's memory.
     bool isOwn = isMade || steps.front().kind == MessageStep::Kind::Narrow;
     for (const MessageStep &step : steps)
       if (!isOwn || step.call.collective != Collective::Reduce)
@@ -523,7 +525,7 @@ PlanTime bagua::simulatePlan(const CommunicationProblem &problem,
   LaunchSchedule schedule = scheduleStep(step, plan.scheduling, prices);
   TaskGraph graph = tasksOf(step, schedule, prices).graph;
   Simulation simulation = simulate(graph);
-  // To play a queue takes about as long again.
+  // Playing the queue for Priority takes about as long again.
   int64_t runs = plan.scheduling.policy == SchedulePolicy::Priority ? 2 : 1;
   int64_t collectives = 0;
   for (int32_t op = 0; op < step.size(); ++op)

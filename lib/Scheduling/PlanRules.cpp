@@ -1,7 +1,7 @@
-//===- PlanRules.cpp - Plans by a few numbers -----------------------------===//
+//===- PlanRules.cpp - Plans that a few numbers describe ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rules applied, and shares of forms by the links' loads.
+// Applies rules, and computes shares of forms from the links' loads.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanRules.h"
@@ -53,7 +53,7 @@ std::vector<FormKind> bagua::usefulForms(const CommunicationProblem &problem) {
   return forms;
 }
 
-/// The plan with all gradients of some buckets by themselves.
+/// The plan with each gradient of some buckets in a bucket of its own.
 static CommunicationPlan takeApart(const CommunicationPlan &plan,
                                    const std::vector<bool> &isApart,
                                    bool isFlat) {
@@ -98,8 +98,7 @@ bagua::leanerPlans(const CommunicationProblem &problem,
   return plans;
 }
 
-/// Forms in turn from a place in the cycle on, one for each of a bucket's
-/// parts.
+/// Forms in turn from a place in the cycle on, one for each part of a bucket.
 static FormCycle cycleFrom(const std::vector<FormKind> &mix, int64_t from,
                            int64_t parts) {
   auto size = std::min(parts, static_cast<int64_t>(mix.size()));
@@ -157,7 +156,7 @@ std::vector<FormKind> bagua::spreadForms(const FormMix &mix) {
   return cycle;
 }
 
-/// What a message leaves on each link.
+/// The load of a message on each link.
 static std::vector<double> loadOf(const ClusterModel &cluster, int64_t bytes,
                                   AxisSet over, FormKind kind) {
   std::vector<double> load(linkCount(cluster), 0);
@@ -176,8 +175,8 @@ struct RatedMix {
 };
 } // namespace
 
-/// The shares of three forms, or of two of them, by which the fullest link has
-/// least to carry.
+/// The shares of three forms, or of two of them, with which the fullest link
+/// carries least.
 static RatedMix balance(const std::vector<std::vector<double>> &loads,
                         const std::array<FormKind, 3> &forms) {
   std::array<size_t, 3> numbers;

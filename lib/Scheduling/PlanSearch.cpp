@@ -21,21 +21,22 @@
 using namespace bagua;
 
 namespace {
-/// A change that gains less is not worth its words.
+/// A change that gains less is not worth taking.
 constexpr double kLeastGain = 1e-5;
-/// How near the bound is near enough.
+/// The search ends within this factor of the bound.
 constexpr double kNearBound = 1.001;
 constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
-/// Messages that are large enough to be told apart by what they load.
+/// The size of messages from which mixes of forms are computed.
 constexpr int64_t kMixedBytes = 4 * kMiB;
 constexpr size_t kMixes = 6;
-/// Parts of a step's gradients that are looked at.
+/// Rules cut a step's gradients into at most so many parts.
 constexpr int64_t kMostMessages = 1024;
-/// Of the budget: rules by chance, and the best of them step by step.
+/// Shares of the budget: for random rules, and for descents from the best of
+/// them.
 constexpr double kSampledShare = 0.15;
 constexpr double kDescendedShare = 0.55;
-/// And fewer collectives in the end.
+/// The share of the budget for taking away collectives at the end.
 constexpr double kSimplifiedShare = 0.1;
 constexpr size_t kDescents = 8;
 constexpr size_t kMostSamples = 2000;
@@ -58,7 +59,8 @@ bagua::startingPlans(const CommunicationProblem &problem,
                      const UserChoices &choices) {
   std::vector<StartingPlan> plans;
   for (const Strategy &strategy : getStrategies()) {
-    // What waits for the end of backward is never ahead of what does not.
+    // A schedule that waits for the end of backward is never faster than one
+    // that does not.
     if (strategy.schedule.policy == SchedulePolicy::Bsp)
       continue;
     DecidedPlan decided = decide(strategy, problem, choices);
@@ -135,28 +137,28 @@ private:
   std::vector<FormRule> formRules;
   std::vector<SchedulingOptions> schedulings;
   std::vector<int64_t> mergeSizes, partitionSizes;
-  /// The best of each kind by chance, and what came of them.
+  /// The best random rule of each kind, improved by descents.
   std::vector<RuleCandidate> rules;
-  /// Of the phase that is on.
+  /// The limits of the current phase.
   int64_t evaluationsLimit = 0, workLimit = 0;
   int64_t work = 0;
   /// The user's limit.
   int64_t allowedBytes;
-  /// Of all plans, whether memory allows them or not.
+  /// The time of the fastest plan, whether memory allows it or not.
   double bestNs = std::numeric_limits<double>::infinity();
-  /// Rated plans by memory, where the user limits it.
+  /// Rated plans by memory, if the user limits it.
   PlanFront byMemory;
-  /// Rated plans that memory allows, by collectives.
+  /// Rated plans that memory allows, by their number of collectives.
   PlanFront byCollectives;
-  /// What is looked for at the moment: plans within so much memory, and none
-  /// that is faster than that.
+  /// The current goal: plans within so much memory that are not faster than
+  /// `floorNs`.
   int64_t memoryBytes = kAnyBytes;
   double floorNs = 0;
   PlanSearchResult result;
 };
 } // namespace
 
-/// All that tells a plan from another.
+/// A text that differs between any two different plans.
 static std::string keyOf(const CommunicationPlan &plan) {
   return printBuckets(plan.buckets) + " " + printBuckets(plan.others) + " " +
          std::to_string(static_cast<int>(plan.scheduling.policy)) + " " +
@@ -166,7 +168,7 @@ static std::string keyOf(const CommunicationPlan &plan) {
          std::to_string(static_cast<int>(plan.updatedPart));
 }
 
-/// What is too small to be mixed goes by the cheapest of the same forms.
+/// Messages that are too small for the mix take the cheapest of its forms.
 static FormRule ruleOf(const FormMix &mix) {
   FormSet forms = 0;
   for (int form = 0; form < kFormKindCount; ++form)
@@ -203,7 +205,7 @@ PlanSearch::PlanSearch(const CommunicationProblem &problem,
     schedulings.push_back({SchedulePolicy::Priority, credit * kMiB});
   mergeSizes = {0,        kMiB / 16, kMiB / 4,  kMiB,     4 * kMiB,
                 8 * kMiB, 16 * kMiB, 32 * kMiB, 64 * kMiB};
-  // More messages than that cost more time to think about than they gain.
+  // More messages than that take more time to simulate than they gain.
   partitionSizes = {0};
   for (int64_t size = kMiB / 64; size <= 64 * kMiB; size *= 2)
     if (bytes / size <= kMostMessages)
@@ -217,14 +219,14 @@ bool PlanSearch::fits(const CommunicationPlan &plan,
   return memoryBytes == kAnyBytes || arenaBytes(problem, plan) <= memoryBytes;
 }
 
-/// From now on until so much of the whole budget is used.
+/// Sets the limits to a share of the whole budget.
 void PlanSearch::limit(double share) {
   evaluationsLimit =
       std::llround(share * static_cast<double>(options.evaluations));
   workLimit = std::llround(share * static_cast<double>(options.work));
 }
 
-/// From now on so much more of the whole budget.
+/// Sets the limits to a share of the whole budget more than has been used.
 void PlanSearch::allow(double share) {
   evaluationsLimit =
       result.evaluations +
@@ -232,7 +234,7 @@ void PlanSearch::allow(double share) {
   workLimit = work + std::llround(share * static_cast<double>(options.work));
 }
 
-/// Keeps a plan that has been rated, if nothing that was rated is better.
+/// Keeps a plan that has been rated, unless a better one is known.
 void PlanSearch::keep(const CommunicationPlan &plan, const PlanTime &time) {
   bestNs = std::min(bestNs, time.stepNs);
   int64_t bytes = allowedBytes == kAnyBytes ? 0 : arenaBytes(problem, plan);
@@ -272,7 +274,8 @@ bool PlanSearch::improves(const CommunicationPlan &plan, RatedPlan &best) {
   return true;
 }
 
-/// Whether the runtime updates: what is allowed, the runtime first.
+/// The sides that may run updates, as values of isUpdatedByRuntime; the runtime
+/// comes first.
 std::vector<bool> PlanSearch::updaters() const {
   std::vector<bool> allowed;
   if (options.choices.allows(UpdatesBy::Runtime))
@@ -291,7 +294,8 @@ static const T &oneOf(const std::vector<T> &list, std::mt19937 &random) {
   return list[random() % list.size()];
 }
 
-/// Parts go by the mix, too, where the rule has one: each is nearly as large.
+/// Sets the size of parts. The rule's mix, if there is one, applies to parts,
+/// too; each is nearly as large as that size.
 static void cut(PlanRule &rule, int64_t partitionBytes) {
   rule.partitionBytes = partitionBytes;
   if (partitionBytes > 0)
@@ -340,8 +344,8 @@ bool PlanSearch::improveRule(RuleCandidate &candidate) {
   return improveMix(candidate) || isBetter;
 }
 
-/// An eighth more of one form and less of another: what is shared out by loads
-/// alone is a start.
+/// Moves an eighth from one form to another. Shares that balance loads alone
+/// are only a start.
 bool PlanSearch::improveMix(RuleCandidate &candidate) {
   bool isBetter = false;
   FormRule start = candidate.rule.form;
@@ -374,7 +378,7 @@ bool PlanSearch::improveMix(RuleCandidate &candidate) {
   return isBetter;
 }
 
-/// Another form for messages of one size.
+/// Tries another form for messages of one size.
 bool PlanSearch::improveForms(RuleCandidate &candidate) {
   std::map<int, bool> sizes;
   const std::vector<PlannedBucket> &buckets = candidate.best.plan.buckets;
@@ -391,9 +395,10 @@ bool PlanSearch::improveForms(RuleCandidate &candidate) {
   return isBetter;
 }
 
-/// Of each form, with updates by each side, as many rules by chance, and the
-/// best of them: updates share the device with compute on one side and wait for
-/// the end of backward on the other, so what is best is seldom alike.
+/// Rates equally many random rules for each form with updates by each side, and
+/// keeps the best of each kind. Updates share the device with compute on one
+/// side and wait for the end of backward on the other, so the two sides seldom
+/// have the same best rule.
 void PlanSearch::sampleRules() {
   std::mt19937 random; // the same on every machine
   std::vector<bool> sides = updaters();
@@ -421,8 +426,8 @@ void PlanSearch::descend(RuleCandidate &rule) {
     ;
 }
 
-/// The best rules by chance, changed step by step: sizes, forms and credit
-/// depend on each other, so that one start ends in one valley of many.
+/// Improves the best random rules step by step. Sizes, forms and credit depend
+/// on each other, so one start would lead to one local optimum of many.
 void PlanSearch::searchRules(RatedPlan &best) {
   sampleRules();
   for (size_t i = 0; i < rules.size() && i < kDescents; ++i) {
@@ -450,13 +455,13 @@ bool PlanSearch::improveSchedule(RatedPlan &best) {
   return isBetter;
 }
 
-/// Twice or half as many parts of all buckets.
+/// Tries twice or half as many parts for all buckets.
 bool PlanSearch::improveParts(RatedPlan &best) {
   std::vector<int64_t> bytes = bytesOfBuckets(problem, best.plan.buckets);
   CommunicationPlan finer = best.plan, coarser = best.plan;
   int64_t messages = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    // Whatever an element takes, there are as many as that.
+    // A bucket of so many bytes has at least two elements, whatever their type.
     if (bytes[i] >= 2 * kMiB)
       finer.buckets[i].parts *= 2;
     messages += finer.buckets[i].parts;
@@ -466,8 +471,8 @@ bool PlanSearch::improveParts(RatedPlan &best) {
   return improves(coarser, best) || isBetter;
 }
 
-/// Of the messages of one form a share in another one, spread evenly: forms
-/// load different links, and sizes alone don't part equal messages.
+/// Gives a share of one form's messages another form, spread evenly: forms load
+/// different links, and a rule by size does not part messages of equal size.
 bool PlanSearch::improveShare(FormKind from, FormKind to, RatedPlan &best) {
   const CommunicationPlan base = best.plan;
   std::vector<int64_t> bytes = bytesOfBuckets(problem, base.buckets);
@@ -513,7 +518,8 @@ bool PlanSearch::improveShares(RatedPlan &best) {
   return isBetter;
 }
 
-/// The bucket that begins with a gradient; nothing where that is inside one.
+/// The bucket that begins with a gradient; nothing if the gradient is inside
+/// one.
 static std::optional<size_t> bucketAt(const std::vector<PlannedBucket> &buckets,
                                       size_t gradient) {
   size_t first = 0;
@@ -525,7 +531,7 @@ static std::optional<size_t> bucketAt(const std::vector<PlannedBucket> &buckets,
   return std::nullopt;
 }
 
-/// The buckets' first gradients, those of the largest buckets first.
+/// The first gradients of all buckets, those of the largest buckets first.
 static std::vector<size_t>
 firstsBySize(const CommunicationProblem &problem,
              const std::vector<PlannedBucket> &buckets) {
@@ -544,7 +550,7 @@ firstsBySize(const CommunicationProblem &problem,
   return firsts;
 }
 
-/// Another form, or twice or half as many parts.
+/// Tries other forms, and twice or half as many parts, for some buckets.
 bool PlanSearch::improveMessages(size_t index, int64_t count, RatedPlan &best) {
   bool isBetter = false;
   auto attempt = [&](auto &&change) {
@@ -566,7 +572,7 @@ bool PlanSearch::improveMessages(size_t index, int64_t count, RatedPlan &best) {
   return isBetter;
 }
 
-/// A merge with the next bucket, or a cut in two between gradients.
+/// Merges a bucket with the next one, or cuts it in two between gradients.
 bool PlanSearch::improveMembers(size_t index, RatedPlan &best) {
   auto merged = withMergedBuckets(problem, best.plan, index);
   bool isBetter = merged && improves(*merged, best);
@@ -583,8 +589,8 @@ bool PlanSearch::improveMembers(size_t index, RatedPlan &best) {
   return improves(cut, best) || isBetter;
 }
 
-/// Of one bucket at a time, the largest first. They are known by their first
-/// gradients, which stay when buckets are merged or cut.
+/// Changes one bucket at a time, the largest first. Buckets are known by their
+/// first gradients, which stay the same if buckets are merged or cut.
 bool PlanSearch::improveBuckets(RatedPlan &best) {
   std::vector<int32_t> order = planOrder(problem.bucketing);
   bool isBetter = false;
@@ -607,7 +613,7 @@ bool PlanSearch::improveBuckets(RatedPlan &best) {
 // The whole
 //===----------------------------------------------------------------------===//
 
-/// Takes back one kind of decision at a time.
+/// Measures the plan without one kind of decision at a time.
 void PlanSearch::explain() {
   auto add = [&](const char *name, auto &&change) {
     CommunicationPlan changed = result.plan;
@@ -673,7 +679,7 @@ void PlanSearch::improveAll(RatedPlan &best) {
     ;
 }
 
-/// With what is left of the budget: the same from all other starts.
+/// Spends the rest of the budget on the same descents from all other starts.
 void PlanSearch::searchElsewhere(RatedPlan &best) {
   for (RuleCandidate &rule : rules) {
     if (isDone())
@@ -685,10 +691,11 @@ void PlanSearch::searchElsewhere(RatedPlan &best) {
   }
 }
 
-/// What fits, where the best plan does not. Limits are looked at from the least
-/// on, each from what the ones before have found, up to the user's: all that is
-/// tried with some memory is tried with more. What were faster than without a
-/// limit is left out, for without one it would not be found.
+/// Searches plans that fit, if the best plan does not. Limits go from the least
+/// memory up to the user's, and each search starts from the results of those
+/// before, so all plans that are tried with some memory are tried with more.
+/// Plans faster than the best of the unlimited search are ignored: that search
+/// would not have found them, and more memory must never give a slower plan.
 void PlanSearch::searchLeaner(const RatedPlan &best) {
   constexpr int64_t kLimits = 12;
   constexpr double kShareOfEach = 0.05;
@@ -711,15 +718,16 @@ void PlanSearch::searchLeaner(const RatedPlan &best) {
 // Fewer collectives
 //===----------------------------------------------------------------------===//
 
-/// The plan of fewest collectives that is as fast as the fastest.
+/// The plan with the fewest collectives that is as fast as the fastest
+/// (kAsFast).
 PlanFront::Entry PlanSearch::simplest() const {
   return byCollectives.cheapestWithin(result.fastestNs * kAsFast);
 }
 
-/// Makes the simplest plan that is known simpler, in a few tries.
+/// Takes collectives away from the simplest known plan, in a few tries.
 void PlanSearch::simplify() {
   allow(kSimplifiedShare);
-  // Whatever turns out faster on the way is luck, which depends on the start.
+  // A faster plan that turns up on the way is luck, which depends on the start.
   double fastestNs = result.fastestNs;
   int64_t fewest = simplest().cost;
   withFewerCollectives(

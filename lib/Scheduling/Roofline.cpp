@@ -1,7 +1,8 @@
 //===- Roofline.cpp - Durations from flops and bytes ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In 128-bit integers: exact, and alike on every machine.
+// Computes in 128-bit integers: results are exact, and the same on every
+// machine.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Roofline.h"

@@ -36,7 +36,7 @@ bagua::balanceServers(const std::vector<int64_t> &bytes,
   for (size_t tensor : order) {
     std::optional<size_t> best;
     for (size_t server = 0; server < capacities.size(); ++server) {
-      // (load + bytes) / capacity, without division.
+      // Compares (load + bytes) / capacity without division.
       auto end = [&](size_t at, size_t other) {
         return static_cast<double>(load[at] + bytes[tensor]) *
                static_cast<double>(capacities[other]);

@@ -23,15 +23,15 @@ using namespace bagua;
 
 namespace {
 
-/// Steps whose state is kept: a task of one in flight is waited for by tasks up
-/// to kStepsInFlight steps later.
+/// The number of steps whose state is kept: tasks up to kStepsInFlight steps
+/// later wait for a task of a step in flight.
 constexpr int kWindow = 2 * kStepsInFlight;
 
-/// What the state of one step needs, for each task.
+/// The state of one task in one step.
 struct TaskState {
-  /// Dependencies that have not ended, and one while the step may not begin.
+  /// Dependencies that have not ended, plus one while the step may not begin.
   int32_t missing;
-  /// The last of them to end, and when.
+  /// The dependency that ended last, and the time.
   int32_t lastDependency = -1;
   int32_t lastStepsBack = 0;
   double readyNs = 0;
@@ -46,10 +46,10 @@ struct StepState {
 struct ActiveTask {
   int32_t task;
   int64_t step;
-  /// Its stream wakes up; it has not begun.
+  /// The task's stream wakes up; the task has not begun.
   bool wakes;
   bool flows;
-  /// At speed 1; of a flow, speed 1 is what it would have alone.
+  /// The remaining time at speed 1. Speed 1 of a flow is its speed alone.
   double remainingNs;
   double speed;
   double finishNs;
@@ -62,7 +62,7 @@ using ReadyQueue = std::priority_queue<ReadyTask, std::vector<ReadyTask>,
 
 struct StreamState {
   std::vector<int32_t> tasks;
-  /// In issue order: the next task's place in `tasks`, and its step.
+  /// In issue order: the place in `tasks` of the next task, and its step.
   size_t next = 0;
   int64_t step = 0;
   ReadyQueue ready;
@@ -72,7 +72,8 @@ struct StreamState {
   int32_t last = -1;
   int64_t lastStep = 0;
   double freeNs = 0;
-  /// Until it was last idle, and since when it isn't.
+  /// The busy time until the stream was last idle, and the start of the current
+  /// busy time.
   double busyNs = 0, busySinceNs = 0;
   /// One of its tasks may be able to start.
   bool isChanged = true;
@@ -125,17 +126,18 @@ private:
   }
 
   const TaskGraph &graph;
-  /// Links that every task uses alike (those of servers that share a tensor
-  /// evenly) are one: by link, its class; and the uses of these, as parts of
-  /// the task's stretch alone.
+  /// Links that every task uses equally (those of servers that share a tensor
+  /// evenly) are merged into one. By link: its class. `uses` are the uses of
+  /// these classes, each divided by the task's duration alone.
   std::vector<int32_t> classOf;
   std::vector<LinkModel> links;
-  /// What is there of each, of 1; less beside compute.
+  /// The available rate of each link class, from 0 to 1; less beside compute.
   std::vector<double> capacities;
-  /// Messages in flight on each.
+  /// The number of messages in flight on each link class.
   std::vector<int32_t> inFlight;
   bool hasOverlappedRates = false, hasConcurrentRates = false;
-  /// Since when the program computes this op, and when it next takes less.
+  /// The start of the program's current op, and the next time at which compute
+  /// takes less of a link.
   double computeStartNs = 0;
   double capacityChangeNs = std::numeric_limits<double>::infinity();
   /// Whether the runtime works on the program's device.
@@ -143,37 +145,39 @@ private:
   std::vector<LinkUse> uses;
   std::vector<int32_t> firstUse;
   std::vector<StreamState> streams;
-  /// By stream. The lanes of a queue are `x`, `x.1`, `x.2`, ...
+  /// The queue of each stream. The lanes of a queue are `x`, `x.1`, `x.2`, ...
   std::vector<int32_t> queueOf;
   StepState window[kWindow];
-  /// For each task those that wait for it, with the distance in steps.
+  /// For each task, the tasks that wait for it, with the distance in steps.
   std::vector<int32_t> firstSuccessor;
   std::vector<TaskDependency> successors;
-  /// Whose start is its step's.
+  /// The task whose start is its step's start.
   int32_t opening = 0;
 
   double now = 0;
   int64_t oldestStep = 0;
   std::vector<ActiveTask> active;
   int32_t flowCount = 0;
-  /// Tasks in flight that take time: of compute, and all on the device.
+  /// Tasks in flight that take time: tasks of compute, and all tasks on the
+  /// device.
   int32_t computing = 0, onDevice = 0;
   bool flowsChanged = false;
 
-  /// Of the step that ended last, since its begin.
+  /// The times of the step that ended last, since its begin.
   std::vector<TaskTimes> previous;
   int sameSteps = 0;
   bool isSteady = false;
   std::vector<double> beginNs;
   std::vector<double> linkBusyNs;
-  /// At each step's begin.
+  /// The busy times at each step's begin.
   std::vector<std::vector<double>> linkSnapshots, streamSnapshots;
   // Scratch of shareLinks.
   std::vector<double> load, used;
-  /// By queue and link: whether a message of the queue has its bytes there.
+  /// By queue and link: whether a message of the queue has its bytes on the
+  /// link.
   std::vector<char> isTaken;
   std::vector<ActiveTask *> growing;
-  /// The stretch of each flow alone: the most of its uses.
+  /// The duration of each flow alone: its longest use.
   std::vector<double> aloneNs;
 };
 } // namespace
@@ -261,7 +265,8 @@ void Simulator::findQueues() {
   isTaken.assign(numbers.size() * links.size(), 0);
 }
 
-/// Counts what the tasks of a step wait for. Steps before the first have ended.
+/// Counts the dependencies of each task of a step. Steps before the first have
+/// ended.
 void Simulator::openStep(int64_t step) {
   StepState &state = stateOf(step);
   state.tasks.assign(graph.size(), TaskState());
@@ -279,7 +284,7 @@ void Simulator::openStep(int64_t step) {
   }
 }
 
-/// One thing that a task waited for has ended.
+/// Notes that one dependency of a task has ended.
 void Simulator::release(int64_t step, int32_t task, int32_t by,
                         int32_t stepsBack) {
   TaskState &state = stateOf(step).tasks[task];
@@ -332,7 +337,7 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
   const TaskState &wait = state.tasks[task];
   TaskTimes &times = state.times[task];
   times.startNs = now;
-  // What ended last kept it waiting.
+  // The cause is whichever ended last: a dependency, or the stream's last task.
   if (wait.lastDependency >= 0 &&
       (stream.last < 0 || wait.readyNs >= stream.freeNs)) {
     times.cause = wait.lastDependency;
@@ -359,21 +364,21 @@ void Simulator::start(StreamState &stream, int64_t step, int32_t task) {
     begin(active.back());
 }
 
-/// A task whose stream is awake.
+/// Begins a task whose stream is awake.
 void Simulator::begin(ActiveTask &task) {
   double fixedNs = graph[task.task].fixedNs;
   task.wakes = false;
   task.remainingNs = fixedNs;
   task.speed = 1;
   task.finishNs = now + fixedNs;
-  // Beside bytes that flow, what computes begins slower, and slows them.
+  // While bytes flow, compute begins slower, and slows the flows.
   flowsChanged |= graph.communicationSlowdown > 1;
   countOnDevice(task.task, 1);
   if (fixedNs == 0)
     beginFlow(task);
 }
 
-/// One task more or less.
+/// Counts one task more or less.
 void Simulator::countOnDevice(int32_t task, int32_t change) {
   if (!isOnDevice(task) || graph[task].fixedNs == 0)
     return;
@@ -398,7 +403,8 @@ void Simulator::beginFlow(ActiveTask &flow) {
   flowsChanged = true;
 }
 
-/// What compute and other messages leave of each link from now on.
+/// Computes the rate of each link that compute and other messages leave from
+/// now on.
 void Simulator::findCapacities() {
   std::fill(inFlight.begin(), inFlight.end(), 0);
   for (size_t i = 0; hasConcurrentRates && i < active.size(); ++i)
@@ -418,8 +424,9 @@ void Simulator::findCapacities() {
   }
 }
 
-/// Max-min fairness: all flows speed up together until a link is full; those on
-/// it stay, the others go on. Of FIFO links a flow needs, it must be the first.
+/// Max-min fairness: all flows speed up together until a link is full; the
+/// flows on that link stay at their speed, the others go on. A flow must be the
+/// first on each FIFO link that it needs.
 void Simulator::shareLinks() {
   flowsChanged = false;
   findGrowing();
@@ -435,7 +442,8 @@ void Simulator::shareLinks() {
                                      : std::numeric_limits<double>::infinity();
 }
 
-/// The speed of what shares the device with others and runs beside flows.
+/// Sets the speed of a task that shares the device with others and runs beside
+/// flows.
 void Simulator::paceDevice(ActiveTask &task) {
   double speed = 1;
   if (isOnDevice(task.task) && !task.wakes) {
@@ -449,8 +457,9 @@ void Simulator::paceDevice(ActiveTask &task) {
   task.finishNs = now + task.remainingNs / speed;
 }
 
-/// Whether a flow is the first on its links, of all where these are FIFO, of
-/// its queue on others; it is asked in the order in which flows came.
+/// Whether a flow is the first of all on each FIFO link that it uses, and the
+/// first of its queue on other links. Flows must be asked in the order in which
+/// they came.
 bool Simulator::mayFlow(const ActiveTask &flow) {
   char *isTakenBy =
       isTaken.data() +
@@ -461,15 +470,15 @@ bool Simulator::mayFlow(const ActiveTask &flow) {
     isFirst &= isFair ? !isTakenBy[use->link] : used[use->link] == 0;
     used[use->link] = 1;
   }
-  // What waits leaves its other links to those behind it.
+  // A flow that waits leaves its other links to the flows behind it.
   for (auto *use = usesBegin(flow.task); isFirst && use != usesEnd(flow.task);
        ++use)
     isTakenBy[use->link] = 1;
   return isFirst;
 }
 
-/// The flows that may have a share: active tasks stand in the order in which
-/// they came.
+/// Finds the flows that may have a share. Active tasks stand in the order in
+/// which they came.
 void Simulator::findGrowing() {
   growing.clear();
   std::fill(used.begin(), used.end(), 0.0);
@@ -485,8 +494,8 @@ void Simulator::findGrowing() {
   }
 }
 
-/// Speeds the growing flows up from `speed` until a link is full; those on it
-/// stop growing. Returns their speed.
+/// Speeds up the growing flows from `speed` until a link is full; the flows on
+/// that link stop growing. Returns their speed.
 double Simulator::growFlows(double speed) {
   std::fill(load.begin(), load.end(), 0.0);
   for (const ActiveTask *flow : growing)
@@ -551,10 +560,10 @@ void Simulator::finish(size_t index) {
   --state.unfinished;
 }
 
-/// Compares a step that has ended with the one before. A task's times follow
-/// from those of the kStepsInFlight steps before it: once they are the same in
-/// as many steps, they stay. The period alone may stand still for a while, as a
-/// slow stream falls behind.
+/// Compares a step that has ended with the step before. A task's times follow
+/// from the kStepsInFlight steps before it, so if they are the same in as many
+/// steps, they stay the same. To compare periods alone would not do: a period
+/// may stand still for a while, as a slow stream falls behind.
 void Simulator::compare(int64_t step) {
   const std::vector<TaskTimes> &times = stateOf(step).times;
   double origin = beginNs[step];
@@ -576,7 +585,8 @@ Simulation Simulator::report(int64_t step) {
   result.steps = static_cast<int>(step) + 1;
   size_t last = beginNs.size() - 1;
   // Steps in flight may begin close together, and the next ones when these have
-  // ended. A period that never settled is averaged over the second half.
+  // ended; so the period is averaged. A period that never settled is averaged
+  // over the second half.
   size_t from = isSteady ? last - kStepsInFlight : last / 2;
   auto count = static_cast<double>(last - from);
   result.stepNs = last > from ? (beginNs[last] - beginNs[from]) / count
@@ -617,9 +627,9 @@ Simulation Simulator::report(int64_t step) {
   return result;
 }
 
-/// The step after those in flight may begin, and a new one is counted.
+/// Lets the step after those in flight begin, and counts a new step.
 void Simulator::closeStep(int64_t step) {
-  // The last to end is what the next one waited for.
+  // The next step waited for the task that ended last.
   int32_t last = 0;
   const std::vector<TaskTimes> &times = stateOf(step).times;
   for (int32_t task = 0; task < graph.size(); ++task)

@@ -1,7 +1,7 @@
 //===- StepParts.cpp - What an op is to a step's schedule -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Backwards from gradients, then forwards from communication.
+// Walks backwards from gradients, then forwards from communication.
 //
 //===----------------------------------------------------------------------===//
 #include "StepParts.h"
@@ -10,7 +10,7 @@ using namespace bagua;
 
 std::vector<StepPart> bagua::classifyOps(const OpGraph &step) {
   const int32_t size = step.size();
-  // What a gradient is computed from must not be put off.
+  // An op that leads to a gradient must not be put off.
   std::vector<bool> reachesGradient(size, false);
   for (int32_t op = size; op-- > 0;) {
     if (step[op].makesGradient)

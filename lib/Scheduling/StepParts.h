@@ -1,7 +1,7 @@
 //===- StepParts.h - What an op is to a step's schedule -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Told apart by data flow alone.
+// Classifies ops by data flow alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_SCHEDULING_STEPPARTS_H
@@ -18,11 +18,11 @@ enum class StepPart : uint8_t {
   Activation,
   /// The runtime's work beside main compute.
   Comm,
-  /// What comes after that: updates, outputs.
+  /// What follows the communication: updates, outputs.
   Late,
 };
 
-/// By op. O(ops + operands).
+/// The part of each op. O(ops + operands).
 std::vector<StepPart> classifyOps(const OpGraph &step);
 
 } // namespace bagua

@@ -1,7 +1,7 @@
 //===- Strategy.cpp - Published systems as rows of decisions --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table.
+// The table of strategies.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Strategy.h"
@@ -18,7 +18,7 @@ using namespace bagua;
 using Bucketing = BucketPolicy;
 using Policy = SchedulePolicy;
 
-// Options, under the names that the systems have for them.
+// Options, under the names that each system has for them.
 static constexpr StrategyOption kAllowedUpdates{"updates",
                                                 Setting::AllowedUpdates};
 static constexpr StrategyOption kBuckets{"buckets", Setting::Buckets};

@@ -1,7 +1,7 @@
 //===- StrategyText.cpp - Strategies as users ask for them ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows as settings, settings as text, and text as settings.
+// Turns rows into settings, settings into text, and text into settings.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/StrategyText.h"
@@ -13,7 +13,7 @@ using namespace bagua;
 StrategySettings bagua::settingsOf(const Strategy &row) {
   StrategySettings settings;
   settings.buckets = row.buckets;
-  // Of a policy that is not the row's, a user begins with these.
+  // Defaults for a user who chooses another policy than the row's.
   if (row.buckets.policy != BucketPolicy::Ddp)
     settings.buckets.firstBytes = kDdpFirstBytes;
   if (row.buckets.policy != BucketPolicy::Cycle)
@@ -48,7 +48,7 @@ StrategySettings bagua::settingsOf(const Strategy &row,
   return settings;
 }
 
-/// What `visit` makes of the value of a setting, whatever its type.
+/// Returns the result of `visit` for the value of a setting, whatever its type.
 template <typename Settings, typename Visitor>
 static auto withValue(Settings &settings, Setting setting, Visitor visit) {
   switch (setting) {
@@ -106,7 +106,7 @@ std::string bagua::print(const StrategySettings &settings, Setting setting) {
 }
 
 /// Whether a text has to name the setting: its value is not the row's own, or
-/// belongs to a policy that is not.
+/// it belongs to a policy that is not the row's own.
 static bool isSaid(const StrategySettings &own,
                    const StrategySettings &settings, Setting setting) {
   if (setting == Setting::CreditBytes &&
@@ -166,7 +166,7 @@ static std::string readValue(std::string_view text, int64_t &value) {
   return "expected a whole number, found '" + std::string(text) + "'";
 }
 
-/// Which buckets there can be depends on the step.
+/// Any text is valid here: which buckets there can be depends on the step.
 static std::string readValue(std::string_view text, std::string &value) {
   value = text;
   return "";
@@ -189,7 +189,7 @@ static std::string optionNames(const Strategy &row) {
   return names.empty() ? "none" : joinWords(names, ", ", ", ");
 }
 
-/// `option=value`; returns what is wrong with it.
+/// Reads `option=value`; returns what is wrong with it.
 static std::string readOption(std::string_view word, ParsedStrategy &parsed) {
   const Strategy &row = *parsed.row;
   size_t equals = word.find('=');
@@ -211,7 +211,7 @@ static std::string readOption(std::string_view word, ParsedStrategy &parsed) {
                              ": " + wrong;
 }
 
-/// `option=value ...`; returns what is wrong with it.
+/// Reads `option=value ...`; returns what is wrong with it.
 static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
   while (!text.empty()) {
     size_t end = std::min(text.find(' '), text.size());

@@ -1,7 +1,7 @@
 //===- TaskGraph.cpp - One step as tasks on streams and links -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Building the arrays, and what a sound graph is.
+// Builds the arrays, and checks graphs.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/TaskGraph.h"

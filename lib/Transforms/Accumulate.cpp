@@ -1,8 +1,8 @@
 //===- Accumulate.cpp - bagua-accumulate ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Forward and backward once more for each further micro-batch. What is done
-// once a step (reductions, updates) gets the sums that the last one makes.
+// Repeats forward and backward for each further micro-batch. Ops that run once
+// a step (reductions, updates) get the sums that the last micro-batch makes.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// More than any step that is trained has; to write them takes some seconds.
+/// No step that is trained has more ops; to write so many takes some seconds.
 constexpr int64_t kMostOps = 1000000;
 
 class Accumulation {
@@ -32,8 +32,9 @@ public:
   explicit Accumulation(StepOp step)
       : step(step), cluster(step.lookupCluster()) {}
 
-  /// Finds what is repeated, and brings what it needs before it. Fails, with an
-  /// error, where that is nothing, or gradients depend on each other.
+  /// Finds the ops to repeat, and moves their shared operands before them.
+  /// Fails, with an error, if there are none, or if gradients depend on each
+  /// other.
   LogicalResult prepare();
   /// Writes micro-batch `number` of `count`; the last is the step's own ops.
   void write(int64_t number, int64_t count);
@@ -43,8 +44,8 @@ public:
 
 private:
   LogicalResult findRepeated(const llvm::DenseSet<Value> &carried);
-  /// Calls with each state argument that a micro-batch makes anew, and what the
-  /// last one makes of it.
+  /// Calls `call` with each state argument that every micro-batch changes, and
+  /// with its value after the last one.
   void forEachCarried(function_ref<void(Value argument, Value next)> call);
   void hoistShared();
   bool isSummed(OpResult result) const;
@@ -52,20 +53,21 @@ private:
 
   StepOp step;
   ClusterOp cluster;
-  /// In program order.
+  /// The ops of one micro-batch, in program order.
   SmallVector<Operation *> repeated;
   llvm::DenseSet<Operation *> isRepeated;
-  /// For results of the step's own ops: the sum so far.
+  /// By result of the step's own ops: the sum so far.
   llvm::MapVector<Value, Value> sums;
-  /// For state arguments: what the micro-batch before has made of them.
+  /// By state argument: its value after the previous micro-batch.
   llvm::DenseMap<Value, Value> states;
 };
 } // namespace
 
-/// What depends on the batch and on no gradient is of one micro-batch: forward
-/// and backward, what makes the next value of a state, and whatever those use.
-/// What needs a gradient comes after all of them. `carried` are the states that
-/// a micro-batch may have changed for the next one.
+/// Finds the ops that every micro-batch repeats: those that depend on the batch
+/// and on no gradient and belong to forward and backward, or make the next
+/// value of a state, and the ops that these use. An op that needs a gradient
+/// comes after all micro-batches. `carried` are the states that a micro-batch
+/// may have changed for the next one.
 LogicalResult Accumulation::findRepeated(const llvm::DenseSet<Value> &carried) {
   llvm::DenseSet<Operation *> isCandidate, isAfter, isWanted;
   SmallVector<Operation *> ops;
@@ -121,7 +123,7 @@ void Accumulation::forEachCarried(function_ref<void(Value, Value)> call) {
       call(step.getBody().getArgument(index), next);
 }
 
-/// Brings before the first micro-batch what all of them share.
+/// Moves ops that all micro-batches share before the first one.
 void Accumulation::hoistShared() {
   llvm::DenseSet<Operation *> isShared;
   SmallVector<Operation *> stack;
@@ -144,8 +146,8 @@ void Accumulation::hoistShared() {
   }
 }
 
-/// Whether a result is used once a step and must be that of all micro-batches
-/// together. What micro-batches use themselves can be no sum.
+/// Whether a result is used once a step and must be the sum over all
+/// micro-batches. A result that micro-batches use themselves can be no sum.
 bool Accumulation::isSummed(OpResult result) const {
   if (getGradientParam(result))
     return true;
@@ -159,7 +161,7 @@ bool Accumulation::isSummed(OpResult result) const {
 }
 
 LogicalResult Accumulation::prepare() {
-  // What depends on a state that is carried is repeated, too.
+  // Ops that depend on a state that is carried are repeated, too.
   llvm::DenseSet<Value> carried;
   size_t known;
   do {
@@ -180,7 +182,7 @@ LogicalResult Accumulation::prepare() {
   return success();
 }
 
-/// The op reads the sums so far and adds to them.
+/// Lets the op read the sums so far and add to them.
 void Accumulation::addSums(ComputeOp op, ComputeOp original) {
   int64_t bytes = 0;
   for (OpResult result : original->getResults()) {

@@ -1,7 +1,8 @@
 //===- AnnotateCosts.cpp - bagua-annotate-costs ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Durations of compute ops, from the device's roofline or from measurements.
+// Sets durations of compute ops, from the device's roofline or from
+// measurements.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Roofline.h"
@@ -22,7 +23,7 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// A line of the overlay.
+/// One line of the overlay file.
 struct MeasuredTime {
   int64_t ns;
   unsigned line;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the step, asks Scheduling for the best plan of its communication, and
-// compiles by that.
+// compiles the step by that plan.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/PlanGraph.h"
@@ -31,7 +31,7 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// Once a second, a remark for those who wait.
+/// Emits a remark once a second, for users who wait.
 static auto makeProgress(ModuleOp module, int64_t limit) {
   using Clock = std::chrono::steady_clock;
   return
@@ -68,7 +68,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
         readCommunication(module, choices.allows(UpdatesBy::Late));
     if (failed(problem))
       return signalPassFailure();
-    // Of no gradient there is nothing to decide.
+    // Without gradients there is nothing to decide.
     CommunicationPlan nothing;
     nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);
     std::string chosen = textOf(nothing, choices);
@@ -99,7 +99,8 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
   }
 
 private:
-  /// What a plan of no memory takes all the same is not the gradients'.
+  /// Measures the arena bytes that are not the gradients': those that the
+  /// leanest plan's step takes beyond the plan's own.
   void measureOtherBytes(CommunicationProblem &problem, UserChoices choices) {
     choices.memoryBytes = 0;
     for (UpdatesBy side : {UpdatesBy::Program, UpdatesBy::Runtime}) {
@@ -122,9 +123,11 @@ private:
     PlanSearchOptions options;
     options.evaluations = evaluations;
     options.choices = choices;
-    // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
+    // 16-bit gradients take half the bytes, so the bound for 32-bit ones does
+    // not hold.
     options.boundNs = choices.wire.type == WireType::AsIs ? boundNs : 0;
-    // A log needs none, and gets a remark's parts one by one.
+    // A log needs no progress, and would get the parts of each remark one by
+    // one.
     if (llvm::sys::Process::StandardErrIsDisplayed())
       options.progress = makeProgress(getOperation(), evaluations);
     PlanSearchResult found = searchPlan(problem, options);
@@ -140,9 +143,10 @@ private:
     return chosen;
   }
 
-  /// A preset is known by its name. What the passes make of a plan is what
-  /// counts in the end; what they can't make is a candidate less. The time is
-  /// the one they make, infinite where they make nothing.
+  /// The text of the best candidate and its time. A preset is taken under its
+  /// own name. A candidate's time is that of the step which the passes make of
+  /// it; a candidate that they refuse is left out. The time is infinite if they
+  /// refuse all.
   std::pair<std::string, double> choose(const PlanSearchResult &found,
                                         const UserChoices &choices) {
     std::vector<PlanCandidate> presets;
@@ -170,8 +174,8 @@ private:
     return {plan.text, HUGE_VAL}; // says why it can't be
   }
 
-  /// A late update may wait where it would have filled a gap; so the plan is
-  /// tried with all updates in time, too.
+  /// A late update may have to wait although it would have filled a gap; so the
+  /// plan is also tried with no late updates.
   std::string chooseTime(const PlanSearchResult &found,
                          const UserChoices &choices) {
     auto [late, lateNs] = choose(found, choices);

@@ -31,17 +31,17 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// What becomes of a bucket: its parts, and what later passes obey.
+/// The parts of a bucket, and the decisions that later passes must follow.
 struct BucketForm {
   int64_t parts = 1;
-  /// Of the parts in turn; none: those passes' own choice.
+  /// The forms of the parts in turn; empty: later passes choose.
   SmallVector<StringAttr> forms;
-  /// Null: the same.
+  /// The type on the wire; null: later passes choose.
   StringAttr wire;
 };
 } // namespace
 
-/// An all_reduce of a value, in parts.
+/// Adds an all_reduce of a value, in parts.
 static Value reduceInParts(OpBuilder &builder, AllReduceOp like, Value value,
                            const BucketForm &form) {
   Location location = like.getLoc();
@@ -188,11 +188,11 @@ private:
     return success();
   }
 
-  /// Buckets, parts, forms and wires as the option says, one by one.
+  /// Writes buckets, parts, forms and wires as the option lists them.
   LogicalResult writeList(ArrayRef<GradientReduce> candidates,
                           const BucketingProblem &problem) {
     StepOp step = getOperation();
-    // What a bucket doesn't say is left to bagua-cast-wire.
+    // bagua-cast-wire decides the wire of a bucket that names none.
     Wire common{wire};
     auto planned = parseList(bucketList, common);
     auto others = parseList(otherList, common);
@@ -240,7 +240,7 @@ private:
     return form;
   }
 
-  /// Forms and wires of the all_reduces that are in no bucket.
+  /// Writes the forms and wires of the all_reduces that are in no bucket.
   LogicalResult writeOthers(ArrayRef<GradientReduce> candidates,
                             ArrayRef<PlannedBucket> planned, Wire common) {
     StepOp step = getOperation();

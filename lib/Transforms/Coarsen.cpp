@@ -1,8 +1,8 @@
 //===- Coarsen.cpp - bagua-coarsen ----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads where communication can start or must end, asks Scheduling for
-// clusters, and writes each as one compute op.
+// Finds where communication can start or must end, asks Scheduling for
+// clusters, and writes each cluster as one compute op.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Origins.h"
@@ -26,10 +26,10 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// Which ops have to stay apart from others because all ranks must go on to
-/// agree about what they make: the statistics of a batch, once reduced, where
-/// the ops beside them compute on each rank's own data. What becomes of
-/// gradients is all alike, since these will be reduced.
+/// Keeps ops apart whose results all ranks must go on to agree about: the
+/// statistics of a batch, once reduced, while the ops beside them compute on
+/// each rank's own data. Ops on gradients need no such distinction, because
+/// gradients will be reduced.
 class AgreementClasses {
 public:
   explicit AgreementClasses(StepOp step) : step(step), context(step) {
@@ -37,25 +37,26 @@ public:
     readNeeds();
   }
 
-  /// 0 for ops about whose results nothing is promised.
+  /// The class of an op; 0 if nothing is promised about its results.
   int32_t of(Operation *op) const { return classes.lookup(op); }
 
 private:
   void readFacts();
   void readNeeds();
-  /// What an op makes of its operands, gradients apart.
+  /// The facts of an op's results, from its operands; gradients apart.
   Facts made(Operation *op) const;
 
   StepOp step;
   FactContext context;
-  /// As the dialect infers them, once gradients are reduced.
+  /// Facts as the dialect infers them, once gradients are reduced.
   llvm::DenseMap<Value, Facts> facts;
   llvm::DenseMap<Operation *, int32_t> classes;
 };
 } // namespace
 
 void AgreementClasses::readFacts() {
-  // A step that reduces its gradients itself is no error here.
+  // Errors are silenced, because a step that reduces its gradients itself is
+  // valid here.
   ScopedDiagnosticHandler quiet(step.getContext(),
                                 [](Diagnostic &) { return success(); });
   Block &body = step.getBody().front();
@@ -89,10 +90,10 @@ Facts AgreementClasses::made(Operation *op) const {
   return joined;
 }
 
-/// Backward from states, up to what is communicated.
+/// Walks backward from states, up to communication.
 void AgreementClasses::readNeeds() {
-  // About what ranks differ on all axes on which they differ about anything, no
-  // other op's operands can make them differ more.
+  // If ranks differ about a value on all axes on which they differ about
+  // anything, the operands of another op can't make them differ more.
   Facts worst = context.all(Fact::Replicated);
   for (const auto &entry : facts)
     worst = joinFacts(worst, entry.second);
@@ -115,13 +116,13 @@ void AgreementClasses::readNeeds() {
   }
 }
 
-/// Describes every op of the step; only compute merges that stays on its rank.
+/// Describes every op of the step; only compute that stays on its rank merges.
 static std::vector<CoarseningOp> readProblem(StepOp step,
                                              ArrayRef<Operation *> ops) {
-  // Micro-batches are cut alike, but for names, which the last one has.
+  // Micro-batches are cut alike, except for names, which only the last one has.
   llvm::DenseSet<std::pair<Value, Attribute>> seen;
   auto isFirstUse = [&](Operation *op, Value operand) {
-    // A gradient is communicated, if only by bagua-relax.
+    // A gradient will be communicated, at the latest by bagua-relax.
     bool communicates =
         operand.getDefiningOp() &&
         (!isa<ComputeOp>(operand.getDefiningOp()) || getGradientParam(operand));
@@ -161,7 +162,7 @@ static std::vector<CoarseningOp> readProblem(StepOp step,
   return problem;
 }
 
-/// Sums an optional quantity over a cluster; absent where no member has it.
+/// The sum of an optional quantity over a cluster; null if no member has it.
 template <typename Getter>
 static IntegerAttr sumOf(ArrayRef<ComputeOp> cluster, Getter get) {
   std::optional<int64_t> total;
@@ -173,14 +174,14 @@ static IntegerAttr sumOf(ArrayRef<ComputeOp> cluster, Getter get) {
   return total ? builder.getI64IntegerAttr(*total) : nullptr;
 }
 
-/// By which the costliest member of a cluster is found.
+/// The weight of an op; the costliest member of a cluster has the largest.
 static std::tuple<int64_t, int64_t, int64_t> weightOf(ComputeOp op) {
   return {op.getCostNs().value_or(0), op.getFlops().value_or(0),
           op.getBytes().value_or(0)};
 }
 
-/// The axes along which any of them varies by itself, in the cluster's order;
-/// null where none does.
+/// The axes along which any op of the cluster varies by itself, in the
+/// cluster's order; null if none does.
 static AxesAttr joinAxes(ArrayRef<ComputeOp> cluster) {
   ClusterOp axes = cast<StepOp>(cluster.front()->getParentOp()).lookupCluster();
   SmallVector<StringAttr> names;
@@ -198,7 +199,8 @@ static void mergeCluster(ArrayRef<ComputeOp> cluster) {
   ComputeOp costliest = *std::max_element(
       cluster.begin(), cluster.end(),
       [](ComputeOp a, ComputeOp b) { return weightOf(a) < weightOf(b); });
-  // The costliest may have no duration, if those of the others are 0.
+  // The costliest op may have no duration, if the durations of the others are
+  // 0.
   ComputeOp timed = costliest;
   for (ComputeOp op : cluster)
     if (!timed.getCostNs())

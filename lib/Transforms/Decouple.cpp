@@ -1,7 +1,8 @@
 //===- Decouple.cpp - bagua-decouple --------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An all_reduce as its two halves, with or without the update between them.
+// Replaces an all_reduce by its two halves, with or without the update between
+// them.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
@@ -27,19 +28,20 @@ static RankedTensorType tensorTypeOf(Value value) {
 }
 
 namespace {
-/// The scatters of one all_reduce, in order, each over some axes; the gathers
-/// are the same backwards.
+/// The scatters of one all_reduce, in order, each over some axes. The gathers
+/// are the same in the reverse order.
 using Phases = SmallVector<AxesAttr, 3>;
 
-/// An all_reduce whose results feed updates alone, each its own.
+/// An all_reduce whose results feed only updates, each its own.
 struct UpdatedBucket {
   AllReduceOp reduce;
-  /// Casts around the all_reduce, for the wire; null if there are none.
+  /// Casts around the all_reduce for the wire; null if there are none.
   CastOp narrowed, restored;
-  /// What makes the bucket; both null for a tensor alone.
+  /// The ops that make the bucket and take it apart; both null for a single
+  /// tensor.
   ConcatOp concat;
   SplitOp split;
-  /// In the order of the bucket's tensors.
+  /// The updates, in the order of the bucket's tensors.
   SmallVector<Operation *> updates;
 };
 
@@ -81,7 +83,7 @@ private:
 };
 } // namespace
 
-/// A form that a pass before this one has chosen is the form itself.
+/// The allowed forms; only the chosen one if an earlier pass has chosen.
 AllowedForms Decoupler::allowedOf(AllReduceOp reduce) const {
   if (auto word = reduce->getAttrOfType<StringAttr>(kFormAttr))
     if (auto kind = parseWord<FormKind>(std::string_view(word.getValue())))
@@ -105,7 +107,7 @@ Phases Decoupler::phasesOf(AllReduceOp reduce) {
   return phases;
 }
 
-/// Of what the scatters leave.
+/// The layout of a tensor after the scatters.
 LayoutAttr Decoupler::layoutOf(ArrayRef<AxesAttr> phases) {
   SmallVector<LayoutEntry> entries;
   for (AxesAttr over : phases)
@@ -175,7 +177,7 @@ std::optional<UpdatedBucket> Decoupler::matchUpdated(AllReduceOp reduce) {
   return bucket;
 }
 
-/// Each tensor's part of the reduced gradient.
+/// Scatters the bucket; returns each tensor's part of the reduced gradient.
 SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
                                             UpdatedBucket &bucket,
                                             ArrayRef<AxesAttr> phases) {
@@ -210,7 +212,7 @@ SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
   return SmallVector<Value>(split->result_begin(), split->result_end());
 }
 
-/// The same update of the rank's part. Returns the new part of the param.
+/// Adds the update of the rank's part. Returns the new part of the param.
 Value Decoupler::shardUpdate(Operation *update, Value gradient,
                              ArrayRef<AxesAttr> phases) {
   OpBuilder builder(update);
@@ -283,8 +285,8 @@ void Decoupler::shardBucket(UpdatedBucket &bucket) {
   ++sharded;
 }
 
-/// Whether all of it is made of halves: else it is left to
-/// bagua-lower-hierarchy.
+/// Whether all phases of the all_reduce have halves; if not,
+/// bagua-lower-hierarchy lowers it.
 bool Decoupler::isHalved(AllReduceOp reduce) const {
   Message message = messageOf(reduce);
   FormKind kind =

@@ -1,7 +1,8 @@
 //===- FindUnused.cpp - bagua-find-unused ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gradients that a rank may not have, and who is to know that none had one.
+// Handles gradients that a rank may not have: flags tell the updates whether
+// any rank had one.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
@@ -24,8 +25,8 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// Params that vary over the same axes: of the flags of some, each rank of the
-/// other axes has its own, too.
+/// Params whose flags are reduced over the same axes. Along the axes over which
+/// the params vary, each rank has flags of its own.
 struct Group {
   SmallVector<unsigned> params;
   AxesAttr over;
@@ -52,11 +53,12 @@ private:
 
   mutable StepOp step;
   FactAnalysis facts;
-  /// The first op that makes a gradient, whichever.
+  /// The first op that makes any gradient.
   ComputeOp first;
-  /// By param's argument number, in the order in which they are made.
+  /// Gradients by argument number of the param, in the order in which they are
+  /// made.
   llvm::MapVector<unsigned, Value> gradients;
-  /// What the flags are made from.
+  /// The operands of the op that makes the flags.
   SmallVector<Value> operands;
   SmallVector<Group> groups;
 };
@@ -85,7 +87,8 @@ LogicalResult UnusedFinder::mark(const llvm::Regex &pattern) {
   return success();
 }
 
-/// Forward has run before the first gradient is made, on every rank's batch.
+/// Collects the operands of the flags: those of the first gradient's op, which
+/// show that forward has run, and the rank's batch.
 void UnusedFinder::findOperands() {
   llvm::SetVector<Value> found;
   found.insert(first->operand_begin(), first->operand_end());
@@ -95,8 +98,8 @@ void UnusedFinder::findOperands() {
   operands = found.takeVector();
 }
 
-/// Flags are reduced over the axes over which they differ and the param does
-/// not.
+/// Groups params by the axes over which their flags are reduced: those over
+/// which the flags differ and the param does not.
 LogicalResult UnusedFinder::group() {
   if (failed(facts.run()))
     return failure();
@@ -123,7 +126,7 @@ LogicalResult UnusedFinder::group() {
   return success();
 }
 
-/// For each group a byte for each param, reduced.
+/// Adds the flags of each group, a byte for each param, and reduces them.
 SmallVector<Value> UnusedFinder::reduceFlags() {
   OpBuilder builder(first);
   MLIRContext *context = step.getContext();
@@ -158,15 +161,15 @@ static Value throughCasts(Value value) {
   return value;
 }
 
-/// Has the ops see the flags that make the next value of such a param, or of
-/// any state from its gradient.
+/// Adds the flags to the operands of all ops that make the next value of such a
+/// param, or of any state from its gradient.
 LogicalResult UnusedFinder::showToUpdates(const Group &group, Value flags) {
   llvm::SetVector<Operation *> updates;
   for (auto [next, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Operation *update = throughCasts(next).getDefiningOp();
     if (!update)
-      continue; // nobody changes it
+      continue; // the step leaves the state unchanged
     bool isOwn = llvm::is_contained(group.params, index);
     bool usesGradient = llvm::any_of(update->getOperands(), [&](Value operand) {
       return llvm::any_of(group.params, [&](unsigned param) {
@@ -176,7 +179,8 @@ LogicalResult UnusedFinder::showToUpdates(const Group &group, Value flags) {
     if (!isOwn && !usesGradient)
       continue;
     auto stepOp = cast<StepOpInterface>(update);
-    // An update of a param and its moments; one by moments leaves them behind.
+    // sgd and adam update a param and its moments together; updates by moments
+    // alone leave the moments behind.
     if (!stepOp.getUpdateRule() && !stepOp.isRunByProgram())
       return update->emitError()
              << "expected sgd, adam or compute to update '" << nameOf(index)

@@ -1,8 +1,8 @@
 //===- LowerHierarchy.cpp - bagua-lower-hierarchy -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Asks Scheduling for each all_reduce's form and, where servers sum, for their
-// shares, and writes the collectives.
+// Asks Scheduling for each all_reduce's form and, if servers sum, for the
+// server of each message, and writes the collectives.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
@@ -27,7 +27,7 @@ struct FormedReduce {
   AllReduceOp op;
   Message message;
   PricedForm priced;
-  /// The server that sums, or all of them.
+  /// The server that sums the message, or all servers.
   int64_t server = LayoutEntry::kAllServers;
 
   bool isServed() const {
@@ -74,8 +74,8 @@ private:
            << cluster.getSymName() << "'";
   }
 
-  /// Appends the all_reduce with its form, unless it stays as it is: a part of
-  /// a tensor is no level of a hierarchy, but servers can sum it.
+  /// Appends the all_reduce with its form, unless it stays unchanged. A part of
+  /// a tensor is never reduced in levels, but servers can sum it.
   LogicalResult choose(AllReduceOp reduce, const ClusterModel &model,
                        SmallVectorImpl<FormedReduce> &reduces) {
     if (!canTakeForm(reduce))
@@ -85,7 +85,8 @@ private:
     bool isServed = servers != ServerUse::None && isGradient;
     if (getLayout(type) && !isServed)
       return success();
-    // What a pass before this one has chosen is the form itself.
+    // An all_reduce for which an earlier pass has chosen a form takes that
+    // form.
     bool isChosen = reduce->hasAttr(kFormAttr);
     FailureOr<FormChoice> choice =
         readChoice(reduce, kFormAttr, "form", form.getValue());
@@ -110,7 +111,7 @@ private:
     return success();
   }
 
-  /// One server for each of those that servers sum.
+  /// Assigns one server to each all_reduce that servers sum.
   static void assignServers(MutableArrayRef<FormedReduce> reduces,
                             const ClusterModel &model) {
     SmallVector<FormedReduce *> served;
@@ -136,7 +137,8 @@ private:
     return decided;
   }
 
-  /// Whether the step is another behind that.
+  /// Writes the collectives of one all_reduce; returns whether that changed the
+  /// step.
   static bool write(FormedReduce &reduce, const ClusterModel &model) {
     AllReduceOp op = reduce.op;
     if (reduce.priced.form.kind == FormKind::Flat)

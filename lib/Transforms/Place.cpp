@@ -28,13 +28,13 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// Values that lie in one piece of memory.
+/// Values that share one piece of memory.
 struct PlaceClass {
   SmallVector<Value> members;
   int64_t begin = 0, end = 0;
 };
 
-/// The yield's number: behind all others.
+/// The yield's number: it comes after all ops.
 constexpr size_t kYield = ~size_t(0);
 
 class Placer {
@@ -73,10 +73,9 @@ private:
   ContractTensors contract;
   SmallVector<unsigned> states;
   AliasClasses aliases;
-  /// Of each class, under its number: its members, in the class's own
-  /// coordinates.
+  /// By number of the class: its members, in the class's own coordinates.
   std::vector<ByteRanges> extents;
-  /// Of each value: the last op that uses it, and its bytes.
+  /// By value: the last op that uses it, and its bytes.
   std::vector<size_t> lastUses;
   std::vector<int64_t> sizes;
   llvm::MapVector<Value, int32_t> numbers;
@@ -90,7 +89,7 @@ int64_t Placer::bytesOf(Value value) {
   return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
 }
 
-/// Whatever the program makes for the runtime has a name.
+/// Gives names to all values that the program makes for the runtime.
 LogicalResult Placer::nameCrossing() {
   for (Operation *op : block) {
     auto stepOp = cast<StepOpInterface>(op);
@@ -109,8 +108,8 @@ LogicalResult Placer::nameCrossing() {
   return success();
 }
 
-/// Numbers the values that the runtime touches, and the states that its
-/// arithmetic makes anew.
+/// Numbers the values that the runtime touches, and the states whose next
+/// values its arithmetic makes.
 void Placer::collect() {
   auto touch = [&](Value value) {
     if (!numbers.insert({value, 0}).second)
@@ -140,7 +139,7 @@ size_t Placer::lastUseOf(Value value) {
   size_t last = 0;
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    // What an op only waits for, it doesn't read.
+    // An op does not read operands that it only waits for.
     if (auto op = dyn_cast<StepOpInterface>(user);
         op && use.getOperandNumber() >= op.getReadCount())
       continue;
@@ -165,9 +164,9 @@ bool Placer::tie(Value value, Value base, int64_t delta) {
 }
 
 /// Whether a bucket's tensors can lie side by side: each has its memory to
-/// itself, or all lie so already. Otherwise, one is in another bucket, say, all
-/// are copied: half a bucket in another's bytes would keep both from being
-/// reduced in place.
+/// itself, or all lie side by side already. Otherwise (one tensor is in another
+/// bucket, say) all tensors are copied: half a bucket in another bucket's bytes
+/// would keep both from being reduced in place.
 bool Placer::canGather(const BucketView &bucket) {
   llvm::DenseMap<int32_t, int64_t> begins;
   bool areAlone = true;
@@ -185,9 +184,9 @@ bool Placer::canGather(const BucketView &bucket) {
   return areAlone || begins.size() == 1;
 }
 
-/// The result may take the operand's bytes if nobody needs what they hold
-/// later: no member of the operand's class that overlaps them. A result with a
-/// name of its own has memory of its own.
+/// Lets the result take the operand's bytes if nobody needs their contents
+/// later, that is, no later op uses a member of the class that overlaps them. A
+/// result with a name of its own has memory of its own.
 void Placer::tieInPlace(size_t index, Value result, Value operand) {
   if (nameOf(step, result) || bytesOf(result) > bytesOf(operand))
     return;
@@ -199,7 +198,7 @@ void Placer::tieInPlace(size_t index, Value result, Value operand) {
     tie(result, operand, 0);
 }
 
-/// Whether the program finds a tensor as it gave it: nobody has promised it
+/// Whether the program gets back a tensor unchanged: no contract promises
 /// anything else.
 bool Placer::isOnLoan(Value value) {
   StringAttr name =
@@ -207,8 +206,7 @@ bool Placer::isOnLoan(Value value) {
   return name && !contract.giveBack(name);
 }
 
-/// Whether a value is left behind where a state lies, and not in the operand's
-/// place.
+/// Whether a value becomes a state whose place is not the operand's.
 bool Placer::isKeptElsewhere(OpResult value, Value operand) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
     if (!isa<YieldOp>(use.getOwner()))
@@ -220,9 +218,9 @@ bool Placer::isKeptElsewhere(OpResult value, Value operand) {
   });
 }
 
-/// What was cut or narrowed before it was sent and is restored here: the
-/// operand of the op that began it, by way of ops that send and convert alone.
-/// Null if nothing was.
+/// The value that ops before `restoring` cut or narrowed before it was sent,
+/// and that `restoring` restores: the operand of the first of these ops, found
+/// by way of ops that only send and convert. Null if there is none.
 static Value restoredFrom(Operation *restoring) {
   Type restored = restoring->getResult(0).getType();
   auto next = [](Operation *op) {
@@ -257,15 +255,15 @@ void Placer::tieAll() {
           !isKeptElsewhere(result, op->getOperand(*operand)))
         tieInPlace(index, result, op->getOperand(*operand));
       else if (!operand && stepOp.isTransit())
-        // A part lies elsewhere, for its place in the whole depends on the
-        // rank.
+        // Only whole values lie in place: the place of a part in the whole
+        // depends on the rank.
         if (Value whole = restoredFrom(op); whole && isTouched(whole))
           tieInPlace(index, result, whole);
     }
   }
 }
 
-/// What the step leaves behind for the next lies where the state does.
+/// Gives each state's next value the place of the state.
 void Placer::tieState() {
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
@@ -289,8 +287,8 @@ void Placer::gather() {
   }
 }
 
-/// A class that one named tensor spans stays in that tensor's own memory, if
-/// all of it is stored alike.
+/// The memory of a named tensor that has the size of the class, if all members
+/// are stored alike; such a class stays in that memory.
 std::optional<PlaceAttr> Placer::namedPlaceOf(const PlaceClass &shared) {
   StringAttr name;
   LayoutAttr layout =
@@ -358,11 +356,11 @@ void Placer::writePlaces() {
   step.setArgumentsAttr(ArrayAttr::get(context, arguments));
 }
 
-/// What the program takes back needs a name, unless it lies where a named
-/// tensor does. Within the step no state's name will do: by that, the program
-/// takes what the step found.
+/// Gives names to values that the program takes back, unless their place is
+/// that of a named tensor. Within the step a state's name does not do, because
+/// by that name the program takes back what the step found.
 LogicalResult Placer::nameTakenBack() {
-  // Where named tensors lie: class, offset, bytes. Arguments apart.
+  // Class, offset and bytes of named tensors; arguments apart.
   using Bytes = std::tuple<int32_t, int64_t, int64_t>;
   llvm::DenseSet<Bytes> named, namedState;
   auto bytesAt = [&](int32_t number) {

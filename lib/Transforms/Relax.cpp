@@ -1,7 +1,7 @@
 //===- Relax.cpp - bagua-relax --------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Applies an algorithm's row, and writes what it promises into the step.
+// Applies an algorithm's row, and writes the contract that it promises.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
@@ -46,15 +46,16 @@ struct RelaxPass : public bagua::impl::RelaxPassBase<RelaxPass> {
     if (relaxation->name != kDataParallel)
       step->setAttr(kRelaxationAttr,
                     StringAttr::get(&getContext(), relaxation->name));
-    // To this, bagua-verify-graph holds the passes that follow.
+    // bagua-verify-graph compares the results of later passes with this record.
     if (failed(recordMeaning(step)))
       return signalPassFailure();
     report(gradients, contract.size());
   }
 
 private:
-  /// A contract says what the step meant when its communication was decided. To
-  /// write another over it would hide what has been lost since.
+  /// Keeps the contract of a step that has one. A contract says what the step
+  /// meant when its communication was decided; a new contract would hide what
+  /// has been lost since.
   void keepContract(StepOp step, const Relaxation &relaxation,
                     ArrayRef<OpResult> gradients) {
     auto written = step->getAttrOfType<StringAttr>(kRelaxationAttr);
@@ -66,7 +67,7 @@ private:
       return signalPassFailure();
     }
     if (gradients.empty()) {
-      // What the step means now, where nobody has said it yet.
+      // Records the step's present meaning if no pass has recorded one.
       if (!step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
         return signalPassFailure();
       return report({}, step->getAttrOfType<ArrayAttr>(kContractAttr).size());

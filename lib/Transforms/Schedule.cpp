@@ -1,8 +1,8 @@
 //===- Schedule.cpp - bagua-schedule --------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From graph level to scheduled level: gives the program its optimizer, asks
-// Scheduling for streams and launch order, and writes them.
+// Takes a step from graph level to scheduled level: gives the program its
+// updates, asks Scheduling for streams and launch order, and writes both.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/LaunchScheduling.h"
@@ -27,8 +27,8 @@ using namespace bagua;
 // What was decided
 //===----------------------------------------------------------------------===//
 
-/// The value that says that an op has run: a gradient that it makes, else its
-/// first result; null for none.
+/// The value that shows that an op has run: a gradient that it makes, else its
+/// first result; null if it has no result.
 static Value signOf(Operation *op) {
   auto made = llvm::find_if(op->getResults(), getGradientParam);
   if (made != op->result_end())

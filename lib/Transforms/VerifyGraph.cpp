@@ -1,7 +1,7 @@
 //===- VerifyGraph.cpp - bagua-verify-graph -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The fact analysis as a pass; the analysis itself is the dialect's.
+// Runs the dialect's fact analysis as a pass.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"

@@ -1,11 +1,11 @@
 //===- VerifySchedule.cpp - bagua-verify-schedule -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// That nobody waits in a circle, on one step. Then two proofs on two unrolled
-// ones: every two conflicting accesses are ordered (Scheduling's
-// HappensBefore); then all executions are alike, so it is enough to play one,
-// in block order, and to see that every read finds the bytes of the value that
-// it means.
+// First, on one step: there is no circle of ops that wait for each other. Then
+// two proofs on two unrolled steps. Every two conflicting accesses are ordered
+// (Scheduling's HappensBefore), so all executions have the same results. It is
+// then enough to play one execution, in block order, and to see that every read
+// finds the bytes of the value that it means.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
@@ -34,8 +34,8 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// The bytes of a value: of one memory, or none where the runtime never sees
-/// it.
+/// The bytes of a value in one memory, or in none if the runtime never sees the
+/// value.
 struct ByteRange {
   int32_t memory = -1;
   int64_t begin = 0;
@@ -87,7 +87,7 @@ private:
   StepOp step;
   ClusterOp cluster;
   BlockOrder block;
-  /// By op: the op of the next step that it runs right before; -1 if it isn't
+  /// By op: the op of the next step right before which it runs; -1 if it isn't
   /// late.
   std::vector<int32_t> lateBefore;
   OrderingProblem problem;
@@ -104,7 +104,8 @@ static OperandRange usedOperands(Operation *op) {
   return op->getOperands().take_front(cast<StepOpInterface>(op).getReadCount());
 }
 
-/// A bucket whose tensors lie in it one after the other.
+/// A bucket in which the tensors lie one after the other; nothing for another
+/// op.
 static std::optional<BucketView> plainBucketOf(Operation *op) {
   std::optional<BucketView> bucket = cast<StepOpInterface>(op).getBucket();
   return bucket && !bucket->striped ? bucket : std::nullopt;
@@ -134,7 +135,7 @@ LogicalResult ScheduleVerifier::readStreams() {
   return success();
 }
 
-/// What is late has a stream of its own, and comes last.
+/// Checks that late ops have a stream of their own and come last.
 LogicalResult ScheduleVerifier::readLate() {
   lateBefore = findLateOps(readDataFlow(step));
   auto isLate = [](Operation *op) {
@@ -170,8 +171,8 @@ LogicalResult ScheduleVerifier::readLate() {
   return success();
 }
 
-/// Program and runtime share no host stream: on one of the same name, each
-/// keeps its own order only.
+/// Program and runtime share no host stream: on streams of the same name, each
+/// side keeps only its own order.
 int32_t ScheduleVerifier::streamOf(Operation *op) {
   auto stepOp = cast<StepOpInterface>(op);
   return 2 * streamNumbers.lookup(stepOp.getStreamAttr()) +
@@ -186,9 +187,9 @@ ByteRange ScheduleVerifier::rangeAt(PlaceAttr place, Value value) {
                    place.getOffset() + bytesOf(value)};
 }
 
-/// An argument that says no place lies in the program's tensor of its name, if
-/// the runtime or a place speaks of that; otherwise, state lies where it was
-/// left.
+/// Gives places to arguments without one. If the runtime or a place refers to
+/// the argument's name, the argument lies in the program's tensor of that name;
+/// otherwise a state lies where the step left it.
 void ScheduleVerifier::readStatePlaces() {
   auto isTouched = [](BlockArgument argument) {
     return llvm::any_of(argument.getUsers(), [](Operation *user) {
@@ -204,8 +205,8 @@ void ScheduleVerifier::readStatePlaces() {
     if (!info.getPlace() && (isTouched(argument) || memories.count(key)))
       ranges[argument] = rangeAt(own, argument);
   }
-  // Of several states that one value becomes, the program keeps all but the
-  // first elsewhere.
+  // If one value becomes several states, the program keeps all but the first
+  // elsewhere.
   llvm::DenseSet<Value> isLeft;
   for (auto [value, index] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
@@ -230,7 +231,7 @@ LogicalResult ScheduleVerifier::readPlaces() {
              cast<StepOpInterface>(op).getPlacesAttr(), op->getResults()))
       ranges[result] = rangeAt(cast<PlaceAttr>(place), result);
   readStatePlaces();
-  // What the runtime runs, it must be able to reach.
+  // The runtime must be able to reach the operands and results of its ops.
   for (Operation *op : block) {
     if (cast<StepOpInterface>(op).isRunByProgram())
       continue;
@@ -244,7 +245,7 @@ LogicalResult ScheduleVerifier::readPlaces() {
   return success();
 }
 
-/// State that the runtime sees stays where it is from step to step.
+/// Checks that a state that the runtime sees has the same place in each step.
 LogicalResult ScheduleVerifier::verifyState() {
   YieldOp yield = step.getYield();
   for (auto [value, index] :
@@ -258,7 +259,7 @@ LogicalResult ScheduleVerifier::verifyState() {
   return success();
 }
 
-/// An op whose result is its operands' bytes, where they are.
+/// Whether an op's result is its operands' bytes, in the same place.
 bool ScheduleVerifier::movesNothing(Operation *op) {
   if (cast<StepOpInterface>(op).isFree())
     return true;
@@ -275,8 +276,8 @@ bool ScheduleVerifier::movesNothing(Operation *op) {
   return true;
 }
 
-/// A bucket's tensors lie where the bucket has them, or apart from all of it.
-/// Of a whole striped bucket no tensor's elements are together.
+/// Whether a bucket's tensors lie at their places in the bucket, or apart from
+/// all of it. In a whole striped bucket no tensor's elements lie together.
 bool ScheduleVerifier::isGathered(const BucketView &bucket) {
   bool isScattered = bucket.striped &&
                      !getLayout(cast<RankedTensorType>(bucket.whole.getType()));
@@ -306,9 +307,9 @@ bool ScheduleVerifier::areShared(ValueRange values) {
                             }) != seen.end();
 }
 
-/// An op writes while it reads. So its results lie apart from each other, and
-/// from its operands unless it works element by element and takes exactly their
-/// bytes.
+/// An op writes while it reads. So this checks that results lie apart from each
+/// other, and from the operands unless the op works element by element and a
+/// result has exactly an operand's bytes.
 LogicalResult ScheduleVerifier::verifyInPlace(Operation *op) {
   auto stepOp = cast<StepOpInterface>(op);
   if (stepOp.isRunByProgram())
@@ -366,20 +367,21 @@ ByteUsers ScheduleVerifier::findRuntimeUsers() {
   return users;
 }
 
-/// By op, what it waits for: operands, the stream's order, and where the
-/// program takes back what the runtime has made, all of the runtime's ops that
-/// touch those bytes, those behind it in the block, too. (What it takes of the
-/// step before waits for nothing of this one.)
+/// The ops that each op waits for: its operands, and the op before it on its
+/// stream. If the program takes back a result of the runtime, it also waits for
+/// all ops of the runtime that touch those bytes, including ops behind it in
+/// the block. (A late op takes back results of the step before, and so waits
+/// for nothing of this one.)
 std::vector<std::vector<int32_t>> ScheduleVerifier::findWaits() {
   ByteUsers users = findRuntimeUsers();
   std::vector<std::vector<int32_t>> waits(block.size());
-  // Of each of the runtime's streams, and of the program, which runs its ops
-  // one after the other.
+  // The last op of each of the runtime's streams, and of the program, which
+  // runs its ops one after the other.
   llvm::DenseMap<int32_t, int32_t> lastOf;
   for (auto [index, op] : llvm::enumerate(block)) {
     bool isProgram = cast<StepOpInterface>(op).isRunByProgram();
     if (lateBefore[index] >= 0)
-      continue; // what it takes is of the step before
+      continue; // late: waits for the step before
     auto task = static_cast<int32_t>(index);
     auto [last, isFirst] =
         lastOf.try_emplace(isProgram ? -1 : streamOf(op), task);
@@ -416,12 +418,12 @@ LogicalResult ScheduleVerifier::verifyWaits() {
   return success();
 }
 
-/// Adds the tasks of one step; a state argument of the second is what the first
-/// yields for it.
+/// Adds the tasks of one step. A state argument of the second step is the value
+/// that the first one yields for it.
 void ScheduleVerifier::addCopy(int32_t copy) {
   auto first = static_cast<int32_t>(copy * block.size());
-  // Late ops run behind all compute of their own step, and before some of the
-  // next one's.
+  // Late ops run after all compute of their own step, and before some of the
+  // next step's.
   int32_t lastInTime = 0;
   llvm::DenseMap<int32_t, SmallVector<int32_t, 1>> lateOf;
   for (auto [op, before] : llvm::enumerate(lateBefore))
@@ -519,7 +521,7 @@ LogicalResult ScheduleVerifier::replay(Operation *op,
   return success();
 }
 
-/// Between steps the program may read every state.
+/// Checks every state at the end of a step, where the program may read it.
 LogicalResult ScheduleVerifier::replayYield(MemoryContents &contents) {
   YieldOp yield = step.getYield();
   for (auto [value, index] :

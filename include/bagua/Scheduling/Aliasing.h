@@ -19,18 +19,20 @@ public:
   /// Adds a value; returns its number.
   int32_t add();
 
-  /// A number of the class, the same for all of its values until the next tie.
+  /// The number of the value's class; all values of a class have the same one
+  /// until the next tie.
   int32_t classOf(int32_t value) const;
   /// The value's byte offset in the class's own coordinates; may be negative.
   int64_t offsetOf(int32_t value) const;
 
-  /// Demands that `value` lie `delta` bytes behind `base`. False, changing
-  /// nothing, where both share a class already in which it doesn't. O(log n).
+  /// Demands that `value` lie `delta` bytes behind `base`. Returns false and
+  /// changes nothing if both are in one class already, at another distance.
+  /// O(log n).
   bool tie(int32_t value, int32_t base, int64_t delta);
 
 private:
   std::vector<int32_t> parents;
-  /// Relative to the parent.
+  /// The byte offset of each value relative to its parent.
   std::vector<int64_t> offsets;
   std::vector<int32_t> sizes;
 };

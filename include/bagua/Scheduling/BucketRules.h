@@ -16,8 +16,8 @@
 
 namespace bagua {
 
-// PyTorch's numbers and Horovod's, also the defaults of bagua-bucketize's
-// options.
+// The numbers of PyTorch and Horovod; they are also the defaults of
+// bagua-bucketize's options.
 inline constexpr int64_t kDdpFirstBytes = 1048576;
 inline constexpr int64_t kDdpCapBytes = 26214400;
 inline constexpr int64_t kHorovodCycleNs = 1000000;
@@ -25,17 +25,17 @@ inline constexpr int64_t kHorovodCycleNs = 1000000;
 enum class BucketPolicy {
   /// Every gradient alone.
   None,
-  /// Up to `capBytes`.
+  /// Buckets of up to `capBytes`.
   Size,
-  /// Up to `firstBytes`, then up to `capBytes`.
+  /// A first bucket of up to `firstBytes`, then buckets of up to `capBytes`.
   Ddp,
-  /// What is ready at a tick, up to `capBytes`.
+  /// All gradients that are ready at a tick, in buckets of up to `capBytes`.
   Cycle,
-  /// By prices, greedily.
+  /// Greedily, by the prices of messages.
   MgWfbp,
-  /// By prices, exactly.
+  /// Optimally, by the prices of messages.
   Optimal,
-  /// One by one, as a list says.
+  /// The buckets of a given list.
   List,
 };
 
@@ -51,23 +51,24 @@ struct BucketRule {
   int64_t firstBytes = 0;
   int64_t capBytes = 0;
   int64_t cycleNs = 0;
-  /// What is larger is cut into equal parts of at most so many bytes; 0: never.
+  /// Larger buckets are cut into equal parts of at most so many bytes; 0:
+  /// never.
   int64_t partitionBytes = 0;
 };
 
-/// Buckets by any policy but List, by which there are none to make.
+/// The buckets by any policy but List; a list already is the buckets.
 std::vector<Bucket> bucketize(const BucketingProblem &problem,
                               const BucketRule &rule, const MessageCost &cost);
 
-/// Parts into which a rule cuts a bucket: never more than elements.
+/// The number of parts into which a rule cuts a bucket; at most `elements`.
 int64_t partsOf(const BucketRule &rule, int64_t bytes, int64_t elements);
 
-/// Whether a step may have its gradients cut into so many parts, uncut buckets
-/// not counted: what is wrong with `parts`, the parts of each bucket; nothing
-/// if nothing is.
+/// Checks that a step may have its gradients cut into so many parts; uncut
+/// buckets do not count. `parts` has the number of parts of each bucket.
+/// Returns what is wrong with it, or nothing.
 std::optional<std::string> checkParts(const std::vector<int64_t> &parts);
 
-/// Elements of part `part`: equal parts but for one element.
+/// The number of elements of part `part`. Parts differ by at most one element.
 inline int64_t countOfPart(int64_t elements, int64_t parts, int64_t part) {
   return elements * (part + 1) / parts - elements * part / parts;
 }

@@ -20,14 +20,15 @@ namespace bagua {
 /// One gradient that is all-reduced.
 struct BucketingTensor {
   int64_t bytes;
-  /// When the program is predicted to have it, in ns since the step's start.
+  /// The predicted time at which the program has it, in ns since the step's
+  /// start.
   int64_t readyNs;
   /// Only tensors of one class (element type, kind, axes) share a bucket.
   int32_t shareClass;
 };
 
-/// Time of one message in ns, by its bytes and the class of its tensors: not
-/// negative, not descending with the bytes.
+/// Time of one message in ns, by its bytes and the class of its tensors. The
+/// time is not negative and does not fall as the bytes grow.
 using MessageCost = std::function<double(int64_t bytes, int32_t shareClass)>;
 
 /// Indices into BucketingProblem::tensors, in the order inside the bucket.
@@ -44,7 +45,7 @@ struct BucketingProblem {
   std::optional<std::string> verify(const std::vector<Bucket> &buckets) const;
 };
 
-/// Every tensor alone, in order of readiness.
+/// Each tensor in a bucket of its own, in order of readiness.
 std::vector<Bucket> bucketizeAlone(const BucketingProblem &problem);
 
 /// PyTorch DDP's rule (Li et al., VLDB 2020, section 3.2.3): in order of
@@ -57,9 +58,10 @@ std::vector<Bucket> bucketizeBySize(const BucketingProblem &problem,
 
 /// Horovod's rule (Sergeev and Del Balso, 2018, section 4), played against the
 /// predicted times: at a tick of `cycleNs` all tensors that are ready are
-/// packed, in order, into buffers of at most `bufferBytes`; one that is larger
-/// goes alone. While these are sent, for as long as `cost` says, nothing else
-/// is looked at, so the next tick finds what has gathered since. O(n log n).
+/// packed, in order, into buffers of at most `bufferBytes`; a larger tensor
+/// goes alone. No tick is looked at while these buffers are sent, for as long
+/// as `cost` says, so the next tick finds all tensors that have become ready
+/// since. O(n log n).
 std::vector<Bucket> bucketizeByCycle(const BucketingProblem &problem,
                                      int64_t bufferBytes, int64_t cycleNs,
                                      const MessageCost &cost);

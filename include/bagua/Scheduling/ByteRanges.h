@@ -1,7 +1,8 @@
 //===- ByteRanges.h - Numbered ranges of bytes, by where they lie ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What shares memory: the ranges of a class, which grows by taking others'.
+// The ranges of values that share memory; a set of ranges grows by taking
+// another one's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_BYTERANGES_H
@@ -20,18 +21,18 @@ public:
   /// One range, [0, bytes).
   ByteRanges(int32_t number, int64_t bytes);
 
-  /// Moves all. O(1).
+  /// Moves all ranges. O(1).
   void shift(int64_t delta) { origin += delta; }
-  /// Takes all of another's. O(log n) for each of the smaller one's.
+  /// Takes all ranges of `other`. O(log n) for each range of the smaller set.
   void take(ByteRanges &&other);
 
-  /// Whether a range that has bytes in [begin, end) passes the test. Looks at
-  /// those, and at few others: O(log n) for each power of two that is the size
-  /// of one.
+  /// Whether any range that has bytes in [begin, end) passes the test. Looks at
+  /// these ranges and at few others: O(log n) for each power of two that is the
+  /// size of a range.
   bool any(int64_t begin, int64_t end,
            const std::function<bool(int32_t)> &test) const;
 
-  /// The bytes from the first to the last of any.
+  /// The first byte of any range, and the end of the last one.
   int64_t begin() const { return origin + first; }
   int64_t end() const { return origin + last; }
 
@@ -40,8 +41,8 @@ private:
     int64_t bytes;
     int32_t number;
   };
-  /// By the logarithm of the size, then by where it begins: ranges of about one
-  /// size that reach into some bytes begin near them.
+  /// The ranges by the logarithm of their size, then by where they begin:
+  /// ranges of about one size that reach into some bytes begin near them.
   std::map<int, std::multimap<int64_t, Range>> bySize;
   size_t count = 0;
   int64_t origin = 0, first = 0, last = 0;

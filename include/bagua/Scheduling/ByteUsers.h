@@ -19,15 +19,15 @@ public:
   /// `user` touches bytes [begin, end) of a memory; memories count from 0.
   void add(int32_t memory, int64_t begin, int64_t end, int32_t user);
 
-  /// The users of any byte of the range, each once, ascending. O(n log n) after
-  /// add; then O(log n) for each use found.
+  /// The users of any byte of the range, each once, ascending. The first call
+  /// after an add takes O(n log n), later ones O(log n) for each use found.
   std::vector<int32_t> find(int32_t memory, int64_t begin, int64_t end);
 
 private:
   struct Use {
     int64_t begin, end;
     int32_t user;
-    /// The furthest end in the tree of which this is the root.
+    /// The largest end in the subtree of which this use is the root.
     int64_t furthest;
   };
   struct Memory {

@@ -12,9 +12,9 @@
 
 namespace bagua {
 
-/// `waits` lists for each task those that it waits for. One circle, in which
-/// each task waits for the next one and the last for the first; empty if there
-/// is none. O(tasks + waits).
+/// Returns one circle, in which each task waits for the next one and the last
+/// for the first; empty if there is none. `waits` lists for each task the tasks
+/// that it waits for. O(tasks + waits).
 std::vector<int32_t>
 findCircularWait(const std::vector<std::vector<int32_t>> &waits);
 

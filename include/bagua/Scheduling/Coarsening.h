@@ -1,10 +1,10 @@
 //===- Coarsening.h - Which compute ops become one ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An exported step has tens of thousands of ops; what matters to communication
-// is only where it can start (a gradient is ready) and where it must have ended
-// (a state or a collective's result is first used). Between such points compute
-// is one piece.
+// An exported step has tens of thousands of ops. Communication depends only on
+// the points where it can start (a gradient is ready) and where it must have
+// ended (a state or a collective's result is first used). Compute between two
+// such points is one piece.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_COARSENING_H
@@ -17,11 +17,12 @@ namespace bagua {
 
 /// One op of a step, in program order.
 struct CoarseningOp {
-  /// Only ops of one class merge: a phase of compute; -1 never merges.
+  /// The phase of compute: only ops of one class merge; an op of class -1 never
+  /// does.
   int32_t mergeClass;
-  /// Something that communication waits for is ready after it.
+  /// The op makes something that communication waits for.
   bool endsCluster;
-  /// It is the first to use something that communication brings.
+  /// The op is the first to use something that communication brings.
   bool startsCluster;
 };
 

@@ -1,9 +1,9 @@
 //===- CollectiveCost.h - What a collective costs -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Published algorithms' closed forms on a cluster's links, and the choice among
-// them. This is the only place that prices a collective; what an all_reduce is
-// made of is in Message.h.
+// Closed forms of published algorithms on a cluster's links, and the choice
+// among them. This is the only place that prices a collective; Message.h says
+// of which collectives an all_reduce is made.
 //
 // S bytes, n ranks, a ns a message, B bytes/s a link. On one axis:
 //
@@ -16,10 +16,11 @@
 //   direct           every rank sends each peer its part: 2 a + 2(n-1)/n S/B;
 //                    reduce_scatter, all_gather, all_to_all half
 //
-// Over several axes, rings and trees cross from one coordinate to the next once
-// and use all links there alike; of direct messages, all that go elsewhere
-// cross. Of the n-1 hops of a ring over K nodes, K-1 go between nodes and have
-// that latency, the rest the one inside (as in NCCL's own tuning model).
+// Over several axes, a ring or a tree crosses from one coordinate to the next
+// once and uses all links there equally; of direct messages, all that go to
+// another coordinate cross. Of the n-1 hops of a ring over K nodes, K-1 go
+// between nodes and have the latency between nodes, the others the latency
+// inside one (as in NCCL's own tuning model).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_COLLECTIVECOST_H
@@ -43,38 +44,38 @@ struct CollectiveCost {
   Algorithm algorithm = Algorithm::Direct;
   double latencyNs = 0;
   std::vector<LinkUse> uses;
-  /// By rank 0, which is a root, and shares its host with a server where
-  /// workers do: no other one sends more, but the server that has a whole
-  /// value.
+  /// The bytes that rank 0 sends. Rank 0 is a root, and where workers share
+  /// hosts with servers, it shares its host with one. No other rank sends more,
+  /// unless it hosts the server that has a whole value.
   double bytesSent = 0;
 
-  /// Nothing else being on the links.
+  /// The time of the collective while nothing else uses the links.
   double ns() const;
 };
 
-/// What is communicated: `bytes` is what a rank stores of the tensor where it
-/// is whole over `over`: the operand of all_reduce, reduce_scatter, all_to_all,
-/// exchange and push, the result of all_gather, broadcast and pull.
+/// A collective to price. `bytes` is what a rank stores of the tensor where the
+/// tensor is whole over `over`: the operand of all_reduce, reduce_scatter,
+/// all_to_all, exchange and push, the result of all_gather, broadcast and pull.
 struct CollectiveCall {
   Collective collective;
   AxisSet over;
   int64_t bytes;
-  /// Along these only coordinate 0 takes part.
+  /// Along these axes only coordinate 0 takes part.
   AxisSet roots = 0;
-  /// Of push and pull: the server that has everything; -1 where it is spread
-  /// over all.
+  /// For push and pull: the server that has the whole tensor; -1: the tensor is
+  /// spread over all servers.
   int64_t server = -1;
 };
 
-/// The cost by one algorithm; nothing where there is none such: a power of two
-/// is needed, or a table, or servers.
+/// The cost by one algorithm; nothing if the algorithm does not apply: it needs
+/// a power of two, a table or servers that the call does not have.
 std::optional<CollectiveCost> costBy(const ClusterModel &cluster,
                                      const CollectiveCall &call,
                                      Algorithm algorithm);
 
-/// A measured time if there is a table, else the cheapest algorithm; and the
-/// device's launch, which is all that a group of one rank costs. The one place
-/// where a collective's launch is charged.
+/// The measured time if there is a table, else the cheapest algorithm's, plus
+/// the launch and the system's time a message, which are the whole cost of a
+/// group of one rank. No other function charges a collective's launch.
 CollectiveCost cheapestCost(const ClusterModel &cluster,
                             const CollectiveCall &call);
 

@@ -1,9 +1,9 @@
 //===- FewerCollectives.h - The same with fewer collectives ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A search takes whatever is faster, by however little, and ends with a hundred
-// messages where ten would do. Each of them asks cores and switches for more
-// than prices know of.
+// A search takes every change that is faster, by however little, and ends with
+// a hundred messages where ten would do. Each message costs time of cores and
+// switches that prices do not know of.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_FEWERCOLLECTIVES_H
@@ -15,15 +15,17 @@
 
 namespace bagua {
 
-/// The plan with a bucket and the next one as one, in the form and as many
-/// parts as the first; nothing where there is no next one of the same class.
+/// The plan with a bucket and the next one merged into one, which has the form
+/// and the number of parts of the first. Nothing if no next bucket of the same
+/// class follows.
 std::optional<CommunicationPlan>
 withMergedBuckets(const CommunicationProblem &problem,
                   const CommunicationPlan &plan, size_t bucket);
 
-/// Neighbours merged, half as many parts, flat forms: of all buckets at once as
-/// long as `accepts` takes the plan, then of one at a time, small ones first,
-/// until it takes none of them or has been asked `tries` times.
+/// Simplifies a plan: merges neighbours, halves the number of parts, makes
+/// forms flat. First it changes all buckets at once as long as `accepts` takes
+/// the plan, then one bucket at a time, small ones first, until `accepts`
+/// refuses all changes or has been called `tries` times.
 CommunicationPlan withFewerCollectives(
     const CommunicationProblem &problem, CommunicationPlan plan, int64_t tries,
     const std::function<bool(const CommunicationPlan &)> &accepts);

@@ -1,10 +1,10 @@
 //===- HappensBefore.h - Which accesses to memory are ordered -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tasks on streams with dependencies, and the bytes they read and write. The
-// order that every execution keeps is: dependency, or same stream and earlier,
-// and what follows from both. Two accesses to overlapping bytes, one of them a
-// write, must be ordered by it.
+// Tasks on streams with dependencies, and the bytes they read and write. In
+// every execution a task follows its dependencies and the earlier tasks of its
+// stream, and hence all that those follow. This order must hold between two
+// accesses to overlapping bytes if one of them is a write.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_HAPPENSBEFORE_H
@@ -53,7 +53,8 @@ private:
   std::vector<int32_t> streams;
   /// The place of each task on its stream, from 1.
   std::vector<int32_t> positions;
-  /// For each task and stream the last position that happens before or is it.
+  /// For each task and stream, the position of the last task there that is this
+  /// task or happens before it.
   std::vector<int32_t> clocks;
 };
 

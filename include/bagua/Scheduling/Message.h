@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The element type on the wire, the hierarchy of collectives, and the one list
-// of steps that both come to. Prices, simulated plans, sizes of arenas and the
-// passes that write ops all read that list.
+// of steps that follows from both. Prices, simulated plans, sizes of arenas and
+// the passes that write ops all read that list.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_MESSAGE_H
@@ -18,7 +18,7 @@ namespace bagua {
 // On the wire
 //===----------------------------------------------------------------------===//
 
-/// As what float32 gradients are sent.
+/// The type in which float32 gradients are sent.
 enum class WireType { AsIs, Float16, BFloat16 };
 
 inline constexpr int kWireTypeCount = 3;
@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, kWireTypeCount>
 struct Wire {
   WireType type = WireType::AsIs;
 
-  /// Bytes of an element that takes `elementBytes` where it is at home.
+  /// Bytes on the wire of an element that has `elementBytes` in memory.
   int64_t elementBytes(int64_t elementBytes) const {
     return type == WireType::AsIs ? elementBytes : 2;
   }
@@ -76,27 +76,27 @@ inline constexpr std::array<std::string_view, kFormKindCount>
     kWordsOf<FormKind> = {"flat",   "leader",  "rail",        "multilevel",
                           "halves", "servers", "rail-servers"};
 
-/// Between which ranks an all_reduce is done in phases.
+/// How an all_reduce is divided into phases over axes.
 enum class Hierarchy {
-  /// All of them at once.
+  /// No phases: all axes at once.
   Flat,
-  /// The inner axes to a root, and back from it.
+  /// The inner axes reduce to a root, which broadcasts the result.
   Leader,
-  /// The inner axes in parts, and back.
+  /// The inner axes scatter parts, and gather the results.
   Rail,
-  /// One axis after the other in parts, and back.
+  /// Each axis in turn scatters parts, and gathers them in the reverse order.
   Multilevel,
 };
 
-/// Who sums what the inner phases leave.
+/// Who sums the results of the inner phases.
 enum class SummedBy { Ranks, Servers };
 
-/// What a kind of form decides.
+/// The decisions that a kind of form stands for.
 struct FormShape {
   Hierarchy hierarchy = Hierarchy::Flat;
   SummedBy summedBy = SummedBy::Ranks;
-  /// The ranks sum by reduce_scatter and all_gather, between which an update
-  /// may run.
+  /// The ranks sum by reduce_scatter and all_gather, and an update may run
+  /// between the two.
   bool isHalved = false;
 };
 
@@ -119,7 +119,7 @@ using FormSet = uint32_t;
 constexpr FormSet formBit(FormKind form) {
   return FormSet(1) << static_cast<int>(form);
 }
-/// The kinds whose shape has a property.
+/// The kinds of form whose shape passes the test.
 template <typename Predicate> constexpr FormSet formsWhere(Predicate has) {
   FormSet forms = 0;
   for (int form = 0; form < kFormKindCount; ++form)
@@ -129,18 +129,18 @@ template <typename Predicate> constexpr FormSet formsWhere(Predicate has) {
 }
 inline constexpr FormSet kServerForms = formsWhere(
     [](FormShape shape) { return shape.summedBy == SummedBy::Servers; });
-/// One collective or a hierarchy of them, among the ranks.
+/// The forms among ranks that are one collective or a hierarchy of collectives.
 inline constexpr FormSet kHierarchyForms =
     formBit(FormKind::Flat) | formBit(FormKind::Leader) |
     formBit(FormKind::Rail) | formBit(FormKind::Multilevel);
 
 /// The form of the same hierarchy without servers or halves.
 FormKind hierarchyOf(FormKind form);
-/// The same of each form of a set.
+/// hierarchyOf for each form of a set.
 FormSet hierarchiesOf(FormSet forms);
 
-/// What a user may ask for: a form under its own number, or the cheapest of the
-/// hierarchies.
+/// A form that a user may ask for: a kind under its own number, or the cheapest
+/// of the hierarchies.
 enum class FormChoice { Cheapest = kFormKindCount };
 
 template <>
@@ -161,7 +161,7 @@ struct AllowedForms {
 
   /// At least one.
   FormSet forms;
-  /// The form where none of them applies.
+  /// The form to use if none of them applies.
   FormKind otherwise;
 };
 
@@ -170,12 +170,12 @@ constexpr FormSet formsOf(FormChoice choice) {
              ? kHierarchyForms
              : formBit(static_cast<FormKind>(choice));
 }
-/// The same where servers sum what the inner phases leave. A leader sends what
-/// it has to no server.
+/// The forms for a choice where servers sum the results of the inner phases. A
+/// leader sends its sum to no server.
 AllowedForms servedForms(FormChoice choice);
 
-/// How reduce_scatter and all_gather may go, where an all_reduce is made of
-/// these two: over all axes at once, axis by axis, or as is cheaper.
+/// How reduce_scatter and all_gather go if an all_reduce is made of these two:
+/// over all axes at once, axis by axis, or the cheaper way.
 enum class HalvesChoice { Flat, Multilevel, Cheapest };
 
 template <>
@@ -191,21 +191,21 @@ struct AllReduceForm {
   AxisSet inner = 0;
 };
 
-/// Whether servers can sum what is reduced over the axes: there are some, and
-/// all ranks push. A server that had to keep ranks along another axis apart
-/// (tensor parallelism, experts) would need a slot for each of them.
+/// Whether servers can sum tensors that are reduced over the axes: there are
+/// servers, and all ranks push. A server that had to keep ranks along another
+/// axis apart (tensor parallelism, experts) would need a slot for each of them.
 bool canServe(const ClusterModel &cluster, AxisSet over);
 
 //===----------------------------------------------------------------------===//
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// Elements that every rank of a group has and that are to be reduced there.
+/// Elements that every rank of a group has and that are reduced over the group.
 struct Message {
   AxisSet over = 0;
   int64_t count = 0;
   int64_t elementBytes = 1;
-  /// AsIs but for float32.
+  /// AsIs for all types but float32.
   Wire wire = {};
 
   int64_t bytes() const { return count * elementBytes; }
@@ -223,23 +223,25 @@ struct MessageStep {
     Widen,
   };
   Kind kind;
-  /// Of Collective.
+  /// For Collective.
   CollectiveCall call = {};
-  /// Of Narrow: to this.
+  /// For Narrow: the wire to which elements are narrowed.
   Wire wire = {};
-  /// Of Narrow and Widen: what a rank reads and writes.
+  /// For Narrow and Widen: the bytes that a rank reads and writes.
   int64_t movedBytes = 0;
-  /// Memory of the runtime's that the result takes on the rank or server that
-  /// stores most: parts and narrowed copies lie nowhere else.
+  /// The runtime's memory that the result takes on the rank or server that
+  /// stores most. It holds parts and narrowed copies, which have no other
+  /// place.
   int64_t keptBytes = 0;
 };
 
-/// What servers sum of a message; 0 where ranks do.
+/// The bytes of a message that servers sum; 0 if ranks sum it.
 int64_t servedBytes(const ClusterModel &cluster, const Message &message,
                     const AllReduceForm &form);
 
-/// The steps of a message, in order. Parts are of whole elements. `server`: the
-/// one that sums all of it, where servers do; -1: each a part.
+/// The steps of a message, in order. Parts consist of whole elements. `server`
+/// is the server that sums the whole message if servers do; -1: each server
+/// sums a part.
 std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
                                        const Message &message,
                                        const AllReduceForm &form,
@@ -247,24 +249,24 @@ std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
 
 struct PricedForm {
   AllReduceForm form;
-  /// One collective after the other, each with its launch, nothing else being
-  /// on the links.
+  /// The time of one collective after the other, each with its launch, while
+  /// nothing else uses the links.
   double ns = 0;
 };
 
-/// The form among those allowed that takes least time for `bytes`; ties go to
-/// the simpler one. Every pass that prices a bucket prices this, so all of them
-/// mean the same future.
+/// The allowed form that takes least time for `bytes`; ties go to the simpler
+/// form. All passes that price a bucket use this price, so that their decisions
+/// agree.
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, AllowedForms allowed);
 
-/// The same of one kind, by which its inner axes are chosen.
+/// The form of one kind with its cheapest inner axes.
 AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
                          AxisSet over, FormKind kind);
 
-/// What a message of `bytes` costs whoever merges and cuts, launches included,
-/// casts left out: they run beside other messages. Narrowed gradients are
-/// float32.
+/// The price of a message of `bytes` for rules that merge and cut. Launches are
+/// included; casts are not, because they run beside other messages. Narrowed
+/// gradients are float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
                  Wire wire, AllowedForms allowed);
 

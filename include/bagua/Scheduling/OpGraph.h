@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What scheduling needs to know of a step: which ops the program runs and which
-// the runtime, what each waits for, what it costs, and which state it reads and
-// leaves behind. Passes read a step into it; a search makes one from a plan of
-// the communication alone.
+// the runtime, what each op waits for, what it costs, and which states it reads
+// and leaves behind. Passes read a step into a graph; a search makes one from a
+// plan of the communication alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_OPGRAPH_H
@@ -19,12 +19,12 @@
 namespace bagua {
 
 enum class GraphOpKind : uint8_t {
-  /// The program runs it; the runtime all others.
+  /// Run by the program; all other kinds are run by the runtime.
   Compute,
   Collective,
   /// An optimizer's update, in place of the state that it updates.
   Update,
-  /// What moves or converts a rank's own elements.
+  /// Moves or converts a rank's own elements.
   Local,
 };
 
@@ -32,22 +32,23 @@ struct GraphOp {
   GraphOpKind kind = GraphOpKind::Compute;
   /// One of its results is a gradient.
   bool makesGradient = false;
-  /// Of compute: whether the program may run it in the next step (LateOps.h).
+  /// For compute: whether the program may run the op in the next step
+  /// (LateOps.h).
   bool mayBeLate = false;
-  /// Of all but collectives.
+  /// The duration of all ops but collectives.
   double ns = 0;
-  /// It runs on servers, not on the ranks that compute.
+  /// The op runs on servers, not on the ranks that compute.
   bool isOnServers = false;
-  /// Of collectives.
+  /// For collectives.
   CollectiveCall call = {};
-  /// The operand that is written to memory in the end, as an index into the
-  /// op's operands: the gradient of an update. Before it stand the states that
+  /// The operand that the op writes to memory, as an index into its operands:
+  /// for an update, its gradient. The operands before it are the states that
   /// the update overwrites.
   int32_t writtenOperand = 0;
 };
 
-/// Ops in a topological order; operands are ops or states. A state is whatever
-/// the step finds when it begins, its batch included.
+/// Ops in a topological order; operands are ops or states. A state is any value
+/// that the step finds when it begins, including its batch.
 class OpGraph {
 public:
   /// An operand: an op's number, or a state's.
@@ -73,8 +74,8 @@ public:
             operands.data() + firstOperand[op + 1]};
   }
 
-  /// By state: the op whose result is its next value; -1 where the step leaves
-  /// it alone.
+  /// By state: the op whose result is its next value; -1 if the step leaves the
+  /// state unchanged.
   std::vector<int32_t> yields;
 
 private:
@@ -83,13 +84,13 @@ private:
   std::vector<int32_t> firstOperand = {0};
 };
 
-/// Whose links a price names: those of all servers, or of one of each kind,
-/// dedicated or co-located, that stands for all. The second is as good for the
-/// step's time where no tensor lies on one server alone, and a thousand servers
-/// cost no more than one.
+/// Which servers' links a price names: those of all servers, or those of one
+/// dedicated and one co-located server, each of which stands for all of its
+/// kind. The second gives the same step time if no tensor lies on one server
+/// alone, and a thousand servers then cost no more than one.
 enum class ServerLinks { Each, OneOfAKind };
 
-/// Prices, each computed once.
+/// Prices of collectives, each computed once.
 class CollectivePrices {
 public:
   explicit CollectivePrices(const ClusterModel &cluster,
@@ -107,40 +108,40 @@ private:
       known;
 };
 
-/// Who runs when: of each op its stream, and the order in which ops are
-/// launched.
+/// The stream of each op, and the order in which ops are launched.
 struct LaunchSchedule {
   struct Stream {
     std::string name;
     bool isProgram;
   };
   std::vector<Stream> streams;
-  /// By op.
+  /// The stream of each op.
   std::vector<int32_t> streamOf;
   std::vector<int32_t> order;
-  /// By op: of one that the program runs in the next step, the op of that step
-  /// that it runs right before; else -1. Such ops come last in the order.
+  /// By op: if the program runs the op in the next step, the op of that step
+  /// right before which it runs; else -1. Such ops come last in the order.
   std::vector<int32_t> lateBefore;
-  /// What an op waits for besides its operands: an op of the runtime's for
-  /// others, one of the program's for states that the previous step left.
+  /// What an op waits for besides its operands. Ops of the runtime wait for
+  /// other ops, ops of the program for states that the previous step left.
   struct Delay {
     int32_t op;
     std::vector<int32_t> after;
   };
   std::vector<Delay> delays;
 
-  /// What is wrong with it for the graph: an op that is missing or stands
-  /// before what it uses or waits for, or is on a stream of the other side's.
+  /// What is wrong with the schedule for this graph: an op is missing, stands
+  /// before an op that it uses or waits for, or is on a stream of the other
+  /// side. Nothing if it is sound.
   std::optional<std::string> verify(const OpGraph &graph) const;
 };
 
-/// What the simulator plays: tasks in launch order, a late op where the program
-/// runs it, so that its task is of the step after the one that it belongs to.
+/// The input of the simulator: tasks in launch order. A late op stands where
+/// the program runs it, so its task belongs to the step after the op's own.
 struct PricedTasks {
   TaskGraph graph;
-  /// By task: its op.
+  /// The op of each task.
   std::vector<int32_t> ops;
-  /// By rank 0 in a step.
+  /// The bytes that rank 0 sends in a step.
   double bytesSent = 0;
 };
 PricedTasks tasksOf(const OpGraph &step, const LaunchSchedule &schedule,

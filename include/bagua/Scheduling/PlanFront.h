@@ -1,7 +1,8 @@
-//===- PlanFront.h - Plans that no cheaper one is as fast as --------------===//
+//===- PlanFront.h - Plans that are fastest for their cost ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A search rates plans, and keeps some of them by what they cost besides time.
+// A search rates plans, and keeps those that are fastest for what they cost
+// besides time (memory, collectives).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_PLANFRONT_H
@@ -18,8 +19,8 @@ struct RatedPlan {
   double stepNs = 0;
 };
 
-/// A larger cost is kept for a shorter step alone: the last plan is the
-/// fastest.
+/// A plan is kept only if all plans that cost no more are slower. So the plan
+/// of the largest cost is the fastest.
 class PlanFront {
 public:
   struct Entry {
@@ -27,13 +28,13 @@ public:
     const RatedPlan &rated;
   };
 
-  /// O(log plans) where the plan isn't kept.
+  /// O(log plans) if the plan isn't kept.
   void add(int64_t cost, const CommunicationPlan &plan, double stepNs);
 
-  /// The fastest plan of no more than `cost`; one was added.
+  /// The fastest plan whose cost is at most `cost`; there must be one.
   const RatedPlan &fastestWithin(int64_t cost) const;
 
-  /// The cheapest plan of no more than `stepNs`; one was added.
+  /// The cheapest plan whose step takes at most `stepNs`; there must be one.
   Entry cheapestWithin(double stepNs) const;
 
 private:

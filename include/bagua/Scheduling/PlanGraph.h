@@ -1,8 +1,9 @@
-//===- PlanGraph.h - What a plan of communication leads to ----------------===//
+//===- PlanGraph.h - The graph, time and memory of a plan -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One walk over the messages of a plan, and what is made of it without IR: the
-// step's graph as the passes write it, its time, and the bytes of its arenas.
+// One walk over the messages of a plan, and three results computed from it
+// without IR: the step's graph as the passes write it, its time, and the bytes
+// of its arenas.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_PLANGRAPH_H
@@ -15,31 +16,35 @@ namespace bagua {
 
 /// All_reduces of the step that travel as one bucket.
 struct MessageGroup {
-  /// Their numbers in the step's graph; the bucket stands where the last does.
+  /// Their numbers in the step's graph; the bucket stands in the place of the
+  /// last one.
   std::vector<int32_t> reduces;
-  /// The bucket's, in its own element type.
+  /// The bytes of the bucket, in its own element type.
   int64_t bytes = 0;
   int64_t parts = 1;
 };
 
-/// How a group of one message is reduced whose updates run on parts, between
+/// How a group of one message is reduced if its updates run on parts, between
 /// the halves of the all_reduce. A bucket of several tensors is striped: each
-/// of them is padded to equal parts, so that a rank has a part of each.
+/// tensor is padded to equal parts, so that each rank has a part of each
+/// tensor.
 struct CutUpdates {
   struct Tensor {
     const CuttableUpdate *update;
     int64_t elementBytes;
-    /// Elements that a rank has of it: at first, and after each scatter.
+    /// Elements of the tensor that a rank has: at first, and after each
+    /// scatter.
     std::vector<int64_t> counts;
   };
   std::vector<Tensor> tensors;
-  /// From whole gradients to parts, and from parts of params to whole ones. A
-  /// cast that begins or ends the first is of what the bucket then holds.
+  /// Steps from whole gradients to parts, and from parts of params to whole
+  /// params. A cast at either end of the first list converts what the bucket
+  /// then holds.
   std::vector<MessageStep> toParts, toWholes;
 };
 
-/// What a walk over a plan tells: of each group its begin, the steps of each of
-/// its parts in order or how it is cut, and its end.
+/// Receives a walk over a plan: for each group its begin, then the steps of
+/// each part in order (or how the group is cut), and its end.
 class MessageVisitor {
 public:
   virtual ~MessageVisitor() = default;
@@ -59,22 +64,22 @@ void forEachMessage(const CommunicationProblem &problem,
 OpGraph applyPlan(const CommunicationProblem &problem,
                   const CommunicationPlan &plan);
 
-/// What bagua-place will lay of each bucket into the runtime's arenas: all of
-/// it where it has several gradients or parts, narrowed copies, and what the
-/// phases of a form leave on a rank or server.
+/// The bytes of each bucket that bagua-place will lay into the runtime's
+/// arenas: the whole bucket if it has several gradients or parts, narrowed
+/// copies, and what the phases of a form leave on a rank or server.
 std::vector<int64_t> arenaBytesOfBuckets(const CommunicationProblem &problem,
                                          const CommunicationPlan &plan);
-/// The size of the arenas, with the other all_reduces and all else in them.
+/// The size of the arenas, for buckets, the other all_reduces and all else.
 int64_t arenaBytes(const CommunicationProblem &problem,
                    const CommunicationPlan &plan);
 
-/// Schedules and simulates a sound plan.
+/// The time of a sound plan, which simulatePlan schedules and simulates.
 struct PlanTime {
   double stepNs;
-  /// What it took to find out: tasks and their uses of links, as often as they
-  /// were played.
+  /// The work of the simulation: tasks and their uses of links, times the
+  /// number of steps that were played.
   int64_t work;
-  /// As many as the whole step has.
+  /// The number of collectives in the whole step.
   int64_t collectives;
 };
 PlanTime simulatePlan(const CommunicationProblem &problem,

@@ -1,9 +1,9 @@
-//===- PlanRules.h - Plans by a few numbers -------------------------------===//
+//===- PlanRules.h - Plans that a few numbers describe --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a search tries before it looks at single buckets: plans that cut, merge
-// and send all gradients by one rule, and the mixes of forms that load a
-// cluster's links alike.
+// Plans that a search tries before it looks at single buckets: plans that cut,
+// merge and send all gradients by one rule, and mixes of forms that load a
+// cluster's links evenly.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_PLANRULES_H
@@ -15,19 +15,20 @@
 
 namespace bagua {
 
-/// Forms and how often each is taken, in shares that make kMixShares together.
+/// The share of each form; all shares add up to kMixShares.
 using FormMix = std::array<int, kFormKindCount>;
 inline constexpr int kMixShares = 8;
 
-/// Each form as often as its share says, spread evenly.
+/// A cycle of forms that has each form as often as its share says, spread
+/// evenly.
 std::vector<FormKind> spreadForms(const FormMix &mix);
 
 /// How messages of one plan are made of collectives.
 struct FormRule {
-  /// The cheapest of these.
+  /// Messages take the cheapest of these forms.
   FormSet forms = formBit(FormKind::Flat);
-  /// By what mix messages of at least `mixedBytes` go, across buckets; no
-  /// shares: they are no exception.
+  /// The mix of forms for messages of at least `mixedBytes`, across buckets.
+  /// Without shares, these messages are no exception.
   FormMix mix = {};
   int64_t mixedBytes = 1 << 18;
 
@@ -35,12 +36,13 @@ struct FormRule {
 };
 
 struct PlanRule {
-  /// Neighbours are merged until they have as much; 0: alone.
+  /// Neighbours are merged until a bucket has so many bytes; 0: never.
   int64_t mergeBytes = 1 << 20;
-  /// What is larger is cut; 0: nothing.
+  /// Larger buckets are cut; 0: none are.
   int64_t partitionBytes = 4 << 20;
   FormRule form;
-  /// By the binary logarithm of a message's bytes; before all else.
+  /// The form by the binary logarithm of a message's bytes; takes precedence
+  /// over `form`.
   std::map<int, FormKind> formsBySize;
   SchedulingOptions scheduling = {SchedulePolicy::Priority, 8 << 20};
   bool isUpdatedByRuntime = true;
@@ -49,28 +51,28 @@ struct PlanRule {
 CommunicationPlan planByRule(const CommunicationProblem &problem,
                              const PlanRule &rule, Wire wire);
 
-/// The number under which a rule has the form of a bucket's messages.
+/// The key of a bucket's messages in `formsBySize`.
 int sizeClassOf(const PlannedBucket &bucket, int64_t bytes);
 
 /// The bytes of each of a plan's buckets.
 std::vector<int64_t> bytesOfBuckets(const CommunicationProblem &problem,
                                     const std::vector<PlannedBucket> &buckets);
 
-/// Plans on the way from one to another that needs hardly any memory, the first
-/// ones leaner by little: gradients of ever more buckets go by themselves and
-/// as a whole, in the form that most of them had and in a flat one. Those that
-/// take most memory change first.
+/// Plans between `plan` and a plan that needs hardly any memory; the first of
+/// them are leaner by little. Gradients of ever more buckets go by themselves
+/// and uncut, in the form of the bucket's first part and in the flat form. The
+/// buckets that take most memory change first.
 std::vector<CommunicationPlan> leanerPlans(const CommunicationProblem &problem,
                                            const CommunicationPlan &plan);
 
-/// Forms that differ on the problem's cluster and that all gradients can take,
-/// flat first.
+/// The forms that differ on the problem's cluster and that all gradients can
+/// take, flat first.
 std::vector<FormKind> usefulForms(const CommunicationProblem &problem);
 
-/// Mixes of two or three forms such that, of messages of `bytes`, the fullest
-/// link has less to carry than by any one of `forms`; the best first, `most` at
-/// most. Each form loads links in proportion to its share; latencies, and how
-/// messages share links for a while, are left out.
+/// Mixes of two or three forms with which the fullest link carries less, for
+/// messages of `bytes`, than with any single one of `forms`. The best mix comes
+/// first; there are at most `most`. Each form loads links in proportion to its
+/// share; latencies, and how messages share links for a while, are left out.
 std::vector<FormMix> balancedMixes(const ClusterModel &cluster, int64_t bytes,
                                    AxisSet over,
                                    const std::vector<FormKind> &forms,

@@ -1,9 +1,9 @@
 //===- PlanSearch.h - The best plan of a step's communication -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Merging and splitting per gradient, form per bucket, and the schedule of it
-// all, jointly: the search that Shi et al. (arXiv 2005.13247, sections 5.2 and
-// 5.3) ask for. The simulator is the judge, the lower bound says when to stop.
+// Searches merges and cuts of gradients, a form for each bucket, and the
+// schedule, all jointly, as Shi et al. (arXiv 2005.13247, sections 5.2 and 5.3)
+// ask for. The simulator rates plans, and the lower bound says when to stop.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_PLANSEARCH_H
@@ -20,84 +20,87 @@ struct StartingPlan {
   CommunicationPlan plan;
 };
 
-/// The published strategies with the user's choices, as far as the cluster has
-/// what they need.
+/// The plans of the published strategies with the user's choices, for those
+/// strategies that the cluster has the servers for.
 std::vector<StartingPlan> startingPlans(const CommunicationProblem &problem,
                                         const UserChoices &choices = {});
 
-/// Every gradient by itself, as a whole, by one all_reduce, updates by who is
-/// allowed and needs less for them: no plan needs less memory.
+/// The plan that needs least memory: each gradient by itself, uncut, by one
+/// flat all_reduce. Of the allowed sides, the one whose updates need less
+/// memory runs them.
 CommunicationPlan leanestPlan(const CommunicationProblem &problem,
                               const UserChoices &choices);
 
-/// A plan of so many times the time counts as as fast, for no prediction tells
-/// them apart. Then fewer collectives decide: each costs cores and switches
-/// more than any price knows.
+/// A plan that takes at most so many times the best time counts as equally
+/// fast, because no prediction tells the two apart. Fewer collectives then
+/// decide: each costs cores and switches more than any price knows.
 inline constexpr double kAsFast = 1.002;
 
 struct PlanSearchOptions {
-  /// Simulations at most, and tasks and uses of links played in them, which is
-  /// some seconds: the result doesn't depend on the machine's speed.
+  /// Limits: simulations, and tasks and uses of links played in them (some
+  /// seconds). So the result doesn't depend on the machine's speed.
   int64_t evaluations = kDefaultEvaluations;
   int64_t work = 40000000;
-  /// The leanest plan must fit. A limit of memory changes nothing in what is
-  /// tried without one; where the best of that does not fit, leaner plans are
-  /// looked for under limits of the search's own, up to the user's. So more
-  /// memory never leads to a slower plan.
+  /// The leanest plan must fit. A memory limit does not change the search that
+  /// runs without one. If the best plan of that search does not fit, leaner
+  /// plans are searched under limits of the search's own, up to the user's. So
+  /// more memory never leads to a slower plan.
   UserChoices choices = {};
-  /// Nothing is faster than that; within a thousandth of it the search ends.
+  /// No plan is faster than this; the search ends within a thousandth of it.
   double boundNs = 0;
   /// Called after each simulation.
   std::function<void(int64_t evaluations, double bestNs)> progress;
 };
 
 struct PlanSearchResult {
-  /// The one of fewest collectives among the plans that are as fast as the
-  /// fastest (kAsFast).
+  /// Among the plans that are as fast as the fastest (kAsFast), the one with
+  /// the fewest collectives.
   CommunicationPlan plan;
   double stepNs = 0;
   int64_t collectives = 0;
-  /// Before collectives were taken away.
+  /// The time of the fastest plan, before collectives were taken away.
   double fastestNs = 0;
   int64_t evaluations = 0;
-  /// A plan and its time, infinite where memory doesn't allow it: what was
-  /// started from.
+  /// A starting plan and its time; the time is infinite if memory doesn't allow
+  /// the plan.
   struct Rated {
     std::string name;
     double stepNs;
     int64_t collectives = 0;
   };
   std::vector<Rated> presets;
-  /// What the step would take without one kind of decision: all messages on
-  /// one form, nothing cut, nothing merged, first come first served, updates in
-  /// the program.
+  /// The step times of `plan` without one kind of decision: all messages in the
+  /// flat form, nothing cut, nothing merged, first come first served, updates
+  /// by the program.
   std::vector<Rated> without;
 };
 
-/// Starts from the presets and from plans by rules, drawn by chance for every
-/// form and for mixes that load links alike; changes one number of the best
+/// The search starts from the presets and from random plans by rule, for every
+/// form and for mixes that load links evenly. It changes one number of the best
 /// rules at a time while that helps, then one decision of the best plan: its
-/// schedule, its parts, shares of one form's messages in another, single
-/// buckets, the largest first. In the end, fewer collectives, as long as that
-/// is as fast. Never slower than the best preset, but for that. A local
-/// optimum; nothing is known about its distance from the best plan but the
-/// bound. O(evaluations * simulation). Of at least one gradient.
+/// schedule, its parts, the share of one form's messages that takes another
+/// form, single buckets, the largest first. At the end it takes collectives
+/// away as long as the plan stays as fast (kAsFast); but for that, the result
+/// is never slower than the best preset. The result is a local optimum; only
+/// the bound limits its distance from the best plan. O(evaluations *
+/// simulation). The problem has at least one gradient.
 PlanSearchResult searchPlan(const CommunicationProblem &problem,
                             const PlanSearchOptions &options);
 
-/// What may be compiled in the end, as text and rated without IR.
+/// A plan that may be compiled at the end, as text, rated without IR.
 struct PlanCandidate {
   std::string text;
   double stepNs;
   int64_t collectives;
 };
 
-/// The candidate to take: the plan that was found, by a preset's name where one
-/// is rated the same; or the preset of the best rating that can be compiled, if
-/// the plan can't or is slower than it, by more than kAsFast where the plan has
-/// fewer collectives. `measure` compiles one and says how long its step takes;
-/// nothing where it can't be compiled. The place of `found` is
-/// `presets.size()`. Nothing where none compiles.
+/// The candidate to take, as an index into `presets`; `presets.size()` stands
+/// for `found`. A preset with the same rating and number of collectives stands
+/// in for `found`. The best-rated preset that can be compiled is taken if
+/// `found` can't be compiled or is slower than it (by more than kAsFast if
+/// `found` has fewer collectives). `measure` compiles a candidate and returns
+/// the time of its step, or nothing if it can't be compiled. Nothing if none
+/// compiles.
 std::optional<size_t>
 pickCandidate(const std::vector<PlanCandidate> &presets,
               const PlanCandidate &found,

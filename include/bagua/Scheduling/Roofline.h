@@ -1,7 +1,7 @@
 //===- Roofline.h - Durations from flops and bytes ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The estimate for compute that nobody has measured.
+// Estimates the duration of compute that nobody has measured.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_ROOFLINE_H

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plays a task graph step after step, by discrete events, until the time from
-// one step's start to the next one's no longer changes. The step's end is no
-// barrier: what the next step needs is what its tasks depend on.
+// one step's start to the next one's no longer changes. The end of a step is no
+// barrier: tasks of the next step wait only for the tasks that they depend on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_SIMULATOR_H
@@ -17,37 +17,39 @@ namespace bagua {
 struct TaskTimes {
   double startNs = 0;
   double endNs = 0;
-  /// What it started right after: a task of the same stream or one that it
-  /// depends on, and how many steps back; -1 for the first.
+  /// The task after which this one started at once, a task of the same stream
+  /// or a dependency, and how many steps back it is; -1 for the first task.
   int32_t cause = -1;
   int32_t causeStepsBack = 0;
 };
 
 struct Simulation {
-  /// From one step's start to the next one's, once that is steady.
+  /// The time from one step's start to the next one's, in the steady state.
   double stepNs = 0;
-  /// Of one step in which the program's compute stood still, waiting.
+  /// The time of one step in which the program's compute waited.
   double exposedNs = 0;
-  /// Of one step in which bytes flowed over each link, and each stream had a
-  /// task.
+  /// In one step: the time for which each link was busy at its full rate, and
+  /// the time in which each stream had a task in flight.
   std::vector<double> linkBusyNs, streamBusyNs;
-  /// Of the last step that was played whole, by task; times since its start.
+  /// The times of each task of the last step that was played whole, since its
+  /// start.
   std::vector<TaskTimes> tasks;
-  /// Tasks of that step, from its start to its last end, each the cause of the
-  /// next one's start. Where the chain goes back into an earlier step, it ends.
+  /// Tasks of that step up to its last end, each the cause of the next one's
+  /// start. The path begins where a cause lies in an earlier step.
   std::vector<int32_t> criticalPath;
-  /// Steps until the period was steady; kMaxSimulatedSteps if it never was, and
-  /// stepNs is then a mean.
+  /// Steps until the period was steady; kMaxSimulatedSteps if it never was, in
+  /// which case stepNs is a mean.
   int steps = 0;
 };
 
 inline constexpr int kMaxSimulatedSteps = 64;
 
-/// Plays a sound graph. Of the messages that a queue has in flight (one stream
-/// with credit, or streams `x`, `x.1`, `x.2`) the first has a link to itself,
-/// as down one connection, so that its bytes hide the latency of the next;
-/// different queues share. Deterministic: no hash order, and ties go by stream.
-/// O(tasks * steps * streams), about 10^7 tasks a second with few streams.
+/// Plays a sound graph. Among the messages that a queue has in flight (one
+/// stream with credit, or streams `x`, `x.1`, `x.2`) the first has a link to
+/// itself, as if all went down one connection, so that its bytes hide the
+/// latency of the next; different queues share links. Deterministic: there is
+/// no hash order, and ties go by stream. O(tasks * steps * streams), about 10^7
+/// tasks a second with few streams.
 Simulation simulate(const TaskGraph &graph);
 
 } // namespace bagua

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One table: what each system decides about buckets, the wire, the hierarchy
-// and the schedule, and which of that its user may change. StrategyText.h reads
-// and prints a row with such changes, Decide.h says what it decides about a
-// step.
+// and the schedule, and which of these its user may change. StrategyText.h
+// reads and prints a row with such changes; Decide.h computes what a row
+// decides about a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_STRATEGY_H
@@ -18,20 +18,20 @@
 
 namespace bagua {
 
-/// Simulations that a search takes at most.
+/// The most simulations that a search takes by default.
 inline constexpr int64_t kDefaultEvaluations = 2000;
 
 /// The algorithm of all lossless and lossy strategies: synchronous data
-/// parallelism, every gradient the mean of all ranks'.
+/// parallelism, in which each gradient becomes the mean over all ranks.
 inline constexpr std::string_view kDataParallel = "all-reduce";
 
-/// What a strategy may do to the numbers.
+/// What a strategy may do to the numbers of a step.
 enum class StrategyClass {
-  /// The step's own, up to the order of sums.
+  /// They stay the same, up to the order of sums.
   Lossless,
-  /// Gradients are rounded on their way.
+  /// Gradients are rounded for sending.
   Lossy,
-  /// Another algorithm than synchronous data parallelism.
+  /// They follow another algorithm than synchronous data parallelism.
   Relaxed,
 };
 
@@ -39,8 +39,8 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<StrategyClass> = {
     "lossless", "lossy", "relaxed"};
 
-/// Who sums gradients where a pass may choose: the ranks, all servers a part
-/// each, or one server each gradient.
+/// Who sums gradients if a pass may choose: the ranks, all servers a part each,
+/// or one server for each gradient.
 enum class ServerUse { None, Spread, Balanced };
 
 template <>
@@ -48,7 +48,7 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<ServerUse> = {
     "none", "spread", "balanced"};
 
 /// Who runs the updates of whole tensors: the program at the end of its step,
-/// the program right before it needs them in the next one (LateOps.h), or the
+/// the program right before the next step needs them (LateOps.h), or the
 /// runtime.
 enum class UpdatesBy { Program, Late, Runtime };
 
@@ -56,8 +56,8 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<UpdatesBy> = {
     "program", "late", "runtime"};
 
-/// Who may run them: what a search chooses from. Not every program can run them
-/// late, so that has to be asked for.
+/// Who may run the updates: a search chooses from these. Not every program can
+/// run updates late, so a user has to ask for that.
 enum class AllowedUpdates { Any, Program, Late, Runtime };
 
 template <>
@@ -66,13 +66,14 @@ inline constexpr std::array<std::string_view, 4> kWordsOf<AllowedUpdates> = {
 
 /// What a user fixes for all strategies alike.
 struct UserChoices {
-  /// As what float32 gradients are sent.
+  /// The type in which float32 gradients are sent.
   Wire wire = {};
   AllowedUpdates updates = AllowedUpdates::Any;
-  /// The most bytes that the runtime's arenas may have; 0: any.
+  /// The most bytes that the runtime's arenas may have; 0: no limit.
   int64_t memoryBytes = 0;
 
-  /// A program that may run them late still runs those in time that can't wait.
+  /// Under `Late`, the program still runs updates that can't wait in their own
+  /// step.
   bool allows(UpdatesBy side) const {
     switch (side) {
     case UpdatesBy::Program:
@@ -87,7 +88,7 @@ struct UserChoices {
   }
 };
 
-/// A decision that users may change, by whatever name the system has for it.
+/// A decision that users may change; each system has its own name for it.
 enum class Setting {
   BucketPolicy,
   FirstBytes,
@@ -118,7 +119,7 @@ struct StrategyOptions {
   std::array<StrategyOption, 9> list;
 
   const StrategyOption *begin() const { return list.data(); }
-  /// Behind the last with a name.
+  /// One past the last option that has a name.
   const StrategyOption *end() const {
     return std::find_if(
         list.data(), list.data() + list.size(),
@@ -127,31 +128,32 @@ struct StrategyOptions {
 };
 
 struct Strategy {
-  /// What a row is good for.
+  /// What a row is used for.
   enum class Use {
-    /// Means something as it is: compared, and where a search starts.
+    /// A published system: listed by --compare, and a starting point for auto.
     Published,
-    /// Finds its decisions by itself.
+    /// The row searches its decisions itself.
     Search,
-    /// Has them all from its options: what a search has found.
+    /// The row takes all its decisions from its options: a plan that a search
+    /// has found.
     Explicit,
   };
 
   std::string_view name;
   std::string_view paper;
   StrategyClass strategyClass = StrategyClass::Lossless;
-  /// Of bagua-relax: the algorithm.
+  /// The algorithm that bagua-relax applies.
   std::string_view relaxation = kDataParallel;
   BucketRule buckets = {};
   Wire wire = {};
   FormKind form = FormKind::Flat;
   SchedulingOptions schedule = {};
-  /// Updates that the runtime can run are its own.
+  /// The runtime runs all updates that it can run.
   bool isUpdatedByRuntime = false;
   StrategyOptions options = {};
   Use use = Use::Published;
 
-  /// The option by which a setting is changed; null where none does.
+  /// The option that changes a setting; null if none does.
   const StrategyOption *findOption(Setting setting) const;
 };
 
@@ -162,7 +164,7 @@ struct StrategyList {
   const Strategy *end() const { return last; }
 };
 StrategyList getStrategies();
-/// Null where there is none of this name.
+/// Null if no strategy has this name.
 const Strategy *findStrategy(std::string_view name);
 
 } // namespace bagua

@@ -1,13 +1,13 @@
 //===- TaskGraph.h - One step as tasks on streams and links ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the simulator plays: the tasks of one step, in issue order, with the
-// stream each is on, the links it occupies and the tasks it waits for, in this
-// step or in earlier ones. Plain index arrays.
+// The input of the simulator: the tasks of one step, in issue order, with the
+// stream of each task, the links it occupies and the tasks it waits for, in
+// this step or in earlier ones. Plain index arrays.
 //
-// One worker stands for all, for all run the same step: a link is the one that
-// this worker sends through or receives by, with the traffic of all workers
-// that share it counted in.
+// One worker stands for all workers, because all run the same step. A link is
+// the one through which this worker sends or receives; the traffic of all
+// workers that share the link is counted in.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SCHEDULING_TASKGRAPH_H
@@ -23,25 +23,27 @@ namespace bagua {
 
 /// How tasks of different streams share a link.
 enum class LinkSharing {
-  /// All that are active get the same fraction of what they could have alone.
+  /// All active tasks get the same fraction of the rate that they would have
+  /// alone.
   Fair,
-  /// The one that came first has it until it ends.
+  /// The task that came first has the link until it ends.
   Fifo,
 };
 
 struct LinkModel {
   LinkSharing sharing = LinkSharing::Fair;
-  /// What is left of its rate while the program computes: a bus that compute
-  /// uses, too, or copies that the device has to make.
+  /// The part of the rate that is left while the program computes: compute uses
+  /// the same bus, or the device has to make copies.
   double overlappedRate = 1;
-  /// So long from the start of each of the program's ops.
+  /// How long `overlappedRate` lasts from the start of each of the program's
+  /// ops.
   double overlappedNs = std::numeric_limits<double>::infinity();
-  /// What is left of its rate while more than one message is in flight there:
-  /// threads that take turns on few cores.
+  /// The part of the rate that is left while more than one message is in flight
+  /// on the link: threads take turns on few cores.
   double concurrentRate = 1;
 };
 
-/// What one task occupies of a link: `ns` at the link's full rate.
+/// The part of a link that one task occupies: `ns` at the link's full rate.
 struct LinkUse {
   int32_t link;
   double ns;
@@ -56,28 +58,29 @@ struct TaskDependency {
 /// In which order a stream starts its tasks, and how many at once.
 struct StreamModel {
   std::string name;
-  /// The program's compute: it slows down beside communication.
+  /// The stream is the program's compute, which slows down beside
+  /// communication.
   bool isCompute = false;
-  /// By ascending priority among those that could start, instead of in issue
+  /// Tasks that could start do so by ascending priority instead of in issue
   /// order.
   bool byPriority = false;
-  /// More than one task may be in flight, of at most so many bytes together; 0
-  /// is one at a time. A task that is larger than the credit goes alone.
+  /// Several tasks may be in flight, of at most so many bytes together; 0 is
+  /// one at a time. A task that is larger than the credit goes alone.
   int64_t creditBytes = 0;
-  /// And at most so many tasks; 0: any number.
+  /// The most tasks in flight with a credit; 0: any number.
   int32_t maxInFlight = 0;
 };
 
 /// Tasks are numbered in issue order.
 struct Task {
   int32_t stream = 0;
-  /// A computation's duration, or what passes before a message's bytes flow.
+  /// A computation's duration, or the time before a message's bytes flow.
   double fixedNs = 0;
-  /// Counted against the stream's credit.
+  /// Bytes that count against the stream's credit.
   int64_t bytes = 0;
-  /// Smaller starts first on streams that go by it.
+  /// On streams by priority, a task of a smaller number starts first.
   int32_t priority = 0;
-  /// It shares the program's device evenly with its compute.
+  /// The task shares the program's device evenly with compute.
   bool usesDevice = false;
 };
 
@@ -85,9 +88,9 @@ class TaskGraph {
 public:
   std::vector<StreamModel> streams;
   std::vector<LinkModel> links;
-  /// By how much compute takes longer while bytes flow.
+  /// The factor by which compute takes longer while bytes flow.
   double communicationSlowdown = 1;
-  /// What a stream that stood still takes before its next task begins.
+  /// The time that an idle stream takes before its next task begins.
   double wakeNs = 0;
 
   /// Appends a task; returns its number.
@@ -99,7 +102,7 @@ public:
   }
 
   int32_t size() const { return static_cast<int32_t>(tasks.size()); }
-  /// Of links, by all tasks.
+  /// The number of uses of links by all tasks.
   int64_t useCount() const { return static_cast<int64_t>(uses.size()); }
   const Task &operator[](int32_t task) const { return tasks[task]; }
 

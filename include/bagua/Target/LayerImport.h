@@ -1,7 +1,7 @@
 //===- LayerImport.h - Tables of layers to bagua.step ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The way in for any framework: a table of layers with their tensors and
+// An import for any framework: reads a table of layers with their tensors and
 // measured times, as CSV or as a PipeDream profile. docs/Import.md has the
 // formats.
 //

@@ -1,8 +1,8 @@
 //===- PlanExport.h - A scheduled step as a plan file ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The compiler's last stage: what the runtime runs of a scheduled step, as the
-// bytes of a plan. docs/PlanFormat.md describes them.
+// The compiler's last stage: writes the part of a scheduled step that the
+// runtime runs, as the bytes of a plan. docs/PlanFormat.md describes them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_PLANEXPORT_H

@@ -1,7 +1,7 @@
 //===- StableHLOExport.h - A planned step back in its module --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes the module that a step was imported from once more, with the plan's
+// Writes the module from which a step was imported once more, with the plan's
 // communication in the place of its own, so that XLA can run both and compare
 // every output.
 //
@@ -13,11 +13,11 @@
 
 namespace bagua {
 
-/// `module` has one step, imported from the main file of `original` with
-/// `options` and planned since. Calls are inlined in the result; compute stands
-/// where its operands are there. An error names what can't be written back:
-/// servers, updates that the runtime owns, a step that was not made of this
-/// module. O(ops of the module).
+/// `module` has one step, which was imported from the main file of `original`
+/// with `options` and planned since. In the result, calls are inlined, and
+/// compute stands where its operands are ready. An error names what can't be
+/// written back: servers, updates by the runtime, a step that was not made from
+/// this module. O(ops of the module).
 mlir::OwningOpRef<mlir::ModuleOp>
 exportStableHLO(mlir::ModuleOp module, llvm::SourceMgr &original,
                 const StableHLOImportOptions &options = {});

@@ -37,8 +37,8 @@ inline constexpr std::array<std::string_view, 4> kWordsOf<ImportStage> = {
     "reading", "graph", "recognition", "writing"};
 
 struct StableHLOImportOptions {
-  /// The cluster to plan for, copied into the result. Null: one of the exported
-  /// mesh's axes with default links.
+  /// The cluster to plan for, copied into the result. Null: a cluster of the
+  /// exported mesh's axes with default links.
   ClusterOp cluster;
   /// Text of a mapping file (JSON), and its name for messages; empty for none.
   std::string mapping;
@@ -52,18 +52,18 @@ struct StableHLOImportOptions {
   ImportStage dumpAfter = ImportStage::Writing;
 };
 
-/// What the step itself does not show.
+/// Facts about the import that the step itself does not show.
 struct StableHLOImportInfo {
   /// all_reduces of the exported step, gradients' included.
   int64_t allReducesFound = 0;
-  /// Those that are no gradient's, and why, as `all_reduce sum over [data] of
-  /// tensor<4xf32> 'loss': it reaches no param`.
+  /// The reductions that are not of a gradient, and why, such as `all_reduce
+  /// sum over [data = 2] of tensor<4xf32> 'loss': it reaches no param`.
   std::vector<std::string> keptReductions;
 };
 
 /// The step and its cluster in a new, verified module; null after an error,
-/// which diagnostics describe. What is kept without being understood is a
-/// remark. The context gets stub dialects for the exporters' ops.
+/// which diagnostics describe. A remark names each op that is kept without
+/// being understood. The context gets stub dialects for the exporters' ops.
 mlir::OwningOpRef<mlir::ModuleOp>
 importStableHLO(llvm::SourceMgr &sources, mlir::MLIRContext *context,
                 const StableHLOImportOptions &options = {},

@@ -1,7 +1,7 @@
 //===- StepSummary.h - A step in a few numbers ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every importer reports of the step that it made.
+// The summary that every importer reports of its step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STEPSUMMARY_H
@@ -24,19 +24,21 @@ struct StepSummary {
   int64_t gradientBytes = 0;
   /// Param tensors.
   int64_t parameters = 0;
-  /// all_reduces of the exported step, those that became the meaning of a
-  /// gradient included. Only its importer knows; the step alone has the others.
+  /// all_reduces of the exported step, including those that became the meaning
+  /// of a gradient. Only the importer knows their number; the step alone shows
+  /// the others.
   int64_t allReducesFound = 0;
   /// Sum over compute ops, on one rank.
   int64_t flops = 0;
   int64_t computeOps = 0;
   /// Names of the gradients' params, ascending.
   std::vector<std::string> gradientNames;
-  /// Which of the exported reductions are no gradient's, and why. As above.
+  /// The exported reductions that are not of a gradient, and why. Only the
+  /// importer knows these, too.
   std::vector<std::string> keptReductions;
 };
 
-/// Reads the summary off the step.
+/// Counts the summary from the step.
 StepSummary summarize(StepOp step,
                       std::optional<int64_t> allReducesFound = std::nullopt);
 

@@ -1,10 +1,10 @@
 //===- WordOptions.h - Options that are one word of an enum's -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With this, a pass (or a tool) declares `Option<..., "::bagua::WireType",
-// ...>` and another word than the enum's is refused where the pipeline is read,
-// with a message that lists the words. A further enum needs one line at the
-// end.
+// Parsers for pass options of enum types. A pass (or a tool) declares
+// `Option<..., "::bagua::WireType", ...>`. A word that the enum doesn't have is
+// refused when the pipeline is read, with a message that lists the words. A
+// further enum needs one line at the end of this file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_WORDOPTIONS_H
@@ -20,13 +20,13 @@
 
 namespace bagua {
 
-/// LLVM's own parser of enums would say neither which words there are nor which
-/// was found where it belongs to a list.
+/// LLVM's own parser of enums says neither which words there are nor, in a
+/// list, which word was found.
 template <typename T> class WordParser : public llvm::cl::basic_parser<T> {
 public:
   using llvm::cl::basic_parser<T>::basic_parser;
 
-  /// True on error, as all parsers of options.
+  /// True on error, as in all parsers of options.
   bool parse(llvm::cl::Option &option, llvm::StringRef name,
              llvm::StringRef text, T &value) {
     std::optional<T> parsed = parseWord<T>(std::string_view(text));
@@ -46,7 +46,7 @@ public:
     llvm::outs() << "= " << llvm::StringRef(wordOf(value)) << "\n";
   }
 
-  /// For --help: `--wire=<none|f16|bf16>`.
+  /// The value's name in --help: `--wire=<none|f16|bf16>`.
   llvm::StringRef getValueName() const override {
     static const std::string words = listWords<T>("|", "|");
     return words;

@@ -31,7 +31,7 @@ void printPlace(mlir::AsmPrinter &printer, PlaceAttr place);
 mlir::ParseResult parsePlaces(mlir::AsmParser &parser, mlir::ArrayAttr &places);
 void printPlaces(mlir::AsmPrinter &printer, mlir::ArrayAttr places);
 
-/// A bare word; a string where it is not one.
+/// A bare word, or a string if the name is not one.
 mlir::ParseResult parseStream(mlir::AsmParser &parser, mlir::StringAttr &name);
 void printStream(mlir::AsmPrinter &printer, mlir::StringAttr name);
 
@@ -42,8 +42,8 @@ void printKind(mlir::AsmPrinter &printer, ReduceKindAttr kind);
 mlir::ParseResult parseNames(mlir::AsmParser &parser, mlir::ArrayAttr &names);
 void printNames(mlir::AsmPrinter &printer, mlir::ArrayAttr names);
 
-/// `<shard [gpu]>` or an alias. (`#bagua.layout<...>` before a colon would take
-/// what follows for its own type.)
+/// `<shard [gpu]>` or an alias. (After `#bagua.layout<...>` a colon would be
+/// parsed as the attribute's own type.)
 mlir::ParseResult parseLayout(mlir::AsmParser &parser, LayoutAttr &layout);
 
 /// `(on stream)? (at [places])?`, for ops with a parser of their own.
@@ -54,7 +54,7 @@ mlir::ParseResult parseSchedule(mlir::OpAsmParser &parser,
 void printSchedule(mlir::OpAsmPrinter &printer, mlir::StringAttr stream,
                    mlir::ArrayAttr places);
 
-/// The fewest digits that read back as the same number: `0.9`.
+/// The shortest text that reads back as the same number: `0.9`.
 std::string shortestFloat(float value);
 
 /// A float attribute without its type: `0.9`.
@@ -90,7 +90,7 @@ inline void printLayout(mlir::OpAsmPrinter &printer, mlir::Operation *,
   printer.printStrippedAttrOrType(layout);
 }
 
-/// A kind, or nothing where the operand follows at once.
+/// A kind, or nothing if the operand follows at once.
 mlir::ParseResult parseOptionalKind(mlir::OpAsmParser &parser,
                                     ReduceKindAttr &kind);
 inline void printOptionalKind(mlir::OpAsmPrinter &printer, mlir::Operation *,

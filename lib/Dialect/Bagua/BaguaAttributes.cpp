@@ -767,7 +767,7 @@ LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 void UpdateAttr::print(AsmPrinter &printer) const {
   printer << '<' << getStates() << " by " << stringifyUpdateRule(getRule())
           << " [";
-  // The attribute's own form has too few digits.
+  // The attribute's own form prints too few digits.
   llvm::interleaveComma(
       getConstants().asArrayRef(), printer,
       [&](float constant) { printer << shortestFloat(constant); });

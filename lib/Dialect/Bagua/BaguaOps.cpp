@@ -1,8 +1,8 @@
 //===- BaguaOps.cpp - Generated definitions of ops ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Holds what tablegen makes of the op files; verifiers, syntax, folds and fact
-// rules written by hand are in the files beside it.
+// Includes what tablegen generates from the op files. Verifiers, syntax, folds
+// and fact rules written by hand are in the files beside this one.
 //
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"

@@ -1,8 +1,8 @@
 //===- CollectiveOps.cpp - Verifiers of communication ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What each collective does to layouts and to encoded forms. Sizes that depend
-// on the cluster are checked by the step.
+// The effect of each collective on layouts and on encoded forms. The step
+// checks sizes that depend on the cluster.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"
@@ -11,7 +11,8 @@
 using namespace mlir;
 using namespace bagua;
 
-/// A group has at least one axis; there are as many names as results.
+/// Checks that a group has at least one axis, and that each result has a name
+/// if any has.
 static LogicalResult verifyCollective(Operation *op, AxesAttr over,
                                       ArrayAttr names) {
   if (over.empty())
@@ -30,8 +31,9 @@ static bool isOnServer(Type type) {
   return layout && layout.getEntries().back().kind == LayoutEntry::Kind::Server;
 }
 
-/// Ranks that store different elements, or none, have nothing to combine or to
-/// swap with each other; what lies on servers has left them.
+/// Checks that ranks along `over` store the same elements of a tensor. Ranks
+/// that store different elements, or none, have nothing to combine or to swap
+/// with each other; a tensor on servers is no longer on the ranks.
 static LogicalResult verifyNotCut(Operation *op, AxesAttr over, Type operand) {
   if (isOnServer(operand))
     return op->emitOpError()
@@ -49,8 +51,8 @@ static LogicalResult expectResult(Operation *op, Type expected, Type found) {
                            << found;
 }
 
-/// A mean of integers has no definition that rounds alike everywhere; encoded
-/// values have no order.
+/// Checks the kind of a reduction. No definition of a mean of integers rounds
+/// alike everywhere, and encoded values have no order.
 static LogicalResult verifyKind(Operation *op, ReduceKindAttr kind,
                                 Type value) {
   bool isMean = kind.getValue() == ReduceKind::Mean;
@@ -69,8 +71,8 @@ static LogicalResult verifyKind(Operation *op, ReduceKindAttr kind,
                            << element << ", found mean";
 }
 
-/// Tensors of the ranks' own, of which one is a piece of the other along a
-/// dimension.
+/// Checks tensors of the ranks' own, one of which is a piece of the other along
+/// a dimension.
 static LogicalResult verifyPieces(Operation *op, Type whole, Type piece,
                                   int64_t dimension) {
   auto wholeTensor = dyn_cast<RankedTensorType>(whole);
@@ -103,7 +105,7 @@ static LogicalResult verifyPiecesOnCluster(Operation *op, ClusterOp &cluster,
                            << cluster.getGroupSize(over) << ", found " << whole;
 }
 
-/// What an instruction says of pieces: the whole's shape and the dimension.
+/// The fields of an instruction on pieces: the whole's shape and the dimension.
 static InstructionFields fieldsOfPieces(Type whole) {
   InstructionFields fields;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(whole).getShape();
@@ -111,7 +113,8 @@ static InstructionFields fieldsOfPieces(Type whole) {
   return fields;
 }
 
-/// The common case: one operand, one result, over the op's own axes.
+/// The facts of most reductions: one operand, one result, over the op's own
+/// axes.
 template <typename OpTy>
 static LogicalResult inferReduction(OpTy op, const FactContext &context,
                                     ArrayRef<Facts> operands,
@@ -153,7 +156,8 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
-/// With a codec, all_reduce is a request still to be lowered.
+/// An all_reduce with a codec is still to be lowered, and so has no
+/// instruction.
 std::optional<InstructionFields> AllReduceOp::getInstruction() {
   return getCodecAttr() ? std::nullopt : std::optional(InstructionFields());
 }
@@ -197,7 +201,7 @@ std::optional<InstructionFields> ReduceScatterOp::getInstruction() {
   return fields;
 }
 
-/// A piece is what this rank alone has.
+/// Only this rank has its piece.
 LogicalResult ReduceScatterOp::inferFacts(const FactContext &context,
                                           ArrayRef<Facts> operands,
                                           SmallVectorImpl<Facts> &results) {
@@ -263,8 +267,8 @@ std::optional<InstructionFields> AllGatherOp::getInstruction() {
   return fields;
 }
 
-/// Of encoded terms every rank gets all; of parts, each from another rank; of
-/// pieces, all ranks get the same ones.
+/// Every rank gets all terms of an encoded value, and each part of a tensor
+/// from the rank that stores it. Of pieces all ranks get the same ones.
 LogicalResult AllGatherOp::inferFacts(const FactContext &context,
                                       ArrayRef<Facts> operands,
                                       SmallVectorImpl<Facts> &results) {
@@ -339,7 +343,8 @@ void BroadcastOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineSame(*this);
 }
 
-/// Tensors: two dimensions of a whole tensor; their sizes are the step's to
+/// Checks a tensor's two dimensions, in a tensor that is whole. The step checks
+/// their sizes.
 /// check.
 static LogicalResult verifyTensorAllToAll(AllToAllOp op) {
   auto input = cast<RankedTensorType>(op.getInput().getType());
@@ -415,8 +420,8 @@ std::optional<InstructionFields> AllToAllOp::getInstruction() {
 LogicalResult AllToAllOp::inferFacts(const FactContext &context,
                                      ArrayRef<Facts> operands,
                                      SmallVectorImpl<Facts> &results) {
-  // Encoded parts become terms of the same logical value: what they mean is
-  // kept, so that decoding what was replicated is found to reduce it twice.
+  // Encoded parts become terms of the same logical value and keep their
+  // meaning, so that decoding a replicated value is found to reduce it twice.
   if (isa<EncodedType>(getInput().getType())) {
     results.push_back(operands[0]);
     return success();
@@ -479,7 +484,8 @@ void ExchangeOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineMoved(*this, getOver());
 }
 
-/// Places in a group: each sends once at most, and gets once at most.
+/// Checks that each place in a group sends at most once, and receives at most
+/// once.
 LogicalResult PermuteOp::verify() {
   if (failed(verifyCollective(*this, getOver(), getNamesAttr())) ||
       failed(verifyNotCut(*this, getOver(), getInput().getType())))
@@ -571,7 +577,8 @@ LogicalResult PushOp::inferFacts(const FactContext &context,
                                  ArrayRef<Facts> operands,
                                  SmallVectorImpl<Facts> &results) {
   Facts facts = operands[0];
-  // Along other axes the server has room for one of the values that differ.
+  // Along other axes, the server has room for only one of several different
+  // values.
   SmallVector<bool, 4> others;
   for (StringRef name : context.axisNames) {
     auto axis =
@@ -581,7 +588,7 @@ LogicalResult PushOp::inferFacts(const FactContext &context,
   }
   if (failed(expectReduced(*this, context, others, facts)))
     return failure();
-  // Encoded terms arrive unreduced; their decode is the reduction.
+  // Encoded terms arrive unreduced; decoding them is the reduction.
   if (isa<EncodedType>(getOutput().getType())) {
     results.push_back(facts);
     return success();
@@ -669,8 +676,8 @@ LogicalResult EncodeOp::verify() {
 LogicalResult EncodeOp::inferFacts(const FactContext &context,
                                    ArrayRef<Facts> operands,
                                    SmallVectorImpl<Facts> &results) {
-  // The residual is ignored: that a lossy method converges is a promise, not a
-  // proof.
+  // The residual is ignored: the convergence of a lossy method is a promise,
+  // not a proof.
   results.push_back(operands[0]);
   if (getNextResidual())
     results.push_back(context.all(Fact::Varying));
@@ -704,7 +711,7 @@ LogicalResult DecodeOp::inferFacts(const FactContext &context,
   return success();
 }
 
-/// The terms are whole, or all of the same part.
+/// The terms are those of a whole tensor, or all of the same part.
 void DecodeOp::defineMeaning(MeaningAnalysis &meanings) {
   AxesAttr terms = getInput().getType().getTerms();
   if (terms)

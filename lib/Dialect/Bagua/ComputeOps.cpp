@@ -217,7 +217,8 @@ std::string ComputeOp::getNameStem(unsigned index) {
   return (getName() + "." + Twine(index)).str();
 }
 
-/// Other ranks than the root can't compute of what only the root has.
+/// Checks results of operands that only the root has: other ranks can't compute
+/// them.
 static LogicalResult verifyAtRoot(ComputeOp op) {
   auto entriesOf = [](Type type) -> ArrayRef<LayoutEntry> {
     LayoutAttr layout = getLayout(cast<RankedTensorType>(type));
@@ -266,7 +267,8 @@ LogicalResult ComputeOp::inferFacts(const FactContext &context,
                                     SmallVectorImpl<Facts> &results) {
   Facts unmarked = varyUnlessReplicated(context, operands);
   unmarked = joinFacts(unmarked, context.varyingOn(getVariesAttr()));
-  // On the way to gradients alone, a gradient is one more intermediate value.
+  // If an op leads only to gradients, a gradient among its operands is one more
+  // intermediate value.
   if (!context.updating.contains(*this))
     for (Fact &fact : unmarked)
       if (fact != Fact::Replicated)
@@ -295,7 +297,7 @@ void ComputeOp::defineMeaning(MeaningAnalysis &meanings) {
 // ConcatOp, SplitOp
 //===----------------------------------------------------------------------===//
 
-/// What concat and split share: `bucket` is the one side, `tensors` the other.
+/// Checks both concat and split: `bucket` is the one side, `tensors` the other.
 static LogicalResult verifyBucket(Operation *op, LayoutAttr striped,
                                   RankedTensorType bucket, TypeRange tensors) {
   int64_t total = 0;
@@ -345,7 +347,8 @@ std::optional<BucketView> ConcatOp::getBucket() {
   return BucketView{getOutput(), getInputs(), getStripedAttr()};
 }
 
-/// A striped bucket has the size of its tensors, each padded to equal parts.
+/// Checks that a striped bucket has the size of its tensors, each padded to
+/// equal parts.
 static LogicalResult verifyStriped(Operation *op, const BucketView &bucket,
                                    ClusterOp cluster) {
   if (!bucket.striped)
@@ -431,7 +434,7 @@ LogicalResult SliceOp::verify() {
                        << output;
 }
 
-/// Servers are shared by the ranks along every axis.
+/// The ranks along every axis share the servers.
 LogicalResult SliceOp::inferFacts(const FactContext &context,
                                   ArrayRef<Facts> operands,
                                   SmallVectorImpl<Facts> &results) {
@@ -459,13 +462,15 @@ LogicalResult CastOp::verify() {
                        << input << " and " << output;
 }
 
-/// In exact arithmetic, a cast between floating-point types is none.
+/// Whether a cast is none in exact arithmetic: one between floating-point
+/// types.
 static bool isExact(CastOp op) {
   return isa<FloatType>(op.getInput().getType().getElementType()) &&
          isa<FloatType>(op.getOutput().getType().getElementType());
 }
 
-/// The mean of rounded numbers is not the rounded mean.
+/// A cast to or from integers must not precede a mean that is owed: the mean of
+/// rounded numbers is not the rounded mean.
 LogicalResult CastOp::inferFacts(const FactContext &context,
                                  ArrayRef<Facts> operands,
                                  SmallVectorImpl<Facts> &results) {

@@ -1,7 +1,7 @@
 //===- FactAnalysis.cpp - One forward walk over a step --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Applies the rules of a step's ops, and says in words where a proof fails.
+// Applies the rules of a step's ops, and explains where a proof fails.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
@@ -34,7 +34,8 @@ Facts FactAnalysis::declaredFacts(unsigned argument) {
 LogicalResult FactAnalysis::run() {
   for (BlockArgument argument : step.getBody().getArguments())
     facts[argument] = declaredFacts(argument.getArgNumber());
-  // What one step leaves in a state of the rank's own, the next finds there.
+  // Each step finds in a state of the rank's own what the step before left
+  // there.
   do
     if (failed(walk()))
       return failure();
@@ -47,7 +48,7 @@ bool FactAnalysis::handOn() {
   for (auto [next, number] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     if (step.getArgument(number).getRole() == Role::Buffer)
-      continue; // the model's own
+      continue; // buffers belong to the model itself
     Facts &found = facts[step.getBody().getArgument(number)];
     for (auto [own, left] : llvm::zip_equal(found, factsOf(next)))
       if (own == Fact::Varying && isOwed(left)) {
@@ -68,7 +69,7 @@ LogicalResult FactAnalysis::walk() {
       operands.push_back(factsOf(operand));
     if (failed(stepOp.inferFacts(context, operands, results)))
       return failure();
-    // A rule that an op's author forgot.
+    // The author of an op forgot a rule.
     if (results.size() != op.getNumResults())
       return op.emitOpError()
              << "has no rule about agreement between ranks for "
@@ -80,8 +81,9 @@ LogicalResult FactAnalysis::walk() {
   return success();
 }
 
-/// The value that brought the fact in: follows operands that are as bad, or bad
-/// at all, to a gradient, an argument, or an op whose operands are replicated.
+/// The value from which a fact comes. Follows operands that have the same fact,
+/// or any trouble, to a gradient, an argument, or an op whose operands are
+/// replicated.
 Value FactAnalysis::findOrigin(Value value, unsigned axis) {
   while (Operation *op = value.getDefiningOp()) {
     auto stepOp = cast<StepOpInterface>(op);
@@ -94,7 +96,8 @@ Value FactAnalysis::findOrigin(Value value, unsigned axis) {
     auto isBad = [&](Value operand) {
       return factsOf(operand)[axis] != Fact::Replicated;
     };
-    // A varying operand tells more than a pending one that the op made varying.
+    // A varying operand explains more than a pending one that the op made
+    // varying.
     auto worst = llvm::find_if(op->getOperands(), isAsBad);
     if (worst == op->getOperands().end())
       worst = llvm::find_if(op->getOperands(), isBad);
@@ -131,7 +134,7 @@ LogicalResult FactAnalysis::verifyYield() {
     Facts declared = declaredFacts(argument);
     for (unsigned axis = 0; axis < context.axisCount(); ++axis) {
       Fact found = factsOf(value)[axis];
-      // What may differ is the rank's own, whatever it holds.
+      // A state that may differ belongs to the rank, whatever it holds.
       if (found == Fact::Replicated || declared[axis] != Fact::Replicated)
         continue;
       ArgumentAttr info = step.getArgument(argument);

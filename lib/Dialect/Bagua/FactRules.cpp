@@ -1,8 +1,8 @@
-//===- FactRules.cpp - What ops do to agreement between ranks -------------===//
+//===- FactRules.cpp - The rules of agreement between ranks ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The rules of docs/Rationale.md, "What the verifier proves", that several ops
-// share; each op's own is beside its verifier.
+// share. Each op's own rule is beside its verifier.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"
@@ -83,7 +83,8 @@ Facts bagua::varyUnlessReplicated(const FactContext &context,
   return facts;
 }
 
-/// How a tensor is kept over an axis; nothing where each rank has all of it.
+/// How ranks along an axis store a tensor; nothing if each rank stores all of
+/// it.
 static std::optional<LayoutEntry::Kind> storageOver(Type type, StringRef axis) {
   if (LayoutAttr layout = getLayout(cast<RankedTensorType>(type)))
     for (const LayoutEntry &entry : layout.getEntries())

@@ -1,8 +1,8 @@
 //===- Folds.cpp - Folders and canonicalizers -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Simplifications that hold at graph level for every step: buckets of one,
-// splits of what was just put together, identities. None changes a rounding.
+// Simplifications that hold at graph level for every step: buckets of one
+// tensor, splits of a concat just before, identities. None changes a rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"

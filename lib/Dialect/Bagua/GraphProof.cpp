@@ -1,7 +1,8 @@
 //===- GraphProof.cpp - The proof of a module at graph level --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Step by step, then what the rows of a phase table leave for each other.
+// Proves each step, then the agreement that rows of a phase table leave for
+// each other.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 using namespace bagua;
 
 namespace {
-/// What is known of each state between the rows of a phase table.
+/// The facts of each state between the rows of a phase table.
 class TrainingAnalysis {
 public:
   explicit TrainingAnalysis(TrainingOp training) : training(training) {}
@@ -33,7 +34,7 @@ private:
   Agreement known;
 };
 
-/// Of whose gradients the optimizer's states and residuals are made.
+/// The gradients from which the optimizer's states and residuals are computed.
 class GradientOwners {
 public:
   LogicalResult meet(PhaseOp phase);
@@ -47,10 +48,11 @@ private:
 };
 } // namespace
 
-/// Whether at some element both have gradients and share none.
+/// Whether there is an element at which both have gradients, and none in
+/// common.
 static bool areDisjoint(const GradientRuns &lhs, const GradientRuns &rhs) {
   size_t i = 0, j = 0;
-  int64_t usedOfLhs = 0, usedOfRhs = 0; // of the runs met
+  int64_t usedOfLhs = 0, usedOfRhs = 0; // within runs i and j
   while (i < lhs.size() && j < rhs.size()) {
     const GradientRun &a = lhs[i], &b = rhs[j];
     auto isShared = [&](StringRef param) { return b.params.count(param) > 0; };
@@ -71,8 +73,8 @@ static bool areDisjoint(const GradientRuns &lhs, const GradientRuns &rhs) {
   return false;
 }
 
-/// Rows share states by their names: what one leaves for a param's gradient,
-/// the next must not take for another's.
+/// Checks states that rows share by name: a row must not take for one param's
+/// gradient a state that another row left for another param's.
 LogicalResult GradientOwners::meet(PhaseOp phase) {
   StepOp step = phase.lookupStep();
   SmallVector<Value> values;
@@ -110,8 +112,8 @@ LogicalResult GradientOwners::meet(PhaseOp phase) {
   return success();
 }
 
-/// A row may declare at most what is known; of a state that no row before it
-/// names, the program's promise is known.
+/// Checks that a row declares at most the agreement that is known. For a state
+/// that no row before it names, the program's promise is known.
 LogicalResult TrainingAnalysis::enter(PhaseOp phase, FactAnalysis &analysis) {
   StepOp step = phase.lookupStep();
   for (unsigned argument : step.getStateArguments()) {
@@ -144,9 +146,9 @@ void TrainingAnalysis::leave(PhaseOp phase, FactAnalysis &analysis,
         analysis.factsOf(value);
 }
 
-/// Rows that run in turns with others: all but those at the start, and those
-/// with `until` that nothing interrupts. A row of `every` before it does, and a
-/// background row where the step has no collective.
+/// Rows that run in turns with others: all but rows at the start, and rows with
+/// `until` that nothing interrupts. A row with `every` in front of such a row
+/// interrupts it; so does a background row if the step has no collective.
 static SmallVector<PhaseOp> findAlternating(TrainingOp training) {
   auto rows = training.getBody().front().getOps<PhaseOp>();
   bool isInterrupted =
@@ -185,7 +187,7 @@ LogicalResult TrainingAnalysis::run() {
   for (auto &[phase, analysis] : alternating)
     if (failed(analysis->run()) || failed(enter(phase, *analysis)))
       return failure();
-  // What one of them leaves, every other meets.
+  // Every alternating row finds the states that any other one leaves.
   for (auto &[phase, analysis] : alternating) {
     Agreement left;
     leave(phase, *analysis, left);

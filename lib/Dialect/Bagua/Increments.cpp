@@ -1,9 +1,9 @@
-//===- Increments.cpp - What `yield add` adds -----------------------------===//
+//===- Increments.cpp - The increments of `yield add` ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A background step commits by adding to states that have moved on meanwhile.
-// What it adds brings ranks closer to each other: where they agree, nothing.
-// So in what is added, the coefficients of the states add up to 0.
+// A background step commits by adding to states that have changed in the
+// meantime. The increment brings ranks closer to each other, and is 0 where
+// they agree. So the coefficients of the states in an increment add up to 0.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"
@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace bagua;
 
-/// How many times a state a value is where all ranks have the same of each;
-/// nothing for what is not linear in states.
+/// The factor between a value and a state on which all ranks agree; nothing for
+/// a value that is not linear in states.
 using Multiple = std::optional<double>;
 
 static Multiple multipleOf(LinearOp op,
@@ -30,8 +30,8 @@ static Multiple multipleOf(LinearOp op,
   return sum;
 }
 
-/// Of what moves, joins, cuts or reduces values, all a state's the same number
-/// of times.
+/// The factor of a value that moves, joins, cuts or reduces others, if all of
+/// these have the same factor.
 static Multiple multipleOf(Operation &op,
                            const llvm::DenseMap<Value, Multiple> &multiples) {
   if (auto linear = dyn_cast<LinearOp>(op))
@@ -73,7 +73,7 @@ LogicalResult bagua::verifyIncrements(StepOp step) {
   for (auto [value, argument] :
        llvm::zip_equal(yield.getValues(), step.getStateArguments())) {
     Multiple multiple = multiples.lookup(value);
-    // Thirds in float32 don't quite add up.
+    // Multiples of a third don't add up exactly in float32.
     if (multiple && std::abs(*multiple) < 1e-6)
       continue;
     InFlightDiagnostic diagnostic =

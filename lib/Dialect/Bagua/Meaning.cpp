@@ -1,9 +1,9 @@
 //===- Meaning.cpp - What the elements of a value are computed from -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rules by which rearrangement and communication disappear; which op goes by
-// which, the op says (StepOpInterface::defineMeaning). What goes by none is
-// opaque: a function of all that it reads, which is always sound.
+// Rules by which rearrangement and communication disappear. Each op names its
+// rule (StepOpInterface::defineMeaning). An op without a rule is opaque: a
+// function of all that it reads, which is always sound.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Meaning.h"
@@ -48,7 +48,8 @@ static void append(MeaningAnalysis::Segments &segments,
 }
 
 namespace {
-/// Reads segments from any position on. Positions that ascend cost O(1) each.
+/// Reads segments from any position on. Reading at ascending positions costs
+/// O(1) each.
 class SegmentReader {
 public:
   explicit SegmentReader(ArrayRef<MeaningSegment> segments)
@@ -102,8 +103,9 @@ int32_t MeaningAnalysis::addTerm(Kind kind, Value value, uint64_t hash) {
   return static_cast<int32_t>(terms.size() - 1);
 }
 
-/// The term of these words and operands. Terms are told apart by their
-/// operands' numbers, so two gradients stay two, but hashed by what these mean.
+/// The term of these words and operands. Terms are compared by their operands'
+/// numbers, so two gradients stay two terms, but hashed by the operands'
+/// meanings.
 int32_t MeaningAnalysis::intern(MeaningTerm term, const Words &words) {
   Words key(words), content(words);
   for (const MeaningTerm::Operand &operand : term.operands) {
@@ -127,7 +129,8 @@ uint64_t MeaningAnalysis::hashOf(Type type) {
   return entry->second;
 }
 
-/// What an op is, but for its operands, schedule, names and costs.
+/// Words for an op's kind and attributes, without its operands, schedule,
+/// results' names and costs.
 MeaningAnalysis::Words MeaningAnalysis::wordsOf(Operation *op) {
   Words words{llvm::xxh3_64bits(op->getName().getStringRef())};
   if (auto compute = dyn_cast<ComputeOp>(op)) {
@@ -242,7 +245,7 @@ void MeaningAnalysis::defineSplit(SplitOp op) {
     meanings[output] = std::move(segments);
 }
 
-/// Where ranks agree, a part of the tensor is a part of the one logical tensor.
+/// If ranks agree, a part of the tensor is a part of the one logical tensor.
 /// Otherwise each part comes from its owner, and a root's copy from the root.
 void MeaningAnalysis::defineSlice(SliceOp op) {
   LayoutEntry entry = getLayout(tensorOf(op.getOutput())).getEntries().back();
@@ -264,7 +267,8 @@ void MeaningAnalysis::defineSlice(SliceOp op) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// Puts addends in an order of their own and their coefficients into the words.
+/// Sorts addends by their meanings, and appends their coefficients to the
+/// words.
 void MeaningAnalysis::sortAddends(MutableArrayRef<MeaningSegment> pieces,
                                   ArrayRef<float> coefficients,
                                   Words &words) const {
@@ -280,8 +284,8 @@ void MeaningAnalysis::sortAddends(MutableArrayRef<MeaningSegment> pieces,
   }
 }
 
-/// One term for each run of elements along which no operand changes its term.
-/// Operands of one element that stand beside longer ones apply to all.
+/// Makes one term for each run of elements along which no operand changes its
+/// term. An operand of one element beside longer ones applies to all elements.
 MeaningAnalysis::Segments
 MeaningAnalysis::elementwise(Kind kind, const Words &words, Value result,
                              ValueRange operands,
@@ -315,10 +319,10 @@ MeaningAnalysis::elementwise(Kind kind, const Words &words, Value result,
   return segments;
 }
 
-/// The order of the sum does not matter in exact arithmetic; in a term it is
-/// that of the addends' meanings.
+/// In exact arithmetic the order of a sum does not matter; in a term, addends
+/// are sorted by their meanings.
 void MeaningAnalysis::defineLinear(LinearOp op) {
-  // What is multiplied by 0 is not there.
+  // Operands that are multiplied by 0 are left out.
   SmallVector<Value> addends;
   SmallVector<float> coefficients;
   for (auto [coefficient, input] :
@@ -363,7 +367,7 @@ void MeaningAnalysis::defineUpdate(Operation *op) {
 // Communication
 //===----------------------------------------------------------------------===//
 
-/// A reduction of a reduction over other axes is one over both.
+/// A reduction of a reduction over other axes is one reduction over both.
 MeaningAnalysis::Segments MeaningAnalysis::reduce(Operation *op, AxesAttr over,
                                                   ReduceKind kind) {
   uint64_t axes = 0;
@@ -415,8 +419,8 @@ void MeaningAnalysis::defineOpaque(Operation *op) {
   Words words = wordsOf(op);
   for (Value operand : op->getOperands())
     words.append({fingerprintOf(operand), hashOf(operand.getType())});
-  // Two boxes of one name and of the same operands may hold different code;
-  // they keep the program's order.
+  // Two compute ops of one name with equal operands may hold different code, so
+  // they are told apart by the program's order.
   if (isa<ComputeOp>(op))
     words.push_back(twins[hashWords(words)]++);
   for (OpResult result : op->getResults()) {
@@ -432,8 +436,8 @@ void MeaningAnalysis::defineOpaque(Operation *op) {
 // The walk
 //===----------------------------------------------------------------------===//
 
-/// A codec loses nothing here; a residual is added first, and the next one is a
-/// function of both.
+/// In exact arithmetic a codec loses nothing. A residual is added first; its
+/// next value is a function of both.
 void MeaningAnalysis::defineEncode(EncodeOp op) {
   if (!op.getResidual()) {
     meanings[op.getOutput()] = Segments(of(op.getInput()));
@@ -461,7 +465,7 @@ LogicalResult MeaningAnalysis::run() {
   }
   for (Operation &op : step.getBody().front().without_terminator()) {
     cast<StepOpInterface>(op).defineMeaning(*this);
-    // A rule that an op's author forgot.
+    // The author of an op forgot a rule.
     for (Value result : op.getResults())
       if (!meanings.contains(result))
         return op.emitOpError("has no rule about the meaning of each of its "

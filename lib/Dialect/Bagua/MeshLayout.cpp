@@ -1,7 +1,7 @@
 //===- MeshLayout.cpp - A step's mesh on a cluster ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The axes that both have in common.
+// Cuts both sides into the axes that they have in common.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/MeshLayout.h"

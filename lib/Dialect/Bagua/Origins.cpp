@@ -1,7 +1,7 @@
-//===- Origins.cpp - Of which ops of the import a step's ops are made -----===//
+//===- Origins.cpp - Imported ops that a step's ops stand for -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An attribute of one or two numbers.
+// Origins are an attribute of one or two numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Origins.h"

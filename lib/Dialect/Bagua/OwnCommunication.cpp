@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compute that communicates by itself (`communicates`: a reduction in a loop,
-// say) is a box: what it does to agreement between ranks, nobody knows. On the
-// way to a gradient or to a buffer it is part of the model. Behind a gradient,
+// say) is opaque: nothing is known of its effect on agreement between ranks. In
+// front of a gradient or a buffer it is part of the model. Behind a gradient,
 // or between a state and its next value, it may be the reduction itself, or a
 // second one.
 //
@@ -20,7 +20,7 @@ LogicalResult bagua::verifyOwnCommunication(StepOp step,
   auto communicates = [](ComputeOp op) { return op.getCommunicates(); };
   if (llvm::none_of(step.getBody().front().getOps<ComputeOp>(), communicates))
     return success();
-  // The name of a state or gradient that each value is made of.
+  // The name of a state or gradient from which each value is computed.
   llvm::DenseMap<Value, StringAttr> madeOf;
   for (unsigned argument : step.getStateArguments())
     madeOf[step.getBody().getArgument(argument)] =

@@ -1,9 +1,9 @@
 //===- Provenance.cpp - Which gradient and which state an update uses -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads the terms of Meaning.h from each state's next value back to arguments
-// and gradients. What goes through compute is opaque: there, only that a
-// gradient arrives at all is known.
+// Follows the terms of Meaning.h from each state's next value back to arguments
+// and gradients. Compute is opaque: it is only known whether a gradient goes
+// into it at all.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
@@ -20,8 +20,8 @@ using namespace bagua;
 using Kind = MeaningTerm::Kind;
 
 namespace {
-/// A source of which elements `shift` further on than where they arrive are
-/// used, and the axes (a bit each) over which they have been reduced on the
+/// A source whose elements are used `shift` places further on than where they
+/// arrive, and the axes (a bit each) over which they have been reduced on the
 /// way.
 struct Arrival {
   int32_t term;
@@ -34,7 +34,7 @@ struct Arrival {
   }
 };
 
-/// How a source has been reached: through the states of updates alone or not,
+/// How a source has been reached: only through the states of updates or not,
 /// behind an update or not.
 struct Way {
   Arrival at;
@@ -46,9 +46,9 @@ struct Way {
   }
 };
 
-/// What some elements of a next value are made of.
+/// The sources of some elements of a next value.
 struct Sources {
-  /// Arguments, by the way that leads through the states of updates.
+  /// Arguments that are reached through the states of updates.
   std::set<Arrival> states;
   /// Gradients that arrive element by element.
   std::set<Arrival> gradients;
@@ -56,7 +56,8 @@ struct Sources {
   llvm::BitVector opaque;
   /// Whether the way to the states ends in an opaque op.
   bool isOpaque = false;
-  /// Whether an update makes them, and whether of what another has made.
+  /// Whether an update makes the elements, and whether it updates another
+  /// update's result.
   bool isUpdated = false, isUpdatedTwice = false;
 };
 
@@ -73,7 +74,7 @@ public:
 
   LogicalResult run();
 
-  /// Has to be called before what follows.
+  /// Must be called before the functions below.
   void collectReaches();
   GradientRuns gradientsIn(Value value);
 
@@ -103,26 +104,26 @@ private:
   unsigned arguments;
   /// Arguments by name.
   llvm::DenseMap<StringAttr, unsigned> params;
-  /// The marked gradient of each param; null for none.
+  /// The marked gradient of each param; null if it has none.
   SmallVector<Value> gradients;
-  /// What is yielded for each state argument.
+  /// The yielded value of each state argument.
   llvm::DenseMap<Value, Value> nextValues;
   /// The next values that updates make of each state.
   llvm::DenseMap<unsigned, SmallVector<Value>> updated;
-  /// Gradients that an op's results depend on, for ops that do.
+  /// By op: the gradients on which its results depend, if there are any.
   llvm::DenseMap<Operation *, std::shared_ptr<llvm::BitVector>> reaches;
 };
 } // namespace
 
-/// The param whose gradient a value is.
+/// The param of a value that is marked as its gradient.
 std::optional<unsigned> ProvenanceVerifier::markOf(Value value) {
   StringAttr param = getGradientParam(value);
   return param ? std::optional(params.lookup(param)) : std::nullopt;
 }
 
-/// Which gradients each op may use: exactly where it is elementwise, all of
-/// what compute before it used otherwise. Sets are shared along chains of
-/// compute.
+/// Collects the gradients that each opaque op may use: exactly those of
+/// elementwise operands, and all that compute before it used. Sets are shared
+/// along chains of compute.
 void ProvenanceVerifier::collectReaches() {
   using Reach = std::shared_ptr<llvm::BitVector>;
   for (Operation &op : step.getBody().front().without_terminator()) {
@@ -139,7 +140,7 @@ void ProvenanceVerifier::collectReaches() {
     Reach reach;
     auto include = [&](const Reach &other) {
       if (!reach || !reach->test(*other)) {
-        reach = other; // has all that `reach` has
+        reach = other; // `other` includes `reach`
       } else if (other->test(*reach)) {
         reach = std::make_shared<llvm::BitVector>(*reach);
         *reach |= *other;
@@ -170,7 +171,7 @@ void ProvenanceVerifier::collectReaches() {
   }
 }
 
-/// Notes the source at the end of a way, or goes one term further.
+/// Records the source at the end of a way, or goes one term further.
 void ProvenanceVerifier::collect(const Way &way, SmallVectorImpl<Way> &open,
                                  Sources &sources) {
   const auto &[at, isState, isUpdated] = way;
@@ -207,15 +208,16 @@ void ProvenanceVerifier::collect(const Way &way, SmallVectorImpl<Way> &open,
   case Kind::Update:
     sources.isUpdated |= isState;
     sources.isUpdatedTwice |= isState && isUpdated;
-    // Whatever else it uses is the next value of another state, or its old one.
+    // The update's other operands are the next values of other states, or their
+    // old ones.
     follow(term.operands[0], isState, true);
     follow(term.operands[1], false, true);
     return;
   }
 }
 
-/// Of elements that lie from `position` on in a value. Chains are as long as
-/// steps, so the ways still to go are kept beside the stack.
+/// The sources of elements from `position` on in a value. Chains are as long as
+/// steps, so open ways are kept in a list, not on the stack.
 Sources ProvenanceVerifier::sourcesOf(const MeaningSegment &segment,
                                       int64_t position) {
   Sources sources;
@@ -235,7 +237,7 @@ Sources ProvenanceVerifier::sourcesOf(const MeaningSegment &segment,
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Moments belong to their param: nobody may lose one of an update's results.
+/// Checks that each result of an update is used: moments belong to their param.
 LogicalResult ProvenanceVerifier::verifyUpdate(Operation *op) {
   for (OpResult next : op->getResults()) {
     if (next.use_empty())
@@ -245,7 +247,7 @@ LogicalResult ProvenanceVerifier::verifyUpdate(Operation *op) {
     int64_t position = 0;
     for (const MeaningSegment &segment :
          meanings.of(op->getOperand(next.getResultNumber()))) {
-      // Of a mixture, none is what the update replaces.
+      // The update of a mixture of states updates none of them.
       std::set<unsigned> states;
       for (const Arrival &arrival : sourcesOf(segment, position).states)
         states.insert(cast<BlockArgument>(meanings.term(arrival.term).value)
@@ -258,7 +260,7 @@ LogicalResult ProvenanceVerifier::verifyUpdate(Operation *op) {
   return success();
 }
 
-/// ... nor give it to another state.
+/// Checks that a state's next value is the one that its update made.
 LogicalResult ProvenanceVerifier::verifyIsUpdated(unsigned argument, Value next,
                                                   const Sources &sources) {
   auto found = updated.find(argument);
@@ -275,8 +277,9 @@ LogicalResult ProvenanceVerifier::verifyIsUpdated(unsigned argument, Value next,
   return diagnostic;
 }
 
-/// A gradient belongs to one part of the model along an axis that its param
-/// varies over, unless that is an axis of data.
+/// Checks that a gradient was not reduced over an axis over which its param
+/// varies, because it belongs to one part of the model along that axis. Axes of
+/// data are exempt.
 LogicalResult ProvenanceVerifier::verifyAxes(Operation *op,
                                              const Arrival &arrival) {
   unsigned param = *markOf(meanings.term(arrival.term).value);
@@ -290,7 +293,8 @@ LogicalResult ProvenanceVerifier::verifyAxes(Operation *op,
   return success();
 }
 
-/// What the program gets back in a gradient's size is the gradient, all of it.
+/// Checks that an operand of a gradient's size that the program takes back is
+/// the whole gradient.
 LogicalResult ProvenanceVerifier::verifyOperand(ComputeOp op, Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
   SmallVector<Sources> all;
@@ -336,10 +340,10 @@ bool ProvenanceVerifier::mayUse(Value next, unsigned argument,
   return walkSources(next, visit).wasInterrupted();
 }
 
-/// The next value of a param comes from its value, and so does that of each
-/// moment of an update. A param may be the copy of an optimizer's state (its
-/// master), with which it then shares the next value; where the program makes
-/// both, it need not read the copy.
+/// Checks that the next value of a param comes from its value, and that of each
+/// moment of an update from the moment. A param may be the copy of an
+/// optimizer's state (its master), with which it then shares the next value; if
+/// the program makes both, it need not read the copy.
 LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
                                              const Sources &sources) {
   bool isParam = step.getArgument(argument).getRole() == Role::Param;
@@ -378,7 +382,8 @@ LogicalResult ProvenanceVerifier::verifyBase(unsigned argument, Value next,
          << nameOf(source.getArgNumber()) << "'";
 }
 
-/// What is added to a state differs from that state, in place.
+/// Checks that no state but the state itself, in place, goes into its
+/// increment.
 LogicalResult ProvenanceVerifier::verifyIncrement(unsigned argument,
                                                   const Sources &sources) {
   for (const Arrival &arrival : sources.states) {
@@ -470,8 +475,8 @@ LogicalResult ProvenanceVerifier::run() {
   for (auto [next, argument] :
        llvm::zip_equal(step.getYield().getValues(), step.getStateArguments())) {
     Role role = step.getArgument(argument).getRole();
-    // What an optimizer keeps of another state as it was (the last step's
-    // moment) is made of nothing, unless an update made something of it.
+    // A state of the optimizer that is another state's old value (the last
+    // step's moment) needs no source, unless an update made something of it.
     bool isKept = role == Role::Optimizer && isa<BlockArgument>(next) &&
                   !updated.contains(argument);
     if (isKept || (role != Role::Param && role != Role::Optimizer))

@@ -1,9 +1,9 @@
-//===- Pushes.cpp - What servers do at each arrival -----------------------===//
+//===- Pushes.cpp - What servers compute when a push arrives --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Under asp and ssp, what comes after a push runs whenever one arrives, with
-// that one term. Of another push, nothing has arrived then, or something of
-// another moment.
+// Under asp and ssp, ops after a push run whenever a push arrives, with that
+// one term. At that time another push has not arrived, or has brought a value
+// of another time.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"
@@ -20,7 +20,7 @@ LogicalResult bagua::verifyPushes(StepOp step) {
   llvm::DenseMap<Value, PushOp> arrivals;
   for (Operation &op : step.getBody().front().without_terminator()) {
     if (isa<PullOp>(op))
-      continue; // at a moment of the worker's own
+      continue; // a worker pulls at a time of its own
     auto arrival = dyn_cast<PushOp>(op);
     for (Value operand : op.getOperands()) {
       PushOp other = arrivals.lookup(operand);

@@ -1,9 +1,10 @@
-//===- Residuals.cpp - What error feedback owes is paid once --------------===//
+//===- Residuals.cpp - Residuals are sent exactly once --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A residual holds what a codec has not sent yet. Dropped, it is lost; used
-// twice, it is sent twice; in another's place, it goes to another tensor. None
-// of this shows in facts: a residual differs between ranks whatever it holds.
+// A residual holds the part of a value that a codec has not sent yet. If the
+// residual is dropped, that part is lost; if it is used twice, the part is sent
+// twice; in another residual's place, it goes to another tensor. Facts show
+// none of this, because residuals differ between ranks in any case.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/GraphProof.h"
@@ -30,7 +31,7 @@ private:
   bool isWhatWasNotSent(Value next, Value sum);
 
   StepOp step;
-  /// What the next states but residuals and buffers are made of.
+  /// The values of which the next states but residuals and buffers are made.
   llvm::DenseSet<Value> sent;
 };
 } // namespace
@@ -66,7 +67,8 @@ LogicalResult ResidualVerifier::verifyEncode(EncodeOp encode, StringAttr name,
             "state, found it in none";
 }
 
-/// `linear [1.0, -1.0] (sum, ..)` of what was sent of the sum.
+/// Whether `next` is `linear [1.0, -1.0] (sum, sent)`, where `sent` was made of
+/// the sum and sent.
 bool ResidualVerifier::isWhatWasNotSent(Value next, Value sum) {
   auto rest = next.getDefiningOp<LinearOp>();
   if (!rest || rest.getInputs().size() != 2 || !next.hasOneUse())
@@ -109,14 +111,14 @@ LogicalResult ResidualVerifier::verify(BlockArgument residual, Value next) {
   if (auto encode = dyn_cast<EncodeOp>(user);
       encode && encode.getResidual() == residual)
     return verifyEncode(encode, name, next);
-  // PowerSGD adds it to the gradient, and what is left is a difference.
+  // PowerSGD adds the residual to the gradient; its next value is a difference.
   if (auto linear = dyn_cast<LinearOp>(user))
     return verifyLinear(linear, residual, name, next);
   return user->emitOpError() << "expected residual " << name
                              << " to be added by an encode or a linear";
 }
 
-/// What an encode leaves over has a state to go to.
+/// Checks that the next residual of an encode has a state to go to.
 static LogicalResult verifyLeftOver(EncodeOp encode) {
   Value next = encode.getNextResidual();
   if (!next || isa<BlockArgument>(encode.getResidual()))

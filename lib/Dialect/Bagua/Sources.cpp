@@ -1,7 +1,8 @@
-//===- Sources.cpp - What a value is made of ------------------------------===//
+//===- Sources.cpp - The values that a value is made of -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Breadth first: what a check looks for is most often an operand or two away.
+// The walk is breadth-first, because checks usually find what they look for
+// within an operand or two.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Sources.h"

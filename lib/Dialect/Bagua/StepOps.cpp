@@ -1,8 +1,8 @@
 //===- StepOps.cpp - Clusters, steps and trainings ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Syntax, lookups and the verifiers that need no other symbol. What has to look
-// up the cluster is in StepVerifier.cpp.
+// Syntax, lookups and the verifiers that need no other symbol. Verifiers that
+// look up the cluster are in StepVerifier.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
@@ -20,11 +20,12 @@ using namespace bagua;
 // ClusterOp
 //===----------------------------------------------------------------------===//
 
-/// More than anyone has, and few enough that no product of sizes overflows.
+/// More than any cluster has, and few enough that no product of sizes
+/// overflows.
 static constexpr int64_t kMaxHosts = int64_t(1) << 20;
 
-/// An axis that has the links of another stands behind it, or behind others
-/// that have the same.
+/// Checks that an axis with the links of another axis stands right behind that
+/// axis, or behind others that have the same links.
 static LogicalResult verifyLinks(ClusterOp cluster, unsigned index) {
   AxisAttr axis = cluster.getAxis(index);
   if (!axis.getLinksOf())
@@ -108,7 +109,7 @@ int64_t ClusterOp::getServerCount() {
 }
 
 namespace {
-/// The axes of a cluster whose axes are cut.
+/// Cuts axes of a cluster.
 class AxisCutter {
 public:
   explicit AxisCutter(ClusterOp cluster) : cluster(cluster) {}
@@ -116,7 +117,7 @@ public:
   void cut(AxisAttr axis, ArrayRef<int64_t> sizes);
 
   SmallVector<Attribute> axes;
-  /// Of an old axis, the names of its parts.
+  /// By name of an old axis: the names of its parts.
   llvm::StringMap<SmallVector<StringAttr>> parts;
 
 private:
@@ -155,7 +156,8 @@ void AxisCutter::cut(AxisAttr axis, ArrayRef<int64_t> sizes) {
     cluster.emitRemark()
         << "the step tells parts of axis '" << axis.getName()
         << "' apart: its measured times, which are of all of it, are left out";
-  // Nobody is told apart along a part of one rank: beside it the axis is whole.
+  // A part of one rank distinguishes no ranks; the other part is then the whole
+  // axis.
   const int64_t *whole = cuts > 1 ? nullptr : llvm::max_element(sizes);
   for (const int64_t &size : sizes) {
     if (&size == whole) {
@@ -390,8 +392,8 @@ bool StepOp::isAsynchronous() {
   return consistency && *consistency != "bsp";
 }
 
-/// Names are unique among arguments and results alike, for the program binds
-/// tensors by them.
+/// Checks that names are unique among arguments and results together, because
+/// the program binds tensors by name.
 static LogicalResult verifyNames(StepOp step) {
   llvm::DenseMap<StringAttr, Location> seen;
   auto claim = [&](StringAttr name, Location location) -> LogicalResult {
@@ -471,7 +473,8 @@ static LogicalResult verifyYield(StepOp step) {
   return success();
 }
 
-/// Ops of the dialect alone, for every pass asks them by StepOpInterface.
+/// Checks that all ops implement StepOpInterface, through which every pass asks
+/// them.
 static LogicalResult verifyMembers(StepOp step) {
   for (Operation &op : step.getBody().front().without_terminator())
     if (!isa<StepOpInterface>(op))
@@ -480,7 +483,8 @@ static LogicalResult verifyMembers(StepOp step) {
   return success();
 }
 
-/// The runtime computes on elements where they lie.
+/// Checks that a place is aligned: the runtime computes on elements in their
+/// places.
 static LogicalResult verifyPlace(Operation *op, Value value, PlaceAttr place) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.getElementType().isIntOrFloat() || !place ||
@@ -496,8 +500,8 @@ static LogicalResult verifyPlace(Operation *op, Value value, PlaceAttr place) {
                            << "'";
 }
 
-/// Streams are among the step's; there are as many places as results, each
-/// where elements may lie.
+/// Checks that streams are among the step's, and that each result has a place
+/// at which its elements may lie.
 static LogicalResult verifyPlacement(StepOp step) {
   for (BlockArgument argument : step.getBody().getArguments())
     if (failed(
@@ -549,7 +553,7 @@ LogicalResult StepOp::verify() {
   return success();
 }
 
-/// What asks the ops inside, after these have been verified by themselves.
+/// Checks that need the ops inside the step; MLIR has verified each op by then.
 LogicalResult StepOp::verifyRegions() {
   if (failed(verifyMembers(*this)) || failed(verifyNames(*this)) ||
       failed(verifyGradients(*this)) || failed(verifyYield(*this)))
@@ -582,7 +586,8 @@ LogicalResult PhaseOp::verify() {
   return success();
 }
 
-/// A background step has nothing that the program runs, and commits by adding.
+/// Checks that a background step has no op that the program runs, and commits
+/// by adding.
 static LogicalResult verifyBackground(PhaseOp phase, StepOp step) {
   bool adds = step.getYield().getAdd();
   if (adds != phase.isBackground())
@@ -614,8 +619,8 @@ LogicalResult PhaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyBackground(*this, step);
 }
 
-/// Rows at the start come first; the last foreground row always matches, and no
-/// row that always matches hides another.
+/// Checks that rows at the start come first, that the last foreground row
+/// always matches, and that no row that always matches hides another.
 static LogicalResult verifyRowOrder(TrainingOp training) {
   PhaseOp last;
   for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
@@ -637,7 +642,7 @@ static LogicalResult verifyRowOrder(TrainingOp training) {
   return success();
 }
 
-/// A state has one type and one role in all steps that name it.
+/// Checks that a state has one type and one role in all steps that name it.
 LogicalResult TrainingOp::verifySymbolUses(SymbolTableCollection &) {
   struct Declaration {
     Type type;

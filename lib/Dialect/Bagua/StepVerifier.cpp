@@ -1,8 +1,8 @@
-//===- StepVerifier.cpp - What a step's verifier asks of its cluster ------===//
+//===- StepVerifier.cpp - The checks of a step against its cluster --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one place where axes, group sizes and servers are looked up: every axis
-// exists and stands in cluster order, and sizes that depend on groups agree.
+// The only file that looks up axes, group sizes and servers: every axis exists
+// and stands in cluster order, and sizes that depend on groups agree.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Bagua.h"
@@ -95,7 +95,7 @@ LogicalResult StepVerifier::verifyOp(Operation *op) {
   return stepOp ? stepOp.verifyOnCluster(cluster) : success();
 }
 
-/// What passes write beside the step's own attributes, and trust.
+/// Checks the attributes that passes write beside the step's own, and rely on.
 LogicalResult StepVerifier::verifyRecords() {
   Attribute contract = step->getAttr(kContractAttr);
   if (contract && !isa<ArrayAttr>(contract))
@@ -151,7 +151,8 @@ LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Layouts.h
 //===----------------------------------------------------------------------===//
 
-/// Ranks among which an entry cuts a tensor; 1 for entries that keep it whole.
+/// The number of ranks among which an entry cuts a tensor; 1 for entries that
+/// keep it whole.
 static int64_t cutsOf(const LayoutEntry &entry, ClusterOp cluster) {
   if (entry.kind == LayoutEntry::Kind::Shard)
     return cluster.getGroupSize(entry.getAxes());

@@ -286,7 +286,7 @@ void AdamOp::print(OpAsmPrinter &printer) {
                    "decay", "bias_correction", "stream", "places"});
 }
 
-/// Shares of an exponential mean that forgets.
+/// Checks the shares of an exponential mean.
 static LogicalResult verifyBetas(Operation *op, const APFloat &beta1,
                                  const APFloat &beta2) {
   auto isShare = [](const APFloat &value) {
@@ -367,7 +367,7 @@ void AdamApplyOp::defineMeaning(MeaningAnalysis &meanings) {
 // MatmulOp, OrthonormalizeOp
 //===----------------------------------------------------------------------===//
 
-/// A matrix that is whole on every rank.
+/// Checks that a type is a matrix that is whole on every rank.
 static LogicalResult verifyMatrix(Operation *op, Type type) {
   auto tensor = cast<RankedTensorType>(type);
   if (tensor.getRank() == 2 && !getLayout(tensor) &&

@@ -1,4 +1,4 @@
-//===- Clusters.cpp - What a cluster argument names -----------------------===//
+//===- Clusters.cpp - The cluster that an argument names ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The presets are the .mlir files of this folder, compiled in.
@@ -27,7 +27,8 @@ static constexpr Preset kPresets[] = {
 #include "ClusterPresets.inc"
 };
 
-/// After a preset's name: as many machines more as it has nodes, for servers.
+/// The suffix of a preset's name that adds as many machines as it has nodes, as
+/// servers.
 static constexpr StringRef kWithServers = "+servers";
 
 static constexpr int64_t kDefaultLatencyNs = 25000;

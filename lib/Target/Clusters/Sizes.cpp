@@ -1,7 +1,7 @@
 //===- Sizes.cpp - Clusters by sizes, rates and latencies -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers with units.
+// Parses numbers with units.
 //
 //===----------------------------------------------------------------------===//
 #include "Sizes.h"
@@ -21,20 +21,21 @@ struct Unit {
 };
 } // namespace
 
-// In bytes a second. `mb` and `mbps` are left out: they mean bits to some and
-// bytes to others.
+// Factors in bytes a second. `mb` and `mbps` are left out: to some users they
+// mean bits, to others bytes.
 static constexpr Unit kBitRates[] = {
     {"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6}, {"tbit", 125e9}};
 static constexpr Unit kByteRates[] = {
     {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
-// In ns.
+// Factors in ns.
 static constexpr Unit kTimes[] = {
     {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
-/// Larger numbers than any of a cluster.
+/// No cluster has larger numbers.
 static constexpr double kMost = 1e15;
 
-/// A number and one of the units, in the unit of the factors, at least `least`.
+/// Parses a number and one of the units; the result is in the unit of the
+/// factors, and at least `least`.
 static std::optional<int64_t> parseNumber(StringRef text, ArrayRef<Unit> units,
                                           double least) {
   size_t digits = text.find_first_not_of("0123456789.");

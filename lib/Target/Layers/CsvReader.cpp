@@ -1,7 +1,7 @@
 //===- CsvReader.cpp - Records of comma-separated values ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One character after the other.
+// Reads one character after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "CsvReader.h"
@@ -20,7 +20,7 @@ char CsvReader::take() {
   return c;
 }
 
-/// Passes over lines that are no records; false at the end of the text.
+/// Skips lines that are no records; false at the end of the text.
 bool CsvReader::skipToRecord() {
   while (!rest.empty()) {
     StringRef first = rest.split('\n').first.trim(kBlanks);
@@ -32,7 +32,7 @@ bool CsvReader::skipToRecord() {
   return false;
 }
 
-/// Behind the opening quote, up to and with the closing one.
+/// Reads from after the opening quote up to and including the closing one.
 std::string CsvReader::readQuoted() {
   std::string cell;
   while (!rest.empty()) {

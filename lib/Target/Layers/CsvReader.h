@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // RFC 4180: a cell in quotes may hold commas, quotes (doubled) and ends of
-// lines. Besides, spaces around cells don't count, and a line that is empty or
-// begins with # is none.
+// lines. In addition, spaces around cells are ignored, and a line that is empty
+// or begins with # is no record.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_LAYERS_CSVREADER_H
@@ -20,8 +20,8 @@ class CsvReader {
 public:
   explicit CsvReader(llvm::StringRef text) : rest(text) {}
 
-  /// Reads the next record into `cells`; false behind the last one and at a
-  /// fault.
+  /// Reads the next record into `cells`; false after the last one and at an
+  /// error.
   bool next(llvm::SmallVectorImpl<std::string> &cells);
 
   /// The line on which the last record began, from 1.

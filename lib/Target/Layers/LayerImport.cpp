@@ -1,8 +1,8 @@
 //===- LayerImport.cpp - Tables of layers to bagua.step -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One forward and one backward op a layer, with measured times, and an update
-// of each tensor.
+// Writes one forward and one backward op for each layer, with measured times,
+// and an update for each tensor.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/LayerImport.h"
@@ -49,8 +49,8 @@ private:
 };
 } // namespace
 
-/// The name of a layer's tensor: where it has none, the layer's if it has one
-/// tensor, else with a number.
+/// The name of a layer's tensor. A tensor without a name gets the layer's if it
+/// is the layer's only one, else the layer's with a number.
 static std::string tensorName(const Layer &layer, size_t index) {
   const std::string &own = layer.params[index].name;
   if (!own.empty())
@@ -117,8 +117,9 @@ void LayerEmitter::emitForward(unsigned index) {
           .getResult(0);
 }
 
-/// Uses the errors of the layers behind it and the activations before it; makes
-/// the error of its input and its gradients.
+/// Adds a layer's backward: it uses the errors of the layers after it and the
+/// activations of those before it, and makes the error of its input and its
+/// gradients.
 void LayerEmitter::emitBackward(unsigned index) {
   const Layer &layer = table.layers[index];
   SmallVector<Value> operands;
@@ -157,7 +158,7 @@ OwningOpRef<ModuleOp> LayerEmitter::run() {
     emitForward(i);
   for (unsigned i : table.backwardOrder)
     emitBackward(i);
-  // The table says nothing of the optimizer, so the program keeps it.
+  // The table doesn't describe the optimizer, so the program runs it.
   SmallVector<Value> next;
   for (auto [index, layer] : llvm::enumerate(table.layers))
     for (size_t i = 0; i < layer.params.size(); ++i) {

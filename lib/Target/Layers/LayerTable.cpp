@@ -74,7 +74,7 @@ private:
 // CSV
 //===----------------------------------------------------------------------===//
 
-/// The first `separator` that no backslash stands before; npos for none.
+/// The first `separator` without a backslash in front; npos if there is none.
 static size_t findUnescaped(StringRef text, char separator) {
   for (size_t at = 0; at < text.size(); ++at)
     if (text[at] == '\\')
@@ -84,11 +84,11 @@ static size_t findUnescaped(StringRef text, char separator) {
   return StringRef::npos;
 }
 
-/// A name without the blanks around it, and without the backslashes before
-/// characters that mean themselves; nothing where one stands before none.
+/// A name without the blanks around it and without the backslashes of escaped
+/// characters; nothing if the text ends with a single backslash.
 static std::optional<std::string> unescape(StringRef text) {
   std::string name;
-  size_t kept = 0; // up to the last character that is no blank
+  size_t kept = 0; // up to the last character that is not blank
   text = text.ltrim();
   while (!text.empty()) {
     bool isEscaped = text.consume_front("\\");
@@ -103,7 +103,7 @@ static std::optional<std::string> unescape(StringRef text) {
   return name;
 }
 
-/// `64x3x7x7xf32` or `bias=64xf32`, a tensor type without its brackets.
+/// Reads `64x3x7x7xf32` or `bias=64xf32`, a tensor type without its brackets.
 LogicalResult TableReader::readTensor(StringRef item, Layer &layer,
                                       llvm::StringSet<> &names) {
   size_t equals = findUnescaped(item, '=');
@@ -113,7 +113,7 @@ LogicalResult TableReader::readTensor(StringRef item, Layer &layer,
   StringRef shape = isNamed ? item.drop_front(equals + 1) : item;
   RankedTensorType type;
   {
-    // The parser's own message would speak of a type that isn't in the file.
+    // The parser's own message would name a type that isn't in the file.
     ScopedDiagnosticHandler quiet(context,
                                   [](Diagnostic &) { return success(); });
     type = dyn_cast_or_null<RankedTensorType>(
@@ -133,7 +133,7 @@ LogicalResult TableReader::readTensor(StringRef item, Layer &layer,
   return success();
 }
 
-/// Tensors with `;` between them.
+/// Reads tensors with `;` between them.
 LogicalResult TableReader::readTensors(StringRef text, Layer &layer) {
   llvm::StringSet<> names;
   while (!text.empty()) {
@@ -222,7 +222,8 @@ FailureOr<LayerTable> TableReader::readCsv() {
     unsigned index = table.layers.size();
     if (index > 0)
       layer.inputs.push_back(index - 1);
-    // Without an order gradients become ready from the last layer to the first.
+    // Without an order, gradients become ready from the last layer to the
+    // first.
     order.emplace_back(ready.value_or(INT64_MAX - index), index);
     table.layers.push_back(std::move(layer));
   }
@@ -241,7 +242,7 @@ FailureOr<LayerTable> TableReader::readCsv() {
 // PipeDream
 //===----------------------------------------------------------------------===//
 
-/// The number after `key=`; of `[a; b; c]` the sum.
+/// The number after `key=`; for a list `[a; b; c]`, the sum.
 static std::optional<double> numberAfter(StringRef text, StringRef key) {
   size_t at = text.find((key + "=").str());
   if (at == StringRef::npos)
@@ -262,7 +263,7 @@ static std::optional<double> numberAfter(StringRef text, StringRef key) {
   return sum;
 }
 
-/// `nodeN -- Description -- forward_compute_time=..., ...`.
+/// Reads `nodeN -- Description -- forward_compute_time=..., ...`.
 FailureOr<TableReader::Node> TableReader::readNode(StringRef line,
                                                    size_t number) {
   Layer layer(locOf(number));
@@ -278,7 +279,7 @@ FailureOr<TableReader::Node> TableReader::readNode(StringRef line,
            << "expected forward_compute_time, backward_compute_time, "
               "activation_size and parameter_size, found '"
            << figures << "'";
-  // Descriptions repeat; node names don't.
+  // Descriptions may repeat; node names don't.
   layer.name = (node + "." + description.split('(').first.trim()).str();
   constexpr double kNsPerMs = 1e6;
   layer.forwardNs = std::llround(*forward * kNsPerMs);
@@ -316,7 +317,7 @@ TableReader::readEdges(const llvm::DenseMap<int64_t, unsigned> &indexOf,
 }
 
 FailureOr<LayerTable> TableReader::readPipeDream() {
-  // By number, which is a topological order.
+  // Nodes by number, which is a topological order.
   std::map<int64_t, Node> nodes;
   for (auto [number, line] : llvm::enumerate(lines)) {
     if (line.trim().empty() || line.starts_with("\t"))

@@ -1,7 +1,7 @@
 //===- LayerTable.h - Layers with tensors and times -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a table of layers says, whatever its format.
+// The contents of a table of layers, independent of its format.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_LAYERS_LAYERTABLE_H
@@ -17,20 +17,20 @@ namespace bagua::importer {
 
 struct LayerParam {
   mlir::RankedTensorType type;
-  /// In the layer; empty where the table gives none.
+  /// Unique in the layer; empty if the table gives no name.
   std::string name;
 };
 
 struct Layer {
   std::string name;
-  /// None for a layer without.
+  /// Empty for a layer without params.
   llvm::SmallVector<LayerParam, 2> params;
   mlir::RankedTensorType activation;
   int64_t forwardNs = 0;
   int64_t backwardNs = 0;
-  /// Layers whose activations it uses, all before it.
+  /// The layers whose activations it uses; all of them come before it.
   llvm::SmallVector<unsigned, 2> inputs;
-  /// Layers whose backward runs before its own.
+  /// The layers whose backward runs before its own.
   llvm::SmallVector<unsigned, 2> backwardInputs;
   mlir::Location loc;
 

@@ -1,9 +1,9 @@
-//===- AdamRecognition.cpp - Adam by what it computes ---------------------===//
+//===- AdamRecognition.cpp - Recognising Adam by its results --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants are found at points where they can be told, and tried at others,
-// drawn at random. Formulas: Kingma and Ba, Adam, 2015, algorithm 1 and the end
-// of section 2; Loshchilov and Hutter, 2019, algorithm 2, for the decay.
+// Finds constants at points where they can be read off, and tests the formula
+// at random points. Formulas: Kingma and Ba, Adam, 2015, algorithm 1 and the
+// end of section 2; Loshchilov and Hutter, 2019, algorithm 2, for the decay.
 //
 //===----------------------------------------------------------------------===//
 #include "AdamRecognition.h"
@@ -18,7 +18,7 @@ using namespace bagua;
 using namespace bagua::importer;
 
 namespace {
-/// A point of an update's arguments.
+/// Values of an update's arguments.
 struct Point {
   double param = 0, first = 0, second = 1, grad = 0, step = 3, rate = 1;
 };
@@ -31,11 +31,11 @@ public:
       : graph(graph), param(param), first(first), second(second),
         counts(counts), grad(grad) {}
 
-  /// `m' = b1 m + (1 - b1) g` and `v' = b2 v + (1 - b2) g g`.
+  /// Matches `m' = b1 m + (1 - b1) g` and `v' = b2 v + (1 - b2) g g`.
   bool matchMoments();
-  /// Where the moments match.
+  /// Matches the param's next value. Needs matchMoments().
   std::optional<Update> match(ValueId rateValue);
-  /// Where formulas end besides arguments.
+  /// The values at which formulas end, besides arguments.
   llvm::SmallVector<ValueId> stopsWith(ValueId rateValue) const;
   /// Scalars that may be the rate.
   llvm::SmallVector<ValueId> rateCandidates() const;
@@ -44,7 +44,7 @@ private:
   bool findCount(const Formula &next);
   bool matchForm(const Formula &next, BiasForm form);
   double valueAt(const Formula &formula, const Point &point) const;
-  /// The change is lr * moment / (root + eps).
+  /// The change of a param is lr * moment / (root + eps).
   struct Parts {
     double moment, root;
   };
@@ -78,7 +78,8 @@ static bool isNear(double found, double expected, double scale) {
   return std::abs(found - expected) <= 1e-6 * scale;
 }
 
-/// Points that tell formulas apart: moments of many sizes, early and late.
+/// Points that distinguish formulas: moments of many sizes, early and late
+/// steps.
 static std::vector<Point> randomPoints() {
   std::mt19937 random(1);
   auto draw = [&](double low, double high) {
@@ -110,8 +111,8 @@ double AdamMatcher::valueAt(const Formula &formula, const Point &point) const {
   return formula.at(numbers);
 }
 
-/// Whether a scalar counts: it becomes itself plus one, or stays at a number
-/// that no training reaches.
+/// Whether a scalar counts steps: its next value is its value plus one, and it
+/// may stop at a number that no training reaches.
 static bool isCount(const Graph &graph, StateValues state) {
   constexpr double kNever = 1 << 30;
   auto opOf = [&](ValueId value, llvm::StringRef name) -> const FlatOp * {
@@ -143,8 +144,8 @@ static bool isCount(const Graph &graph, StateValues state) {
           graph.values[sum->operands[1]].splat == 1.0);
 }
 
-/// Of scalars that it depends on, one may count steps, before or after this
-/// one. There is no other unknown.
+/// Finds the count of steps among the scalars on which the formula depends,
+/// before or after this step. False if there is any other unknown.
 bool AdamMatcher::findCount(const Formula &next) {
   for (ValueId leaf : next.leaves()) {
     if (leaf == param.old || leaf == first.old || leaf == second.old ||
@@ -184,8 +185,8 @@ bool AdamMatcher::matchMoments() {
   });
 }
 
-/// By what the moment is multiplied, and to what eps is added. Corrections go
-/// by betas as float32 has them, as the module's do.
+/// The bias-corrected moment, and the root to which eps is added. Corrections
+/// use betas rounded to float32, as the module's do.
 AdamMatcher::Parts AdamMatcher::partsAt(const Point &point,
                                         BiasForm form) const {
   double rest1 = 1 - std::pow(static_cast<float>(beta1), point.step);
@@ -203,14 +204,15 @@ AdamMatcher::Parts AdamMatcher::partsAt(const Point &point,
 }
 
 bool AdamMatcher::matchForm(const Formula &next, BiasForm form) {
-  // Without a gradient and a moment only the decay is left.
+  // Without a gradient and a moment, only the decay is left.
   double kept = valueAt(next, {1, 0, 1, 0});
-  // The moment over the change is (root + eps) / lr: a line.
+  // The ratio of moment and change is (root + eps) / lr, which is linear in the
+  // root.
   Point small{0, 1, 0, 0}, large{0, 1, 1, 0};
   Parts low = partsAt(small, form), high = partsAt(large, form);
   double atLow = -low.moment / valueAt(next, small);
   double atHigh = -high.moment / valueAt(next, large);
-  // Without variance eps stands alone.
+  // Without variance, eps is left alone.
   double lr = high.root / (atHigh - atLow);
   double eps = lr * atLow;
   if (!(lr > 0) || !std::isfinite(lr) || !(eps >= 0) ||
@@ -287,7 +289,8 @@ bagua::importer::matchAdam(const Graph &graph, StateValues param,
                         isSwapped ? first : second, counting, grad);
     if (!matcher.matchMoments())
       continue;
-    // The literal first: a rate may be part of what a literal says.
+    // A literal is tried first: a value that looks like a rate may be a part of
+    // the literal's computation.
     llvm::SmallVector<ValueId> rates{kNone};
     rates.append(matcher.rateCandidates());
     for (ValueId rate : rates)

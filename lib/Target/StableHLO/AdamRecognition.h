@@ -1,7 +1,7 @@
-//===- AdamRecognition.h - Adam by what it computes -----------------------===//
+//===- AdamRecognition.h - Recognising Adam by its results ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whatever way a framework writes Adam (bias corrections folded into the rate,
+// However a framework writes Adam (bias corrections folded into the rate or
 // into the denominator, moments by interpolation), it is one function of the
 // param, the moments, the gradient and the count of steps.
 //
@@ -22,16 +22,16 @@ struct StateValues {
 };
 
 struct AdamMatch {
-  /// Which of the moments is the first.
+  /// The second of the given moments is Adam's first.
   bool isSwapped = false;
-  /// A learning rate that is no literal; kNone for one that is.
+  /// The value of a learning rate that is not a literal; kNone for a literal.
   ValueId rate = kNone;
-  /// States and gradient apart.
+  /// The update, without its states and gradient.
   Update update;
 };
 
-/// Whether the param and two moments are updated by Adam with the gradient
-/// `grad`. `counts` are scalars of the optimizer.
+/// Whether Adam updates the param and two moments with the gradient `grad`.
+/// `counts` are scalars of the optimizer. Nothing if not.
 std::optional<AdamMatch> matchAdam(const Graph &graph, StateValues param,
                                    StateValues first, StateValues second,
                                    llvm::ArrayRef<StateValues> counts,

@@ -1,8 +1,9 @@
-//===- Agreement.cpp - Over which axes ranks disagree ---------------------===//
+//===- Agreement.cpp - Axes over which ranks disagree ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The least `varies` of every state, as a fixed point over steps: the facts of
-// the dialect's own analysis, with gradients taken as reduced.
+// Computes the least `varies` of every state, as a fixed point over steps. The
+// rules are those of the dialect's own analysis, with gradients taken as
+// reduced.
 //
 //===----------------------------------------------------------------------===//
 #include "Cost.h"
@@ -22,9 +23,9 @@ public:
       reduced[gradient.value] = gradient.reduced;
   }
 
-  /// The fixed point.
+  /// Computes the fixed point.
   void infer();
-  /// Reductions of what ranks have alike become factors.
+  /// Replaces reductions of values on which ranks agree by factors.
   LogicalResult fold(Graph &writable);
   void warnOfParams();
 
@@ -35,9 +36,9 @@ private:
 
   const Graph &graph;
   ImportedStep &model;
-  /// Axes over which each value differs.
+  /// By value: the axes over which it differs.
   std::vector<AxisMask> masks;
-  /// Of gradients: the axes that the mean will run over.
+  /// By value of a gradient: the axes that the mean will run over.
   std::vector<AxisMask> reduced;
 };
 } // namespace
@@ -70,8 +71,8 @@ void Agreement::walk() {
             disagreementOf(graph, op, result, masks) & ~reduced[result];
 }
 
-/// The axes over which values may differ for all that the module says. That the
-/// step keeps a state alike is no proof that it starts so.
+/// By value: the axes over which it may differ as far as the module says. A
+/// state that the step keeps alike need not start so.
 std::vector<AxisMask> Agreement::findUnproven() const {
   std::vector<AxisMask> unproven = masks;
   for (const Argument &argument : graph.arguments)
@@ -85,7 +86,8 @@ std::vector<AxisMask> Agreement::findUnproven() const {
   return unproven;
 }
 
-/// A reduction of what ranks have alike is that value, or a multiple of it.
+/// Replaces a reduction of a value on which ranks agree by that value, or by a
+/// multiple of it.
 LogicalResult Agreement::foldSame(FlatOp &op, AxisMask differing) {
   if (op.collective.kind != ReduceKind::Sum && differing) {
     op.collective.axes = differing;
@@ -102,7 +104,7 @@ LogicalResult Agreement::foldSame(FlatOp &op, AxisMask differing) {
               "integers that are the same on all ranks, found "
            << element;
   if (element.isInteger(1) && op.collective.kind == ReduceKind::Sum)
-    op.collective.kind = ReduceKind::Max; // a sum of truths is whether any is
+    op.collective.kind = ReduceKind::Max; // whether any is true
   op.kind = OpKind::Scale;
   op.factor = 1;
   if (op.collective.kind == ReduceKind::Sum) {
@@ -134,9 +136,11 @@ LogicalResult Agreement::fold(Graph &writable) {
   return success();
 }
 
-/// Params on which ranks come to disagree, though the module doesn't cut them.
+/// Warns of params on which ranks come to disagree although the module doesn't
+/// cut them.
 void Agreement::warnOfParams() {
-  // What communication of the program's own makes equal, nobody knows.
+  // Nothing is known of values that the program's own communication makes
+  // equal.
   std::vector<bool> isUnknown = afterOwnCommunication(graph);
   SmallVector<StringRef> names;
   AxisMask axes = 0;
@@ -160,7 +164,7 @@ void Agreement::warnOfParams() {
 }
 
 void Agreement::infer() {
-  // Each turn adds an axis to some state, so this ends.
+  // Each turn adds an axis to some state, so the loop ends.
   for (bool changed = true; changed;) {
     changed = false;
     walk();
@@ -196,7 +200,7 @@ bagua::importer::findDisagreement(const Graph &graph,
 
 LogicalResult bagua::importer::inferAgreement(Graph &graph,
                                               ImportedStep &model) {
-  // A rank's own copy that never meets others' is no mistake.
+  // A rank's own copy that is never combined with others' is no error.
   ImportedStep equalAtStart = model;
   for (StepArgument &argument : equalAtStart.arguments)
     argument.varies =

@@ -1,7 +1,7 @@
 //===- Axes.cpp - The exported mesh on a cluster --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The correspondence of axes.
+// Lays the mesh's axes on the cluster's.
 //
 //===----------------------------------------------------------------------===//
 #include "Axes.h"
@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace bagua;
 using namespace bagua::importer;
 
-/// Whether the step treats the mesh as one group: nothing tells its axes apart.
+/// Whether the step treats the mesh as one group and nothing distinguishes its
+/// axes.
 static bool isPurelyDataParallel(const Graph &graph,
                                  const ImportedStep &model) {
   AxisMask all = graph.mesh.allAxes();

@@ -1,7 +1,7 @@
 //===- Collectives.cpp - Reading communication ops ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kinds, dimensions, axes and pairs of collectives, and means.
+// Reads kinds, dimensions, axes and pairs of collectives, and finds means.
 //
 //===----------------------------------------------------------------------===//
 #include "Collectives.h"
@@ -20,8 +20,8 @@ using namespace bagua::importer;
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// The combination that an all_reduce's region computes of two scalars, also in
-/// a wider type; nothing if it isn't one that the IR has.
+/// The combination of two scalars that an all_reduce's region computes,
+/// possibly in a wider type; nothing if the IR has no such kind.
 static std::optional<ReduceKind> kindOfRegion(Region &region) {
   if (!region.hasOneBlock() || region.getNumArguments() != 2)
     return std::nullopt;
@@ -47,7 +47,7 @@ static std::optional<ReduceKind> kindOfRegion(Region &region) {
       !isa<BlockArgument>(rhs))
     return std::nullopt;
   StringRef name = op->getName().stripDialect();
-  // Of flags.
+  // `and` of booleans is their minimum.
   if (getElementTypeOrSelf(lhs.getType()).isInteger(1) && name == "and")
     return ReduceKind::Min;
   if (getElementTypeOrSelf(lhs.getType()).isInteger(1) && name == "or")
@@ -59,7 +59,7 @@ static std::optional<ReduceKind> kindOfRegion(Region &region) {
       .Default(std::nullopt);
 }
 
-/// A dimension that an op of one operand names.
+/// Reads a dimension that an op of one operand names.
 static LogicalResult readDimension(Operation *op, StringRef name,
                                    int64_t &dimension) {
   auto attr = op->getAttrOfType<IntegerAttr>(name);
@@ -75,7 +75,7 @@ static LogicalResult readDimension(Operation *op, StringRef name,
          << name << ", found " << dimension;
 }
 
-/// A table of device ids with `columns` of them in a row, or any number.
+/// Reads a table of device ids with `columns` of them in a row, or any number.
 static FailureOr<std::vector<std::vector<int64_t>>>
 readTable(Operation *op, StringRef name, std::optional<int64_t> columns) {
   auto attr = op->getAttrOfType<DenseIntElementsAttr>(name);
@@ -123,7 +123,7 @@ LogicalResult bagua::importer::readCollective(Operation *op, OpKind kind,
   return success();
 }
 
-/// The groups as lists of devices; empty for "all devices".
+/// Reads the groups as lists of devices; empty for "all devices".
 static FailureOr<std::vector<std::vector<int64_t>>> readGroups(Operation *op) {
   auto groups = readTable(op, "replica_groups", std::nullopt);
   if (succeeded(groups) && !groups->empty() && groups->front().empty())
@@ -132,7 +132,8 @@ static FailureOr<std::vector<std::vector<int64_t>>> readGroups(Operation *op) {
   return groups;
 }
 
-/// Who sends to whom, in turn.
+/// Reads the pairs of a permutation: in turn, the device that sends and the one
+/// that receives.
 static FailureOr<std::vector<int64_t>> readPairs(const FlatOp &op,
                                                  int64_t devices) {
   auto rows = readTable(op.source, "source_target_pairs", 2);
@@ -170,7 +171,8 @@ static std::string textOf(const std::vector<std::vector<int64_t>> &groups) {
   return stream.str();
 }
 
-/// Devices that send to each other, be it by way of others: sets, ascending.
+/// Sets of devices that send to each other, directly or through others;
+/// ascending.
 static std::vector<std::vector<int64_t>>
 componentsOf(const std::vector<int64_t> &pairs) {
   llvm::EquivalenceClasses<int64_t> classes;
@@ -215,7 +217,7 @@ bagua::importer::shardingsOfGroups(const Graph &graph) {
       continue;
     llvm::sort(groups.front());
     Sharding sharding = shardingOfGroup(groups.front());
-    // Others match no mesh, which is said where they are matched.
+    // Other groups match no mesh; matchGroups reports them.
     if (llvm::all_of(sharding.allFactors, [&](const Sharding::Factor &factor) {
           return graph.deviceCount() % (factor.stride * factor.size) == 0;
         }))
@@ -224,7 +226,8 @@ bagua::importer::shardingsOfGroups(const Graph &graph) {
   return shardings;
 }
 
-/// The axes of one group's reductions, gathers and exchanges of pieces.
+/// The axes along which the groups of a reduction, gather or exchange of pieces
+/// run.
 static FailureOr<AxisMask> matchGroups(const Graph &graph, const FlatOp &op) {
   auto groups = readGroups(op.source);
   if (failed(groups))
@@ -235,14 +238,15 @@ static FailureOr<AxisMask> matchGroups(const Graph &graph, const FlatOp &op) {
     return emitError(op.loc)
            << "expected groups along axes of the mesh " << graph.mesh.str()
            << ", found " << textOf(*groups);
-  // A group of ranks that differ in nothing is none.
+  // Axes of one rank are dropped, unless such an axis is the whole set.
   for (auto [index, axis] : llvm::enumerate(graph.mesh.axes))
     if (axis.size == 1 && *axes != (AxisMask(1) << index))
       *axes &= ~(AxisMask(1) << index);
   return *axes;
 }
 
-/// Pieces are those of ranks in the order of their axes.
+/// Checks that groups list ranks in the order of their axes, in which pieces
+/// are cut.
 static LogicalResult expectSorted(const FlatOp &op) {
   auto groups = readGroups(op.source);
   if (failed(groups))
@@ -256,13 +260,13 @@ static LogicalResult expectSorted(const FlatOp &op) {
                                   << textOf(*groups));
 }
 
-/// What a device exchanges with itself alone, it has.
+/// An exchange of a device with itself alone is a copy.
 static void makeCopy(FlatOp &op) {
   op.kind = OpKind::Scale;
   op.factor = 1;
 }
 
-/// The fewest axes along which all groups send alike.
+/// Finds the fewest axes such that all groups along them send alike.
 static LogicalResult resolvePairs(const Graph &graph, FlatOp &op) {
   auto pairs = readPairs(op, graph.deviceCount());
   if (failed(pairs))
@@ -276,7 +280,7 @@ static LogicalResult resolvePairs(const Graph &graph, FlatOp &op) {
       op.collective.pairs = std::move(*places);
     }
   }
-  op.collective.axes = best; // all axes always match
+  op.collective.axes = best; // some set matches, at the latest that of all axes
   bool isIdentity =
       static_cast<int64_t>(pairs->size()) == 2 * graph.deviceCount();
   for (size_t i = 0; isIdentity && i < pairs->size(); i += 2)
@@ -341,8 +345,8 @@ void bagua::importer::foldMeans(Graph &graph) {
   replacements.apply(graph);
 }
 
-/// The dimension along which a rank takes the part of its place among those of
-/// `axes`; nothing where it takes another part.
+/// The dimension along which each rank takes the part at its place among the
+/// ranks of `axes`; nothing if it takes another part.
 static std::optional<int64_t> ownPart(const Graph &graph, const FlatOp &slice,
                                       AxisMask axes) {
   ArrayRef<int64_t> whole = graph.values[slice.operands[0]].type.getShape();
@@ -351,7 +355,7 @@ static std::optional<int64_t> ownPart(const Graph &graph, const FlatOp &slice,
   for (auto [dimension, sizes] :
        llvm::enumerate(llvm::zip_equal(whole, part))) {
     auto [size, partSize] = sizes;
-    if (size == partSize) // begins at 0, whatever is said
+    if (size == partSize) // begins at 0, whatever the operand is
       continue;
     if (cut || partSize * graph.mesh.sizeOf(axes) != size)
       return std::nullopt;

@@ -1,7 +1,7 @@
 //===- Collectives.h - Reading communication ops --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kinds, dimensions, axes and pairs of what devices do together.
+// Kinds, dimensions, axes and pairs of communication between devices.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_COLLECTIVES_H
@@ -11,23 +11,24 @@
 
 namespace bagua::importer {
 
-/// Everything but the axes. An error says what is not supported.
+/// Reads all but the axes. An error names what is not supported.
 mlir::LogicalResult readCollective(mlir::Operation *op, OpKind kind,
                                    Collective &collective);
 
-/// How the groups of collectives cut the device list.
+/// The ways in which the groups of collectives cut the device list.
 mlir::FailureOr<std::vector<Sharding>> shardingsOfGroups(const Graph &graph);
 
 /// Matches the replica_groups of every collective against the graph's mesh.
 mlir::LogicalResult resolveGroups(Graph &graph);
 
-/// Turns a sum that is divided by its group's size into a mean, where that is
-/// not a gradient's: the loss, metrics, statistics. The division disappears.
+/// Turns each remaining sum that is divided by its group's size into a mean
+/// (the loss, metrics, statistics; gradients are gone by then). The division
+/// disappears.
 void foldMeans(Graph &graph);
 
-/// Turns a sum of which each rank takes its own part alone, by its place, into
-/// a reduce_scatter, which XLA's partitioner leaves to later passes. Of what
-/// does not depend on the batch ranks may have one value: its sum stays.
+/// Turns a sum of which each rank takes only the part at its own place into a
+/// reduce_scatter; XLA's partitioner leaves that to later passes. A sum that
+/// does not depend on the batch stays, because ranks may agree on its operand.
 void foldReduceScatters(Graph &graph, const ImportedStep &model);
 
 } // namespace bagua::importer

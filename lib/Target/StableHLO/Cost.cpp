@@ -1,7 +1,7 @@
 //===- Cost.cpp - Floating-point operations and bytes of ops --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Costs of single ops, trip counts, and their sums over bodies and calls.
+// Computes costs of single ops, trip counts, and sums over bodies and calls.
 //
 //===----------------------------------------------------------------------===//
 #include "Cost.h"
@@ -102,7 +102,7 @@ static int64_t ownFlops(Operation *op) {
   return name == "convolution" ? convolutionFlops(op) : 0;
 }
 
-/// `bytesOfOperand` counts an operand.
+/// The bytes of an op alone; `bytesOfOperand` gives those of an operand.
 static int64_t
 ownBytes(Operation *op,
          llvm::function_ref<int64_t(unsigned operand)> bytesOfOperand) {
@@ -128,7 +128,7 @@ static Operation *terminatorOf(Region &region) {
                                                   : &region.front().back();
 }
 
-/// An integer that a constant op, or a conversion of one, gives.
+/// The integer of a constant op, or of a conversion of one.
 static std::optional<int64_t> constantOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     StringRef name = op->getName().stripDialect();
@@ -144,7 +144,7 @@ static std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
-/// What a body adds to its counter in each turn, also through a call.
+/// The number that a body adds to its counter in each turn, possibly in a call.
 std::optional<int64_t> CostModel::incrementOf(Value next, Value counter) {
   Operation *op = next.getDefiningOp();
   if (!op)
@@ -169,7 +169,8 @@ std::optional<int64_t> CostModel::incrementOf(Value next, Value counter) {
   return std::nullopt;
 }
 
-/// Turns of `while (i < n) i += step`, n a constant or carried unchanged.
+/// The turns of `while (i < n) i += step`, where n is a constant or carried
+/// unchanged.
 std::optional<int64_t> CostModel::tripCountOf(Operation *op,
                                               InitialValue initial) {
   if (op->getNumRegions() != 2 || op->getNumOperands() < op->getNumResults() ||
@@ -229,7 +230,7 @@ CostModel::Cost CostModel::costOfLoop(Operation *op, InitialValue initial) {
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// A return, of which the stub dialects don't know that it is one.
+/// Whether an op is a return; the stub dialects don't mark it as a terminator.
 static bool isTerminator(Operation *op) {
   return op == &op->getBlock()->back() && op->getNumResults() == 0;
 }

@@ -1,7 +1,7 @@
 //===- Cost.h - Floating-point operations and bytes of ops ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a step's compute costs, from shapes and trip counts alone.
+// Computes the cost of a step's ops from shapes and trip counts alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_COST_H
@@ -17,18 +17,18 @@
 
 namespace bagua::importer {
 
-/// flops: of dot_general and convolution, a multiplication and an addition
-/// counted as two; nothing else. Zeros that lhs_dilation inserts are not
-/// counted. bytes: operands and results of every op that is not free. Free are
-/// constants, reshapes and broadcasts: an operand counts as what it is a view
-/// of. A slice or gather reads what it returns, an update in place writes what
-/// it is given. Loops: their bodies times the trip count; branches: the dearest
-/// one.
+/// flops: dot_general and convolution only, a multiplication and an addition
+/// counted as two; zeros that lhs_dilation inserts are not counted. bytes:
+/// operands and results of every op that is not free. Constants, reshapes and
+/// broadcasts are free, and an operand counts as the value of which it is a
+/// view. A slice or gather reads as much as it returns; an update in place
+/// reads and writes as much as it is given. Loops count their bodies times the
+/// trip count, branches the most expensive one.
 class CostModel {
 public:
   explicit CostModel(mlir::ModuleOp module);
 
-  /// Sets flops and bytes. A loop of unknown trip count is taken once, with a
+  /// Sets flops and bytes. A loop of unknown trip count counts once, with a
   /// remark.
   void annotate(const Graph &graph, FlatOp &op, OpTraits traits);
 
@@ -37,7 +37,7 @@ private:
     int64_t flops = 0;
     int64_t bytes = 0;
   };
-  /// Initial value of an operand of a loop, where known.
+  /// The initial value of a loop's operand, if it is known.
   using InitialValue =
       llvm::function_ref<std::optional<int64_t>(unsigned operand)>;
 

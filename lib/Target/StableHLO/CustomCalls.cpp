@@ -1,4 +1,4 @@
-//===- CustomCalls.cpp - What a custom call is to the importer ------------===//
+//===- CustomCalls.cpp - How the importer reads custom calls --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table of targets (docs/Import.md has it, too), and marks of
@@ -18,12 +18,12 @@ using namespace bagua::importer;
 
 namespace {
 enum class CallKind {
-  /// The operand, with another sharding.
+  /// The result is the operand, with another sharding.
   Wrapper,
   /// A function of its operands that one device computes by itself, unless its
   /// attributes have a mark of communication or it has side effects.
   Compute,
-  /// Kept for what it does besides; its results are no other ranks'.
+  /// The call is kept for its side effect; its results are the rank's own.
   Effect,
   /// Other devices take part.
   Communication,
@@ -32,12 +32,12 @@ enum class CallKind {
 
 struct Family {
   CallKind kind;
-  /// With blanks between them; `*` stands for any ending.
+  /// Targets with blanks between them; `*` stands for any ending.
   llvm::StringLiteral targets;
 };
 } // namespace
 
-// clang-format off: one family a block, as in the docs.
+// clang-format off: one family in each block, as in the docs.
 constexpr Family kFamilies[] = {
     {CallKind::Wrapper, "Sharding SPMDFullToShardShape SPMDShardToFullShape"},
     // Linear algebra.
@@ -107,7 +107,7 @@ OpTraits bagua::importer::traitsOfCustomCall(Operation *op) {
   CallKind kind = kindOf(targetOf(op));
   auto effect = op->getAttrOfType<BoolAttr>("has_side_effect");
   bool hasEffect = effect && effect.getValue();
-  // What an unknown effect is, nobody knows: it may be a message.
+  // An unknown side effect may be a message.
   opaque.isOtherCommunication =
       kind == CallKind::Communication || carriesCommunication(op) ||
       (hasEffect && kind != CallKind::Effect && op->getNumResults() > 0);
@@ -120,7 +120,8 @@ OpTraits bagua::importer::traitsOfCustomCall(Operation *op) {
 // Marks of communication
 //===----------------------------------------------------------------------===//
 
-/// Keys of attributes, also within strings: JSON, or another dialect's text.
+/// Keys of attributes; they are also found within strings (JSON, or another
+/// dialect's text).
 constexpr llvm::StringLiteral kMarks[] = {
     "channel_handle",  "channel_id",          "replica_groups",
     "device_groups",   "collective_id",       "source_target_pairs",

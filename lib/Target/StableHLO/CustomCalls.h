@@ -1,7 +1,7 @@
-//===- CustomCalls.h - What a custom call is to the importer --------------===//
+//===- CustomCalls.h - How the importer reads custom calls ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one place that knows custom calls by their targets, and communication by
+// The only file that knows custom calls by their targets, and communication by
 // its marks.
 //
 //===----------------------------------------------------------------------===//
@@ -14,7 +14,7 @@ namespace bagua::importer {
 
 bool isCustomCall(mlir::Operation *op);
 
-/// The target's name; empty for what is no custom call.
+/// The target's name; empty for an op that is no custom call.
 llvm::StringRef targetOf(mlir::Operation *op);
 
 /// Whether the table has the target.
@@ -23,14 +23,14 @@ bool isKnownCustomCall(mlir::Operation *op);
 /// Whether the call's result is its operand, with another sharding.
 bool isShardingWrapper(mlir::Operation *op);
 
-/// The traits of a custom call. A call that communicates, or may, is opaque
-/// communication: its operands go in, its results are each rank's own, and no
-/// pass looks inside.
+/// The traits of a custom call. A call that communicates, or may do so, is
+/// opaque communication: it uses its operands, its results are each rank's own,
+/// and no pass looks inside.
 OpTraits traitsOfCustomCall(mlir::Operation *op);
 
 /// Whether an op of which nothing else is known has a mark of communication: a
 /// channel, groups or pairs of devices, or a mesh among its attributes, or a
-/// collective in its name.
+/// collective's name within its own.
 bool carriesCommunication(mlir::Operation *op);
 
 } // namespace bagua::importer

@@ -1,7 +1,7 @@
-//===- DeviceNumbers.cpp - What depends on the device alone ---------------===//
+//===- DeviceNumbers.cpp - Values that depend on the device alone ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Integer arithmetic on splats, once for each device.
+// Computes integer arithmetic on splats once for each device.
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceNumbers.h"
@@ -15,7 +15,7 @@ using namespace bagua;
 using namespace bagua::importer;
 
 namespace {
-/// One number a device; empty where it is not known.
+/// One number for each device; empty if it is not known.
 using Numbers = std::vector<int64_t>;
 
 class DeviceNumbers {
@@ -34,7 +34,7 @@ private:
 };
 } // namespace
 
-/// What was found, or a constant.
+/// The numbers found for a value, or those of a constant.
 Numbers DeviceNumbers::of(ValueId value) const {
   if (auto found = graph.deviceNumbers.find(value);
       found != graph.deviceNumbers.end())
@@ -45,7 +45,7 @@ Numbers DeviceNumbers::of(ValueId value) const {
   return Numbers(graph.deviceCount(), static_cast<int64_t>(*splat));
 }
 
-/// Whether the number is one of the integer type, so that nothing wrapped.
+/// Whether the integer type has the number, so that nothing wrapped.
 static bool holds(Type type, double number) {
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
@@ -56,8 +56,8 @@ static bool holds(Type type, double number) {
   return number >= (isUnsigned ? 0 : -end) && number < end;
 }
 
-/// An element of a table of constants: where a device's part begins, as XLA's
-/// partitioner writes it.
+/// The numbers of a look-up in a table of constants, which is how XLA's
+/// partitioner writes where a device's part begins.
 Numbers DeviceNumbers::lookUp(const FlatOp &op) const {
   const FlatOp *table = graph.defOf(op.operands[0]);
   auto constants =
@@ -91,7 +91,7 @@ Numbers DeviceNumbers::compute(const FlatOp &op) const {
   Rule rule = isPlace ? nullptr : ruleOf(op.source);
   if (!isPlace && (!rule || op.operands.empty()))
     return {};
-  // One of the two kinds alone numbers the devices of a mesh.
+  // Devices of a mesh are numbered either as replicas or as partitions.
   if (isPlace && graph.replicas != 1 && graph.partitions != 1)
     return {};
   bool counts = (name == "replica_id" ? graph.replicas : graph.partitions) != 1;
@@ -116,7 +116,7 @@ Numbers DeviceNumbers::compute(const FlatOp &op) const {
   return results;
 }
 
-/// The axes along which two devices that differ in nothing else have different
+/// The axes along which devices that differ in no other axis have different
 /// numbers.
 AxisMask DeviceNumbers::differing(const Numbers &known) const {
   AxisMask axes = 0;

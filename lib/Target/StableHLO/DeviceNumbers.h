@@ -1,8 +1,8 @@
-//===- DeviceNumbers.h - What depends on the device alone -----------------===//
+//===- DeviceNumbers.h - Values that depend on the device alone -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Numbers that a program computes of its own place: lax.axis_index, and which
-// stage of a pipeline it is. They are known, for every device.
+// Numbers that a program computes from its own place, such as lax.axis_index or
+// the stage of a pipeline. They are known for every device.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_DEVICENUMBERS_H
@@ -12,9 +12,10 @@
 
 namespace bagua::importer {
 
-/// Finds the values of which all elements are one integer that depends on the
-/// device alone: its `deviceNumbers`. Sets their `ofDevice` to the axes over
-/// which it differs. They need no argument, so they are static.
+/// Finds the values whose elements are all one integer that depends on the
+/// device alone, and sets their `deviceNumbers`. Sets their `ofDevice` to the
+/// axes over which the integer differs. They need no argument, so they are
+/// static.
 void findDeviceNumbers(Graph &graph);
 
 } // namespace bagua::importer

@@ -1,8 +1,8 @@
 //===- Emit.cpp - From the analysed graph to a bagua.step -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One compute op for each op of the graph, structured ops for updates, and
-// collectives that are not gradients'.
+// Emits one compute op for each op of the graph, structured ops for updates,
+// and collectives that are not gradients'.
 //
 //===----------------------------------------------------------------------===//
 #include "Emit.h"
@@ -69,7 +69,7 @@ private:
   std::optional<AxisMap> axes;
   std::vector<Value> values;
   std::vector<RankedTensorType> types;
-  /// The step's argument whose gradient a value is.
+  /// By value: the argument of the step whose gradient it is; kNone for others.
   std::vector<int32_t> gradientOf;
   std::vector<bool> isGradientCast;
   std::vector<PhaseKind> phases;
@@ -83,8 +83,8 @@ private:
 // Types and names
 //===----------------------------------------------------------------------===//
 
-/// A scalar stays one. What is cut into pieces keeps a size that their group
-/// divides.
+/// Scales all types. A scalar stays a scalar. A tensor that is cut into pieces
+/// keeps a size that the group divides.
 void Emitter::scaleTypes() {
   std::vector<int64_t> multiples(graph.values.size(), 1);
   for (const FlatOp &op : graph.ops) {
@@ -112,8 +112,8 @@ void Emitter::scaleTypes() {
   }
 }
 
-/// The op's scope; that of the call through which it came, since helpers are
-/// shared; without scopes the op's own name.
+/// The op's scope. An op from a call has that of the call, since helpers are
+/// shared; an op without scopes has its own name.
 std::string Emitter::nameOf(const FlatOp &op) {
   auto [entry, isNew] = scopes.try_emplace(LocationAttr(op.loc), "");
   if (isNew)
@@ -141,8 +141,9 @@ EmittedOp &Emitter::number(Operation *op, OpId source) {
   return emittedOps.emplace_back(EmittedOp{op, source, kNone});
 }
 
-/// Values that depend on no argument are part of the ops that use them; where
-/// an SSA value is needed, a compute op makes it.
+/// The SSA value of a graph's value. A value that depends on no argument is
+/// part of the ops that use it; a compute op makes it only if an SSA value is
+/// needed.
 Value Emitter::valueOf(ValueId id) {
   if (values[id])
     return values[id];
@@ -154,8 +155,9 @@ Value Emitter::valueOf(ValueId id) {
   return values[id] = constant.getResult(0);
 }
 
-/// What the exported devices are known to compute of their places, others in
-/// another number may not.
+/// The axes over which a value that depends on the device alone differs: all
+/// axes if the number of ranks is not the exported one, for which alone the
+/// value is known.
 AxisMask Emitter::ofDevice(ValueId id) const {
   const FlatValue &value = graph.values[id];
   return value.isOfDevice &&
@@ -164,20 +166,22 @@ AxisMask Emitter::ofDevice(ValueId id) const {
              : value.ofDevice;
 }
 
-/// Null for no axes.
+/// The axes as an attribute; null for none.
 AxesAttr Emitter::variesAttr(AxisMask mask) const {
   AxesAttr varies = axes->axesOf(mask);
   return varies.empty() ? nullptr : varies;
 }
 
-/// Arguments are the program's, and so is what it communicates by one op and
-/// goes on to communicate by another: it gives what others are to get of it. So
-/// it does of what may differ for all that is known, which then varies.
+/// The value that the program gives to a collective. An argument belongs to the
+/// program, and so does the result of one collective that goes into another
+/// one; the program gives a copy of each. It also gives a copy of a value on
+/// which nothing proves that ranks agree, and that copy varies.
 Value Emitter::givenOf(ValueId id, OpKind kind, PhaseKind phase) {
   Value value = valueOf(id);
   AxesAttr unproven = variesAttr(graph.values[id].unproven);
   auto argument = dyn_cast<BlockArgument>(value);
-  // Of reductions in a chain one relation speaks; of others each by itself.
+  // One relation describes a chain of reductions; other collectives have one
+  // each.
   auto made = value.getDefiningOp<StepOpInterface>();
   bool isOthers = made && made.getCollective() &&
                   !(isa<AllReduceOp>(*made) && kind == OpKind::AllReduce);
@@ -199,7 +203,7 @@ Value Emitter::givenOf(ValueId id, OpKind kind, PhaseKind phase) {
   return given;
 }
 
-/// Conversions of a gradient stay visible: they keep it pending.
+/// Conversions of a gradient stay cast ops, which keep it pending.
 bool Emitter::isCastOfGradient(const FlatOp &op) const {
   if (op.kind != OpKind::Elementwise ||
       op.source->getName().stripDialect() != "convert")
@@ -330,7 +334,7 @@ void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
   values[result] = cast;
 }
 
-/// What the program returns besides state: an op without results that uses it.
+/// Adds an op without results for each output that is no state.
 void Emitter::emitOutputs() {
   std::vector<bool> isState(graph.outputs.size(), false);
   std::vector<ValueId> gradients;

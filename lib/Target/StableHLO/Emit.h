@@ -16,21 +16,22 @@
 
 namespace bagua::importer {
 
-/// An op of the step, and what it was made of.
+/// An op of the step, and its origin.
 struct EmittedOp {
   mlir::Operation *op = nullptr;
-  /// The graph's op. None for what makes a static value, or uses an output.
+  /// The op of the graph; kNone for an op that makes a static value or uses an
+  /// output.
   OpId source = kNone;
-  /// The output that it uses; kNone for other ops.
+  /// The output that the op uses; kNone for other ops.
   int32_t output = kNone;
 };
 
 struct EmittedStep {
-  /// Verified: a cluster and a step.
+  /// The verified module of a cluster and a step.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// By origin: all ops of the step but the last.
   std::vector<EmittedOp> ops;
-  /// The graph's value for each of the step's.
+  /// The graph's value for each value of the step.
   llvm::DenseMap<mlir::Value, ValueId> valueIds;
 };
 

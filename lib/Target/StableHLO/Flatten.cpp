@@ -1,9 +1,9 @@
 //===- Flatten.cpp - From a module to the flat graph ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One walk over the public function, when calls are inlined, through wrappers.
-// Values that a wrapper only renames share an index, so that names of arguments
-// survive.
+// Walks over the public function once, after calls are inlined, and through
+// wrappers. Values that a wrapper only renames share an index, so that names of
+// arguments survive.
 //
 //===----------------------------------------------------------------------===//
 #include "Flatten.h"
@@ -59,7 +59,7 @@ private:
   CostModel cost;
   CallScopes callScopes;
   llvm::StringMap<Mesh> meshes;
-  /// Of the manual computation, if Shardy made it.
+  /// The mesh of the manual computation, if Shardy made it.
   std::optional<Mesh> namedMesh;
   /// Shardings of shard_map's values, arguments or not.
   std::vector<Sharding> shardings;
@@ -88,7 +88,7 @@ LogicalResult Flattener::readModule(func::FuncOp &entry) {
   for (Operation &op : *module.getBody()) {
     if (auto function = dyn_cast<func::FuncOp>(op)) {
       graph.functions[function.getSymName()] = function;
-      // The stub dialects' ops might end a block for all that MLIR knows.
+      // The stub dialects' ops might end a block, as far as MLIR knows.
       if (!function.isExternal() &&
           (!function.getBody().hasOneBlock() ||
            !isa<func::ReturnOp>(function.getBody().front().back())))
@@ -186,7 +186,7 @@ Argument *Flattener::argumentOf(ValueId value) {
              : nullptr;
 }
 
-/// The results are the operands.
+/// Gives the results the indices of the operands.
 void Flattener::alias(Operation *op) {
   for (auto [result, operand] :
        llvm::zip_equal(op->getResults(), op->getOperands()))
@@ -306,7 +306,7 @@ LogicalResult Flattener::visitCustomCall(Operation *op) {
   if (failed(sharding))
     return failure();
   shardings.push_back(*sharding);
-  // The mark on an argument itself says how the mesh cuts it.
+  // The mark on an argument itself tells how the mesh cuts it.
   auto marked = dyn_cast<BlockArgument>(op->getOperand(0));
   if (marked && marked.getOwner() == entryBlock)
     argumentOf(value)->sharding = *sharding;
@@ -319,7 +319,7 @@ LogicalResult Flattener::visitCollective(Operation *op, OpKind kind) {
   Collective collective;
   if (failed(readCollective(op, kind, collective)))
     return failure();
-  // A variadic all_reduce is one for each operand.
+  // A variadic all_reduce becomes one for each operand.
   for (auto [operand, result] :
        llvm::zip_equal(op->getOperands(), op->getResults())) {
     FailureOr<ValueId> value =
@@ -338,7 +338,7 @@ LogicalResult Flattener::visitCollective(Operation *op, OpKind kind) {
   return success();
 }
 
-/// With the target of a custom call.
+/// The op's name, with the target of a custom call.
 static std::string nameWithTarget(Operation *op) {
   StringRef target = targetOf(op);
   return "'" + op->getName().getStringRef().str() + "'" +
@@ -402,8 +402,8 @@ LogicalResult Flattener::addOp(Operation *op, OpTraits traits) {
   return success();
 }
 
-/// How often a region runs is not in the graph, so its communication stays in
-/// it.
+/// Marks an op whose region communicates. The graph does not show how often a
+/// region runs, so the communication stays inside it.
 void Flattener::addInnerCommunication(Operation *inner, OpKind kind,
                                       FlatOp &flat) {
   if (!flat.communicates)
@@ -412,13 +412,13 @@ void Flattener::addInnerCommunication(Operation *inner, OpKind kind,
         << flat.source->getName()
         << "', which communicates by itself: no pass plans it";
   flat.communicates = true;
-  // What ranks have alike stays so by a reduction, and by a gather.
+  // A reduction or a gather keeps ranks in agreement.
   flat.dependsOnRank |= kind != OpKind::AllReduce && kind != OpKind::AllGather;
 }
 
-/// Values from outside that the op's regions use become operands. What the op
-/// runs is in its regions and in the functions that it names: a call's callee,
-/// a composite's decomposition, the called computations of a custom call.
+/// Turns values from outside that the op's regions use into operands. The op
+/// also runs the functions that it names: a call's callee, a composite's
+/// decomposition, the called computations of a custom call.
 void Flattener::addCaptures(Operation *op, FlatOp &flat) {
   SmallVector<Operation *> pending = {op};
   llvm::StringSet<> visited;
@@ -434,7 +434,7 @@ void Flattener::addCaptures(Operation *op, FlatOp &flat) {
       if (traits.isOtherCommunication || isCommunication(traits.kind))
         addInnerCommunication(inner, traits.kind, flat);
       flat.dependsOnRank |= traits.kind == OpKind::RankDependent;
-      // What an unknown op does, the loop around it does.
+      // A loop around an unknown op has that op's effects.
       if (traits.kind == OpKind::Opaque &&
           !isa<func::CallOp, func::FuncOp>(inner) &&
           !inner->getName().getStringRef().ends_with(".return")) {
@@ -454,8 +454,9 @@ void Flattener::addCaptures(Operation *op, FlatOp &flat) {
 // Mesh
 //===----------------------------------------------------------------------===//
 
-/// GSPMD names no axis. One axis is called data; of several, those that cut a
-/// donated argument (state) are called model, the others data.
+/// Names the axes, which GSPMD does not. A single axis is called data; of
+/// several, those that cut a donated argument (state) are called model, the
+/// others data.
 void Flattener::nameAxes() {
   AxisMask state = 0;
   for (const Argument &argument : graph.arguments)
@@ -513,8 +514,8 @@ LogicalResult Flattener::buildMesh() {
   return resolveGroups(graph);
 }
 
-/// A value that a wrapper renames has one shape; where the file uses it in
-/// another, part of the step is left to a partitioner.
+/// Checks that a value that a wrapper renames has one shape. A file that uses
+/// it in another shape leaves part of the step to a partitioner.
 LogicalResult Flattener::checkTypes() {
   for (const FlatOp &op : graph.ops)
     for (auto [index, operand] : llvm::enumerate(op.source->getOperands())) {

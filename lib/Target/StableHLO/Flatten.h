@@ -14,7 +14,7 @@
 
 namespace bagua::importer {
 
-/// Shardy's region that is written for one device.
+/// The op of Shardy whose region is written for one device.
 inline constexpr llvm::StringLiteral kManualComputation =
     "sdy.manual_computation";
 

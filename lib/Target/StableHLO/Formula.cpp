@@ -1,8 +1,9 @@
 //===- Formula.cpp - A value as a function of numbers ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Arithmetic in double precision. Ops whose pieces could differ without any of
-// the points showing it (a clip, a comparison, rounding) are not understood.
+// Evaluates arithmetic in double precision. An op whose pieces could differ
+// without any of the points showing it (a clip, a comparison, rounding) is not
+// understood.
 //
 //===----------------------------------------------------------------------===//
 #include "Formula.h"
@@ -20,18 +21,19 @@ static bool isFloat(const Graph &graph, ValueId value) {
   return mlir::isa<mlir::FloatType>(graph.values[value].type.getElementType());
 }
 
-/// Whether every number of the operand's is one of the result's.
+/// Whether the result's type has every number of the operand's.
 static bool keepsNumbers(const FlatOp &op) {
   mlir::Type from = mlir::getElementTypeOrSelf(op.source->getOperand(0));
   mlir::Type to = mlir::getElementTypeOrSelf(op.source->getResult(0));
   auto wide = mlir::dyn_cast<mlir::FloatType>(to);
   auto narrow = mlir::dyn_cast<mlir::FloatType>(from);
-  // A count is as good as whole.
+  // An integer type of 32 bits is wide enough for a count.
   return wide && (narrow ? narrow.getWidth() <= wide.getWidth()
                          : wide.getWidth() >= 32);
 }
 
-/// Null for an op that is not understood. Integers wrap, and divide in steps.
+/// The rule of an op; null if it is not understood. Integers wrap, and divide
+/// in steps.
 static Rule ruleIn(const Graph &graph, const FlatOp &op) {
   if (!op.source || op.results.size() != 1)
     return nullptr;
@@ -75,14 +77,16 @@ unsigned Formula::visit(ValueId value, llvm::ArrayRef<ValueId> stops) {
   bool isLeaf = !op || llvm::is_contained(stops, value);
   Rule rule = isLeaf ? nullptr : ruleIn(graph, *op);
   if (!rule) {
-    // A number that the program computes otherwise: a schedule's rate.
+    // A scalar that the program computes in another way is a leaf: a schedule's
+    // rate.
     valid &= isLeaf || isScalar(graph, value);
     open.push_back(value);
     openPlaces.push_back(place);
     return place;
   }
   Node node{rule, {}, place};
-  // Of a choice that is made already, what is not chosen does not count.
+  // In a choice that is already made, the operand that is not chosen is
+  // ignored.
   size_t ignored = 3;
   if (op->operands.size() == 3)
     ignored = graph.values[op->operands[0]].splat.value_or(0) != 0 ? 2 : 1;

@@ -1,9 +1,9 @@
 //===- Formula.h - A value as a function of numbers -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a step computes element by element, evaluated at chosen numbers. Two
-// formulas of arithmetic and roots that agree at enough random points are one,
-// however they are written: an update is recognised by what it computes.
+// An elementwise computation of a step, evaluated at chosen numbers. Two
+// formulas of arithmetic and roots that agree at enough random points are the
+// same, however they are written: an update is recognised by its results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_FORMULA_H
@@ -24,23 +24,24 @@ public:
   /// of scalars that are not understood.
   Formula(const Graph &graph, ValueId root, llvm::ArrayRef<ValueId> stops);
 
-  /// Whether it is one: every op between is understood, and they are not many.
+  /// Whether the formula is understood: every op between is, and they are not
+  /// many.
   bool isValid() const { return valid; }
-  /// What it is a function of.
+  /// The values that the formula is a function of.
   llvm::ArrayRef<ValueId> leaves() const { return open; }
-  /// Scalars of floating-point numbers that it is computed by way of.
+  /// The floating-point scalars through which it is computed.
   llvm::ArrayRef<ValueId> scalars() const { return passed; }
-  /// Its value where leaf `i` is `numbers[i]`.
+  /// The formula's value if leaf `i` is `numbers[i]`.
   double at(llvm::ArrayRef<double> numbers) const;
 
 private:
   struct Node {
     Rule rule;
-    /// Places of operands; those that are not there are place 0.
+    /// Places of operands; place 0 for missing ones.
     std::array<unsigned, 3> operands;
     unsigned result;
   };
-  /// The value's place among the numbers of an evaluation.
+  /// The place of a value among the numbers of an evaluation.
   unsigned visit(ValueId value, llvm::ArrayRef<ValueId> stops);
   unsigned addPlace(ValueId value, double number);
 
@@ -52,7 +53,7 @@ private:
   /// Operands before their users.
   llvm::SmallVector<Node, 32> nodes;
   llvm::DenseMap<ValueId, unsigned> places;
-  /// Constants where they are; place 0 is nobody's.
+  /// The numbers of constants at their places; place 0 is unused.
   llvm::SmallVector<double, 64> initial{0};
   unsigned root;
 };

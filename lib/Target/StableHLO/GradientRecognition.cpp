@@ -1,9 +1,10 @@
-//===- GradientRecognition.cpp - Which values are gradients ---------------===//
+//===- GradientRecognition.cpp - Finding the values that are gradients ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With collectives: operands of the sums that reach one param each. Without:
-// where all dependence of an update on the batch passes through one value. Then
-// the exported reductions are taken away; see docs/Import.md.
+// In a step with collectives, gradients are the operands of sums that reach one
+// param each. In a step without, a gradient is the value through which all
+// dependence of an update on the batch passes. Then the exported reductions are
+// removed; see docs/Import.md.
 //
 //===----------------------------------------------------------------------===//
 #include "Cost.h"
@@ -41,7 +42,8 @@ private:
   LogicalResult findByDataFlow();
   void remarkKept(const FlatOp &op, unsigned param, StringRef reason);
   /// The sums of one gradient, each over other axes, in the order in which they
-  /// follow each other: all axes, their ranks, and all divisions.
+  /// follow each other, with all of their axes, the number of ranks, and all
+  /// divisions.
   struct Reduction {
     SmallVector<OpId, 1> ops;
     SmallVector<Division, 1> divisions;
@@ -85,11 +87,11 @@ private:
   Uses uses;
   Replacements replacements;
   std::vector<bool> dependsOnBatch;
-  /// For each of the step's arguments the index of its gradient.
+  /// By argument of the step: the index of its gradient.
   std::vector<int32_t> found;
-  /// For each the axes over which ranks come to disagree about a state.
+  /// By argument: the axes over which ranks come to disagree about a state.
   std::vector<AxisMask> disagreement;
-  /// For each value the one param whose next value it reaches, by any path and
+  /// By value: the only param whose next value it reaches, by any path and
   /// element by element.
   std::vector<int32_t> reached, reachedElementwise;
 };
@@ -107,8 +109,9 @@ static int32_t mergeReached(int32_t a, int32_t b) {
   return b == kNone ? a : kMany;
 }
 
-/// One backward walk for both kinds of reach. What uses a param's next value is
-/// reached by that param alone: a target network, another model's loss. O(ops).
+/// Computes both kinds of reach in one backward walk. A value from which a
+/// param's next value is computed reaches that param alone, even if the next
+/// value is used further: by a target network, or another model's loss. O(ops).
 void GradientFinder::computeReach() {
   reached.assign(graph.values.size(), kNone);
   reachedElementwise.assign(graph.values.size(), kNone);
@@ -141,15 +144,15 @@ void GradientFinder::computeReach() {
   }
 }
 
-/// The param that a reduced value is the gradient of. A norm over all gradients
+/// The param whose gradient a reduced value would be. A norm over all gradients
 /// reaches every param, but none element by element.
 int32_t GradientFinder::reachedParam(ValueId value) const {
   return reached[value] >= 0 ? reached[value] : reachedElementwise[value];
 }
 
-/// Whether the param's next value is computed from its old one, or from that of
-/// an optimizer's copy, after all reductions: of a param that is itself
-/// averaged it is not.
+/// Whether the param's next value is computed from a state's old value, its own
+/// or that of an optimizer's copy, after all reductions. It is not if the param
+/// itself is averaged.
 bool GradientFinder::isUpdated(unsigned param) const {
   std::vector<ValueId> region = elementwiseRegion(graph, nextOf(param));
   llvm::DenseSet<ValueId> members(region.begin(), region.end());
@@ -159,9 +162,9 @@ bool GradientFinder::isUpdated(unsigned param) const {
   return false;
 }
 
-/// Why an all_reduce is not of a gradient, by itself; empty where it may be,
-/// and then of which param. `param` is one, too, where the reason is worth a
-/// remark.
+/// Why an all_reduce is not that of a gradient, as far as it shows itself;
+/// empty if it may be, and `param` is then the gradient's. `param` is also set
+/// if the reason is worth a remark.
 std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
   const FlatOp &op = graph.ops[id];
   param = kNone;
@@ -195,8 +198,8 @@ std::string GradientFinder::whyNoGradient(OpId id, int32_t &param) const {
   return "";
 }
 
-/// Whether all that becomes of the value, but for conversions and other shapes,
-/// is the op's operand.
+/// Whether the op is the only user of the value, apart from conversions and
+/// reshapes in between.
 bool GradientFinder::isOnlyUse(ValueId value, OpId user) const {
   while (uses.of(value).size() == 1) {
     if (isOutput(value))
@@ -211,7 +214,7 @@ bool GradientFinder::isOnlyUse(ValueId value, OpId user) const {
   return false;
 }
 
-/// Adds a sum that follows the last one, over other axes.
+/// Adds a sum that follows the last one, over other axes; false if it does not.
 bool GradientFinder::append(OpId id, Reduction &reduction) {
   const FlatOp &op = graph.ops[id];
   if (!reduction.ops.empty()) {
@@ -233,10 +236,11 @@ bool GradientFinder::append(OpId id, Reduction &reduction) {
   return true;
 }
 
-/// The divisor has to be the ranks that the sum is over, or those of more axes:
-/// of an expert's gradient the terms of other ranks were already added by the
-/// all_to_all of the backward pass. Any other number is none of the
-/// reduction's.
+/// Why the sums are no mean; empty if they are. The divisor must be the number
+/// of ranks over whose axes the sum runs, or of those and further axes: an
+/// expert's gradient already contains the terms of other ranks, which the
+/// all_to_all of the backward pass has added. Any other number does not belong
+/// to the reduction.
 std::string GradientFinder::whyNoMean(const Reduction &reduction) const {
   for (AxisMask axes = 0; axes <= graph.mesh.allAxes(); ++axes)
     if (!(reduction.axes & ~axes) &&
@@ -260,8 +264,8 @@ void GradientFinder::remarkKept(const FlatOp &op, unsigned param,
                      << "' is kept as it is, not as its gradient's: " << reason;
 }
 
-/// Of all reductions those of gradients are taken away; the others stay as the
-/// module wrote them.
+/// Removes all reductions of gradients; the others stay as the module wrote
+/// them.
 LogicalResult GradientFinder::findReductions() {
   computeReach();
   std::map<unsigned, SmallVector<OpId, 1>> candidates;
@@ -270,7 +274,8 @@ LogicalResult GradientFinder::findReductions() {
     model.kept.push_back({id, param, reason});
     if (param != kNone)
       remarkKept(op, param, reason);
-    // A sum that state depends on means another program on other ranks.
+    // A state that depends on a sum makes the step another program on another
+    // number of ranks.
     model.dependsOnMesh |= op.collective.kind == ReduceKind::Sum &&
                            reached[op.results[0]] != kNone;
   };
@@ -307,9 +312,9 @@ LogicalResult GradientFinder::findReductions() {
   return success();
 }
 
-/// Takes away the sums of one gradient and their divisions: the mean over the
-/// group is what `grad` means. What is divided by besides stays, as a factor
-/// before it.
+/// Removes the sums of one gradient and their divisions, because `grad` means
+/// the mean over the group. If the divisor is another number, the rest stays as
+/// a factor in front of the mean.
 LogicalResult GradientFinder::strip(unsigned param,
                                     const Reduction &reduction) {
   for (const Division &division : reduction.divisions)
@@ -333,12 +338,12 @@ LogicalResult GradientFinder::strip(unsigned param,
     op.kind = OpKind::Scale;
     op.factor = factor;
     op.bytes = 2 * bytesOf(graph.values[value].type);
-    // Named after what it scales.
+    // The factor is named after the op that it scales.
     if (def && def->source) {
       op.loc = def->loc;
       op.callScope = def->callScope;
     }
-    // Exporters reduce some in another shape, with a dimension of 1.
+    // Exporters reduce some gradients in another shape, with a dimension of 1.
     value = op.results[0];
     graph.values[value].type = graph.values[value].type.clone(
         graph.values[valueOf(param)].type.getShape());
@@ -397,8 +402,8 @@ GradientFinder::updatedValues(unsigned param) {
   return values;
 }
 
-/// Whether one operand of the op is a single number spread over the tensor that
-/// depends on another operand: a clip by norm.
+/// Whether an operand of the op is a single number, spread over the tensor,
+/// that depends on another operand: a clip by norm.
 bool GradientFinder::dependsThroughScalar(ValueId value, const FlatOp &op) {
   for (ValueId scalar : op.operands) {
     const FlatOp *def = graph.defOf(scalar);
@@ -410,7 +415,7 @@ bool GradientFinder::dependsThroughScalar(ValueId value, const FlatOp &op) {
     for (ValueId other : op.operands) {
       if (other == scalar || !dependsOnBatch[other])
         continue;
-      // Backward from the number; indices ascend along data flow.
+      // A backward walk from the number; indices ascend along data flow.
       std::vector<ValueId> pending = {scalar};
       llvm::DenseSet<ValueId> seen;
       while (!pending.empty()) {
@@ -436,13 +441,13 @@ static bool isNarrowing(const Graph &graph, const FlatOp &op) {
 }
 
 /// The most upstream value of the param's shape through which all dependence of
-/// its update on the batch passes, with elementwise ops only after it. Values
-/// are taken from the last made to the first; whenever one alone is left, it is
-/// such a value. A conversion to a narrower type ends the search: the step
-/// wants its gradients in that type.
+/// its update on the batch passes, with only elementwise ops after it. Values
+/// are taken from the last to the first; whenever a single value is left, it is
+/// such a value. A conversion to a narrower type ends the search, because the
+/// step wants its gradients in that type.
 ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
   std::set<ValueId, std::greater<>> frontier = updatedValues(param);
-  // A next value is none: its mean would be another algorithm.
+  // A next value is no gradient: its mean would be another algorithm.
   const std::set<ValueId, std::greater<>> nexts = frontier;
   ValueId cut = kNone;
   while (!frontier.empty()) {
@@ -465,8 +470,9 @@ ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
   return cut;
 }
 
-/// Whether the param's next value depends on the batch, other than by the next
-/// values of other params: what follows a network has no gradient of its own.
+/// Whether the param's next value depends on the batch other than through the
+/// next values of other params: a param that follows a network has no gradient
+/// of its own.
 bool GradientFinder::dependsItself(unsigned param) const {
   llvm::DenseSet<ValueId> others, seen;
   for (unsigned i = 0; i < model.arguments.size(); ++i)
@@ -488,8 +494,9 @@ bool GradientFinder::dependsItself(unsigned param) const {
   return false;
 }
 
-/// The param of whose gradient another is computed, other than by next values:
-/// such as a flag that tells whether all gradients are finite. None if kNone.
+/// Another param from whose gradient this one is computed, other than through
+/// next values: through a flag that tells whether all gradients are finite,
+/// say. kNone if there is none.
 int32_t GradientFinder::usedGradient(const Gradient &gradient) const {
   llvm::DenseMap<ValueId, unsigned> others;
   for (const Gradient &other : model.gradients)
@@ -513,8 +520,8 @@ int32_t GradientFinder::usedGradient(const Gradient &gradient) const {
   return kNone;
 }
 
-/// Whether the module says itself what is reduced: it reduces over data axes,
-/// or params depend on what it communicates in regions.
+/// Whether the module itself reduces gradients: it reduces over data axes, or
+/// params depend on communication in regions.
 bool GradientFinder::saysItself() const {
   std::vector<bool> isUnknown = afterOwnCommunication(graph);
   bool reduces = llvm::any_of(graph.ops, [&](const FlatOp &op) {
@@ -602,8 +609,8 @@ GradientFinder::findByOutput(const Mapping::Gradient &gradient) {
   return graph.outputs[*output].value;
 }
 
-/// What a mapping calls a gradient is what the param's update reads, before it
-/// is communicated.
+/// Checks that a gradient named by a mapping is a value that the param's update
+/// reads, before it is communicated.
 LogicalResult GradientFinder::checkMapped(unsigned param, ValueId value) {
   const StepArgument &argument = model.arguments[param];
   if (found[param] != kNone)
@@ -634,7 +641,7 @@ LogicalResult GradientFinder::applyMapping() {
                                    ? findByOutput(gradient)
                                    : findByLocation(gradient);
     unsigned at = param - model.arguments.begin();
-    // Who names its gradient says that the ranks train one param.
+    // A user who names a gradient asserts that all ranks train one param.
     param->varies &= ~graph.arguments[param->argument].own;
     if (failed(value) || failed(checkMapped(at, *value)) ||
         failed(addGradient(at, *value, model.dataAxes & ~param->varies)))

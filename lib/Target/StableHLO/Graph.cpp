@@ -1,7 +1,7 @@
 //===- Graph.cpp - A training step as index arrays ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Use lists, liveness and dependence of the flat graph.
+// Computes use lists, liveness and dependence of the flat graph.
 //
 //===----------------------------------------------------------------------===//
 #include "Graph.h"

@@ -1,9 +1,9 @@
 //===- Graph.h - A training step as index arrays --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the importer works on: the ops of an exported step after calls are
-// inlined and wrappers removed, in a topological order, with operands and
-// results as indices. No model, no names of helpers, no IR mutation.
+// The importer's data: the ops of an exported step after calls are inlined and
+// wrappers removed, in a topological order, with operands and results as
+// indices. It has no model and no names of helpers, and does not change the IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_GRAPH_H
@@ -35,15 +35,15 @@ enum class OpKind : uint8_t {
   Elementwise,
   /// The same elements in another shape.
   Reshape,
-  /// Every element of the operand some number of times.
+  /// Every element of the operand, repeated.
   Broadcast,
   /// No operands: constant, iota.
   Constant,
   /// Any other op that is known to have no effect.
   Pure,
-  /// Different on every rank though its operands may agree (replica_id, rng).
+  /// Different on every rank even if its operands agree (replica_id, rng).
   RankDependent,
-  /// Not known: may have any effect, and is never dropped.
+  /// Unknown: the op may have any effect, and is never dropped.
   Opaque,
   AllReduce,
   ReduceScatter,
@@ -57,7 +57,7 @@ enum class OpKind : uint8_t {
   Adam,
 };
 
-/// Ops that devices do together, and read as such.
+/// Whether an op is communication between devices that the importer reads.
 inline bool isCommunication(OpKind kind) {
   return kind >= OpKind::AllReduce && kind <= OpKind::Permute;
 }
@@ -69,11 +69,12 @@ inline bool isReduction(OpKind kind) {
 struct Collective {
   AxisMask axes = 0;
   ReduceKind kind = ReduceKind::Sum;
-  /// What reduce_scatter and all_to_all cut, and what all_gather and all_to_all
-  /// put together.
+  /// The dimension that reduce_scatter and all_to_all cut, and the one along
+  /// which all_gather and all_to_all put pieces together.
   int64_t splitDimension = 0;
   int64_t concatDimension = 0;
-  /// Of Permute: places in a group, of who sends and who gets it, in turn.
+  /// For Permute: in turn, the place in the group that sends and the one that
+  /// receives.
   std::vector<int64_t> pairs;
 };
 
@@ -82,7 +83,8 @@ enum class BiasForm : uint8_t { None, Moments, StepSize };
 /// Set for Sgd (states w, or w and m) and Adam (w, m, v).
 struct Update {
   unsigned stateCount = 1;
-  /// Literal learning rate; without one it is the last operand.
+  /// The learning rate if it is a literal; otherwise the last operand is the
+  /// rate.
   std::optional<float> lr;
   /// SGD's momentum.
   std::optional<float> momentum;
@@ -93,22 +95,24 @@ struct Update {
 struct FlatOp {
   OpKind kind = OpKind::Pure;
   bool isDead = false;
-  /// The op in the file. Null for none; updates keep the op that they replace.
+  /// The op in the file; null if there is none. Updates keep the op that they
+  /// replace.
   mlir::Operation *source = nullptr;
   mlir::Location loc;
-  /// Scope of the outermost call through which the op came; empty for none.
+  /// The scope of the outermost call from which the op comes; empty if there is
+  /// none.
   llvm::StringRef callScope;
   llvm::SmallVector<ValueId, 4> operands;
   llvm::SmallVector<ValueId, 1> results;
   int64_t flops = 0;
   int64_t bytes = 0;
-  /// Itself or in a region: it asks for the rank, or is random.
+  /// The op, or one in its region, asks for the rank or is random.
   bool dependsOnRank = false;
-  /// In a region it has communication of its own.
+  /// The op communicates by itself, in a region.
   bool communicates = false;
   Collective collective;
   Update update;
-  /// Of Scale.
+  /// For Scale.
   double factor = 1;
 
   explicit FlatOp(mlir::Location loc) : loc(loc) {}
@@ -116,23 +120,23 @@ struct FlatOp {
 
 struct FlatValue {
   mlir::RankedTensorType type;
-  /// In the file, where the body of one device can use it.
+  /// The value in the file that the body of one device can use.
   mlir::Value source;
-  /// What took its place in the graph; kNone for nothing.
+  /// The value that replaced this one in the graph; kNone for none.
   ValueId replacedBy = kNone;
   /// kNone for arguments.
   OpId def = kNone;
-  /// Depends on no argument and on nothing unknown.
+  /// The value depends on no argument and on nothing unknown.
   bool isStatic = false;
-  /// Of what depends on the device alone, which is static: along which axes it
-  /// differs.
+  /// For a value that depends on the device alone, and is static: the axes
+  /// along which it differs.
   AxisMask ofDevice = 0;
   bool isOfDevice = false;
-  /// Axes over which nothing proves that ranks have it alike, though the states
-  /// that the step keeps alike are taken to be: what is reduced over them stays
-  /// reduced.
+  /// Axes over which nothing proves that ranks agree on the value, although the
+  /// analysis assumes that states which the step keeps alike are equal. A
+  /// reduction of the value over these axes stays.
   AxisMask unproven = 0;
-  /// All elements, where they are known to be one number.
+  /// The number of all elements, if it is known.
   std::optional<double> splat;
 };
 
@@ -143,14 +147,15 @@ struct Argument {
   mlir::Location loc;
   /// Tree path such as `params['a']['b']`; empty if none.
   std::string path;
-  /// How the mesh cuts it.
+  /// The way in which the mesh cuts the argument.
   Sharding sharding;
   AxisMask sharded = 0;
   bool isDonated = false;
-  /// Declared equal on all replicas.
+  /// The module declares the argument equal on all replicas.
   bool isSame = false;
-  /// Axes over which each rank has a copy of its own, of which the module does
-  /// not say whether it is alike: those of a pmap, unless declared the same.
+  /// Axes over which each rank has a copy of its own and the module does not
+  /// say whether the copies are equal: those of a pmap, unless declared the
+  /// same.
   AxisMask own = 0;
   int64_t aliasedOutput = kNone;
 
@@ -162,7 +167,8 @@ struct Output {
   mlir::Location loc;
   /// Tree path such as `[0]['a']['b']`; empty if none.
   std::string path;
-  /// It is there so that a mapping can name it: the step doesn't return it.
+  /// The output is there only so that a mapping can name it: the step doesn't
+  /// return it.
   bool isForMapping = false;
 
   explicit Output(mlir::Location loc) : loc(loc) {}
@@ -172,7 +178,8 @@ struct Output {
 class Uses {
 public:
   Uses(const std::vector<FlatOp> &ops, size_t valueCount);
-  /// Ops that use the value, in order; one that uses it twice is listed twice.
+  /// The ops that use the value, in order; an op that uses it twice is listed
+  /// twice.
   llvm::ArrayRef<OpId> of(ValueId value) const {
     return llvm::ArrayRef(users).slice(offsets[value],
                                        offsets[value + 1] - offsets[value]);
@@ -196,14 +203,15 @@ struct Graph {
   std::vector<FlatValue> values;
   std::vector<Argument> arguments;
   std::vector<Output> outputs;
-  /// The exported function, all of the module by name, and the block that is
-  /// written for one device.
+  /// The exported function, all functions of the module by name, and the block
+  /// that is written for one device.
   mlir::func::FuncOp entry;
   Functions functions;
   mlir::Block *body = nullptr;
-  /// Of the file's values; what a wrapper renames is one value.
+  /// The number of each of the file's values; values that a wrapper renames
+  /// share one.
   llvm::DenseMap<mlir::Value, ValueId> ids;
-  /// Integers that all elements of a value are, on each device.
+  /// The integer that all elements of a value are, on each device.
   llvm::DenseMap<ValueId, std::vector<int64_t>> deviceNumbers;
 
   explicit Graph(mlir::Location loc) : loc(loc) {}
@@ -221,7 +229,7 @@ struct Graph {
   bool sameShape(ValueId a, ValueId b) const {
     return values[a].type.getShape() == values[b].type.getShape();
   }
-  /// What stands for a value of the file; kNone for values in loops and
+  /// The graph's value for a value of the file; kNone for values in loops and
   /// branches.
   ValueId idOf(mlir::Value value) const {
     auto found = ids.find(value);
@@ -231,10 +239,10 @@ struct Graph {
     return id;
   }
   Uses computeUses() const { return Uses(ops, values.size()); }
-  /// Marks ops dead that no output and no opaque op needs. O(ops).
+  /// Marks ops dead that neither an output nor an opaque op needs. O(ops).
   void removeDeadOps();
-  /// Whether an op of this kind depends on single elements alone: elementwise
-  /// ops, and those that only rename elements.
+  /// Whether each element of the op's result depends on one element of each
+  /// operand: elementwise ops, and ops that only rename elements.
   static bool isElementwise(OpKind kind) {
     return kind == OpKind::Elementwise || kind == OpKind::Reshape ||
            kind == OpKind::Scale;

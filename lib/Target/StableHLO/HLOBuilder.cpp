@@ -1,7 +1,7 @@
 //===- HLOBuilder.cpp - Writing StableHLO with a stock MLIR ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attributes as the exporters' own texts have them.
+// Writes attributes in the form of the exporters' own texts.
 //
 //===----------------------------------------------------------------------===//
 #include "HLOBuilder.h"
@@ -18,7 +18,8 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Sums of 16-bit numbers are accumulated in 32 bits and rounded once.
+/// Whether sums of an element type are accumulated in 32 bits and rounded once:
+/// those of 16-bit numbers.
 static bool isSummedWider(Type element) {
   return element.isF16() || element.isBF16();
 }
@@ -195,7 +196,7 @@ Operation *HLOBuilder::createReduction(StringRef name, Value value, Type type,
   return op;
 }
 
-/// `shape`: of the result.
+/// `shape` is the shape of the result.
 Value HLOBuilder::reduce(StringRef name, Value value, ArrayRef<int64_t> shape,
                          ReduceKind kind, ArrayRef<NamedAttribute> more,
                          const DeviceGroups &groups) {

@@ -1,8 +1,9 @@
-//===- Import.h - What an import knows when it is done --------------------===//
+//===- Import.h - The results of an import --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The exported module, its graph, what the values mean, and the step that was
-// made of it: what writing a step back needs beside the step.
+// The exported module, its graph, the meanings of the values, and the step that
+// was made of them: the information that writing a step back needs besides the
+// step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_IMPORT_H
@@ -13,7 +14,7 @@
 namespace bagua::importer {
 
 struct Import {
-  /// Calls inlined.
+  /// The exported module, with calls inlined.
   mlir::OwningOpRef<mlir::ModuleOp> original;
   Graph graph;
   ImportedStep model;

@@ -1,8 +1,8 @@
 //===- Inline.cpp - Calls of an exported step -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bottom up: a function is inlined into its callers when none of its own calls
-// are left.
+// Works bottom up: a function is inlined into its callers when none of its own
+// calls are left.
 //
 //===----------------------------------------------------------------------===//
 #include "Inline.h"
@@ -40,7 +40,7 @@ private:
 constexpr llvm::StringLiteral kAsyncStart = "stablehlo.async_start";
 constexpr llvm::StringLiteral kAsyncDone = "stablehlo.async_done";
 
-/// The call's own scope without the name of the call; null for none.
+/// The call's scope without the name of the call; null if there is none.
 static StringAttr scopeOfCall(func::CallOp call) {
   std::string scope = scopeOf(call.getLoc());
   size_t slash = scope.rfind('/');
@@ -69,8 +69,7 @@ LogicalResult Inliner::inlineCall(func::CallOp call) {
     builder.clone(op, mapping);
     op.walk([&](Operation *inner) {
       Operation *copy = mapping.lookup(inner);
-      // MLIR 19's clone forgets what stands in <{..}> of ops that it does not
-      // know.
+      // MLIR 19's clone drops the properties in <{..}> of unregistered ops.
       if (inner->getPropertiesStorageSize())
         copy->copyProperties(inner->getPropertiesStorage());
       if (StringAttr known = scope ? scope : scopes.lookup(inner))
@@ -84,8 +83,9 @@ LogicalResult Inliner::inlineCall(func::CallOp call) {
   return success();
 }
 
-/// What was started before is what it waits for, whenever that is done: the
-/// body takes the start's place, and its results those of the op that waits.
+/// Inlines an asynchronous op, which is done by the time its results are
+/// awaited: the body takes the place of the start, and the body's results that
+/// of the results of `done`.
 LogicalResult Inliner::inlineAsync(Operation *done) {
   Operation *start = done->getNumOperands() == 1
                          ? done->getOperand(0).getDefiningOp()

@@ -1,8 +1,8 @@
 //===- Inline.h - Calls of an exported step -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Puts the bodies of called functions in the place of the calls, and those of
-// asynchronous ops in the place of their start.
+// Replaces calls by the bodies of the called functions, and the starts of
+// asynchronous ops by theirs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_INLINE_H
@@ -15,17 +15,17 @@
 
 namespace bagua::importer {
 
-/// Of ops that came through calls the scope of the outermost one that has a
-/// scope, without the name of the call: helpers are shared.
+/// For ops that come from calls: the scope of the outermost call that has one,
+/// without the name of the call, because helpers are shared.
 using CallScopes = llvm::DenseMap<mlir::Operation *, mlir::StringAttr>;
 
 /// The functions of a module by name, each of one block that ends in a return.
 using Functions = llvm::StringMap<mlir::func::FuncOp>;
 
-/// Leaves no call in the function, nor in the bodies of Shardy's manual
-/// computations in it; in loops and branches calls stay. What is called is
-/// inlined into, too. An error names a call of itself, or of a function without
-/// a body. O(ops written).
+/// Inlines all calls in the function and in the bodies of Shardy's manual
+/// computations in it; calls in loops and branches stay. Called functions are
+/// changed, too. An error names a recursive call, or a call of a function
+/// without a body. O(ops written).
 mlir::FailureOr<CallScopes> inlineCalls(mlir::func::FuncOp entry,
                                         const Functions &functions);
 
@@ -33,8 +33,8 @@ mlir::FailureOr<CallScopes> inlineCalls(mlir::func::FuncOp entry,
 llvm::SmallVector<mlir::func::FuncOp> functionsOf(mlir::Operation *op,
                                                   const Functions &functions);
 
-/// Erases the functions that a loop or a branch of `entry` calls neither
-/// directly nor through others. O(ops).
+/// Erases the functions that no loop or branch of `entry` calls, directly or
+/// through others. O(ops).
 void eraseUncalled(mlir::func::FuncOp entry, const Functions &functions);
 
 } // namespace bagua::importer

@@ -1,8 +1,8 @@
-//===- KeptAlike.cpp - What a step keeps alike on all ranks ---------------===//
+//===- KeptAlike.cpp - Values that a step keeps alike on all ranks --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A backward walk finds what has to be alike, a forward walk whether it stays
-// so; both are repeated until nothing changes.
+// A backward walk finds the values that must be alike, a forward walk checks
+// whether they stay so; both are repeated until nothing changes.
 //
 //===----------------------------------------------------------------------===//
 #include "KeptAlike.h"
@@ -35,15 +35,15 @@ private:
 
   const Graph &graph;
   ArrayRef<Copy> copies;
-  /// For each argument the axes over which its next value has to be alike: of
-  /// what communication makes, and of what the module declares alike.
+  /// By argument: the axes over which its next value must be alike, because
+  /// communication makes it so or the module declares it.
   std::vector<AxisMask> seeds;
-  /// For each the axes over which its next value differs nevertheless.
+  /// By argument: the axes over which its next value differs nevertheless.
   std::vector<AxisMask> refuted;
 };
 } // namespace
 
-/// The axes over which all ranks get the same of a collective.
+/// The axes over which all ranks get the same result of a collective.
 static AxisMask sharedBy(const FlatOp &op) {
   return op.kind == OpKind::AllReduce || op.kind == OpKind::AllGather
              ? op.collective.axes
@@ -70,8 +70,9 @@ void KeptAlike::findSeeds() {
   }
 }
 
-/// For each argument the axes of its own over which it is used without a
-/// collective in between where ranks have to agree.
+/// By argument: those of its own axes over which ranks must agree on it,
+/// because a next value on which they must agree uses it without a collective
+/// in between.
 std::vector<AxisMask> KeptAlike::findNeeded() const {
   std::vector<AxisMask> kept, needed(graph.values.size(), 0);
   for (size_t i = 0; i < copies.size(); ++i)
@@ -100,8 +101,8 @@ std::vector<AxisMask> KeptAlike::findNeeded() const {
   return kept;
 }
 
-/// Whether a next value that has to be alike is not, if the states are alike
-/// over `kept`.
+/// Records the next values that must be alike but are not, if the states are
+/// alike over `kept`. Returns whether there are any new ones.
 bool KeptAlike::refute(ArrayRef<AxisMask> kept) {
   std::vector<AxisMask> differs(graph.values.size(), 0);
   for (auto [index, argument] : llvm::enumerate(graph.arguments))
@@ -130,7 +131,7 @@ std::vector<AxisMask> KeptAlike::find() {
   if (llvm::none_of(graph.arguments, [](auto &info) { return info.own != 0; }))
     return std::vector<AxisMask>(copies.size(), 0);
   std::vector<AxisMask> kept = findNeeded();
-  // Each turn takes an axis from some argument, so this ends.
+  // Each turn takes an axis from some argument, so the loop ends.
   while (refute(kept))
     kept = findNeeded();
   return kept;

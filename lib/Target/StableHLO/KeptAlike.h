@@ -1,4 +1,4 @@
-//===- KeptAlike.h - What a step keeps alike on all ranks -----------------===//
+//===- KeptAlike.h - Values that a step keeps alike on all ranks ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A pmap gives each rank its own copy of every argument, and no text says
@@ -12,21 +12,22 @@
 
 namespace bagua::importer {
 
-/// An argument as the analysis sees it, by index into the graph's arguments.
+/// An argument of the analysis, by index into the graph's arguments.
 struct Copy {
-  /// Index into the graph's outputs; kNone for what is no state.
+  /// Index into the graph's outputs; kNone if the argument is no state.
   int32_t output = kNone;
-  /// Ranks have it alike if the step says nothing else: a state, or a number.
-  /// A batch differs.
+  /// Ranks agree on the argument unless the step shows otherwise: it is a
+  /// state, or a number. A batch differs.
   bool mayBeAlike = false;
 };
 
-/// For each argument the axes over which the step keeps the ranks' own copies
+/// For each argument, the axes over which the step keeps the ranks' own copies
 /// (Argument::own) of it alike. A state is kept alike over an axis if its next
 /// value is computed from results of reductions or gathers over the axis, and
-/// from nothing else in which ranks differ. What such a next value uses without
-/// a reduction in between (a step counter, a learning rate) is kept alike with
-/// it. What enters it through reductions alone (a key for dropout) is not.
+/// from no other value in which ranks differ. A value that such a next value
+/// uses without a reduction in between (a step counter, a learning rate) is
+/// kept alike with it. A value that enters it through reductions alone (a key
+/// for dropout) is not.
 std::vector<AxisMask> findKeptAlike(const Graph &graph,
                                     llvm::ArrayRef<Copy> copies);
 

@@ -1,8 +1,8 @@
-//===- Mapping.cpp - What the user says about an exported step ------------===//
+//===- Mapping.cpp - What the user states about an exported step ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads the JSON file of --mapping. Unknown keys are errors: a misspelt one
-// would otherwise change nothing, silently.
+// Reads the JSON file of --mapping. Unknown keys are errors, because a misspelt
+// key would otherwise have no effect.
 //
 //===----------------------------------------------------------------------===//
 #include "Mapping.h"

@@ -1,4 +1,4 @@
-//===- Mapping.h - What the user says about an exported step --------------===//
+//===- Mapping.h - What the user states about an exported step ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The JSON file of --mapping; docs/Import.md describes it.
@@ -24,7 +24,7 @@ using Position = std::variant<int64_t, std::string>;
 struct Mapping {
   struct State {
     Position argument, result;
-    /// Empty for the inferred one.
+    /// Empty: the inferred name.
     std::string name;
     std::optional<Role> role;
   };
@@ -36,7 +36,7 @@ struct Mapping {
   struct Gradient {
     /// The param's name.
     std::string param;
-    /// A result of the function, which is there for this alone; or, where
+    /// A result of the function that is there only for the mapping; or, if
     /// there is a location,
     Position output = 0;
     /// the name of the location of the op that makes it.
@@ -52,7 +52,7 @@ struct Mapping {
   std::vector<Gradient> gradients;
 };
 
-/// Parses the text; `name` is the file's, for messages.
+/// Parses the text; `name` is the file's name, for messages.
 mlir::FailureOr<Mapping> parseMapping(mlir::MLIRContext *context,
                                       llvm::StringRef text,
                                       llvm::StringRef name);

@@ -1,7 +1,7 @@
 //===- Mesh.cpp - The exported mesh, shardings and replica groups ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads GSPMD's and Shardy's shardings and matches device groups against axes.
+// Reads GSPMD's and Shardy's shardings, and matches device groups with axes.
 //
 //===----------------------------------------------------------------------===//
 #include "Mesh.h"
@@ -41,7 +41,7 @@ static std::vector<std::vector<int64_t>> groupsOf(const Mesh &mesh,
   std::vector<std::vector<int64_t>> groups;
   std::vector<int64_t> groupOfOther(devices, -1);
   for (int64_t device = 0; device < devices; ++device) {
-    // The device's coordinates with those on the axes of the set at 0.
+    // The device with the same coordinates, but 0 on the axes of the set.
     int64_t first = 0, stride = 1, rest = device;
     for (size_t i = mesh.axes.size(); i-- > 0;) {
       int64_t coordinate = rest % mesh.axes[i].size;
@@ -98,7 +98,7 @@ Mesh::matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const {
   for (auto [number, group] : llvm::enumerate(groups))
     for (auto [index, device] : llvm::enumerate(group))
       places[device] = {number, static_cast<int64_t>(index)};
-  // By group, each pair as the places of its ends.
+  // By group: each pair, as the places of its ends.
   std::vector<std::vector<std::pair<int64_t, int64_t>>> found(groups.size());
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     Place from = places[pairs[i]], to = places[pairs[i + 1]];
@@ -123,7 +123,7 @@ Mesh::matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const {
 // GSPMD
 //===----------------------------------------------------------------------===//
 
-/// `1,2,3` as far as the closing bracket, which is consumed.
+/// Reads `1,2,3` and consumes the closing bracket.
 static FailureOr<std::vector<int64_t>> parseList(StringRef &text, char close) {
   auto [list, rest] = text.split(close);
   std::vector<int64_t> numbers;
@@ -138,7 +138,7 @@ static FailureOr<std::vector<int64_t>> parseList(StringRef &text, char close) {
 }
 
 namespace {
-/// `devices=[tile]<=[reshape]T(permutation)`, and what follows.
+/// `devices=[tile]<=[reshape]T(permutation)`, and the text after it.
 struct Tiling {
   std::vector<int64_t> tile;
   std::vector<int64_t> reshape;
@@ -179,7 +179,7 @@ static FailureOr<Tiling> parseTiling(StringRef text) {
 }
 
 /// Cuts the tile's dimensions and the transposed device list into their common
-/// factors. Fails where neither divides the other.
+/// factors. Fails if neither divides the other.
 static LogicalResult factorize(const Tiling &tiling, Sharding &sharding) {
   std::vector<int64_t> strides(tiling.reshape.size(), 1);
   for (size_t i = tiling.reshape.size(); i-- > 1;)
@@ -248,7 +248,7 @@ Mesh Mesh::only(AxisMask mask) const {
 Sharding bagua::importer::shardingOfGroup(ArrayRef<int64_t> group) {
   Sharding sharding;
   size_t known = 1;
-  // So far the group is `known` devices; copies of them follow at one stride.
+  // So far the group has `known` devices; copies of them follow at one stride.
   while (known < group.size()) {
     int64_t stride = group[known] - group[0];
     size_t copies = 1;
@@ -343,7 +343,7 @@ FailureOr<Mesh> bagua::importer::parseShardyMesh(Location loc, StringRef text) {
            << "'";
   StringRef list = text.slice(open + 1, close).trim();
   if (list.empty())
-    return mesh; // a mesh that nothing uses
+    return mesh; // A mesh that nothing uses.
   for (StringRef item : llvm::split(list, ',')) {
     auto [name, number] = item.trim().split('=');
     int64_t size;

@@ -1,8 +1,8 @@
 //===- Mesh.h - The exported mesh, shardings and replica groups -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which axes the exported step runs over, how they cut a value, and which set
-// of axes a list of device groups stands for.
+// The axes over which the exported step runs, how they cut a value, and the set
+// of axes for which a list of device groups stands.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_MESH_H
@@ -25,37 +25,38 @@ struct MeshAxis {
   int64_t size = 1;
 };
 
-/// Named axes from the outermost in; device ids count the last fastest.
+/// Named axes, outermost first; device ids count fastest along the last one.
 struct Mesh {
   std::vector<MeshAxis> axes;
 
   AxisMask allAxes() const { return (AxisMask(1) << axes.size()) - 1; }
   int64_t sizeOf(AxisMask mask) const;
-  /// Of a device, by its coordinates, in its group along these axes.
+  /// The place of a device, by its coordinates, in its group along these axes.
   int64_t placeOf(int64_t device, AxisMask mask) const;
-  /// These axes alone.
+  /// The mesh of these axes alone.
   Mesh only(AxisMask mask) const;
   /// `[data = 2, expert = 4]`, for messages.
   std::string str() const;
-  /// The set of axes whose coordinates, others fixed, give exactly these
-  /// groups; nothing if there is none. Of several (axes of size 1) the largest
-  /// set. Each group is a list of device ids.
+  /// The set of axes along which exactly these groups run, with the other
+  /// coordinates fixed; nothing if there is none. If there are several (axes of
+  /// size 1), the largest set. Each group is a list of device ids.
   std::optional<AxisMask>
   matchGroups(std::vector<std::vector<int64_t>> groups) const;
-  /// Who sends to whom, as device ids in turn, by places in the groups over
-  /// `mask`; nothing unless all groups do the same and none sends to another.
+  /// The pairs of a permutation by places in the groups over `mask`, from pairs
+  /// of device ids: in turn, the sender and the receiver. Nothing unless all
+  /// groups do the same and no group sends to another.
   std::optional<std::vector<int64_t>>
   matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const;
 };
 
-/// How a value is cut: the axes of each of its dimensions. Tilings are GSPMD's,
-/// which name no axes: factors of the device list, as strides in device ids.
+/// How a value is cut: the axes that cut its dimensions. GSPMD's tilings name
+/// no axes; they are factors of the device list, as strides in device ids.
 struct Sharding {
   struct Factor {
     int64_t stride = 1;
     int64_t size = 1;
   };
-  /// GSPMD: every factor of the device list, cutting or not.
+  /// GSPMD: every factor of the device list, whether it cuts or not.
   std::vector<Factor> allFactors;
   /// GSPMD: the factors that cut a dimension.
   std::vector<Factor> cutting;
@@ -64,15 +65,16 @@ struct Sharding {
 };
 
 /// Reads GSPMD's `{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}`,
-/// `{replicated}`, `{manual}`; an error names what is not understood.
+/// `{replicated}`, `{manual}`. An error names a text that is not understood.
 mlir::FailureOr<Sharding> parseGspmdSharding(mlir::Location loc,
                                              llvm::StringRef text);
 
 /// The factors of the device list along which a group of devices, ascending,
-/// runs; none where it runs along no such.
+/// runs; empty if there are none.
 Sharding shardingOfGroup(llvm::ArrayRef<int64_t> group);
 
-/// Reads Shardy's `[<@mesh, [{"data"}, {}]>, ...]`, one a value.
+/// Reads Shardy's `[<@mesh, [{"data"}, {}]>, ...]`, one sharding for each
+/// value.
 mlir::FailureOr<std::vector<Sharding>>
 parseShardySharding(mlir::Location loc, llvm::StringRef text);
 
@@ -80,7 +82,7 @@ parseShardySharding(mlir::Location loc, llvm::StringRef text);
 mlir::FailureOr<Mesh> parseShardyMesh(mlir::Location loc, llvm::StringRef text);
 
 /// The coarsest mesh of unnamed axes that has every factor of the shardings;
-/// names are empty. Fails where factors cross.
+/// names are empty. Fails if factors cross.
 mlir::FailureOr<Mesh> meshOfShardings(mlir::Location loc, int64_t devices,
                                       llvm::ArrayRef<Sharding> shardings);
 

@@ -1,7 +1,7 @@
 //===- Naming.cpp - Readable, unique names --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Names of a step's arguments from tree paths.
+// Makes names of a step's arguments from tree paths.
 //
 //===----------------------------------------------------------------------===//
 #include "Naming.h"
@@ -24,8 +24,8 @@ static std::optional<Role> roleOfWord(llvm::StringRef word) {
   return std::nullopt;
 }
 
-/// Where in the path the role is said: in its first component or, for a state
-/// that holds all trees, in its second.
+/// The component of the path that tells the role: the first one or, for a state
+/// that holds all trees, the second.
 static std::optional<size_t> roleComponent(llvm::ArrayRef<std::string> path) {
   for (size_t i = 0; i < std::min<size_t>(path.size(), 2); ++i)
     if (roleOfWord(path[i]))
@@ -42,14 +42,14 @@ std::optional<Role> bagua::importer::roleByName(llvm::StringRef path) {
 namespace {
 struct PathName {
   std::string name;
-  /// What stands before it in the path.
+  /// The components before the name in the path.
   std::string tree;
 };
 } // namespace
 
 /// The path inside the tree of its role.
 static PathName nameInTree(llvm::StringRef path, bool isResult) {
-  // flax.nnx's variables hold their arrays.
+  // flax.nnx's variables hold their arrays as `.value`.
   path.consume_back(".value");
   llvm::SmallVector<std::string, 4> components = parseTreePath(path);
   llvm::ArrayRef<std::string> rest = components;
@@ -68,7 +68,7 @@ static PathName nameInTree(llvm::StringRef path, bool isResult) {
           joinPath(rest.take_front(dropped))};
 }
 
-/// Newer pmaps name arguments by their number alone: flat_args[7].
+/// Newer pmaps name arguments by their number only: flat_args[7].
 static bool isNumbered(llvm::StringRef path) {
   int64_t number = 0;
   return path.consume_front("flat_args[") && path.consume_back("]") &&
@@ -88,7 +88,7 @@ static PathName nameOf(const Graph &graph, const StepArgument &argument) {
     found = own;
   if (!own.tree.empty())
     found.tree = own.tree;
-  // A tree of one leaf.
+  // The tree is a single leaf.
   if (found.name.empty())
     found.name = joinPath(parseTreePath(info.path));
   return found;
@@ -115,7 +115,7 @@ void bagua::importer::nameArguments(const Graph &graph,
     if (found.name.empty())
       found.name = stringifyRole(argument.role).str() +
                    std::to_string(unnamed[static_cast<int>(argument.role)]++);
-    // A param keeps the name that optimizers repeat for its moments.
+    // A param keeps the name that optimizers use again for its moments.
     bool isShared = argument.role == Role::Param
                         ? paramCounts.lookup(found.name) > 1
                         : counts.lookup(found.name) > 1;

@@ -1,7 +1,7 @@
-//===- NumberRules.cpp - What an op computes of numbers -------------------===//
+//===- NumberRules.cpp - The arithmetic of ops on numbers -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rules by name.
+// A table of rules by name.
 //
 //===----------------------------------------------------------------------===//
 #include "NumberRules.h"
@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace bagua::importer;
 
-/// Of comparisons, which have a direction.
+/// The rule of a comparison, which has a direction.
 static Rule compareRule(Operation *op) {
   std::string how;
   llvm::raw_string_ostream(how) << op->getAttr("comparison_direction");

@@ -1,8 +1,8 @@
-//===- NumberRules.h - What an op computes of numbers ---------------------===//
+//===- NumberRules.h - The arithmetic of ops on numbers -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of one element, in double precision: for constants, for what depends on the
-// device, and for formulas.
+// Rules for one element, in double precision: for constants, for values that
+// depend on the device, and for formulas.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_NUMBERRULES_H
@@ -12,16 +12,16 @@
 
 namespace bagua::importer {
 
-/// Of up to three operands; others are ignored. A result that is not finite is
-/// not defined.
+/// A function of up to three operands; further ones are ignored. A result that
+/// is not finite is undefined.
 using Rule = double (*)(double a, double b, double c);
 
-/// Null for an op of which element `i` is not made of elements `i`, and for one
-/// that is not known. What gives its operand another shape hands it on.
-/// Integers are not wrapped, and divide towards zero.
+/// The rule of an op; null if it is not known, or if element `i` of its result
+/// is not made of elements `i`. An op that only changes the shape returns its
+/// operand. Integers are not wrapped, and divide towards zero.
 Rule ruleOf(mlir::Operation *op);
 
-/// Whether the op's arithmetic is in pieces, as a comparison's is.
+/// Whether the op's arithmetic is piecewise, as a comparison's is.
 bool isPiecewise(mlir::Operation *op);
 
 } // namespace bagua::importer

@@ -1,4 +1,4 @@
-//===- OpTable.cpp - What is known of StableHLO's ops ---------------------===//
+//===- OpTable.cpp - What is known about StableHLO's ops ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kinds of ops by name.
@@ -95,7 +95,7 @@ bool bagua::importer::isReduceOfOne(Operation *op) {
          body.front().getName().stripDialect() == "add";
 }
 
-/// A broadcast that transposes.
+/// Whether a broadcast also transposes.
 static bool permutesDimensions(Operation *op) {
   SmallVector<int64_t> dimensions;
   if (auto array = op->getAttrOfType<DenseI64ArrayAttr>("broadcast_dimensions"))
@@ -107,12 +107,12 @@ static bool permutesDimensions(Operation *op) {
   return !llvm::is_sorted(dimensions);
 }
 
-/// Shardy's ops that move nothing; the others change where values lie.
+/// Shardy's ops that move nothing; the others change where values are stored.
 constexpr llvm::StringLiteral kShardyStructure =
     "constant data_flow_edge manual_computation mesh named_computation return "
     "sharding_group";
 
-/// An op that is not known is compute, unless it says that it is communication.
+/// The traits of an unknown op: compute, unless it has a mark of communication.
 static OpTraits traitsOfUnknown(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
   OpTraits traits;
@@ -128,7 +128,7 @@ OpTraits bagua::importer::traitsOf(Operation *op) {
   // CHLO's ops are pure, and all but a few (top_k) elementwise.
   if (dialect == "chlo")
     return {agreeInShape(op) ? OpKind::Elementwise : OpKind::Pure};
-  // What torch-mlir leaves of numbers.
+  // torch-mlir leaves some constants in this dialect.
   if (dialect == "arith" && name == "constant")
     return {OpKind::Constant, false, true};
   if (isCustomCall(op))

@@ -1,7 +1,7 @@
-//===- OpTable.h - What is known of StableHLO's ops -----------------------===//
+//===- OpTable.h - What is known about StableHLO's ops --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one place that knows ops by name.
+// The only file that knows ops by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_OPTABLE_H
@@ -11,21 +11,22 @@
 
 namespace bagua::importer {
 
-/// What an op outside the importer's own kinds is.
+/// The traits of an op, as the importer sees it.
 struct OpTraits {
   OpKind kind = OpKind::Opaque;
-  /// Moves data between devices in a way that is not read.
+  /// The op moves data between devices in a way that is not read.
   bool isOtherCommunication = false;
-  /// Costs no memory traffic of its own: a view, or fused into its users.
+  /// The op costs no memory traffic of its own: a view, or fused into its
+  /// users.
   bool isFree = false;
 };
 
-/// An op of an unknown elementwise family is one only where operands and
-/// results agree in shape.
+/// The traits of an op. An op of an unknown elementwise family counts as
+/// elementwise only if operands and results agree in shape.
 OpTraits traitsOf(mlir::Operation *op);
 
-/// Whether an op adds along dimensions of size 1, which is another shape: so
-/// newer exporters drop a dimension.
+/// Whether an op adds along dimensions of size 1, which only changes the shape:
+/// newer exporters drop a dimension in this way.
 bool isReduceOfOne(mlir::Operation *op);
 
 /// Whether an op's results are its operands: constraints and barriers.

@@ -1,7 +1,7 @@
 //===- Phases.cpp - Forward, backward, update -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The phase of every op, by data flow.
+// Finds the phase of every op by data flow.
 //
 //===----------------------------------------------------------------------===//
 #include "Phases.h"
@@ -46,7 +46,8 @@ std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
   std::vector<ValueId> gradients;
   for (const Gradient &gradient : model.gradients)
     gradients.push_back(gradient.value);
-  // What is reduced for a param is as good as its gradient here.
+  // The operand of a reduction that is kept for a param counts as its gradient
+  // here.
   for (const KeptReduction &kept : model.kept)
     if (kept.param != kNone)
       gradients.push_back(graph.ops[kept.op].operands[0]);
@@ -77,8 +78,8 @@ std::vector<PhaseKind> bagua::importer::inferPhases(const Graph &graph,
       phases[index] = PhaseKind::Forward;
     }
   }
-  // What a forward op uses is no update: the share of its old value in a
-  // buffer.
+  // An op whose result a forward op uses is no update: it may compute the share
+  // of the old value in a buffer.
   std::vector<bool> isUsedForward(graph.values.size(), false);
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const FlatOp &op = graph.ops[i];

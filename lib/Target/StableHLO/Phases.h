@@ -1,7 +1,7 @@
 //===- Phases.h - Forward, backward, update -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The phase of every op, by data flow.
+// Finds the phase of every op by data flow.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_PHASES_H
@@ -11,11 +11,11 @@
 
 namespace bagua::importer {
 
-/// One phase an op. Update: depends on a gradient, or on no batch and leads to
-/// state alone. Forward: leads to an output that is no state (the loss), or
-/// depends on the batch and leads to no gradient. Backward: all else that leads
-/// to a gradient. A step that returns no loss has no such mark; there the
-/// exporter's scopes decide.
+/// The phase of each op. Update: the op depends on a gradient, or it depends on
+/// no batch and leads only to state. Forward: it leads to an output that is no
+/// state (the loss), or depends on the batch and leads to no gradient.
+/// Backward: any other op that leads to a gradient. A step that returns no loss
+/// has no such mark; there the exporter's scopes decide.
 std::vector<PhaseKind> inferPhases(const Graph &graph,
                                    const ImportedStep &model);
 

@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace bagua::importer;
 
 namespace {
-/// A dialect of which every op and attribute is unknown. Without it an op with
-/// one region might be a symbol table for all that MLIR knows, and a call
+/// A dialect whose ops and attributes are all unknown. Without it, MLIR would
+/// have to assume that an op with one region may be a symbol table, and a call
 /// inside it would not verify.
 class StubDialect : public Dialect {
 protected:
@@ -41,7 +41,7 @@ protected:
   }
 
 private:
-  /// What stands after the dialect's name.
+  /// The text after the dialect's name.
   static StringRef textOf(DialectAsmParser &parser) {
     return parser.getFullSymbolSpec();
   }
@@ -65,7 +65,8 @@ BAGUA_STUB_DIALECT(MhloStub, "mhlo")
 #undef BAGUA_STUB_DIALECT
 } // namespace
 
-/// How long ` to 8:46` or ` to :46` is at the start of the text; 0 for others.
+/// The length of ` to 8:46` or ` to :46` at the start of the text; 0 for other
+/// texts.
 static size_t lengthOfRangeEnd(StringRef text) {
   StringRef rest = text;
   if (!rest.consume_front(" to "))
@@ -76,8 +77,9 @@ static size_t lengthOfRangeEnd(StringRef text) {
   return text.size() - rest.drop_while(llvm::isDigit).size();
 }
 
-/// The text with blanks for the ends of locations that are ranges, `"f.py":8:4
-/// to :46`, which newer exporters write and MLIR 19 does not read.
+/// The text with blanks in the place of the ends of locations that are ranges,
+/// `"f.py":8:4 to :46`. Newer exporters write these, and MLIR 19 does not read
+/// them.
 static std::string withoutRangeEnds(StringRef text) {
   std::string plain = text.str();
   bool isString = false;
@@ -106,14 +108,14 @@ OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
            "enable_debug_info=True, print_generic_op_form=True)";
     return nullptr;
   }
-  // Of the same name and lines, so that messages find their place.
+  // The copy has the same name and lines, so that messages give the right
+  // place.
   std::string text = withoutRangeEnds(file->getBuffer());
   llvm::SourceMgr plain;
   plain.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBuffer(text, file->getBufferIdentifier()),
       llvm::SMLoc());
-  // An op of a dialect that nobody knows is kept as opaque compute, so it must
-  // parse.
+  // An op of an unknown dialect is kept as opaque compute, so it must parse.
   bool allowed = context->allowsUnregisteredDialects();
   context->allowUnregisteredDialects(true);
   OwningOpRef<ModuleOp> module =

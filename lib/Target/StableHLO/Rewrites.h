@@ -1,8 +1,8 @@
 //===- Rewrites.h - Rewrites of the flat graph ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Replacing values, and the division after a sum: exporters write a mean as a
-// sum and a division by a constant, or a product with one.
+// Replaces values, and finds the division after a sum: exporters write a mean
+// as a sum and a division by a constant.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_REWRITES_H
@@ -18,13 +18,13 @@ struct Division {
   double divisor = 1;
 };
 
-/// Whether an op only gives its operand another shape, or another type of
-/// floating-point numbers.
+/// Whether an op only gives its operand another shape, or another
+/// floating-point type.
 bool isView(const FlatOp &op);
 
-/// The one division by a constant that all uses of `value` pass, after nothing
-/// but conversions and reshapes; nothing if there is none. A product with a
-/// constant is none: it may be a learning rate.
+/// The one division by a constant through which all uses of `value` pass, with
+/// only conversions and reshapes before it; nothing if there is none. A product
+/// with a constant does not count, because the constant may be a learning rate.
 std::optional<Division> findDivision(const Graph &graph, const Uses &uses,
                                      ValueId value);
 
@@ -34,7 +34,7 @@ public:
   explicit Replacements(const Graph &graph)
       : targets(graph.values.size(), kNone) {}
   void add(ValueId from, ValueId to) { targets[from] = to; }
-  /// What stands for the value in the end.
+  /// The value that stands for this one after all replacements.
   ValueId resolve(ValueId value) const {
     while (targets[value] != kNone)
       value = targets[value];
@@ -47,11 +47,12 @@ private:
   std::vector<ValueId> targets;
 };
 
-/// A reshape back to the type from which another came is the value itself. So
-/// that gradients are the same values in every exported form. O(ops).
+/// Replaces a reshape back to the type from which another reshape came by the
+/// original value, so that gradients are the same values in every exported
+/// form. O(ops).
 void foldReshapeRoundTrips(Graph &graph);
 
-/// The divided value takes the place of the quotient.
+/// Replaces the quotient by the dividend.
 void removeDivision(Graph &graph, const Division &division,
                     Replacements &replacements);
 

@@ -1,8 +1,8 @@
 //===- Scope.cpp - Names in locations -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Exporters nest scopes in location names; these are hints for reports, never a
-// base for decisions about dataflow.
+// Exporters nest scopes in location names. Scopes are hints for reports;
+// decisions about data flow never depend on them.
 //
 //===----------------------------------------------------------------------===//
 #include "Flatten.h"
@@ -29,7 +29,7 @@ static std::string nameOf(Location loc) {
   return "";
 }
 
-/// Cuts at slashes outside parentheses.
+/// Cuts a name at slashes outside parentheses.
 static SmallVector<StringRef> componentsOf(StringRef name) {
   SmallVector<StringRef> components;
   int depth = 0;

@@ -1,4 +1,4 @@
-//===- Splats.cpp - Values known to be one number -------------------------===//
+//===- Splats.cpp - Values that are known to be one number ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Folds splats in the precision of their element type.
@@ -23,7 +23,7 @@ static double toDouble(const APFloat &value) {
   return copy.convertToDouble();
 }
 
-/// The value as an element of this type stores it.
+/// The number that an element of this type stores for the value.
 static double roundTo(Type type, double value) {
   if (auto floatType = dyn_cast<FloatType>(type)) {
     bool losesInfo;

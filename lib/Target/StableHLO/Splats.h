@@ -1,8 +1,9 @@
-//===- Splats.h - Values known to be one number ---------------------------===//
+//===- Splats.h - Values that are known to be one number ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants of an exported step that matter (learning rates, divisors) are
-// splats; this follows them through the ops that exporters put on top.
+// The constants of an exported step that matter (learning rates, divisors) are
+// splats. These functions follow them through the ops that exporters put on
+// top.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TARGET_STABLEHLO_SPLATS_H
@@ -15,7 +16,7 @@ namespace bagua::importer {
 /// The number that every element of a constant op is; nothing if they differ.
 std::optional<double> splatOf(mlir::Operation *constant);
 
-/// Sets the splats of a static op's results, where its operands' are known.
+/// Sets the splats of a static op's results, if its operands' are known.
 void inferSplat(Graph &graph, FlatOp &op);
 
 } // namespace bagua::importer

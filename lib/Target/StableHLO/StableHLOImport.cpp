@@ -1,8 +1,9 @@
 //===- StableHLOImport.cpp - Exported training steps to bagua.step --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The stages in order: read, flatten, pair state, find gradients, recognise
-// updates, fold means, infer agreement, emit.
+// The stages in order: read, flatten, pair state, fold reshapes and
+// reduce_scatters, find gradients, recognise updates, fold means, infer
+// agreement, emit.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/StableHLOImport.h"
@@ -66,7 +67,7 @@ bagua::importer::runImport(llvm::SourceMgr &sources, MLIRContext *context,
     module->print(output, OpPrintingFlags().printGenericOpForm());
   });
   FailureOr<Graph> graph = flatten(*module);
-  // Exporters know where ops come from, but not where the step does.
+  // Exporters give locations of ops, but not of the step.
   if (succeeded(graph) && isa<UnknownLoc>(graph->loc)) {
     auto *file = sources.getMemoryBuffer(sources.getMainFileID());
     graph->loc =

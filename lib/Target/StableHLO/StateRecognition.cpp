@@ -1,8 +1,9 @@
 //===- StateRecognition.cpp - Pairs of state, roles, and shapes -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which result is the next value of which argument, and what each argument is
-// to training. Names decide where there are any; data flow decides the rest.
+// Finds the result that is the next value of each argument, and each argument's
+// role in training. Names decide where there are any; data flow decides the
+// rest.
 //
 //===----------------------------------------------------------------------===//
 #include "ImportedStep.h"
@@ -36,7 +37,8 @@ std::vector<ValueId> bagua::importer::elementwiseRegion(const Graph &graph,
   return region;
 }
 
-/// By position or by tree path; `what` is "an argument" or "a result".
+/// Finds an entry by position or by tree path; `what` is "an argument" or "a
+/// result".
 template <typename T>
 static FailureOr<unsigned> findNamed(const Graph &graph, ArrayRef<T> entries,
                                      const Position &position, StringRef what) {
@@ -148,8 +150,8 @@ LogicalResult StateFinder::applyMapping() {
   return success();
 }
 
-/// The path without what differs between arguments and results: the argument's
-/// name, or the result's position.
+/// The path without the part that differs between arguments and results: the
+/// argument's name, or the result's position.
 static std::string suffixOf(const std::string &path, bool isResult) {
   SmallVector<std::string, 4> components = parseTreePath(path);
   ArrayRef<std::string> rest = components;
@@ -167,8 +169,9 @@ static std::string groupOf(const std::string &path, bool isResult) {
   return components.size() > first ? components[first] : "";
 }
 
-/// Equal type and tree path. A path that several results have (two trees of the
-/// same names) goes to the tree where the argument's other paths are.
+/// Pairs arguments and results of equal type and tree path. If several results
+/// have the path (two trees with the same names), the argument gets the one in
+/// the tree that has its other paths.
 void StateFinder::pairByPath() {
   llvm::StringMap<SmallVector<unsigned, 2>> outputs;
   for (auto [index, output] : llvm::enumerate(graph.outputs))
@@ -208,8 +211,8 @@ void StateFinder::pairByPath() {
   }
 }
 
-/// Aliasing says which buffer is reused, so it goes last, for what nothing else
-/// tells.
+/// Pairs by aliasing. An alias only says which buffer is reused, so this comes
+/// last, for arguments that nothing else pairs.
 LogicalResult StateFinder::pairByAlias() {
   for (auto [index, argument] : llvm::enumerate(graph.arguments))
     if (argument.aliasedOutput != kNone && outputOf[index] == kNone &&
@@ -219,30 +222,31 @@ LogicalResult StateFinder::pairByAlias() {
   return success();
 }
 
-/// What gives its operand another shape, with as many elements.
+/// Whether an op gives its operand another shape with as many elements.
 static bool isSameElements(const Graph &graph, const FlatOp &op) {
   return (op.kind == OpKind::Reshape || op.kind == OpKind::Broadcast) &&
          graph.countOf(op.operands[0]) == graph.countOf(op.results[0]);
 }
 
-/// What takes some of its operand's elements, as a rank does with its part.
+/// Whether an op takes some of its operand's elements, as a rank takes its
+/// part.
 static bool isCut(const FlatOp &op) {
   StringRef name = op.source ? op.source->getName().stripDialect() : "";
   return name == "dynamic_slice" || name == "slice";
 }
 
-/// Whether both have a path, and the same inside their trees.
+/// Whether both have a path, and the same path inside their trees.
 static bool agree(const std::string &argument, const std::string &result) {
   std::string suffix = suffixOf(argument, false);
   return !suffix.empty() && suffix == suffixOf(result, true);
 }
 
-/// For each output the arguments of its type from which it is computed element
-/// by element, or by each rank its part, other than by another output: the next
-/// params are computed from the next moments, and yet are no next value of
-/// moments. Where nothing is donated any input is an argument, so paths must
-/// agree. An argument that is returned as it is may be saved in another's
-/// place, if that one is computed from it, too.
+/// By output: the arguments of its type from which it is computed element by
+/// element, or part by part on each rank, other than through another output
+/// (the next params are computed from the next moments, but are no next value
+/// of moments). If no argument is donated, any input may be an old value, so
+/// paths must agree. An argument that is returned unchanged may be saved in
+/// another argument's place if that one's next value is computed from it, too.
 std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
   std::vector<ValueId> inner;
   for (const Output &output : graph.outputs) {
@@ -260,7 +264,7 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
       ends.insert(value);
   std::vector<SmallVector<unsigned, 4>> found(graph.outputs.size());
   for (auto [index, output] : llvm::enumerate(graph.outputs)) {
-    // Values, and whether each is the rank's part of what is gathered.
+    // Values, and whether each is the rank's part of a gathered value.
     using Place = std::pair<ValueId, bool>;
     SmallVector<Place> pending = {{inner[index], false}};
     std::set<Place> seen(pending.begin(), pending.end());
@@ -301,9 +305,9 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
   return found;
 }
 
-/// A state's next value is computed from its old value. Outputs with one
-/// argument that may be it come first and leave the others with one; an
-/// argument that is the only one for several is none of these's.
+/// Pairs each output with the old value from which it is computed. Outputs with
+/// a single candidate come first, which leaves the others with fewer. An
+/// argument that is the only candidate of several outputs goes to none of them.
 void StateFinder::pairByDataFlow() {
   std::vector<SmallVector<unsigned, 4>> candidates = findOldValues();
   for (bool changed = true; changed;) {
@@ -322,7 +326,8 @@ void StateFinder::pairByDataFlow() {
   }
 }
 
-/// Data flow and tree paths, by themselves, must not tell different pairs.
+/// Checks that data flow and tree paths, each by itself, give no different
+/// pairs.
 LogicalResult StateFinder::checkAgainstPaths(ArrayRef<int32_t> byPath) {
   for (auto [index, output] : llvm::enumerate(byPath)) {
     if (output == kNone || outputOf[index] == kNone ||
@@ -369,9 +374,9 @@ static bool isWithoutLeadingOne(RankedTensorType type, RankedTensorType full) {
   return hasLeadingOne(full) && type.getShape() == full.getShape().drop_front();
 }
 
-/// In a stacked step each value has a leading 1 for its replica, which a
-/// reshape removes first and a broadcast restores last. Without it the same
-/// model has the same types in every form.
+/// Removes the leading 1 of a stacked step. There each value has a leading 1
+/// for its replica, which a reshape removes first and a broadcast restores
+/// last. Without it, the same model has the same types in every exported form.
 void StateFinder::peelStacked() {
   if (graph.deviceCount() == 1)
     return;
@@ -388,8 +393,8 @@ void StateFinder::peelStacked() {
   for (auto [index, argument] : llvm::enumerate(graph.arguments)) {
     bool isState = outputOf[index] != kNone;
     RankedTensorType full = graph.values[argument.value].type;
-    // State is peeled only where all is stacked: a leading 1 may be the
-    // model's.
+    // A state is changed only if all states are stacked: a leading 1 may be the
+    // model's own.
     if (isState && !isAllStacked)
       continue;
     ArrayRef<OpId> users = uses.of(argument.value);
@@ -432,8 +437,9 @@ void StateFinder::peelStacked() {
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// Values that the model uses: what is reduced comes of them or, in a step that
-/// reduces nothing, what mixes elements of the batch. O(ops).
+/// Values that the model uses: those from which reduced values are computed or,
+/// in a step that reduces nothing, those from which ops that mix elements of
+/// the batch compute. O(ops).
 std::vector<bool> StateFinder::findModel() {
   std::vector<ValueId> batch;
   for (auto [index, argument] : llvm::enumerate(graph.arguments))
@@ -460,8 +466,8 @@ std::vector<bool> StateFinder::findModel() {
   return isModel;
 }
 
-/// For each value the argument whose next value it reaches: kNone for none,
-/// another negative number for several. O(ops).
+/// By value: the argument whose next value it reaches; kNone if it reaches
+/// none, another negative number if several. O(ops).
 std::vector<int32_t> StateFinder::findReachedStates() {
   std::vector<int32_t> reaches(graph.values.size(), kNone);
   constexpr int32_t kMany = -2;
@@ -484,9 +490,10 @@ std::vector<int32_t> StateFinder::findReachedStates() {
   return reaches;
 }
 
-/// Without telling names: the model uses params, which are updated from their
-/// old value, or from that of an optimizer, of which they are copies; optimizer
-/// state meets only updates; buffers influence no other state.
+/// Infers roles if names don't tell them. Params are used by the model and
+/// updated from their old value, or from that of an optimizer's state, of which
+/// they are copies. Optimizer state is used by updates only. Buffers influence
+/// no other state.
 void StateFinder::inferRolesByDataFlow() {
   std::vector<bool> isModel = findModel();
   std::vector<int32_t> reaches = findReachedStates();
@@ -510,8 +517,8 @@ void StateFinder::inferRolesByDataFlow() {
   }
 }
 
-/// Of what a pmap gives each rank by itself, the copies that the step keeps
-/// alike are taken for one value. The other numbers are the batch's.
+/// Treats the copies of a pmap that the step keeps alike as one value. Other
+/// inputs of which ranks have copies belong to the batch.
 void StateFinder::findOwn(ArrayRef<std::optional<Role>> mapped) {
   std::vector<Copy> copies;
   for (unsigned i = 0; i < graph.arguments.size(); ++i)

@@ -1,7 +1,7 @@
 //===- StepWriter.cpp - A plan's communication as StableHLO ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One function an op.
+// One function for each op.
 //
 //===----------------------------------------------------------------------===//
 #include "StepWriter.h"
@@ -20,7 +20,7 @@ static RankedTensorType tensorOf(Type type) {
   return cast<RankedTensorType>(type);
 }
 
-/// The largest number of a channel that the module has.
+/// The largest number of a channel in the module.
 static int64_t channelsOf(const Graph &graph) {
   int64_t channels = 0;
   graph.entry->walk([&](Operation *op) {
@@ -84,8 +84,9 @@ int64_t StepWriter::localCount(Type type) {
 // Rearrangement
 //===----------------------------------------------------------------------===//
 
-/// Of a striped bucket of whole tensors part `r` is the parts `r` of the
-/// tensors: the columns of a matrix with a row for each part.
+/// Writes a concat. In a striped bucket of whole tensors, part `r` consists of
+/// the parts `r` of the tensors: the columns of a matrix with a row for each
+/// part are put side by side.
 Value StepWriter::writeConcat(ConcatOp op) {
   LayoutAttr striped = op.getStripedAttr();
   bool isLocal = getLayout(tensorOf(op.getOutput().getType())) != nullptr;
@@ -122,7 +123,7 @@ void StepWriter::writeSplit(SplitOp op) {
   }
 }
 
-/// The own part, or the value itself for a root.
+/// Writes a slice: the rank's own part, or the value itself for a root.
 Value StepWriter::writeSlice(SliceOp op) {
   auto type = tensorOf(op.getOutput().getType());
   LayoutEntry entry = getLayout(type).getEntries().back();
@@ -172,7 +173,7 @@ Value StepWriter::writeAllGather(AllGatherOp op) {
   return hlo.slice(value, 0, 0, localCount(op.getOutput().getType()));
 }
 
-/// The others add zeros.
+/// Writes a broadcast as a sum to which the other ranks add zeros.
 Value StepWriter::writeBroadcast(BroadcastOp op) {
   std::vector<int32_t> isOther = positionsIn(op.getOver());
   for (int32_t &position : isOther)

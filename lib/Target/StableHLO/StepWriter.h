@@ -1,7 +1,7 @@
 //===- StepWriter.h - A plan's communication as StableHLO -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes what a planned step sends, rearranges and converts.
+// Writes the communication, rearrangements and conversions of a planned step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_STEPWRITER_H
@@ -15,19 +15,20 @@
 
 namespace bagua::importer {
 
-/// A whole value of the step has its shape in the module; of a value in parts a
-/// device has its part, flattened, with zeros up to the size of the largest; a
-/// root's value is there on all devices, and right on the root.
+/// A whole value of the step has its shape in the module. For a value in parts,
+/// each device has its part, flattened, with zeros up to the size of the
+/// largest part. A root's value exists on all devices, and is right on the
+/// root.
 class StepWriter {
 public:
   StepWriter(StepOp step, const Graph &graph, mlir::OpBuilder &builder);
 
-  /// `written` has as many elements as the type of `value` says.
+  /// `written` must have as many elements as the type of `value` says.
   void set(mlir::Value value, mlir::Value written) { values[value] = written; }
-  /// In the shape that `value` has in the step.
+  /// The written value in the shape that `value` has in the step.
   mlir::Value get(mlir::Value value);
 
-  /// Writes an op of the runtime's. An error says why it can't be written.
+  /// Writes an op of the runtime. An error says why it can't be written.
   mlir::LogicalResult write(mlir::Operation *op);
 
   HLOBuilder &getBuilder() { return hlo; }
@@ -43,9 +44,9 @@ private:
 
   std::vector<int64_t> indicesOf(AxesAttr axes);
   DeviceGroups groupsOf(AxesAttr axes);
-  /// For each device its position in its group.
+  /// By device: its position in its group.
   std::vector<int32_t> positionsIn(AxesAttr axes);
-  /// Elements that a device has of a value.
+  /// The elements of a value that a device has.
   int64_t localCount(mlir::Type type);
 
   ClusterOp cluster;

@@ -14,10 +14,11 @@
 
 namespace bagua::importer {
 
-/// `params['a'][0].b` is params, a, 0, b. Empty for what is no path.
+/// The components of a path: `params['a'][0].b` is params, a, 0, b. Empty for a
+/// text that is no path.
 llvm::SmallVector<std::string, 4> parseTreePath(llvm::StringRef text);
 
-/// `a.0.b`.
+/// The components as a name: `a.0.b`.
 std::string joinPath(llvm::ArrayRef<std::string> components);
 
 } // namespace bagua::importer

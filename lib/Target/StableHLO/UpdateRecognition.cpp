@@ -1,8 +1,8 @@
 //===- UpdateRecognition.cpp - SGD, momentum and Adam by data flow --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matches the arithmetic from a param's next value back to its gradient. What
-// matches becomes one structured op; everything else stays compute.
+// Matches the arithmetic from a param's next value back to its gradient.
+// Arithmetic that matches becomes one structured op; all else stays compute.
 //
 //===----------------------------------------------------------------------===//
 #include "AdamRecognition.h"
@@ -14,7 +14,7 @@ using namespace bagua;
 using namespace bagua::importer;
 
 namespace {
-/// The two operands of a commutative op, one way or the other.
+/// The two operands of a commutative op, in one of the two orders.
 struct Pair {
   ValueId first, second;
 };
@@ -31,7 +31,7 @@ public:
   void run();
 
 private:
-  // Building blocks. Each gives all ways to read the value as this op.
+  // Building blocks. Each returns all ways to read the value as this op.
   const FlatOp *match(ValueId value, llvm::StringRef name) const;
   llvm::SmallVector<Pair, 2> commuted(ValueId value,
                                       llvm::StringRef name) const;
@@ -39,14 +39,14 @@ private:
   std::optional<double> literalOf(ValueId value) const {
     return graph.values[value].splat;
   }
-  /// `constant * of`, either way round.
+  /// The constant in `constant * of`, in either order.
   std::optional<double> coefficientOf(ValueId product, ValueId of) const;
 
   struct Step {
     Factor rate;
     ValueId direction = kNone;
   };
-  /// `w - rate * direction` or `w + (-rate) * direction`.
+  /// Reads `w - rate * direction` or `w + (-rate) * direction`.
   llvm::SmallVector<Step, 2> stepsFrom(ValueId next, ValueId param) const;
 
   bool matchSgd(unsigned param);
@@ -56,7 +56,7 @@ private:
   bool replace(unsigned param, OpKind kind, llvm::ArrayRef<unsigned> states,
                ValueId grad, const Factor &rate, Update update);
 
-  /// State whose next value this is, of the given role; nothing if none.
+  /// The state that has this next value; nothing if there is none.
   std::optional<unsigned> stateOf(ValueId next) const;
   ValueId valueOf(unsigned argument) const {
     return graph.arguments[model.arguments[argument].argument].value;
@@ -133,8 +133,9 @@ std::optional<unsigned> UpdateMatcher::stateOf(ValueId next) const {
                                     : std::optional<unsigned>(found->second);
 }
 
-/// The gradient of the param, also converted or with a share of the param added
-/// (weight decay): nothing of the optimizer's state.
+/// Whether a value is the gradient of the param, possibly converted or with a
+/// share of the param added (weight decay), and depends on no state of the
+/// optimizer.
 bool UpdateMatcher::isGradientLike(ValueId value, unsigned param) const {
   bool hasGradient = false;
   llvm::SmallVector<ValueId> pending = {value};
@@ -158,7 +159,7 @@ bool UpdateMatcher::isGradientLike(ValueId value, unsigned param) const {
                    (graph.values[next].type.getRank() == 0 &&
                     graph.values[valueOf(param)].type.getRank() > 0);
     if (isScale)
-      continue; // a schedule's decay, a clip's scale or whether it clips
+      continue; // decay of a schedule, scale of a clip, or its flag
     if (!Graph::isElementwise(def->kind))
       return false;
     pending.append(def->operands.begin(), def->operands.end());
@@ -208,7 +209,7 @@ UpdateMatcher::stepsFrom(ValueId next, ValueId param) const {
 // SGD
 //===----------------------------------------------------------------------===//
 
-/// `m' = mu m + g; w' = w - lr m'`.
+/// Matches `m' = mu m + g; w' = w - lr m'`.
 bool UpdateMatcher::matchMomentum(unsigned param, const Step &step) {
   std::optional<unsigned> moment = stateOf(step.direction);
   if (!moment)
@@ -241,8 +242,8 @@ bool UpdateMatcher::matchSgd(unsigned param) {
 // Adam
 //===----------------------------------------------------------------------===//
 
-/// The optimizer's states from which the param's next value is computed: those
-/// of its type, and scalars.
+/// Matches Adam with the optimizer's states from which the param's next value
+/// is computed: two of the param's type, and scalars.
 bool UpdateMatcher::matchAdam(unsigned param) {
   llvm::SmallVector<unsigned, 2> moments;
   llvm::SmallVector<StateValues> counts;
@@ -262,7 +263,8 @@ bool UpdateMatcher::matchAdam(unsigned param) {
   }
   if (moments.size() != 2)
     return false;
-  // What is decayed or clipped before is a gradient, too: the latest value.
+  // A gradient that was decayed or clipped before is a gradient, too; the
+  // latest such value is tried first.
   llvm::sort(region, std::greater<>());
   for (ValueId grad : region) {
     if (!isGradientLike(grad, param))
@@ -284,9 +286,9 @@ bool UpdateMatcher::matchAdam(unsigned param) {
 // Replacement
 //===----------------------------------------------------------------------===//
 
-/// The op that makes the param's next value becomes the structured op and makes
-/// the next moments too. Not done where something else uses what lies between:
-/// it may stand before this op.
+/// Turns the op that makes the param's next value into the structured op, which
+/// also makes the next moments. Fails if another op uses a value in between,
+/// because it may stand before this op.
 bool UpdateMatcher::replace(unsigned param, OpKind kind,
                             llvm::ArrayRef<unsigned> states, ValueId grad,
                             const Factor &rate, Update update) {
@@ -314,7 +316,7 @@ bool UpdateMatcher::replace(unsigned param, OpKind kind,
   for (unsigned state : states) {
     op.operands.push_back(valueOf(state));
     op.results.push_back(nextOf(state));
-    // The op that made it stays where it is and dies without users.
+    // The op that made the next value stays where it is, dead.
     ValueId next = nextOf(state);
     if (OpId old = graph.values[next].def; old != id) {
       graph.ops[old].isDead = true;

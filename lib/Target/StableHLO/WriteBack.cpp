@@ -1,9 +1,9 @@
 //===- WriteBack.cpp - A planned step back in its module ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Imports the module again, and rewires it: what an op of the planned step
-// uses, the ops of the module that it stands for use. Communication is written
-// anew.
+// Imports the module again and rewires it: ops of the module use the values
+// that the ops of the planned step which stand for them use. Communication is
+// written anew.
 //
 //===----------------------------------------------------------------------===//
 #include "Flatten.h"
@@ -33,7 +33,7 @@ public:
   LogicalResult run();
 
 private:
-  /// By values of the step as it was imported, and by the graph's.
+  /// By value of the step as it was imported, and by value of the graph.
   using Wiring = llvm::DenseMap<Value, Value>;
   using IdWiring = llvm::DenseMap<ValueId, Value>;
 
@@ -42,7 +42,7 @@ private:
   LogicalResult writeCompute(ComputeOp op, Origin origin);
   LogicalResult writeMember(const EmittedOp &entry, Operation *user,
                             Wiring &wiring);
-  /// `isWhole`: the wiring has all that the source uses.
+  /// `isWhole`: the wiring must have all operands of the source.
   LogicalResult rewire(Operation *source, Operation *user,
                        const IdWiring &wiring, bool isWhole);
   LogicalResult rewireUpdate(const FlatOp &op, Operation *user,
@@ -61,7 +61,7 @@ private:
   OpBuilder builder;
   StepWriter writer;
   llvm::DenseSet<OpOperand *> setOutputs;
-  /// By first op of an origin.
+  /// The first ops of origins that have been written.
   llvm::DenseSet<int64_t> written;
   llvm::DenseSet<Operation *> oldCommunication;
 };
@@ -71,10 +71,11 @@ private:
 // Compute
 //===----------------------------------------------------------------------===//
 
-/// An op of the module uses a value where it used another.
+/// Replaces a use of a value in the module by another value.
 LogicalResult WriteBack::setUse(OpOperand &use, Value value, Operation *user) {
-  // Wrappers may rename it. What merely stands for it in the graph may not: a
-  // gradient stands for its mean.
+  // The two values may be one value that wrappers rename. A value that only
+  // stands for another in the graph is not the same: a gradient stands for its
+  // mean.
   auto id = graph.ids.find(value), usedId = graph.ids.find(use.get());
   bool isRenamed = id != graph.ids.end() && usedId != graph.ids.end() &&
                    id->second == usedId->second;
@@ -91,8 +92,8 @@ LogicalResult WriteBack::setUse(OpOperand &use, Value value, Operation *user) {
   return success();
 }
 
-/// What the op and its regions use: the wiring's values, and what depends on no
-/// argument.
+/// Replaces the operands of the op and its regions by the wiring's values;
+/// values that depend on no argument stay.
 LogicalResult WriteBack::rewire(Operation *source, Operation *user,
                                 const IdWiring &wiring, bool isWhole) {
   WalkResult result = source->walk([&](Operation *inner) {
@@ -113,8 +114,8 @@ LogicalResult WriteBack::rewire(Operation *source, Operation *user,
   return failure(result.wasInterrupted());
 }
 
-/// A structured update stands for all that the module computes between its
-/// operands and its results.
+/// Rewires a structured update, which stands for all ops of the module between
+/// its operands and its results.
 LogicalResult WriteBack::rewireUpdate(const FlatOp &op, Operation *user,
                                       const IdWiring &wiring) {
   SmallVector<Value> pending;
@@ -125,7 +126,7 @@ LogicalResult WriteBack::rewireUpdate(const FlatOp &op, Operation *user,
     Operation *source = pending.pop_back_val().getDefiningOp();
     if (!source || !seen.insert(source).second)
       continue;
-    // What was written anew has no number.
+    // Values that were written anew have no number.
     for (Value operand : source->getOperands())
       if (ValueId id = graph.idOf(operand); id != kNone && !wiring.count(id))
         pending.push_back(operand);
@@ -162,7 +163,7 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
     wiring[entry.op->getResult(0)] = value;
     return success();
   }
-  // An argument, as the program gives it.
+  // An argument that the program gives is the argument itself.
   if (!op && entry.op->getNumOperands() == 1) {
     wiring[entry.op->getResult(0)] = wiring.lookup(entry.op->getOperand(0));
     return success();
@@ -176,7 +177,7 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
   return success();
 }
 
-/// One op of the import, or several that were made one.
+/// Writes one op of the import, or several that became one.
 LogicalResult WriteBack::writeCompute(ComputeOp op, Origin origin) {
   auto count = static_cast<int64_t>(emitted.ops.size());
   if (origin.first < 0 || origin.last < origin.first || origin.last >= count)
@@ -273,7 +274,7 @@ static bool isCallOf(Operation *op, StringRef target) {
   return name && name == target;
 }
 
-/// Where a value leaves the body of one device to become an output.
+/// The use at which an output's value leaves the body of one device.
 OpOperand &WriteBack::useOfOutput(int32_t output) {
   OpOperand *use =
       &graph.entry.getBody().front().getTerminator()->getOpOperand(output);
@@ -315,7 +316,7 @@ LogicalResult WriteBack::writeStates() {
   return success();
 }
 
-/// What nobody uses any more, the module's own communication above all.
+/// Removes unused ops, above all the module's own communication.
 LogicalResult WriteBack::removeOld() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*graph.body))) {
     OpKind kind = traitsOf(&op).kind;
@@ -331,7 +332,7 @@ LogicalResult WriteBack::removeOld() {
 }
 
 LogicalResult WriteBack::run() {
-  // What they keep together would be kept for good.
+  // Identities would keep their operands alive together.
   for (Operation &op : llvm::make_early_inc_range(*graph.body))
     if (isIdentity(&op)) {
       op.replaceAllUsesWith(op.getOperands());
@@ -374,7 +375,7 @@ bagua::exportStableHLO(ModuleOp module, llvm::SourceMgr &original,
   again.cluster = step.lookupCluster();
   std::unique_ptr<Import> import;
   {
-    // What the import has to say it said when the step was made.
+    // The import already gave its remarks when the step was made.
     ScopedDiagnosticHandler quiet(module.getContext(),
                                   [](Diagnostic &diagnostic) {
                                     return success(diagnostic.getSeverity() ==

@@ -1,7 +1,7 @@
 //===- BoundReader.cpp - What a step leaves to decide ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compute in its order, gradients, and the updates that depend on them.
+// Reads compute in its order, gradients, and the updates that depend on them.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/BoundReader.h"
@@ -21,8 +21,9 @@ using namespace bagua;
 
 using GradientSets = llvm::DenseMap<Value, llvm::BitVector>;
 
-/// Time of an update: its own, or that of the memory it touches. A host's
-/// caches may hold its parts, and are faster.
+/// The time of an update: its own duration, or the time to move its bytes. It
+/// is 0 where the host's cores run updates: their caches may hold the tensors,
+/// and are faster than any memory rate.
 static int64_t updateNsOf(Operation *op, const ClusterModel &model) {
   if (auto compute = dyn_cast<ComputeOp>(op))
     return static_cast<int64_t>(compute.getCostNs().value_or(0));
@@ -45,7 +46,7 @@ static std::optional<llvm::BitVector> uniteOf(Operation &op,
   return all;
 }
 
-/// The first gradient whose mean the op reads itself.
+/// The first gradient whose mean the op reads directly.
 static std::optional<unsigned> firstGradient(Operation &op,
                                              const GradientSets &gradientsOf) {
   for (Value operand : op.getOperands())
@@ -55,7 +56,8 @@ static std::optional<unsigned> firstGradient(Operation &op,
   return std::nullopt;
 }
 
-/// Each gradient is needed by the first op that uses any state it leads to.
+/// Sets the op that needs each gradient: the first that uses any state to which
+/// the gradient leads.
 static void findNeeds(StepOp step, const GradientSets &gradientsOf,
                       const llvm::DenseMap<Value, int32_t> &firstUse,
                       std::vector<BoundGradient> &gradients) {
@@ -72,9 +74,10 @@ static void findNeeds(StepOp step, const GradientSets &gradientsOf,
   }
 }
 
-/// What reads a gradient's mean has to be done before what needs the gradient
-/// first, if that uses what is made of it. What leads to other states, or to
-/// none, has time. `readers`: of each op the first gradient that it reads.
+/// Adds the times of updates. An op that reads a gradient's mean must be done
+/// before the op that needs the gradient first, if that one uses its result.
+/// Ops that lead only to other states, or to none, have time. `readers` has the
+/// first gradient that each op reads.
 static void addUpdates(StepOp step,
                        const llvm::MapVector<Operation *, unsigned> &readers,
                        const GradientSets &gradientsOf,
@@ -103,7 +106,7 @@ static void addUpdates(StepOp step,
   }
 }
 
-/// A reduction of what an op makes.
+/// A reduction of the result of the op numbered `readyAfter`.
 static BoundGradient readReduction(AllReduceOp reduce, int32_t readyAfter) {
   auto type = cast<RankedTensorType>(reduce.getInput().getType());
   BoundGradient gradient;
@@ -116,19 +119,20 @@ static BoundGradient readReduction(AllReduceOp reduce, int32_t readyAfter) {
 }
 
 namespace {
-/// Reductions that the step has besides those of gradients: statistics, and
-/// what parts of a model exchange.
+/// Reductions of a step other than those of gradients: statistics, and the
+/// exchanges between parts of a model.
 class OtherReductions {
 public:
-  /// In the step's order. Of compute that counts, its number; of the rest -1.
+  /// Visits ops in the step's order. `number` is that of compute that counts,
+  /// -1 for other ops.
   void visit(Operation &op, int32_t number);
 
   std::vector<BoundGradient> reductions;
   std::vector<BoundWait> waits;
 
 private:
-  /// By value: the last compute that it is made by, and the reductions that
-  /// have to be done for it since.
+  /// By value: the last compute from which it is made, and the reductions on
+  /// the way from there.
   llvm::DenseMap<Value, int32_t> madeBy;
   llvm::DenseMap<Value, SmallVector<BoundWait, 1>> behind;
 };
@@ -163,8 +167,9 @@ void OtherReductions::visit(Operation &op, int32_t number) {
   }
 }
 
-/// Compute that waits for communication and leads to no gradient (a statistic
-/// that is kept or printed) can be put off, wherever the step has it.
+/// Finds compute that waits for communication and leads to no gradient (a
+/// statistic that is kept or printed): it can be put off, wherever it stands in
+/// the step.
 static llvm::DenseSet<Operation *> findPutOff(StepOp step) {
   auto ops = step.getBody().front().without_terminator();
   llvm::DenseSet<Operation *> leading, waiting, putOff;
@@ -196,8 +201,8 @@ FailureOr<NamedBoundProblem> bagua::readBound(StepOp step) {
   BoundProblem &problem = result.problem;
   problem.cluster = *model;
 
-  // Updates are what depends on a reduced gradient, on several where they are
-  // clipped by their common norm.
+  // Updates are the ops that depend on a reduced gradient, or on several if
+  // these are clipped by their common norm.
   GradientSets gradientsOf;
   const llvm::DenseSet<Operation *> putOff = findPutOff(step);
   OtherReductions others;

@@ -1,7 +1,7 @@
 //===- ClusterReader.cpp - Clusters in numbers ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From attributes to the plain model, and axes both ways.
+// Translates attributes into the plain model, and axes both ways.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/ClusterReader.h"
@@ -27,7 +27,8 @@ AxesAttr bagua::writeAxes(ClusterOp cluster, AxisSet set) {
   return AxesAttr::get(cluster.getContext(), names);
 }
 
-/// `{all_reduce = array<i64: bytes, ns, bytes, ns>}`; none is empty.
+/// Reads `{all_reduce = array<i64: bytes, ns, bytes, ns>}`; null is an empty
+/// map.
 static std::map<std::string, TimeTable> readTables(DictionaryAttr attribute) {
   std::map<std::string, TimeTable> tables;
   if (!attribute)
@@ -49,7 +50,7 @@ llvm::FailureOr<ClusterModel> bagua::readClusterModel(ClusterOp cluster) {
     AxisModel &entry = model.axes.emplace_back();
     entry = {axis.getName().str(), axis.getSize(), axis.getLatencyNs(),
              axis.getBytesPerS(), std::min(axis.getSharers(), ranks)};
-    // Where there are fewer ranks than could share a link, all of them do.
+    // If there are fewer ranks than could share a link, all of them share it.
     ranks /= axis.getSize();
     if (FloatAttr rate = axis.getOverlappedRate())
       entry.overlappedRate = rate.getValueAsDouble();

@@ -1,7 +1,7 @@
 //===- CommunicationReader.cpp - What a search of plans needs of a step ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The step twice: with the program's updates and with the runtime's.
+// Reads the step twice: with the program's updates and with the runtime's.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/CommunicationReader.h"
@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace bagua;
 
-/// The update that a reduced gradient alone feeds, if it can be cut.
+/// The update that is the only user of a reduced gradient, if it can be cut.
 static std::optional<CuttableUpdate>
 readUpdate(AllReduceOp reduce, const BlockOrder &block,
            const CuttableUpdates &updates) {
@@ -84,7 +84,7 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
                               messageOf(reduce), isGradient, canNarrow(reduce),
                               !getLayout(type)});
   }
-  // As bagua-schedule will have it.
+  // Reads the step as bagua-schedule will schedule it.
   auto read = [&](bool isByProgram) -> FailureOr<OpGraph> {
     OwningOpRef<ModuleOp> copy = module.clone();
     StepOp own = *getOnlyStep(*copy);

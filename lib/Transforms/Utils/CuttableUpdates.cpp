@@ -1,7 +1,7 @@
 //===- CuttableUpdates.cpp - Updates that can run part by part ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an update, its states and the contract have to be for that.
+// Conditions on an update, its states and the contract.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/CuttableUpdates.h"
@@ -23,7 +23,7 @@ bool CuttableUpdates::canCut(Operation *update, Value gradient) const {
       update->getOperand(count) != gradient || !contract.allow(stepOp) ||
       whyNotOwned(step, states, stepOp))
     return false;
-  // What is cut is the states and the gradient; behind them stands the rate.
+  // The states and the gradient are cut; only the rate may follow them.
   if (update->getNumOperands() > count + 2)
     return false;
   for (unsigned i = 0; i < update->getNumResults(); ++i) {

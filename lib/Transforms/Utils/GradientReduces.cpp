@@ -1,7 +1,8 @@
 //===- GradientReduces.cpp - Which values are gradients on their way ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A walk up to the compute that makes them, and what bucketing asks of them.
+// Walks from a value up to the compute that makes it, and reads what bucketing
+// needs.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/GradientReduces.h"
@@ -40,8 +41,8 @@ bool bagua::canNarrow(AllReduceOp reduce) {
          !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
 }
 
-/// Whole tensors that can be reduced where they lie: nobody else uses them, and
-/// the result has no memory of its own by a name.
+/// Whether a whole tensor can be reduced in its place: it has no other user,
+/// and the result has no name, and so no memory, of its own.
 static bool canShare(AllReduceOp reduce) {
   auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
   return type && !getLayout(type) && reduce.getInput().hasOneUse() &&
@@ -66,7 +67,7 @@ SmallVector<AllReduceOp> bagua::findStatistics(StepOp step) {
   llvm::DenseSet<Operation *> isBehind = behindGradients(step);
   SmallVector<AllReduceOp> statistics;
   if (isBehind.empty())
-    return statistics; // all of the step is what it is for
+    return statistics; // without gradients, no reduction is a mere statistic
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
     Value input = reduce.getInput();
     if (isa_and_nonnull<ComputeOp>(input.getDefiningOp()) &&
@@ -107,10 +108,10 @@ bagua::collectOtherReduces(StepOp step, ArrayRef<GradientReduce> reduces) {
   return others;
 }
 
-/// How many of the reductions stand one behind the other on the longest way to
-/// each. Where a gradient is computed from what another's update has made (a
-/// GAN's generator from its discriminator), it can't wait for it in one bucket;
-/// and buckets of one depth never wait for each other.
+/// By reduction: the number of other reductions on the longest way to it. A
+/// gradient that is computed from the update of another one (a GAN's generator
+/// from its discriminator) can't wait for that one in the same bucket; buckets
+/// of one depth never wait for each other.
 static llvm::DenseMap<Operation *, int32_t>
 depthsOf(ArrayRef<GradientReduce> candidates) {
   llvm::DenseMap<Operation *, int32_t> depths;
@@ -130,10 +131,10 @@ depthsOf(ArrayRef<GradientReduce> candidates) {
   return depths;
 }
 
-/// A bucket agrees no better than its worst member, so what is the same along
-/// an axis must not share one with what differs there (tensor parallelism). And
-/// what may become of a gradient (a narrower wire, servers) is not for
-/// statistics.
+/// A bucket agrees no better than its worst member, so a gradient on which
+/// ranks agree along an axis must not share a bucket with one on which they
+/// differ there (tensor parallelism). Gradients and statistics don't share
+/// buckets either: a narrower wire and servers are for gradients only.
 BucketingProblem bagua::readBucketing(ArrayRef<GradientReduce> candidates,
                                       const FactAnalysis &analysis) {
   BucketingProblem problem;

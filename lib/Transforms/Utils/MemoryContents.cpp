@@ -1,7 +1,7 @@
-//===- MemoryContents.cpp - Which value's bytes lie where -----------------===//
+//===- MemoryContents.cpp - Which value has its bytes at which place ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Maps of pieces; neighbouring pieces of the same contents are one.
+// Maps of pieces; neighbouring pieces of the same contents are merged.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/MemoryContents.h"
@@ -74,7 +74,8 @@ void MemoryContents::write(Value value, int32_t memory, int64_t begin) {
     end += piece.bytes;
   if (begin == end)
     return;
-  // Cut what reaches into the range from the left, and past it to the right.
+  // Cuts pieces that reach into the range from the left, or past it to the
+  // right.
   auto cutAt = [&](int64_t at) {
     auto next = map.upper_bound(at);
     if (next == map.begin())

@@ -1,7 +1,7 @@
 //===- OpGraphReader.cpp - Steps as index arrays --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Collectives and local work in numbers.
+// Reads collectives and local work as numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/OpGraphReader.h"
@@ -63,8 +63,8 @@ FailureOr<CollectiveCall> GraphReader::readCall(StepOpInterface op) {
   return call;
 }
 
-/// Bytes that a local op reads and writes. A bucket whose tensors lie in it
-/// already moves nothing; before there are places, all do.
+/// Bytes that a local op reads and writes. A bucket moves nothing if its
+/// tensors lie in it already, and all of its bytes before places are decided.
 int64_t GraphReader::movedBytes(StepOpInterface op) {
   int64_t bytes = 0;
   if (std::optional<BucketView> bucket = op.getBucket()) {
@@ -113,7 +113,7 @@ bool KeptStates::isTouchedBy(Operation *op) const {
          });
 }
 
-/// All but its price.
+/// Describes an op, without its price.
 static GraphOp describe(StepOpInterface op, const KeptStates &kept) {
   GraphOp result;
   result.makesGradient = llvm::any_of(op->getResults(), getGradientParam);
@@ -130,7 +130,7 @@ static GraphOp describe(StepOpInterface op, const KeptStates &kept) {
   return result;
 }
 
-/// Ops in block order; operands and yields by their numbers.
+/// Connects ops in block order; operands and yields are their numbers.
 static OpGraph connect(StepOp step, const BlockOrder &block,
                        ArrayRef<GraphOp> ops) {
   OpGraph graph;
@@ -203,12 +203,13 @@ FailureOr<OpGraph> bagua::readGraph(StepOp step, const ClusterModel &model) {
   return GraphReader(step, model).read();
 }
 
-/// As the step says.
+/// The schedule that the step has.
 static LaunchSchedule readSchedule(StepOp step, const OpGraph &graph) {
   LaunchSchedule schedule;
   schedule.lateBefore = findLateOps(graph);
   BlockOrder block(step);
-  // Program and runtime share no stream.
+  // Streams of one name, told apart by side: program and runtime share no
+  // stream.
   llvm::MapVector<std::pair<StringAttr, int>, int32_t> numbers;
   for (auto [index, op] : llvm::enumerate(block)) {
     auto stepOp = cast<StepOpInterface>(op);

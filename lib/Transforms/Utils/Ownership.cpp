@@ -1,7 +1,7 @@
 //===- Ownership.cpp - What the runtime can keep of a step's arithmetic ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// By the uses of a result and of the state that it overwrites.
+// Looks at the uses of a result and of the state that it overwrites.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Ownership.h"
@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace bagua;
 
-/// Whether `op` uses, maybe by way of others, what `source` makes. Looks at
-/// nothing that stands before that.
+/// Whether `op` uses the result of `source`, directly or through other ops.
+/// Looks at no op before `source`.
 static bool dependsOn(Operation *op, Operation *source) {
   auto visit = [&](Value value) {
     Operation *maker = value.getDefiningOp();
@@ -25,8 +25,8 @@ static bool dependsOn(Operation *op, Operation *source) {
   return walkOperands(op->getOperands(), visit).wasInterrupted();
 }
 
-/// Who needs the old value of a state when the op has overwritten it, or may
-/// need it then; nothing if nobody does.
+/// Says who needs, or may need, the old value of a state after the op has
+/// overwritten it; nothing if nobody does.
 static std::optional<std::string> whoNeedsOld(StepOp step,
                                               ArrayRef<unsigned> states,
                                               BlockArgument state,
@@ -61,7 +61,7 @@ bagua::whyNotOwned(StepOp step, ArrayRef<unsigned> states, StepOpInterface op) {
       else
         isUsedByProgram |=
             cast<StepOpInterface>(use.getOwner()).isRunByProgram();
-    // The program waits for a state as the step found it.
+    // The program can take a state back only as the step found it.
     if (isUsedByProgram)
       return "compute of the same step uses what it makes";
     auto nameOfHeir = [&](size_t index) {

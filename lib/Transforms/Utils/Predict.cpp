@@ -1,7 +1,7 @@
-//===- Predict.cpp - What a strategy would reach --------------------------===//
+//===- Predict.cpp - The step time that a strategy would reach ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs the pipeline on a copy and plays its result.
+// Runs the pipeline on a copy and simulates the result.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Predict.h"
@@ -26,7 +26,8 @@ static LogicalResult runPipeline(ModuleOp module, StringRef pipeline) {
   return manager.run(module);
 }
 
-/// The compute stream, or the link that is busiest; on a tie, compute.
+/// Sets the binding resource: the compute stream or the busiest link; on a tie,
+/// compute.
 static void findBinding(Prediction &prediction) {
   const Simulation &simulation = prediction.simulation;
   double busiest = prediction.computeNs;
@@ -41,7 +42,7 @@ static void findBinding(Prediction &prediction) {
       simulation.stepNs > 0 ? busiest / simulation.stepNs : 0;
 }
 
-/// Who runs an update; nothing of other ops.
+/// Who runs an update; nothing for other ops.
 static std::optional<UpdatesBy> updaterOf(Operation *op) {
   if (cast<StepOpInterface>(op).isUpdate())
     return UpdatesBy::Runtime;
@@ -64,7 +65,7 @@ static void sumUpdates(Prediction &prediction) {
   }
 }
 
-/// Plays a scheduled step. Emits errors.
+/// Simulates a scheduled step. Emits errors.
 static LogicalResult simulateStep(StepOp step, Prediction &prediction) {
   FailureOr<ClusterModel> cluster = readClusterModel(step.lookupCluster());
   if (failed(cluster))
@@ -95,8 +96,8 @@ FailureOr<Prediction> bagua::predictScheduled(StepOp step) {
 Prediction bagua::predict(ModuleOp module, StringRef strategy) {
   Prediction prediction;
   prediction.strategy = strategy.str();
-  // The first error is the reason; notes go with it. How far a search has come
-  // is for those who wait.
+  // The first error is the reason; its notes are dropped. A search's remarks on
+  // its progress still reach the user.
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
@@ -135,7 +136,8 @@ Prediction bagua::predict(ModuleOp module, StringRef strategy) {
 void bagua::warnOfUnpriced(StepOp step) {
   bool hasDevice = static_cast<bool>(step.lookupCluster().getDeviceAttr());
   int64_t count = 0, unknown = 0;
-  // A table of layers measures all but the optimizer, launches included.
+  // A table of layers has measured times for all ops but the optimizer's; they
+  // include launches.
   bool isTable = true;
   ComputeOp first;
   for (auto op : step.getBody().front().getOps<ComputeOp>()) {

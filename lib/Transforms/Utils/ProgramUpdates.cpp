@@ -1,7 +1,7 @@
 //===- ProgramUpdates.cpp - Who runs a step's optimizer -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Structured updates as the program's compute.
+// Replaces structured updates by compute of the program.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/ProgramUpdates.h"
@@ -50,8 +50,8 @@ static void setRoofline(ComputeOp op, DeviceAttr device) {
       CostSourceAttr::get(op.getContext(), CostSource::Roofline));
 }
 
-/// Whether an op undoes a conversion that was made for the wire: on the way
-/// between them the value was only sent.
+/// Whether an op undoes a conversion for the wire: between the two conversions
+/// the value was only sent.
 static bool isBackFromWire(Operation *op) {
   auto isConversion = [](Operation *op) {
     auto stepOp = cast<StepOpInterface>(op);
@@ -70,7 +70,7 @@ static bool isBackFromWire(Operation *op) {
   return false;
 }
 
-/// What the program can run as well.
+/// Whether the program can run an op of the runtime.
 static bool isWholeArithmetic(Operation *op) {
   return cast<StepOpInterface>(op).isArithmetic() &&
          llvm::all_of(op->getResultTypes(), isWhole);
@@ -83,8 +83,8 @@ ComputeOp bagua::giveTimed(StepOp step, Operation *op) {
   return compute;
 }
 
-/// From the last op to the first, so that users are decided before what they
-/// use.
+/// Ops are visited from last to first, so that users are decided before their
+/// operands.
 int64_t bagua::giveUpdatesToProgram(StepOp step) {
   int64_t given = 0;
   auto isProgram = [](Operation *user) {
@@ -103,7 +103,7 @@ int64_t bagua::giveUpdatesToProgram(StepOp step) {
   return given;
 }
 
-/// Whether an update that the runtime runs leads to an op by the runtime's ops
+/// Whether an update by the runtime leads to an op through ops of the runtime
 /// alone.
 static bool isFromUpdates(Operation *op) {
   auto visit = [](Value value) {
@@ -115,9 +115,10 @@ static bool isFromUpdates(Operation *op) {
   return walkOperands(op->getOperands(), visit).wasInterrupted();
 }
 
-/// Arithmetic apart from updates, whose results the program alone gets: within
-/// the step, where the runtime could hand them over by no name, or as a state
-/// that no update has to do with (a statistic's running mean).
+/// Whether an op is arithmetic apart from updates whose results only the
+/// program gets: within the step, where the runtime has no name by which the
+/// program could take them back, or as a state that no update leads to (a
+/// statistic's running mean).
 static bool isForProgramAlone(Operation *op) {
   return isWholeArithmetic(op) && !cast<StepOpInterface>(op).isUpdate() &&
          !isBackFromWire(op) &&
@@ -126,8 +127,8 @@ static bool isForProgramAlone(Operation *op) {
            !isFromUpdates(op)));
 }
 
-/// Why the program has to run an op that the runtime was to; nothing if it need
-/// not. `isOwn`: it can't be ordered otherwise.
+/// Why the program has to run an op instead of the runtime; nothing if it
+/// needn't. `isOwn`: no wait can order the op.
 static std::optional<std::string>
 whyProgramsOwn(StepOp step, ArrayRef<unsigned> states,
                const ContractTensors &contract, Operation *op, bool isOwn) {
@@ -143,7 +144,8 @@ whyProgramsOwn(StepOp step, ArrayRef<unsigned> states,
   return whyNotOwned(step, states, stepOp);
 }
 
-/// Gives what is the program's alone. Returns how many.
+/// Gives the program its own arithmetic (isForProgramAlone). Returns the number
+/// of ops.
 static int64_t giveWhatIsApart(StepOp step) {
   int64_t given = 0;
   BlockOrder block(step);
@@ -155,8 +157,9 @@ static int64_t giveWhatIsApart(StepOp step) {
   return given;
 }
 
-/// What is given becomes late compute itself, which may read other states, and
-/// a user of what came before it.
+/// Each op that is given becomes late compute, which may read other states and
+/// uses results of ops before it; so the search is repeated until it gives
+/// nothing.
 FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
                                              const ClusterModel &cluster) {
   SharedStep result;
@@ -191,9 +194,9 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
   }
 }
 
-/// Whether what the runtime has made is what became of a gradient that was
-/// given, in that gradient's place: all of its type that it can be made of are
-/// taken back.
+/// Whether a result of the runtime is a reduction of gradients that the program
+/// gave, in their own memory: the program takes back all given tensors of its
+/// type from which it can be made.
 static bool isTakenBack(StepOp step, const ContractTensors &contract,
                         Value value) {
   bool isAny = false;
@@ -203,7 +206,7 @@ static bool isTakenBack(StepOp step, const ContractTensors &contract,
       return WalkResult::advance();
     if (!maker || from.getType() != value.getType())
       return WalkResult::skip();
-    // What the program reads itself is reduced in another place.
+    // A gradient that the program itself reads is reduced in another place.
     StringAttr name = nameOf(step, from);
     if (!name || !contract.giveBack(name) ||
         llvm::any_of(from.getUsers(), llvm::IsaPred<ComputeOp>))

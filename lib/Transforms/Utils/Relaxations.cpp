@@ -1,7 +1,7 @@
 //===- Relaxations.cpp - Algorithms of distributed training as rows -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The table; so far, exact data parallelism.
+// The table; its only row so far is exact data parallelism.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Relaxations.h"
@@ -34,16 +34,17 @@ static AxesAttr pendingAxes(const FactAnalysis &analysis, Value value) {
   return names.empty() ? nullptr : AxesAttr::get(value.getContext(), names);
 }
 
-/// Whether backward computes on a gradient before the step reduces it, if
-/// `user` does so: it is clipped on each rank, say.
+/// Whether `user` is compute by which backward changes a gradient before the
+/// step reduces it (to clip it on each rank, say).
 static bool isOnGradient(Operation *user) {
   auto compute = dyn_cast<ComputeOp>(user);
   return compute && compute.getPhase() == PhaseKind::Backward &&
          llvm::none_of(compute->getResults(), getGradientParam);
 }
 
-/// Whether the step reduces the gradient over some of the axes by itself, maybe
-/// in a bucket or as another element type, or as what backward makes of it.
+/// Whether the step itself reduces the gradient over some of the axes, possibly
+/// in a bucket, as another element type or, if `isByWayOfCompute`, after
+/// backward has computed on it.
 static bool isReduced(Value gradient, AxesAttr axes, bool isByWayOfCompute) {
   llvm::SmallPtrSet<Operation *, 16> seen;
   SmallVector<Value> open{gradient};
@@ -66,7 +67,8 @@ static bool isReduced(Value gradient, AxesAttr axes, bool isByWayOfCompute) {
   return false;
 }
 
-/// Whether the next value of a gradient's param agrees over the axes already.
+/// Whether ranks already agree over the axes on the next value of the
+/// gradient's param.
 static bool isParamReduced(StepOp step, const NextValues &nextValues,
                            const FactAnalysis &analysis, OpResult gradient,
                            AxesAttr axes) {
@@ -80,7 +82,7 @@ static bool isParamReduced(StepOp step, const NextValues &nextValues,
   return true;
 }
 
-/// Whether the step reduces a gradient by itself: then it is left alone.
+/// Whether the step itself reduces a gradient, which is then left alone.
 static bool isReducedByStep(StepOp step, const NextValues &nextValues,
                             const FactAnalysis &analysis, OpResult gradient,
                             AxesAttr axes) {
@@ -89,10 +91,10 @@ static bool isReducedByStep(StepOp step, const NextValues &nextValues,
           isParamReduced(step, nextValues, analysis, gradient, axes));
 }
 
-/// Whether the program gets the reduced gradient where it gave its own: nobody
-/// else needs that, nothing is computed of it on the way, it is made whole
-/// again where it was reduced in parts, and the step doesn't give the result a
-/// name of its own.
+/// Whether the program gets the reduced gradient in the memory of the one that
+/// it gave: the gradient has no other user, nothing is computed from it on the
+/// way, it is made whole again if it was reduced in parts, and the step doesn't
+/// give the result a name of its own.
 static bool isReducedInPlace(Value gradient) {
   bool isReduced = false;
   for (Value value = gradient; value.hasOneUse();) {
@@ -119,8 +121,8 @@ static SmallVector<OpResult> markedGradients(StepOp step) {
   return gradients;
 }
 
-/// Whether an op reads what an optimizer keeps: a moment that is reduced in the
-/// gradient's stead is the algorithm's, whoever runs it.
+/// Whether an op reads a moment. A moment that is reduced instead of the
+/// gradient belongs to the algorithm, whoever runs it.
 static bool readsMoments(StepOp step, Operation *op) {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     auto argument = dyn_cast<BlockArgument>(operand);
@@ -129,7 +131,7 @@ static bool readsMoments(StepOp step, Operation *op) {
   });
 }
 
-/// The arithmetic on whole tensors by which the step computes on a gradient
+/// Finds the arithmetic on whole tensors by which the step changes a gradient
 /// before it reduces it.
 static void findUnreducedArithmetic(StepOp step, Value gradient, AxesAttr axes,
                                     llvm::SetVector<Operation *> &found) {
@@ -148,8 +150,9 @@ static void findUnreducedArithmetic(StepOp step, Value gradient, AxesAttr axes,
     }
 }
 
-/// The phase of what the program gives to arithmetic that makes `value`, whose
-/// ops are added to `found`; nothing where others have a part in it.
+/// Adds to `found` the arithmetic of the runtime that makes `value` from a
+/// batch or from compute, and returns the latest phase of these; adds and
+/// returns nothing if other values take part.
 static std::optional<PhaseKind>
 findStatisticsArithmetic(StepOp step, Value value,
                          llvm::SetVector<Operation *> &found) {
@@ -184,8 +187,9 @@ findStatisticsArithmetic(StepOp step, Value value,
   return phase;
 }
 
-/// No check would know what the runtime computes before it reduces it: a
-/// contract speaks of what the program gives.
+/// A contract describes only what the program gives, so --check could not
+/// verify a reduction of something that the runtime computed. The arithmetic in
+/// front of it moves to the program.
 static int64_t giveStatistics(StepOp step) {
   int64_t count = 0;
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
@@ -221,8 +225,8 @@ int64_t bagua::giveUnreduced(StepOp step, const FactAnalysis &facts) {
 // Contracts
 //===----------------------------------------------------------------------===//
 
-/// What a collective of the step's own promises, for values that have names by
-/// now.
+/// The promise of a collective of the step's own, between values that have
+/// names by now.
 static RelationAttr relationOf(StepOpInterface op, StringAttr of,
                                StringAttr tensor) {
   InstructionFields fields = op.getInstruction().value_or(InstructionFields());
@@ -234,7 +238,7 @@ static RelationAttr relationOf(StepOpInterface op, StringAttr of,
       DenseI64ArrayAttr::get(op.getContext(), fields.pairs));
 }
 
-/// The rate of an update, a number or an input's name; null for others.
+/// The rate of an update, a number or an input's name; null for other rates.
 static Attribute rateOf(StepOp step, StepOpInterface op,
                         const InstructionFields &fields) {
   if (fields.learningRate)
@@ -246,7 +250,7 @@ static Attribute rateOf(StepOp step, StepOpInterface op,
 }
 
 namespace {
-/// The reduction of a named tensor, maybe in steps that each leave a part.
+/// The reduction of a named tensor, possibly in phases that each leave a part.
 struct ReducedTensor {
   StringAttr of;
   ReduceKind kind;
@@ -260,7 +264,7 @@ static StepOpInterface reductionOf(Value value) {
   return op && op.isTransit() && op.getReduction() ? op : nullptr;
 }
 
-/// As what a value was reduced, if nothing else was done to it.
+/// The reduction that a value is the result of, if nothing else was done to it.
 static std::optional<ReducedTensor> reducedFrom(StepOp step, Value value) {
   std::optional<ReduceKind> kind;
   SmallVector<StringAttr> axes;
@@ -284,7 +288,7 @@ static std::optional<ReducedTensor> reducedFrom(StepOp step, Value value) {
   return ReducedTensor{of, *kind, AxesAttr::get(step.getContext(), axes)};
 }
 
-/// The state that an update reads, all of it or the rank's part.
+/// The state that an update reads, as a whole or as the rank's part.
 static BlockArgument stateReadAs(Value value) {
   auto isCut = [](StepOpInterface op) {
     return op->getNumOperands() == 1 && op.isElementwise() &&
@@ -298,8 +302,8 @@ static BlockArgument stateReadAs(Value value) {
   return cast<BlockArgument>(value);
 }
 
-/// Whether what an update makes, gathered if it is in parts, is the next value
-/// of the state.
+/// Whether the result of an update, gathered if it is in parts, is the next
+/// value of the state.
 static bool becomes(const NextValues &next, Value made, BlockArgument state) {
   while (made != next.of(state)) {
     auto op = made.hasOneUse()
@@ -312,8 +316,8 @@ static bool becomes(const NextValues &next, Value made, BlockArgument state) {
   return true;
 }
 
-/// What an update of state arguments, or of the rank's parts of them, by a
-/// gradient that was just reduced promises, where the runtime runs it; null for
+/// The promise of an update of states, or of the rank's parts of them, by a
+/// gradient that was just reduced, if the runtime runs the update; null for
 /// others.
 static UpdateAttr updateOf(StepOp step, const NextValues &nextValues,
                            StepOpInterface op) {
@@ -352,7 +356,7 @@ SmallVector<Attribute> bagua::promiseUpdates(StepOp step) {
   return contract;
 }
 
-/// What the relations are about, or begin at.
+/// The tensors that relations are about or begin at.
 static llvm::DenseSet<StringAttr> relatedBy(ArrayRef<Attribute> contract) {
   llvm::DenseSet<StringAttr> tensors;
   for (Attribute entry : contract)
@@ -375,8 +379,8 @@ ContractTensors::ContractTensors(StepOp step) : step(step) {
         updated.insert(state);
 }
 
-/// Whether one of the relations is about something that the program gives and
-/// the runtime makes the value of.
+/// Whether a relation is about a tensor that the program gives and from which
+/// the runtime makes the value.
 bool ContractTensors::isPromised(Value value) const {
   auto visit = [&](Value from) {
     auto maker = dyn_cast_or_null<StepOpInterface>(from.getDefiningOp());
@@ -396,8 +400,8 @@ bool ContractTensors::allow(StepOpInterface update) const {
   if (!isThere || !param)
     return true;
   Value gradient = update->getOperand(update.getStateCount());
-  // What the program computes of a reduced gradient it would give for nothing
-  // but the update.
+  // If the program itself computes from a reduced gradient, it would give the
+  // result for the update alone.
   bool isComputed = isa_and_nonnull<ComputeOp>(gradient.getDefiningOp()) &&
                     !getGradientParam(gradient);
   return updated.contains(nameOf(step, param)) ||
@@ -408,8 +412,8 @@ static bool isOwnReduction(Operation *op) {
   return op->getNumResults() == 1 && reductionOf(op->getResult(0));
 }
 
-/// Names the ends of a chain of the step's own reductions; null where they are
-/// of several kinds, which no relation says.
+/// The relation between the ends of a chain of the step's own reductions, which
+/// it names; null if they are of several kinds, which no relation can say.
 static RelationAttr promiseChain(StepOp step, StepOpInterface last,
                                  StepNames &names) {
   Value source = last->getResult(0);
@@ -426,7 +430,8 @@ static RelationAttr promiseChain(StepOp step, StepOpInterface last,
              : nullptr;
 }
 
-/// Names what the step itself communicates, in and out.
+/// Adds relations for the step's own communication, and names its operands and
+/// results.
 static void promiseExchanged(StepOp step,
                              SmallVectorImpl<Attribute> &contract) {
   StepNames names(step);
@@ -440,7 +445,7 @@ static void promiseExchanged(StepOp step,
     if (getGradientParam(op.getOperand(0)) &&
         isReducedInPlace(op.getOperand(0)))
       continue; // the gradient's own relation says it
-    // Of reductions in a chain the last one is the program's to see.
+    // In a chain of reductions, the program gets the result of the last one.
     if (!op.use_empty() && llvm::all_of(op.getUsers(), isOwnReduction))
       continue;
     if (reductionOf(op.getOperand(0))) {
@@ -449,7 +454,7 @@ static void promiseExchanged(StepOp step,
       continue;
     }
     StringAttr of = names.nameValue(op.getOperand(0));
-    // A statistic is reduced where the program gave it.
+    // A statistic is reduced in the memory in which the program gave it.
     StringAttr tensor = !of || isStatistic.contains(&op)
                             ? of
                             : names.nameValue(op.getResult(0));
@@ -485,7 +490,7 @@ static void reduceByMean(StepOp step, const FactAnalysis &facts,
   }
 }
 
-/// The mean, where the program finds it in the place of its own gradient.
+/// Relations for gradients whose mean the program finds in their own memory.
 static SmallVector<Attribute> promiseMeans(StepOp step,
                                            const FactAnalysis &facts,
                                            ArrayRef<OpResult> gradients) {

@@ -1,8 +1,8 @@
 //===- Report.cpp - What the passes decided -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Passes find the report by an interface of the dialect's: it belongs to a
-// context, as its diagnostics do.
+// Passes find the report by a dialect interface: a report belongs to a context,
+// as its diagnostics do.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Report.h"
@@ -26,7 +26,8 @@ void Report::add(Operation *op, StringRef pass, llvm::json::Object entry) {
   if (step)
     entry["step"] = name;
   entry["pass"] = pass;
-  // As text, for JSON values refer to strings of a context that may end first.
+  // Decisions are kept as text, because JSON values refer to strings of a
+  // context that may end first.
   std::string text =
       llvm::formatv("{0}", llvm::json::Value(std::move(entry))).str();
   std::lock_guard<std::mutex> lock(mutex);

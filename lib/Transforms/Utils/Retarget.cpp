@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Purely data-parallel steps mention axes as one group only, which becomes the
-// group of all axes of the new cluster. The axes of others are laid on its
-// axes.
+// group of all axes of the new cluster. The axes of other steps are laid on the
+// new cluster's axes.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/Retarget.h"
@@ -51,7 +51,7 @@ static bool isOneGroup(StepOp step, AxesAttr all) {
   return isOne;
 }
 
-/// Durations that the old cluster's device would need.
+/// Drops durations that were computed for the old cluster's device.
 static void dropRooflines(StepOp step) {
   for (auto op : step.getBody().front().getOps<ComputeOp>())
     if (op.getCostSource() == CostSource::Roofline &&
@@ -62,11 +62,11 @@ static void dropRooflines(StepOp step) {
 }
 
 namespace {
-/// By name of an old axis, the axes that stand for it.
+/// By name of an old axis: the axes that stand for it.
 using AxisNames = llvm::StringMap<SmallVector<StringAttr>>;
 } // namespace
 
-/// Lays the old axes on those of a cluster, which are cut where they must be.
+/// Lays the old axes on those of a cluster, which are cut if necessary.
 static std::optional<AxisNames> layOn(ClusterOp old, ClusterOp cluster) {
   std::optional<AxisGroups> groups = layMesh(sizesOfAxes(old), cluster);
   if (!groups)

@@ -1,7 +1,7 @@
-//===- StepQueries.cpp - What passes ask of a step ------------------------===//
+//===- StepQueries.cpp - Questions that passes ask of a step --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each answer in one place.
+// The answer to each question, in one place.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/StepQueries.h"

@@ -1,7 +1,7 @@
 //===- StrategyPipeline.cpp - Rows of decisions as passes -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The stages, in their order, and what of a row each of them is told.
+// The stages in their order, and the settings that each of them gets.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Utils/StrategyPipeline.h"
@@ -26,7 +26,7 @@ public:
   std::string take() { return std::move(text); }
 
 private:
-  /// An option of a pass: its name there, and the setting that it is.
+  /// An option of a pass: its name, and the setting whose value it gets.
   using PassOption = std::pair<StringRef, Setting>;
 
   void addToStep(StringRef pass, ArrayRef<PassOption> options = {});
@@ -65,18 +65,18 @@ void PipelineBuilder::addToModule(StringRef pass,
 }
 
 void PipelineBuilder::addPreparation() {
-  // Few large ops cost less to plan; where communication may start or must end,
-  // they stay apart.
+  // Few large ops cost less to plan. Ops stay apart where communication may
+  // start or must end.
   addToStep("coarsen");
-  // Whatever decides by time needs durations, of the coarse ops.
+  // Passes that decide by time need durations of the coarse ops.
   addToStep("annotate-costs");
-  // The algorithm says what is reduced, and promises it, before anything
+  // The algorithm decides what is reduced, and promises it, before any pass
   // decides how.
   append("bagua.step(bagua-relax{algorithm=" + std::string(row.relaxation) +
          "})");
 }
 
-/// Only what the policy reads.
+/// Adds only the options that the policy reads.
 void PipelineBuilder::addBucketize() {
   SmallVector<PassOption> options{{"policy", Setting::BucketPolicy}};
   switch (settings.buckets.policy) {
@@ -109,7 +109,7 @@ void PipelineBuilder::addBucketize() {
   addToStep("bucketize", options);
 }
 
-/// How a bucket's all_reduce is made.
+/// Adds the passes that decide how a bucket's all_reduce is made.
 void PipelineBuilder::addCommunication() {
   bool isShard = settings.updatedPart == UpdatedPart::Shard;
   if (settings.isHalved || isShard)
@@ -125,26 +125,27 @@ void PipelineBuilder::addCommunication() {
 
 void PipelineBuilder::addDecisions() {
   if (row.use == Strategy::Use::Search)
-    // Tries the others and ends as the one that it finds.
+    // A search tries other strategies and compiles the step by the plan that it
+    // finds.
     return addToModule(row.name, {{"evaluations", Setting::Evaluations},
                                   {"wire", Setting::WireType},
                                   {"updates", Setting::AllowedUpdates},
                                   {"memory", Setting::MemoryBytes}});
-  // Which gradients travel together comes first: hierarchy and element type are
-  // decided for what travels.
+  // Buckets come first: hierarchy and element type are decided for whole
+  // buckets.
   addBucketize();
-  // Before the hierarchy, so that all of its levels send the narrow type.
+  // The cast precedes the hierarchy, so that all levels send the narrow type.
   addToStep("cast-wire", {{"type", Setting::WireType}});
   addCommunication();
-  // The last moment at which the graph means what the algorithm said: from here
-  // on, updates become the program's.
+  // This is the last point at which the graph has the meaning that the
+  // algorithm gave it: later, updates become the program's.
   addToModule("verify-graph");
   addToStep("schedule", {{"policy", Setting::Schedule},
                          {"credit-bytes", Setting::CreditBytes},
                          {"updates", Setting::UpdatesBy}});
-  // Needs the launch order, for what may lie in whose place.
+  // Places depend on the launch order.
   addToStep("place", {{"max-bytes", Setting::MemoryBytes}});
-  // What is exported has been proved to be free of races.
+  // Every exported plan has been proved free of races.
   addToStep("verify-schedule");
 }
 
@@ -176,7 +177,8 @@ llvm::Expected<std::string> bagua::expandDecisions(StringRef text) {
 }
 
 std::string bagua::preparationPipeline() {
-  // A search and the bound are of what it chooses among: data parallelism.
+  // A search and the bound are about data parallelism, among whose plans it
+  // chooses.
   ParsedStrategy search = parseStrategy("auto");
   PipelineBuilder builder(search);
   builder.addPreparation();
@@ -188,7 +190,7 @@ void bagua::registerStrategyPipeline() {
                             "...}, with NAME one of";
   for (const Strategy &strategy : getStrategies())
     description += " " + std::string(strategy.name);
-  // Registration keeps the reference.
+  // Registration keeps a reference to the text.
   static const std::string kDescription = description;
   registerPassPipeline(
       "bagua-strategy", kDescription,

@@ -1,7 +1,7 @@
 //===- Bagua.h - The bagua dialect ----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Everything of the dialect: attributes, types, interfaces, ops.
+// All of the dialect: attributes, types, interfaces, ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_BAGUA_H
@@ -35,7 +35,7 @@ class MeaningAnalysis;
 /// One entry of a layout.
 struct LayoutEntry {
   enum class Kind { Shard, Root, Server };
-  /// `server` without a number: spread over all servers.
+  /// The number of a `server` entry that is spread over all servers.
   static constexpr int64_t kAllServers = -1;
 
   Kind kind;
@@ -56,7 +56,7 @@ struct LayoutEntry {
   }
 };
 
-/// Where a scheduled value lies; see PlaceAttr.
+/// The kind of a scheduled value's place; see PlaceAttr.
 enum class PlaceKind { Program, Named, Arena };
 
 /// The side effect of compute ops: the training program's own state.
@@ -67,7 +67,8 @@ struct ProgramResource
 
 } // namespace bagua
 
-/// Walks and replacements of attributes reach the axes of a layout's entries.
+/// Lets walks and replacements of attributes reach the axes of a layout's
+/// entries.
 template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
   static void walk(const bagua::LayoutEntry &entry,
                    AttrTypeImmediateSubElementWalker &walker) {
@@ -96,31 +97,32 @@ template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
 
 namespace bagua {
 
-/// A bucket and the tensors that lie in it one after the other, or by parts.
+/// A bucket and its tensors, which lie in it one after the other or part by
+/// part.
 struct BucketView {
   mlir::Value whole;
   mlir::ValueRange tensors;
-  /// Null where each tensor's elements are together.
+  /// Null if each tensor's elements lie together.
   LayoutAttr striped;
 };
 
-/// What an instruction of a plan has beside values, axes and reduction; fields
+/// What an instruction of a plan has beside values, axes and reduction. Fields
 /// that an opcode does not use keep their defaults (docs/PlanFormat.md).
 struct InstructionFields {
   ExchangePattern pattern = ExchangePattern::Ring;
   llvm::SmallVector<int64_t> shape;
   int64_t splitDim = 0, concatDim = 0;
-  /// Who sends and who gets it, in turn.
+  /// For each pair in turn, the sender and the receiver.
   llvm::SmallVector<int64_t> pairs;
   LayoutAttr striped = {};
   llvm::SmallVector<float> constants;
   BiasCorrection biasCorrection = BiasCorrection::None;
-  /// A literal; else the last operand is the rate.
+  /// The rate if it is a literal; otherwise the last operand is the rate.
   std::optional<float> learningRate;
 };
 
-/// The meaning of results whose elements `i` are a function of the operands'
-/// elements `i` and of the op's attributes.
+/// Defines the meaning of results whose elements `i` are a function of the
+/// operands' elements `i` and of the op's attributes.
 void defineElementwise(mlir::Operation *op, MeaningAnalysis &meanings);
 
 } // namespace bagua
@@ -129,22 +131,23 @@ void defineElementwise(mlir::Operation *op, MeaningAnalysis &meanings);
 
 namespace bagua {
 
-/// The attribute of a step: an ArrayAttr of RelationAttr and UpdateAttr, what
-/// must hold of what the runtime gives back. Written once, before any decision
-/// about communication.
+/// The attribute of a step with its contract: an ArrayAttr of RelationAttr and
+/// UpdateAttr, which say what must hold of the tensors that the runtime gives
+/// back. Written once, before any decision about communication.
 inline constexpr llvm::StringLiteral kContractAttr = "bagua.contract";
-/// The attribute of a step: a StringAttr, the algorithm whose contract it has;
-/// without it, data parallelism.
+/// The attribute of a step with the algorithm of its contract, a StringAttr;
+/// without it, the algorithm is data parallelism.
 inline constexpr llvm::StringLiteral kRelaxationAttr = "bagua.relaxation";
-/// The attribute of a step: a DenseI64ArrayAttr, one number a state argument,
-/// equal for next values of equal meaning (Meaning.h). Written by whatever
-/// decides what the step computes (import, relax); a pass that changes that on
-/// purpose writes it anew. Holds at graph level.
+/// The attribute of a step with the meanings of its next states: a
+/// DenseI64ArrayAttr of one number for each state argument, equal for next
+/// values of equal meaning (Meaning.h). The passes that decide what the step
+/// computes (import, relax) write it; a pass that changes the meaning on
+/// purpose writes it anew. It holds at graph level.
 inline constexpr llvm::StringLiteral kMeaningAttr = "bagua.meaning";
 
-/// The layout of a tensor type; null for one that is whole on every rank.
+/// The layout of a tensor type; null if every rank has the whole tensor.
 LayoutAttr getLayout(mlir::RankedTensorType type);
-/// The same logical tensor with another layout; null for none.
+/// The same logical tensor with another layout; a null layout means none.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
                                   LayoutAttr layout);
 /// The type with one more entry.
@@ -153,7 +156,7 @@ mlir::RankedTensorType pushEntry(mlir::RankedTensorType type,
 /// The type without its last entry; null if that is not `entry`.
 mlir::RankedTensorType popEntry(mlir::RankedTensorType type, LayoutEntry entry);
 /// Whether ranks along some of the axes store different elements of a tensor
-/// (or of an encoded one), or some of them none.
+/// (or of an encoded one), or some ranks store none.
 bool isCutOver(mlir::Type type, AxesAttr over);
 /// Elements of the logical tensor.
 int64_t getElementCount(mlir::RankedTensorType type);
@@ -161,8 +164,7 @@ int64_t getElementCount(mlir::RankedTensorType type);
 int64_t getElementBytes(mlir::Type elementType);
 /// The name of a param's gradient: `<param>.grad`.
 std::string gradientName(llvm::StringRef param);
-/// The param of which the value is marked to be the gradient; null for a value
-/// that is not.
+/// The param of a value that is marked as its gradient; null for other values.
 mlir::StringAttr getGradientParam(mlir::Value value);
 
 } // namespace bagua

@@ -1,8 +1,9 @@
 //===- FactAnalysis.h - One forward walk over a step ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Facts of every value of a step, and whether each state is yielded with the
-// agreement that it declares. For gradients this is exactly-once reduction.
+// Computes the facts of every value of a step, and checks that each state is
+// yielded with the agreement that it declares. For gradients this means that
+// each is reduced exactly once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_FACTANALYSIS_H
@@ -14,8 +15,8 @@
 
 namespace bagua {
 
-/// Facts of all values of one step. O(ops * axes), a few times where states of
-/// the rank's own take up gradients.
+/// Facts of all values of one step. O(ops * axes), a few times if states of a
+/// rank's own take up gradients.
 class FactAnalysis {
 public:
   explicit FactAnalysis(StepOp step) : step(step), context(step) {}
@@ -23,22 +24,22 @@ public:
   /// Walks the step. Emits an error and fails at a wrong reduction.
   llvm::LogicalResult run();
 
-  /// Checks the yield: no state worse than declared. After run().
+  /// Checks that no yielded state agrees less than declared. Needs run().
   llvm::LogicalResult verifyYield();
 
-  /// The facts of a value, after run().
+  /// The facts of a value. Needs run().
   const Facts &factsOf(mlir::Value value) const {
     return facts.find(value)->second;
   }
   const FactContext &getContext() const { return context; }
 
-  /// What an argument promises: the facts it starts a step with.
+  /// The facts with which an argument starts a step, as it declares them.
   Facts declaredFacts(unsigned argument);
 
 private:
   llvm::LogicalResult walk();
-  /// Whether a state starts the next step with contributions that it was not
-  /// known to hold.
+  /// Adds to the states' facts the contributions to a mean that the step leaves
+  /// in them. Returns whether any of these are new.
   bool handOn();
   mlir::Value findOrigin(mlir::Value value, unsigned axis);
 

@@ -1,10 +1,10 @@
-//===- Facts.h - What is known of agreement between ranks -----------------===//
+//===- Facts.h - What is known about agreement between ranks --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The lattice of docs/Rationale.md, "What the verifier proves": per value and
-// axis of the cluster, whether the ranks along it agree on the numbers. Ops
-// give the facts of their results through StepOpInterface::inferFacts; the
-// analysis that walks a step is in FactAnalysis.h.
+// The lattice of docs/Rationale.md, "What the verifier proves": for each value
+// and axis of the cluster, whether the ranks along the axis agree on the
+// numbers. Ops give the facts of their results through
+// StepOpInterface::inferFacts; FactAnalysis.h walks a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_FACTS_H
@@ -31,33 +31,34 @@ namespace bagua {
 class AxesAttr;
 class StepOp;
 
-/// A bit for each trouble, so that joining loses none: a mean is owed, ranks
-/// differ by more than contributions to one, each has computed of its own part.
+/// Each trouble is a bit, so that a join loses none: a mean is owed; ranks
+/// differ by more than contributions to a mean; each rank has computed from its
+/// own part.
 enum class Fact : uint8_t {
   /// All ranks along the axis have the same numbers.
   Replicated = 0,
-  /// They differ, and their mean along the axis is what is wanted.
+  /// They differ, and their mean along the axis is wanted.
   Pending = 1,
   /// They differ.
   Varying = 2,
   /// They differ, and hold contributions to a mean that is still owed.
   Mixed = Pending | Varying,
-  /// They differ, for each has computed of its own part of a tensor: what all
-  /// have is wanted, by a reduction of any kind.
+  /// They differ, because each rank has computed from its own part of a tensor.
+  /// The result for all parts is wanted, by a reduction of any kind.
   Partial = Varying | 4,
 };
 
-/// The worst word for the troubles.
+/// The word for the worst trouble of a fact.
 llvm::StringRef stringifyFact(Fact fact);
 
-/// All troubles of both.
+/// The troubles of both facts.
 inline Fact joinFact(Fact lhs, Fact rhs) {
   return static_cast<Fact>(static_cast<uint8_t>(lhs) |
                            static_cast<uint8_t>(rhs));
 }
-/// Whether contributions to a mean are in it that have not been reduced.
+/// Whether the value has contributions to a mean that have not been reduced.
 inline bool isOwed(Fact fact) { return joinFact(fact, Fact::Pending) == fact; }
-/// Whether one rank's copy lacks something that others have.
+/// Whether one rank's copy lacks something that other ranks have.
 inline bool needsAll(Fact fact) {
   return isOwed(fact) || joinFact(fact, Fact::Partial) == fact;
 }
@@ -65,10 +66,10 @@ inline bool needsAll(Fact fact) {
 /// One fact for each axis of the cluster, in cluster order.
 using Facts = llvm::SmallVector<Fact, 4>;
 
-/// The same on every axis.
+/// joinFact on every axis.
 Facts joinFacts(const Facts &lhs, const Facts &rhs);
 
-/// What the rules of a step's ops depend on besides operands.
+/// The inputs of ops' rules besides the operands' facts.
 struct FactContext {
   explicit FactContext(StepOp step);
 
@@ -87,8 +88,8 @@ struct FactContext {
   llvm::DenseMap<mlir::StringAttr, unsigned> arguments;
   /// Pushes are applied one by one as they arrive (asp, ssp).
   bool asynchronous;
-  /// Ops that the next states but buffers are made of, other than through
-  /// gradients. What the others do is the model's own.
+  /// Ops of which the next states but buffers are made, other than through
+  /// gradients. All other ops belong to the model itself.
   llvm::DenseSet<mlir::Operation *> updating;
 };
 
@@ -96,39 +97,40 @@ struct FactContext {
 // Rules that ops share
 //===----------------------------------------------------------------------===//
 
-/// The troubles of all operands on every axis: what a linear function of them,
-/// the same on all ranks, keeps.
+/// The troubles of all operands on every axis. A linear function that is the
+/// same on all ranks keeps them.
 Facts joinAll(const FactContext &context, llvm::ArrayRef<Facts> operands);
 
-/// Any function of the operands: replicated where all are, else varying; what
-/// is owed stays so.
+/// The facts of any function of the operands: replicated if all operands are,
+/// else varying; an owed mean stays owed.
 Facts varyUnlessReplicated(const FactContext &context,
                            llvm::ArrayRef<Facts> operands);
 
-/// Ranks that store different parts of an operand, or of which a root alone
-/// stores it, compute different things: what is not stored like it is partial,
-/// or varies.
+/// Ranks that store different parts of an operand, or not at all because only a
+/// root stores it, compute different things. So results that are not stored
+/// like the operand become partial, or vary.
 void varyWhereStoredApart(mlir::Operation *op, const FactContext &context,
                           llvm::MutableArrayRef<Facts> results);
 
-/// Linear in each operand by itself: pending stays pending while only one
-/// operand is and none varies.
+/// The facts of a function that is linear in each operand by itself: pending
+/// stays pending if only one operand is pending and none varies.
 Facts inferMultilinear(const FactContext &context,
                        llvm::ArrayRef<Facts> operands);
 
-/// A reduction over `over` makes the value replicated there. Reducing twice, or
-/// by another kind than the mean that is wanted, is an error, which is emitted.
+/// Makes the value replicated by a reduction over `over`. Emits an error if it
+/// is reduced twice, or by another kind than the mean that is wanted.
 llvm::LogicalResult reduceFacts(mlir::Operation *op, const FactContext &context,
                                 AxesAttr over, ReduceKind kind,
                                 bool allowsPendingSum, Facts &facts);
 
-/// Every rank gets values of its own from the others.
+/// The facts of an exchange in which every rank gets values of its own from the
+/// others.
 Facts inferExchanged(const FactContext &context, AxesAttr over,
                      const Facts &operand);
 
-/// What hands on one rank's copy, or pieces of several ranks' copies, loses
-/// what the others have made for a reduction over one of the axes: an error,
-/// which is emitted.
+/// Emits an error if a value is owed a reduction over one of the axes: an op
+/// that passes on one rank's copy, or pieces of several ranks' copies, would
+/// lose what the other ranks have for that reduction.
 llvm::LogicalResult expectReduced(mlir::Operation *op,
                                   const FactContext &context,
                                   llvm::ArrayRef<bool> axes,

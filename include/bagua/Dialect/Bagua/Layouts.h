@@ -1,8 +1,8 @@
 //===- Layouts.h - Sizes that follow from layouts and clusters ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many elements a rank stores of a tensor in a layout. The cuts themselves
-// are Support/Parts.h's.
+// Computes how many elements of a tensor a rank stores in a layout.
+// Support/Parts.h has the rule by which a tensor is cut.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_LAYOUTS_H
@@ -12,18 +12,20 @@
 
 namespace bagua {
 
-/// Parts into which a layout cuts a tensor: the product over its entries.
+/// The number of parts into which a layout cuts a tensor: the product over its
+/// entries.
 int64_t partCount(LayoutAttr layout, ClusterOp cluster);
 
-/// Elements of the largest part of `count` elements in a layout (null: whole).
+/// The elements of the largest part of `count` elements; a null layout keeps
+/// them whole.
 int64_t maxLocalCount(int64_t count, LayoutAttr layout, ClusterOp cluster);
 
-/// Bytes that the rank with the largest part stores of a tensor. A server
-/// behind shards stores a part of each of them.
+/// The bytes that the rank with the largest part of a tensor stores. If a
+/// server entry follows shards, a server stores a part of each shard.
 int64_t maxLocalBytes(mlir::RankedTensorType type, ClusterOp cluster);
 
-/// Elements that a tensor takes in a bucket laid out by `striped`: every part
-/// is padded to the largest.
+/// The elements that a tensor takes in a bucket laid out by `striped`: every
+/// part is padded to the size of the largest.
 int64_t stripedCount(mlir::RankedTensorType type, LayoutAttr striped,
                      ClusterOp cluster);
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A symbolic walk over a step at graph level, on logical tensors and in exact
-// arithmetic: buckets, parts, layouts, hierarchies, casts and codecs disappear,
-// and what stays is which elements of which arguments and compute results go
-// into every element of a value, and how. Two values of equal meaning are equal
-// on every rank; the converse does not hold.
+// arithmetic. Buckets, parts, layouts, hierarchies, casts and codecs disappear;
+// the meaning of a value says from which elements of which arguments and
+// compute results each element of the value is computed, and how. Two values of
+// equal meaning are equal on every rank; the converse does not hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_MEANING_H
@@ -19,8 +19,8 @@
 
 namespace bagua {
 
-/// A function of ranks and elements. Element `i` of an elementwise term is made
-/// of the elements `i + shift` of its operands.
+/// A function of ranks and elements. Element `i` of an elementwise term is
+/// computed from the elements `i + shift` of its operands.
 struct MeaningTerm {
   enum class Kind : uint8_t {
     /// An argument of the step.
@@ -28,7 +28,7 @@ struct MeaningTerm {
     /// A result of an op that may use every element of every operand: compute,
     /// matrix products, all_to_all.
     Opaque,
-    /// What fills a striped bucket up.
+    /// The elements that fill up a striped bucket.
     Padding,
     /// An op that works element by element.
     Elementwise,
@@ -44,12 +44,12 @@ struct MeaningTerm {
   };
 
   Kind kind;
-  /// Equal for terms that mean the same, in every step and process.
+  /// Equal for terms of equal meaning, in every step and process.
   uint64_t hash;
-  /// The first value of this meaning.
+  /// The first value with this meaning.
   mlir::Value value;
   llvm::SmallVector<Operand, 3> operands;
-  /// Of a Reduce: a bit for each of the cluster's axes.
+  /// For Reduce: a bit for each of the cluster's axes.
   uint64_t axes = 0;
   ReduceKind reduction = ReduceKind::Sum;
 };
@@ -61,8 +61,8 @@ struct MeaningSegment {
   int64_t count;
 };
 
-/// Meanings of all values of one step. O(ops + segments), where a bucket has as
-/// many segments as tensors (times parts, if striped).
+/// Meanings of all values of one step. O(ops + segments); a bucket has as many
+/// segments as tensors (times parts, if striped).
 class MeaningAnalysis {
 public:
   using Segments = llvm::SmallVector<MeaningSegment, 1>;
@@ -70,10 +70,10 @@ public:
   /// `facts` must have run on the step, without an error.
   MeaningAnalysis(StepOp step, const FactAnalysis &facts);
 
-  /// Emits an error and fails at an op that says nothing of a result.
+  /// Emits an error and fails if an op defines no meaning of a result.
   llvm::LogicalResult run();
 
-  /// The elements of the logical tensor, in order.
+  /// The meaning of the elements of the logical tensor, in order.
   llvm::ArrayRef<MeaningSegment> of(mlir::Value value) const {
     return meanings.find(value)->second;
   }
@@ -82,22 +82,25 @@ public:
   /// A number that values of equal meaning share.
   uint64_t fingerprintOf(mlir::Value value) const;
 
-  // By these an op says what its results mean (StepOpInterface).
+  // Through these calls an op defines the meaning of its results
+  // (StepOpInterface).
 
-  /// Any function of all elements of all operands.
+  /// The results are any function of all elements of all operands.
   void defineOpaque(mlir::Operation *op);
   /// The result is the first operand.
   void defineSame(mlir::Operation *op);
   /// Elements `i` of results are a function of elements `i` of operands.
   void defineElementwise(mlir::Operation *op);
-  /// The operand, reduced over `over`; opaque where that cuts it.
+  /// The result is the operand, reduced over `over`; opaque if the operand is
+  /// cut over `over`.
   void defineReduction(mlir::Operation *op, AxesAttr over, ReduceKind kind);
-  /// The reduction over ranks of what the terms of an encoded operand are.
+  /// The result is the reduction over ranks of the terms of an encoded operand.
   void defineTermReduction(mlir::Operation *op, AxesAttr terms,
                            ReduceKind kind);
-  /// Whole values that come from other ranks of the group.
+  /// The results are whole values that come from other ranks of the group.
   void defineMoved(mlir::Operation *op, AxesAttr over);
-  /// As StepOpInterface::getStateCount has it.
+  /// The result is an update's; StepOpInterface::getStateCount gives its
+  /// states.
   void defineUpdate(mlir::Operation *op);
   void defineConcat(ConcatOp op);
   void defineSplit(SplitOp op);
@@ -107,7 +110,7 @@ public:
 
   /// Pushes are applied one by one.
   bool isAsynchronous() const { return facts.getContext().asynchronous; }
-  /// Whether ranks along `over` have the same of the value.
+  /// Whether ranks along `over` have equal values.
   bool isReplicated(mlir::Value value, AxesAttr over) const;
 
 private:
@@ -134,7 +137,8 @@ private:
   std::vector<MeaningTerm> terms;
   llvm::DenseMap<uint64_t, int32_t> interned;
   llvm::DenseMap<mlir::Type, uint64_t> typeHashes;
-  /// How many compute ops of equal name and operands have been met, by hash.
+  /// The number of compute ops met so far with an equal name and operands, by
+  /// hash.
   llvm::DenseMap<uint64_t, uint64_t> twins;
   llvm::DenseMap<mlir::Value, Segments> meanings;
 };

@@ -1,7 +1,8 @@
 //===- MeshLayout.h - A step's mesh on a cluster --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which axes of a cluster stand for which axes of a mesh of as many ranks.
+// Finds the axes of a cluster that stand for the axes of a mesh of as many
+// ranks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_MESHLAYOUT_H
@@ -14,14 +15,15 @@
 
 namespace bagua {
 
-/// Of each axis those of the cluster that stand for it, as indices.
+/// For each axis of the mesh, the cluster's axes that stand for it, as indices.
 using AxisGroups = llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4>;
 
-/// Outermost first.
+/// The sizes of the cluster's axes, outermost first.
 std::vector<int64_t> sizesOfAxes(ClusterOp cluster);
 
-/// Cuts the cluster's axes where a mesh of these sizes, outermost first, ends
-/// inside them. Nothing, and no cut, where the mesh can't be laid on it.
+/// Cuts the cluster's axes where the axes of a mesh of these sizes (outermost
+/// first) end inside them. Returns nothing, and cuts nothing, if the mesh can't
+/// be laid on the cluster.
 std::optional<AxisGroups> layMesh(const std::vector<int64_t> &mesh,
                                   ClusterOp cluster);
 

@@ -1,9 +1,9 @@
-//===- Origins.h - Of which ops of the import a step's ops are made -------===//
+//===- Origins.h - Imported ops that a step's ops stand for ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The importer numbers the ops of the step that it writes. Numbers go with what
-// the ops become, so that a step that was planned can be written back into the
-// module that it came from.
+// The importer numbers the ops of the step that it writes. An op that a pass
+// makes of others keeps their numbers, so that a planned step can be written
+// back into the module that it came from.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_ORIGINS_H
@@ -21,21 +21,21 @@ struct Origin {
   int64_t last = 0;
 };
 
-/// Nothing where the op was written by a pass.
+/// The op's origin; nothing if a pass wrote the op anew.
 std::optional<Origin> originOf(mlir::Operation *op);
 
-/// The op stands in the place of these.
+/// Lets the op stand for these imported ops.
 void setOrigin(mlir::Operation *op, Origin origin);
 
-/// The op stands in the place of the others, of which each follows the one
-/// before; it has an origin if all of them do.
+/// Lets the op stand for the others, each of which follows the one before. The
+/// op has an origin if all of them do.
 void setOrigin(mlir::Operation *op, llvm::ArrayRef<ComputeOp> others);
 
-/// What ops that become one have to do with others.
+/// The values that pass between ops that become one and other ops.
 struct ComputeBorder {
-  /// Values of others that they use, each once, in the order of their uses.
+  /// Values of other ops that they use, each once, in the order of their uses.
   llvm::SmallVector<mlir::Value> inputs;
-  /// Results that others use or that have names, in the order of the ops.
+  /// Results that other ops use or that have names, in the order of the ops.
   llvm::SmallVector<mlir::OpResult> outputs;
 };
 

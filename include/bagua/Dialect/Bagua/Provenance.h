@@ -1,11 +1,12 @@
 //===- Provenance.h - Which gradient and which state an update uses -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Agreement alone does not see two gradients of one shape exchanged. This part
-// of the graph proof does: the next value of a param comes from the param
-// itself and from its own gradient, element by element, once. Where a step
-// records what its states meant when its communication was decided
-// (`bagua.meaning`), every pass in between is also held to that.
+// Agreement alone does not show that two gradients of one shape were exchanged.
+// This part of the graph proof does: the next value of a param comes from the
+// param itself and from its own gradient, element by element, once. If a step
+// records the meaning of its states at the time when its communication was
+// decided (`bagua.meaning`), the step after later passes is compared with that
+// record, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_DIALECT_BAGUA_PROVENANCE_H
@@ -18,21 +19,21 @@
 
 namespace bagua {
 
-/// Consecutive elements of a value, and the params whose gradients may be in
-/// them.
+/// Consecutive elements of a value, and the params whose gradients may be among
+/// their sources.
 struct GradientRun {
   int64_t count;
   std::set<llvm::StringRef> params;
 };
 using GradientRuns = std::vector<GradientRun>;
 
-/// Of each of some values of a step, the runs in order. `facts` must have run,
-/// without an error. Fails where an op says nothing of its meaning.
+/// The runs of each value, in order. `facts` must have run, without an error.
+/// Fails if an op defines no meaning.
 llvm::FailureOr<std::vector<GradientRuns>>
 collectGradients(StepOp step, const FactAnalysis &facts,
                  llvm::ArrayRef<mlir::Value> values);
 
-/// Writes kMeaningAttr. Fails where the analyses do.
+/// Writes kMeaningAttr. Fails if an analysis fails.
 llvm::LogicalResult recordMeaning(StepOp step);
 
 /// Checks params' and optimizer states' next values, and kMeaningAttr if there

@@ -1,7 +1,7 @@
-//===- Sources.h - What a value is made of --------------------------------===//
+//===- Sources.h - The values that a value is made of ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one walk backwards over the uses of a step, by which checks ask what a
+// The one walk backwards over the uses of a step. Checks use it to find what a
 // next state depends on.
 //
 //===----------------------------------------------------------------------===//
@@ -13,16 +13,16 @@
 
 namespace bagua {
 
-/// Visits `values` and what they are made of, nearest first, each value once:
-/// `advance` goes on to the operands of the op that makes the value, `skip`
-/// does not, `interrupt` ends the walk. What is multiplied by 0 is not there.
-/// O(uses).
+/// Visits `values` and the values of which they are made, nearest first, each
+/// value once. On `advance` the walk goes on to the operands of the op that
+/// makes the value, on `skip` it does not, and `interrupt` ends it. Operands
+/// that are multiplied by 0 are not visited. O(uses).
 mlir::WalkResult
 walkSources(mlir::ValueRange values,
             llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
 
-/// The same by way of all operands, what is multiplied by 0 too: for what an op
-/// waits for, rather than what it means.
+/// Does the same with all operands, including those multiplied by 0: they show
+/// what an op waits for, rather than what it means.
 mlir::WalkResult
 walkOperands(mlir::ValueRange values,
              llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);

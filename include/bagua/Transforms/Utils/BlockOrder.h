@@ -36,8 +36,8 @@ private:
 /// Puts the ops in the given order, before the yield. O(n).
 void applyOrder(StepOp step, llvm::ArrayRef<mlir::Operation *> order);
 
-/// Makes block order topological again with the least disturbance: of the ops
-/// whose operands are there, the first in block order is next. O(n log n).
+/// Makes block order topological again with the least disturbance: among ops
+/// whose operands are placed, the first in block order is next. O(n log n).
 void sortTopologically(StepOp step);
 
 } // namespace bagua

@@ -1,7 +1,7 @@
 //===- BoundReader.h - What a step leaves to decide -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the IR to the problem of the lower bound.
+// Reads the problem of the lower bound from the IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_BOUNDREADER_H
@@ -12,14 +12,14 @@
 
 namespace bagua {
 
-/// What a graph-level step leaves to decide, after bagua-relax: its compute and
-/// its gradients' all_reduces.
+/// The problem of a graph-level step after bagua-relax: its compute and its
+/// gradients' all_reduces.
 struct NamedBoundProblem {
   BoundProblem problem;
   /// The params of `problem.gradients`.
   std::vector<mlir::StringAttr> params;
 };
-/// Emits an error where the cluster doesn't hold together.
+/// Emits an error if the cluster isn't sound.
 llvm::FailureOr<NamedBoundProblem> readBound(StepOp step);
 
 } // namespace bagua

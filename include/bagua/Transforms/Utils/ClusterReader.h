@@ -1,7 +1,7 @@
 //===- ClusterReader.h - Clusters in numbers ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The plain model of a cluster, as lib/Scheduling has it.
+// Translates a cluster into the plain model of lib/Scheduling.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_CLUSTERREADER_H
@@ -12,12 +12,12 @@
 
 namespace bagua {
 
-/// Emits an error where the description doesn't hold together.
+/// Emits an error if the description isn't sound.
 llvm::FailureOr<ClusterModel> readClusterModel(ClusterOp cluster);
 
-/// The axes as a set; they exist in the cluster.
+/// The axes as a set; all of them must exist in the cluster.
 AxisSet readAxes(ClusterOp cluster, AxesAttr axes);
-/// The set by name, in cluster order.
+/// The names of the axes in a set, in cluster order.
 AxesAttr writeAxes(ClusterOp cluster, AxisSet set);
 
 } // namespace bagua

@@ -1,7 +1,8 @@
 //===- CommunicationReader.h - What a search of plans needs of a step -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From a step whose gradients are reduced to the problem of planning that.
+// Reads the problem of planning communication from a step whose gradients are
+// reduced.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_COMMUNICATIONREADER_H
@@ -14,8 +15,8 @@
 
 namespace bagua {
 
-/// Of the module's only step, after bagua-relax. `offersLate`: the program may
-/// run its updates in the next step. Emits errors.
+/// The problem of the module's only step, after bagua-relax. `offersLate`: the
+/// program may run its updates in the next step. Emits errors.
 llvm::FailureOr<CommunicationProblem> readCommunication(mlir::ModuleOp module,
                                                         bool offersLate);
 

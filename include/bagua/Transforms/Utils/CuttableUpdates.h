@@ -1,8 +1,8 @@
 //===- CuttableUpdates.h - Updates that can run part by part --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which updates of whole params may run between the halves of the gradient's
-// all_reduce, each rank updating its part.
+// Finds updates of whole params that may run between the halves of the
+// gradient's all_reduce, with each rank updating its part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_CUTTABLEUPDATES_H
@@ -13,7 +13,7 @@
 
 namespace bagua {
 
-/// The only user of a value; null where there are more or none.
+/// The only user of a value; null if there are more or none.
 mlir::Operation *onlyUserOf(mlir::Value value);
 
 class CuttableUpdates {
@@ -22,8 +22,8 @@ public:
       : step(step), states(step.getStateArguments()), contract(step),
         next(step) {}
 
-  /// Whether an op is an elementwise update by a gradient whose moments belong
-  /// to it alone, so that they may be parts for good.
+  /// Whether an op is an elementwise update by a gradient, and its moments
+  /// belong to it alone, so that they may stay parts for good.
   bool canCut(mlir::Operation *update, mlir::Value gradient) const;
 
 private:

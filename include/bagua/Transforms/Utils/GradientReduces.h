@@ -1,7 +1,7 @@
 //===- GradientReduces.h - Which values are gradients on their way --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What passes that change how gradients travel agree on.
+// Answers that all passes which change how gradients travel must share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_GRADIENTREDUCES_H
@@ -16,28 +16,28 @@ namespace bagua {
 /// gradients alone.
 bool isOfGradients(mlir::Value value);
 
-/// Whether an all_reduce is of a tensor that each rank of its group has, and
-/// asks for no codec: its form can be decided.
+/// Whether the form of an all_reduce can be decided: each rank of its group has
+/// the tensor, and the op asks for no codec.
 bool canTakeForm(AllReduceOp reduce);
 
-/// Whether it is of float32 gradients that nobody but the runtime sees on their
-/// way, so that a narrower type may stand for them.
+/// Whether float32 gradients may be narrowed for this all_reduce: only the
+/// runtime sees them while they travel.
 bool canNarrow(AllReduceOp reduce);
 
-/// The all_reduces of statistics: of what compute makes for them alone, where
-/// nothing that a gradient is computed from waits for the result (the running
-/// means of batch normalisation, a loss). None where there are no gradients. In
-/// block order. O(ops).
+/// The all_reduces of statistics: of values that compute makes for them alone,
+/// if nothing that a gradient is computed from waits for the result (the
+/// running means of batch normalisation, a loss). In block order; empty for a
+/// step without gradients. O(ops).
 llvm::SmallVector<AllReduceOp> findStatistics(StepOp step);
 
-/// A gradient's or statistic's all_reduce and when its operand is there.
+/// The all_reduce of a gradient or statistic, and when its operand is ready.
 struct GradientReduce {
   AllReduceOp op;
   int64_t readyNs;
 };
 
 /// The all_reduces of whole gradients and statistics that may share buckets, by
-/// readiness; the program runs its compute in block order, one op after the
+/// readiness. The program runs its compute in block order, one op after the
 /// other.
 llvm::SmallVector<GradientReduce> collectGradientReduces(StepOp step);
 

@@ -1,8 +1,9 @@
-//===- MemoryContents.h - Which value's bytes lie where -------------------===//
+//===- MemoryContents.h - Which value has its bytes at which place --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A symbolic memory: every value has contents of its own, or is put together
-// from others'; every byte range of a memory holds a piece of some contents.
+// from those of others; every byte range of a memory holds a piece of some
+// contents.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_MEMORYCONTENTS_H
@@ -20,14 +21,16 @@ namespace bagua {
 
 class MemoryContents {
 public:
-  /// The value has new contents of so many bytes.
+  /// Gives the value new contents of so many bytes.
   void defineFresh(mlir::Value value, int64_t bytes);
-  /// The whole is the pieces, one after the other.
+  /// Makes the contents of `whole` those of the pieces, one after the other.
   void defineConcat(mlir::Value whole, mlir::ValueRange pieces);
-  /// The pieces are the whole, cut into so many bytes each, all of it together.
+  /// Makes the contents of the pieces those of `whole`, cut into so many bytes
+  /// each; the sizes add up to the whole.
   void defineSplit(mlir::Value whole, mlir::ValueRange pieces,
                    llvm::ArrayRef<int64_t> bytes);
-  /// From now on each of `to` means what the value of `from` beside it does.
+  /// From now on each value of `to` has the contents of the value of `from` at
+  /// the same index.
   void rename(mlir::ValueRange from, mlir::ValueRange to);
 
   /// Puts the value's bytes at a place.
@@ -49,7 +52,7 @@ private:
 
   int64_t nextId = 0;
   llvm::DenseMap<mlir::Value, Pieces> values;
-  /// Of each memory: where a piece begins -> the piece.
+  /// By memory: from the begin of each piece to the piece.
   llvm::DenseMap<int32_t, std::map<int64_t, Piece>> memories;
 };
 

@@ -1,7 +1,8 @@
 //===- MicroBatches.h - To which micro-batch an op belongs ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What bagua-accumulate writes, so that later passes keep micro-batches apart.
+// The attribute by which bagua-accumulate lets later passes keep micro-batches
+// apart.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_MICROBATCHES_H
@@ -14,7 +15,8 @@ namespace bagua {
 
 inline constexpr llvm::StringLiteral kMicroBatchAttr = "bagua.micro_batch";
 
-/// From 0; null where the step has one only, and for what follows the last.
+/// The op's micro-batch, from 0; null if the step has only one, and for ops
+/// that follow the last one.
 inline mlir::IntegerAttr microBatchOf(mlir::Operation *op) {
   return op->getAttrOfType<mlir::IntegerAttr>(kMicroBatchAttr);
 }

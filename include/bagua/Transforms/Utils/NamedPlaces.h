@@ -1,9 +1,9 @@
 //===- NamedPlaces.h - Where the tensors that have names lie --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A named value that is placed in an arena lives there: the program asks the
-// session for its address. Its name as a place, and those bytes of the arena,
-// are then one memory.
+// A named value that is placed in an arena stays there: the program asks the
+// session for its address. A place by the value's name and those bytes of the
+// arena are then one memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_NAMEDPLACES_H
@@ -18,11 +18,12 @@ namespace bagua {
 /// The names of a scheduled step, and which of them lie in arenas.
 class NamedPlaces {
 public:
-  /// Emits an error and fails where a named value lies in another's tensor, or
-  /// a place speaks of a name that the step doesn't have.
+  /// Emits an error and fails if a named value lies in another one's tensor, or
+  /// a place has a name that the step doesn't have.
   llvm::LogicalResult read(StepOp step);
 
-  /// The place itself, or for the name of a value in an arena, that.
+  /// The place in an arena if the place is the name of a value there; else the
+  /// place itself.
   PlaceAttr resolve(PlaceAttr place) const {
     if (!place || place.getKind() != PlaceKind::Named)
       return place;
@@ -34,7 +35,7 @@ private:
   llvm::LogicalResult add(mlir::Operation *op, mlir::StringAttr name,
                           PlaceAttr place);
 
-  /// Of every name; null for one that the program binds.
+  /// By name: its place; null for a tensor that the program binds.
   llvm::DenseMap<mlir::StringAttr, PlaceAttr> homes;
 };
 

@@ -1,7 +1,7 @@
 //===- OpGraphReader.h - Steps as index arrays ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From the IR to what the simulator plays.
+// Reads the simulator's input from the IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_OPGRAPHREADER_H
@@ -12,16 +12,18 @@
 
 namespace bagua {
 
-/// A step at any level, op by op in block order; states are the arguments. What
-/// placement has made free costs nothing. Emits an error for what can't be
-/// priced: an encoded value.
+/// Reads a step at any level, op by op in block order; its states are the
+/// arguments. Ops that placement has made free cost nothing. Emits an error for
+/// a value that can't be priced: an encoded one.
 llvm::FailureOr<OpGraph> readGraph(StepOp step, const ClusterModel &model);
 
-/// The states whose old value becomes another's next one, and those others.
+/// The states whose old value becomes another state's next one, and those
+/// others.
 class KeptStates {
 public:
   explicit KeptStates(StepOp step);
-  /// Whether an op reads or makes one: it then has to run in its own step.
+  /// Whether an op reads or makes such a state; the op then has to run in its
+  /// own step.
   bool isTouchedBy(mlir::Operation *op) const;
 
 private:
@@ -29,22 +31,23 @@ private:
   llvm::DenseSet<mlir::Operation *> makers;
 };
 
-/// The same without prices, for questions of data flow.
+/// The graph without prices, for questions of data flow.
 OpGraph readDataFlow(StepOp step);
 
 /// A scheduled step and the op of each of its tasks.
 struct ScheduledTasks {
   TaskGraph graph;
   std::vector<mlir::Operation *> ops;
-  /// By rank 0 in a step.
+  /// The bytes that rank 0 sends in a step.
   double bytesSent = 0;
-  /// Of the runtime's arenas.
+  /// The bytes of the runtime's arenas.
   int64_t arenaBytes = 0;
 };
 
-/// Tasks in block order, late ones where they run; waits are operands, also
-/// from the previous step. Emits an error for a step that isn't scheduled, and
-/// for what readGraph refuses.
+/// Reads a scheduled step as tasks in block order, with late ones where they
+/// run. Tasks wait for their operands, also for those from the previous step.
+/// Emits an error for a step that isn't scheduled, and for all that readGraph
+/// refuses.
 llvm::FailureOr<ScheduledTasks> readTasks(StepOp step,
                                           const ClusterModel &model);
 

@@ -1,8 +1,8 @@
-//===- Predict.h - What a strategy would reach ----------------------------===//
+//===- Predict.h - The step time that a strategy would reach --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compiles a step by a strategy and simulates what comes out. The module that
-// was given stays as it is.
+// Compiles a copy of a step by a strategy and simulates the result. The given
+// module is not changed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_PREDICT_H
@@ -21,7 +21,7 @@
 namespace bagua {
 
 struct Prediction {
-  /// As it was given: NAME or NAME{option=value ...}.
+  /// The given text: NAME or NAME{option=value ...}.
   std::string strategy;
   /// Why there is no prediction; the rest is empty then.
   std::string refusal;
@@ -29,13 +29,15 @@ struct Prediction {
   double stepNs = 0;
   double computeNs = 0;
   double exposedNs = 0;
-  /// Of updates, the program's and the runtime's, one after the other.
+  /// The time of all updates, the program's and the runtime's, one after the
+  /// other.
   double updatesNs = 0;
-  /// Who runs them in the compiled step, whatever was asked for.
+  /// Who runs updates in the compiled step, which may differ from the sides
+  /// asked for.
   std::set<UpdatesBy> updatesBy;
   double bytesSent = 0;
   int64_t peakBytes = 0;
-  /// `compute`, or the link that is busiest.
+  /// `compute`, or the busiest link.
   std::string bindingResource;
   double bindingUtilisation = 0;
 
@@ -46,20 +48,22 @@ struct Prediction {
   ClusterModel cluster;
 };
 
-/// The module's only step. A strategy that refuses it, and one that isn't
-/// there, is a prediction with a refusal; nothing is emitted.
+/// Predicts the module's only step. If the strategy refuses the step or doesn't
+/// exist, the prediction has a refusal; nothing is emitted.
 Prediction predict(mlir::ModuleOp module, llvm::StringRef strategy);
 
-/// Simulates a step that is scheduled and gives the numbers alone. Fails where
-/// the step has no tasks; nothing is emitted.
+/// Simulates a scheduled step; the prediction has numbers only. Fails if the
+/// step has no tasks; nothing is emitted.
 llvm::FailureOr<Prediction> predictScheduled(StepOp step);
 
-/// A warning that names what of a step has no price: compute without a
-/// time, and, where the cluster has no device, launches and the runtime's local
-/// work. Whatever predicts says so once; all of that counts as nothing.
+/// Emits a warning that names the parts of a step that have no price and count
+/// as nothing: compute without a time, and, if the cluster has no device,
+/// launches and the runtime's local work. Each command that predicts calls this
+/// once.
 void warnOfUnpriced(StepOp step);
 
-/// What no lossless strategy can beat on the module's only step. Emits errors.
+/// The bound that no lossless strategy can beat on the module's only step.
+/// bound() emits errors.
 struct BoundReport {
   NamedBoundProblem step;
   LowerBound bound;

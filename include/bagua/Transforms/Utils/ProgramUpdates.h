@@ -1,7 +1,7 @@
 //===- ProgramUpdates.h - Who runs a step's optimizer ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runtime could run and the program runs all the same.
+// Gives the program ops that the runtime could run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_PROGRAMUPDATES_H
@@ -16,35 +16,38 @@ namespace bagua {
 /// a duration.
 ComputeOp giveToProgram(StepOp step, mlir::Operation *op);
 
-/// The same with the duration that the cluster's device would need, if it has
+/// Does the same, and sets the duration on the cluster's device, if there is
 /// one.
 ComputeOp giveTimed(StepOp step, mlir::Operation *op);
 
-/// Makes compute of the arithmetic on whole tensors that only the program uses:
-/// of updates, and of the casts and sums that lead to them, but for casts of
-/// the wire. Each op becomes one. Returns how many.
+/// Replaces arithmetic on whole tensors whose results only the program uses by
+/// compute, one op for each: updates, and the casts and sums that lead to them,
+/// but no casts of the wire. Returns the number of ops.
 int64_t giveUpdatesToProgram(StepOp step);
 
-/// A step as it is scheduled, and how many ops were given to the program for
-/// it.
+/// The graph of a step as it is scheduled, and how many ops were given to the
+/// program for it.
 struct SharedStep {
   OpGraph graph;
   int64_t given = 0;
-  /// Where an op can't be the runtime's, and a remark that says why.
+  /// The location of an op that the runtime can't run, and a remark that says
+  /// why.
   llvm::SmallVector<std::pair<mlir::Location, std::string>> reasons;
 };
 
 /// Gives the program the arithmetic that the runtime can't run, or has no
-/// reason to: what only the program can order (findProgramsOwn), what would
-/// keep a promised gradient from it (ContractTensors::allow), what the runtime
-/// could leave nowhere (whyNotOwned), and what has to do with no update and
-/// only the program gets. Fails with an error where the step can't be priced.
+/// reason to run: ops that only the program can order (findProgramsOwn), ops
+/// that would keep a promised gradient from the program
+/// (ContractTensors::allow), ops whose results the runtime could leave nowhere
+/// (whyNotOwned), and ops that belong to no update and whose results only the
+/// program gets. Fails with an error if the step can't be priced.
 llvm::FailureOr<SharedStep> giveProgramsOwn(StepOp step,
                                             const ClusterModel &cluster);
 
-/// Marks what the program may run in the next step (GraphOp::mayBeLate), as far
-/// as that is not the graph's to say: what it takes from the runtime lies in
-/// tensors that it gives, so that it can still take them back then.
+/// Marks the ops that the program may run in the next step
+/// (GraphOp::mayBeLate), as far as the graph can't tell: their operands from
+/// the runtime must lie in tensors that the program gives, so that it can still
+/// take these back then.
 void offerLate(StepOp step, OpGraph &graph);
 
 } // namespace bagua

@@ -1,8 +1,9 @@
 //===- Relaxations.h - Algorithms of distributed training as rows ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What an algorithm does to a step whose gradients are the ranks' own, and what
-// it promises of the result. One row each; bagua-relax applies one.
+// A table of algorithms. Each row says how an algorithm changes a step whose
+// gradients are the ranks' own, and what it promises of the result. bagua-relax
+// applies one row.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_RELAXATIONS_H
@@ -19,25 +20,26 @@ namespace bagua {
 struct Relaxation {
   std::string_view name;
   StrategyClass strategyClass;
-  /// The gradients that the algorithm has still to communicate, in block order.
+  /// The gradients that the algorithm still has to communicate, in block order.
   llvm::SmallVector<mlir::OpResult> (*findGradients)(StepOp step,
                                                      const FactAnalysis &facts);
-  /// What it promises of a step that is still as it was, and gives names to
-  /// what it speaks of: to what the step itself communicates, too.
+  /// The algorithm's promises for a step that is not rewritten yet, with those
+  /// for the step's own communication. Names the tensors of which the promises
+  /// speak.
   llvm::SmallVector<mlir::Attribute> (*promise)(
       StepOp step, const FactAnalysis &facts,
       llvm::ArrayRef<mlir::OpResult> gradients);
-  /// Puts its communication on the gradients.
+  /// Adds the algorithm's communication to the gradients.
   void (*rewrite)(StepOp step, const FactAnalysis &facts,
                   llvm::ArrayRef<mlir::OpResult> gradients);
 };
 
 /// In alphabetical order.
 llvm::ArrayRef<Relaxation> getRelaxations();
-/// Null where there is none of this name.
+/// Null if no row has this name.
 const Relaxation *findRelaxation(std::string_view name);
 
-/// A row as the option of a pass: its word is the row's name.
+/// A row as an option of a pass; its word is the row's name.
 struct RelaxationChoice {
   const Relaxation *row = findRelaxation(kDataParallel);
 };
@@ -49,34 +51,33 @@ template <>
 std::string listWords<RelaxationChoice>(std::string_view separator,
                                         std::string_view before);
 
-/// Makes compute of the arithmetic that stands between a gradient and the
-/// step's own reduction of it, with a remark: no relation says what becomes of
-/// a gradient that way, but one does of what the program makes of it. The same
-/// of arithmetic by which a statistic is made of a batch, or of what the
-/// program computes. Returns how many ops. Invalidates the facts if there are
-/// any.
+/// Gives the program, with a remark, the arithmetic between a gradient and the
+/// step's own reduction of it: no relation can say what becomes of the
+/// gradient, but one can say what becomes of the result of that arithmetic.
+/// Does the same for arithmetic that makes a statistic from a batch, or from
+/// what the program computes. Returns the number of ops. Invalidates the facts
+/// if there are any.
 int64_t giveUnreduced(StepOp step, const FactAnalysis &facts);
 
-/// What the step's updates of states by reduced gradients promise, where the
-/// runtime runs them.
+/// Promises for updates of states by reduced gradients that the runtime runs.
 llvm::SmallVector<mlir::Attribute> promiseUpdates(StepOp step);
 
-/// A step's contract, by the tensors that it speaks of.
+/// The tensors of which a step's contract speaks.
 class ContractTensors {
 public:
   /// O(contract).
   explicit ContractTensors(StepOp step);
 
   /// Whether the contract says what the program finds in a tensor that it gave.
-  /// A step without a contract leaves that open.
+  /// Always true for a step without a contract.
   bool giveBack(mlir::StringAttr tensor) const {
     return !isThere || related.contains(tensor);
   }
 
-  /// Whether the runtime may run an update, as far as the contract goes: it
-  /// says what the update makes of its states, or promises nobody the gradient.
-  /// Otherwise (arithmetic stands between reduction and update, say) only the
-  /// program gets what was promised.
+  /// Whether the contract lets the runtime run an update: it says what the
+  /// update makes of its states, or promises nobody the gradient. Otherwise
+  /// (arithmetic stands between reduction and update, say) the program must run
+  /// the update to get the gradient that was promised.
   bool allow(StepOpInterface update) const;
 
 private:
@@ -84,7 +85,8 @@ private:
 
   StepOp step;
   bool isThere;
-  /// Which relations are about or begin at, and which updates make.
+  /// Tensors that a relation is about or begins at; states that an update of
+  /// the contract makes.
   llvm::DenseSet<mlir::StringAttr> related, updated;
 };
 

@@ -24,35 +24,35 @@ namespace bagua {
 
 class Report {
 public:
-  /// Adds what a pass decided about a step or a module, unless that is on
-  /// trial. Passes run on several steps at once.
+  /// Adds a pass's decisions about a step or a module, unless the module is on
+  /// trial. Passes run on several steps at once, so calls may overlap.
   void add(mlir::Operation *op, llvm::StringRef pass,
            llvm::json::Object decisions);
 
-  /// `{"decisions": [{"step": ..., "pass": ..., ...}]}`, a line each: those of
-  /// modules first, without a step; then step by step, by name, and for each in
-  /// the order in which the passes ran.
+  /// `{"decisions": [{"step": ..., "pass": ..., ...}]}`, one line for each
+  /// decision. Decisions about modules, which have no step, come first; then
+  /// steps by name, each in the order in which the passes ran.
   void print(llvm::raw_ostream &os) const;
 
 private:
   friend class ReportTrial;
 
   std::mutex mutex;
-  /// Modules that are compiled to see what would become of them.
+  /// Modules that are compiled only to predict their step time.
   llvm::SmallPtrSet<mlir::Operation *, 2> trials;
   /// JSON texts by the step's name; a module's is empty.
   std::map<std::string, std::vector<std::string>> decisions;
 };
 
-/// Has the passes of every context that is made with the registry write to the
-/// report, which outlives them.
+/// Attaches the report to every context that is made with the registry. The
+/// report must outlive those contexts.
 void attachReport(mlir::DialectRegistry &registry, Report &report);
 
-/// Where a pass reports; null where nobody asked.
+/// The report of a context; null if none was attached.
 Report *getReport(mlir::MLIRContext *context);
 
-/// While it lives, what passes decide about a module is nobody's decision and
-/// stays out of the report, if there is one.
+/// While it lives, decisions of passes about a module stay out of the report,
+/// if there is one.
 class ReportTrial {
 public:
   explicit ReportTrial(mlir::ModuleOp module);

@@ -1,7 +1,7 @@
-//===- StepQueries.h - What passes ask of a step --------------------------===//
+//===- StepQueries.h - Questions that passes ask of a step ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Questions of which no pass should have an answer of its own.
+// Questions to which all passes need the same answer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_STEPQUERIES_H
@@ -16,16 +16,16 @@
 
 namespace bagua {
 
-/// What Scheduling's `check` and `verify` have found is a fault of the
-/// compiler: says so and fails. In every build type.
+/// Emits and returns an error if `wrong` has a text. A fault that Scheduling's
+/// `check` or `verify` finds is a fault of the compiler, in every build type.
 llvm::LogicalResult expectSound(mlir::Operation *op,
                                 const std::optional<std::string> &wrong);
 
-/// Emits an error where there is none or another.
+/// Emits an error if the module has no step, or several.
 llvm::FailureOr<StepOp> getOnlyStep(mlir::ModuleOp module);
 
-/// What is yielded for each state. It follows what becomes of the yield's
-/// operands, as long as the step's arguments stay.
+/// The yielded value of each state. Changes of the yield's operands are seen as
+/// long as the step's arguments stay.
 class NextValues {
 public:
   /// O(arguments).
@@ -35,18 +35,18 @@ public:
 
 private:
   StepOp step;
-  /// By argument: the yield's operand, -1 for none.
+  /// By argument: the index of the yield's operand; -1 for none.
   llvm::SmallVector<int32_t, 0> operands;
 };
 
-/// Where a value of a step lies; null before it has a place.
+/// The place of a value of a step; null before it has one.
 PlaceAttr getPlace(mlir::Value value);
 
-/// Whether every rank stores a value of the type, or a part of it that no entry
-/// of its layout hides from some ranks.
+/// Whether every rank stores a value of the type, or a part of the value that
+/// no entry of its layout hides from some ranks.
 bool isOnEveryRank(mlir::RankedTensorType type);
 
-/// Whether it is a tensor of which every rank stores all.
+/// Whether the type is that of a tensor of which every rank stores all.
 bool isWhole(mlir::Type type);
 
 /// Bytes of whole tensors that an op reads and writes.

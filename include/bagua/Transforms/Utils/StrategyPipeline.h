@@ -1,7 +1,7 @@
 //===- StrategyPipeline.h - Rows of decisions as passes -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pipeline of a strategy, as its text says (Scheduling/StrategyText.h).
+// Builds the pipeline of a strategy from its text (Scheduling/StrategyText.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_UTILS_STRATEGYPIPELINE_H
@@ -17,15 +17,15 @@
 
 namespace bagua {
 
-/// The pipeline, on a module, of `NAME` or `NAME{option=value ...}`. An unknown
-/// name, option or word is an error that lists those there are.
+/// The pipeline, for a module, of `NAME` or `NAME{option=value ...}`. An
+/// unknown name, option or word is an error that lists the known ones.
 llvm::Expected<std::string> expandStrategy(llvm::StringRef text);
 
-/// The same without what every strategy begins with, for a step that has it.
+/// The pipeline without preparationPipeline, for a step that has passed it.
 llvm::Expected<std::string> expandDecisions(llvm::StringRef text);
 
-/// What every strategy begins with: from an imported step to one whose
-/// gradients are reduced.
+/// The beginning of every strategy's pipeline: it turns an imported step into
+/// one whose gradients are reduced.
 std::string preparationPipeline();
 
 /// Registers `--bagua-strategy`.
