@@ -1,8 +1,7 @@
 //===- Options.cpp - The command line of bagua-run ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The parser takes --flag, --flag=value and --flag value; any other argument is
-// the plan.
+// Flags are --flag, --flag=value or --flag value; anything else is the plan.
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
@@ -29,8 +28,7 @@ struct Flag {
   /// What the flag takes, for messages.
   const char *expected;
   const char *help;
-  /// Stores the value; returns false if it is bad. A switch gets the empty
-  /// string.
+  /// Returns false for a bad value. A switch gets the empty string.
   Setter set;
 };
 

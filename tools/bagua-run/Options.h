@@ -38,8 +38,7 @@ struct Options {
   bool version = false;
 };
 
-/// Parses the command line. InvalidArgument names the flag and the values it
-/// takes.
+/// InvalidArgument names the flag and the values that it takes.
 absl::StatusOr<Options> parseOptions(const std::vector<std::string> &arguments);
 
 std::string helpText();

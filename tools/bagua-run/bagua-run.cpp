@@ -36,8 +36,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> readPlan(const std::string &path) {
   return Plan::fromBytes(std::move(bytes));
 }
 
-/// Prints the text. Failing to write it, for example to a full disk, is an
-/// error.
+/// Prints the text; a full disk, for example, is an error.
 absl::Status print(const std::string &text) {
   auto output = ReservedFile::standardOutput();
   return output.ok() ? output->write(text) : output.status();
