@@ -34,9 +34,11 @@ namespace bagua::runtime {
 
 /// Replaces the contents of the file by `bytes`. If a process or a host crashes
 /// at any time, the file holds either its old contents or `bytes`; a file
-/// PATH.partial may be left, which the next call overwrites. Unavailable, with
-/// the path and the reason, if the file can't be written or another process is
-/// writing it; the file then holds its old contents or `bytes`, too.
+/// PATH.partial may be left, which the next call overwrites. Errors name the
+/// path and the reason: Unavailable if the file can't be written or another
+/// process is writing it, ResourceExhausted if it would exceed this process's
+/// limit (ulimit -f). After an error, too, the file holds its old contents or
+/// `bytes`.
 absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes);
 
 /// Returns the index in `paths`, which are this rank's files, of the newest

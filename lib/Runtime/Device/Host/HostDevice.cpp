@@ -1,8 +1,8 @@
 //===- HostDevice.cpp - This process's memory and its threads -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The queue does everything where it is asked to, so nothing is ever under way
-// in it.
+// The queue runs each operation on the calling thread, so nothing is ever under
+// way in it.
 //
 //===----------------------------------------------------------------------===//
 #include "Device/Device.h"
