@@ -49,7 +49,7 @@ Gate::Gate(int members, Scope scope)
   assert(members >= 1 && members <= kMaxMembers);
 }
 
-/// Sleeps while the word is `expected`, at most for `limit`. May return early.
+/// Sleeps while the word is `expected`, for at most `limit`. May return early.
 void Gate::sleep(uint32_t expected, std::chrono::nanoseconds limit) {
   NotAtWork waiting;
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
@@ -65,7 +65,7 @@ void Gate::wakeAll() {
           nullptr, 0);
 }
 
-/// Returns the generation of the meeting that the caller now takes part in.
+/// Counts the caller in. Returns the generation of its meeting.
 Gate::Ticket Gate::countIn(bool evenIfClosed) {
   uint32_t seen = word.load(std::memory_order_relaxed);
   while (true) {
@@ -108,7 +108,7 @@ Gate::Outcome Gate::wait(Ticket ticket, std::chrono::nanoseconds limit,
   if (!ticket.isCounted)
     return Outcome::Closed;
   uint32_t seen = watch(ticket.generation, /*evenIfClosed=*/false, spin);
-  // The clock is read by those alone that are about to sleep.
+  // Only threads that are about to sleep read the clock.
   bool isClockRead = false;
   Clock::time_point start;
   while (!isOver(seen, ticket.generation, /*evenIfClosed=*/false)) {
