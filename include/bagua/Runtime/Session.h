@@ -157,7 +157,8 @@ public:
   /// that fail. Then starts the streams (ResourceExhausted if no threads can be
   /// created) and meets all ranks: FailedPrecondition on all of them if some
   /// have loaded state and others have not, or if they have loaded states of
-  /// different steps. After an error start() may be called again.
+  /// different steps or of different sessions. After an error start() may be
+  /// called again.
   virtual absl::Status start() = 0;
 
   /// States a fact that all ranks must state alike from the next beginStep on:
