@@ -66,7 +66,7 @@ absl::Status ForkedRanks::join(std::chrono::nanoseconds patience) {
     while (true) {
       pid_t ended = waitpid(copies[i], &status, WNOHANG);
       if (ended == copies[i] || (ended < 0 && errno != EINTR))
-        break; // or the system has taken its end away
+        break; // or it was reaped already
       // SIGKILL also ends a stopped copy.
       if (std::chrono::steady_clock::now() >= end)
         kill(copies[i], SIGKILL);

@@ -1,4 +1,4 @@
-//===- Waits.h - Who waits where, for what and since when -----------------===//
+//===- Waits.h - A report of what hangs -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For a run that hangs, or seems to: the state of each session and each

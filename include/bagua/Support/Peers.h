@@ -1,4 +1,4 @@
-//===- Peers.h - Who exchanges with whom ----------------------------------===//
+//===- Peers.h - The peers of the exchange op -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The peers of the exchange op as functions of a member's number and the step,

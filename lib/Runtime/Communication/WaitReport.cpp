@@ -135,7 +135,7 @@ void startDumping(const char *name) {
   try {
     std::thread(dump).detach();
   } catch (const std::system_error &) {
-    return; // what is only asked for ends no run
+    return; // a missing report must not end the run
   }
   sigaction(signal, &action, nullptr);
 }

@@ -83,7 +83,7 @@ void Timeline::sleep(uint64_t target, std::chrono::nanoseconds limit) {
 }
 
 //===----------------------------------------------------------------------===//
-// Who is told
+// Listeners
 //===----------------------------------------------------------------------===//
 
 void Timeline::onReached(uint64_t target, std::function<void()> done) {

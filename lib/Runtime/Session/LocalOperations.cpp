@@ -126,7 +126,7 @@ std::unique_ptr<Operation> LocalBuilder::bucket(bool isConcat) {
   const LocalValue &whole = isConcat ? outputs[0] : inputs[0];
   const std::vector<LocalValue> &tensors = isConcat ? inputs : outputs;
   if (whole.count == 0)
-    return nullptr; // one of the tensors may be stored all the same: an input
+    return nullptr; // an input among the tensors may be stored nevertheless
   Layout stripes = readLayout(op.striped());
   std::vector<CopyStep> copies;
   if (stripes.empty()) {
@@ -184,7 +184,7 @@ std::unique_ptr<Operation> LocalBuilder::build() {
   case InstructionKind::Concat:
   case InstructionKind::Split:
   case InstructionKind::After:
-    break; // above, or CollectiveOperations.cpp's
+    break; // handled above or in CollectiveOperations.cpp
   }
   return nullptr;
 }

@@ -37,7 +37,7 @@ Sender senderOf(ControlKind kind) {
   case ControlKind::Lost: // others' of themselves: a thread hangs
     return Sender::All;
   }
-  return Sender::Nobody; // a number that is none
+  return Sender::Nobody; // not an enumerator
 }
 
 absl::Status wrong(const char *what, int64_t found,

@@ -122,8 +122,9 @@ CatchingPair::~CatchingPair() {
     changeState(CLOSED);
 }
 
-/// As Gloo's own, which releases the lock before its exception gets here: the
-/// thread that takes the lock then may wait for this thread.
+/// Does what Gloo's own function does. That one releases the lock before its
+/// exception gets here, and the thread that takes the lock then may wait for
+/// this thread.
 void CatchingPair::handleEvents(int events) {
   std::unique_lock<std::mutex> lock(m_, std::try_to_lock);
   if (!lock)
@@ -295,7 +296,7 @@ bool CatchingPair::read() {
       return false;
     }
     if (got == 0)
-      return Pair::read(); // which says that it is the end
+      return Pair::read(); // Gloo reports the end itself
     rx_.nread += static_cast<size_t>(got);
     if (rx_.nread == sizeof rx_.preamble && !isSound(rx_)) {
       end(closedBy<NoMessage>("it sent what is no message"));

@@ -23,16 +23,16 @@
 namespace bagua::runtime {
 namespace {
 
-// About 2 us: what a meeting takes when all members have a core and are on
-// time. No longer, because the scheduler may all the same have put two members
-// on one core, and then the time is lost.
+// About 2 us, which is what a meeting takes if all members have a core and are
+// on time. Not longer, since the scheduler may still have put two members on
+// one core, and then the time is lost.
 constexpr int kSpins = 100;
-// Then, or at once where members share cores, the core is offered to others: a
-// member that is ready to run arrives ten times sooner than over a futex. Some
-// tens of microseconds where nobody else wants the core.
+// After that, or at once if members share cores, a thread offers its core to
+// others: a member that is ready to run arrives ten times sooner than over a
+// futex. Takes some tens of microseconds if nobody else wants the core.
 constexpr int kYields = 100;
-// How long one that waits for the ends of others' work sleeps before it looks
-// whether they are given up.
+// How long a member that waits for the end of others' work sleeps before it
+// checks whether they are given up.
 constexpr std::chrono::nanoseconds kGoneInterval =
     std::chrono::milliseconds(50);
 

@@ -51,9 +51,9 @@ GroupMemory::GroupMemory(std::byte *memory, const GroupShape &shape)
   }
 }
 
-// Up to here a second meeting costs more than what staging adds, which is that
-// each member reads all inputs. Measured: meetings cost more with more members,
-// and most where members share a core.
+// Up to this size a second meeting costs more than staging does, in which each
+// member reads all inputs. Measured: meetings cost more with more members, and
+// most if members share a core.
 int64_t GroupMemory::stageBytes(int all) {
   return std::clamp<int64_t>(1024 * static_cast<int64_t>(all), 4096, 8192);
 }

@@ -262,7 +262,7 @@ void MemoryCommunicator::copyFromWindow(const CollectiveCall &call,
   case CollectiveOp::AllToAll:
   case CollectiveOp::Exchange:
   case CollectiveOp::Barrier:
-    return; // written by who works
+    return; // the members that work write it
   }
 }
 

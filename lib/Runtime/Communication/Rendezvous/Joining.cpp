@@ -503,7 +503,7 @@ void leaveFailure(Store &store, const absl::Status &why) {
       .set(kRecord, absl::StrCat(kFailed, " ", absl::Hex(drawNumber()), " ",
                                  why.raw_code(), " ",
                                  why.message().substr(0, kMostName)))
-      .IgnoreError(); // others learn of it when their limit is over
+      .IgnoreError(); // else others time out
 }
 
 absl::StatusOr<Joined> joinRun(const JoinOptions &options) {

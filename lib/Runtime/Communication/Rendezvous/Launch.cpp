@@ -276,7 +276,7 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   if (place.empty())
     place = launch.address;
   if (place.empty() && launch.size == 1)
-    place = "127.0.0.1:0"; // nobody comes
+    place = "127.0.0.1:0"; // no other rank connects
   bool isOwnFile = place.empty() && launch.localSize == launch.size;
   if (isOwnFile) {
     absl::StatusOr<std::string> folder = ownFolder();

@@ -166,14 +166,14 @@ void SharedRegion::free(std::byte *address) {
     return;
   const auto [bytes, use] = found->second;
   if (withdrawn && use == Use::Data)
-    madvise(address, bytes, MADV_DONTNEED); // what this process has of it
+    madvise(address, bytes, MADV_DONTNEED); // frees the private copy
   else
     madvise(address, bytes, MADV_REMOVE);
   taken.erase(found);
 }
 
 //===----------------------------------------------------------------------===//
-// Out of the reach of others
+// Withdrawing memory from others
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -245,7 +245,7 @@ absl::Status SharedRegion::makePrivate(size_t at, size_t bytes) const {
     return failure("mmap");
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0)
     return absl::OkStatus();
-  if (errno != EINVAL) // a system before Linux 5.14
+  if (errno != EINVAL) // EINVAL: older than Linux 5.14
     return failure("can't be withdrawn");
   touch(begin, bytes);
   return absl::OkStatus();
