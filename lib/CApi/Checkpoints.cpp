@@ -1,7 +1,7 @@
 //===- Checkpoints.cpp - Files of state in C ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Call by call what Checkpoint.h has.
+// The functions of Checkpoint.h, one by one.
 //
 //===----------------------------------------------------------------------===//
 #include "Errors.h"

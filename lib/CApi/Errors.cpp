@@ -28,11 +28,11 @@ LastError &lastError() {
   return error;
 }
 
-/// With which a struct begins.
+/// Reads the size with which a struct begins.
 absl::Status readSize(const char *name, const void *of, size_t &bytes) {
   std::memcpy(&bytes, of, sizeof(bytes));
   constexpr size_t kMostBytes = 4096;
-  // No version's struct ends within a pointer.
+  // Every version's struct is larger than the field with its size.
   if (bytes <= sizeof(bytes) || bytes > kMostBytes ||
       bytes % alignof(void *) != 0)
     return absl::InvalidArgumentError(

@@ -1,8 +1,8 @@
 //===- Errors.h - Statuses as codes and messages --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What every function of the C interface goes through: nothing is thrown at a
-// caller in C, and each error has a message.
+// Helpers that every function of the C interface uses, so that no exception
+// reaches a caller in C and each error has a message.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_CAPI_ERRORS_H
@@ -21,10 +21,10 @@
 
 namespace bagua::capi {
 
-/// The code of a status, whose message is kept for bagua_last_error().
+/// Returns the code of a status, and keeps its message for bagua_last_error().
 bagua_code report(const absl::Status &status) noexcept;
 
-/// Runs a body that returns a Status.
+/// Runs a body that returns a Status, and reports the status or an exception.
 template <typename Body> bagua_code guard(Body body) noexcept {
   try {
     return report(body());
@@ -40,25 +40,28 @@ absl::Status
 requireAll(const char *call,
            std::initializer_list<std::pair<const char *, const void *>> all);
 
-/// 0: `fallback`. InvalidArgument for what is negative, or no number.
+/// Stores `seconds`, at most ten years, in `result`; 0 leaves it as it is.
+/// InvalidArgument for a negative value or a NaN.
 absl::Status readSeconds(const char *name, double seconds,
                          std::chrono::nanoseconds &result);
 
-/// Copies what the caller knows of a struct that begins with its size; the rest
-/// is zero. InvalidArgument for a size that no version had; Unimplemented where
-/// the caller says something that this library does not know.
+/// Copies the part of a struct that the caller knows; the struct begins with
+/// its size. The rest of `known` is zero. InvalidArgument for a size that no
+/// version had; Unimplemented if the caller sets a field that this library does
+/// not know.
 absl::Status readStruct(const char *name, const void *given, void *known,
                         size_t knownBytes);
 
-/// Stores `known` in a struct of the caller's that begins with its size, which
-/// it keeps: as much as the caller knows of; what it knows beyond is zero.
-/// InvalidArgument for a size that no version had.
+/// Stores `known` in a struct of the caller's that begins with its size; the
+/// size stays. Copies as much as the caller knows of the struct, and zeroes
+/// what the caller's struct has beyond `known`. InvalidArgument for a size that
+/// no version had.
 absl::Status writeStruct(const char *name, const void *known, size_t knownBytes,
                          void *to);
 
-/// What a struct says of waiting for others, as sessions and communicators do:
-/// how long, and who is warned. Null is nothing. Errors are those of both
-/// above.
+/// Reads how long to wait for others and whom to warn from the options of a
+/// session or a communicator. Null changes nothing. Errors are those of
+/// readStruct and readSeconds.
 template <typename Given, typename Options>
 absl::Status readWaiting(const char *name, const Given *given,
                          Options &options) {

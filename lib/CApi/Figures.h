@@ -1,7 +1,7 @@
 //===- Figures.h - Figures of steps in C ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Measured ones and predicted ones are told alike.
+// Writes measured and predicted figures into the C interface's struct.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_CAPI_FIGURES_H
@@ -16,7 +16,7 @@
 
 namespace bagua::capi {
 
-/// As writeStruct does.
+/// Errors are those of writeStruct.
 inline absl::Status writeFigures(const runtime::StepFigures &figures,
                                  bagua_step_figures *to) {
   using Seconds = std::chrono::duration<double>;

@@ -1,7 +1,8 @@
 //===- Handles.h - What is behind the handles of the C interface ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each keeps alive what it stands on.
+// The structs behind the handles. Each keeps alive the objects that it depends
+// on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_CAPI_HANDLES_H

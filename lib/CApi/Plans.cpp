@@ -1,7 +1,7 @@
 //===- Plans.cpp - Plans in C ---------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reading a plan, and what a program asks it.
+// Reading a plan, and what a program may ask about it.
 //
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
@@ -19,7 +19,8 @@ using capi::requireAll;
 
 namespace {
 
-/// More than any plan has: nobody reads what is not there by a wrong size.
+/// More bytes than any plan has, so that a wrong size is refused before any
+/// byte is read.
 constexpr size_t kMostPlanBytes = size_t{1} << 31;
 
 absl::Status keep(absl::StatusOr<std::shared_ptr<const runtime::Plan>> loaded,

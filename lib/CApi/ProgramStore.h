@@ -1,7 +1,7 @@
-//===- ProgramStore.h - A store that a program in C hands in --------------===//
+//===- ProgramStore.h - A store that a program in C implements ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Its callbacks as a Store.
+// Wraps the callbacks of a program as a Store.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_CAPI_PROGRAMSTORE_H
@@ -50,10 +50,10 @@ public:
   }
 
 private:
-  /// More than a run writes.
+  /// More bytes than any text of a run has.
   static constexpr size_t kMostBytes = 4096;
 
-  /// Only what is said of the store.
+  /// Only the fields of the store are used.
   const bagua_world_options callbacks;
 };
 

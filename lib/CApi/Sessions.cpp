@@ -1,7 +1,7 @@
 //===- Sessions.cpp - Sessions in C ---------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Call by call what Session.h has.
+// The functions of Session.h, one by one.
 //
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
@@ -23,7 +23,7 @@ using runtime::TensorId;
 
 namespace {
 
-/// Runs a call of a session's.
+/// Runs a call on the session behind a handle.
 template <typename Body>
 bagua_code onSession(const char *call, const bagua_session *session,
                      Body body) {

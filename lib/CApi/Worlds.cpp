@@ -1,7 +1,7 @@
 //===- Worlds.cpp - Worlds and collectives in C ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How ranks find each other, and what they say to each other beside a plan.
+// How ranks find each other, and how they communicate outside a plan.
 //
 //===----------------------------------------------------------------------===//
 #include "Errors.h"
@@ -100,7 +100,8 @@ bagua_code bagua_world_connect(const bagua_world_options *options,
   });
 }
 
-/// Variables that don't fit are a launcher's, too; making the world says which.
+/// Variables that don't fit are a launcher's, too; creating the world reports
+/// them.
 int bagua_is_launched(void) {
   bool isLaunched = true;
   guard([&]() -> absl::Status {

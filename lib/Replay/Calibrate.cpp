@@ -1,8 +1,8 @@
-//===- Calibrate.cpp - What a step's work takes on this machine -----------===//
+//===- Calibrate.cpp - Measures a cluster's links and work ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan of messages of all sizes is replayed, whose program sleeps and wakes
-// up as a training step's does: on few cores that delays messages.
+// Replays plans with messages of all sizes. The program sleeps and wakes up as
+// a training step's does, which delays messages if cores are few.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/Calibrate.h"
@@ -26,18 +26,19 @@
 namespace bagua::replay {
 namespace {
 
-/// Of a rank's own work, in which nobody waits for others.
+/// Rounds for a rank's own work, in which nobody waits for others.
 constexpr int kWorkRounds = 2;
-/// Compute behind the gift of a message, as a share of what the message takes
-/// alone: it goes on until the message is there.
+/// The compute after a message was given, as a multiple of the message's time
+/// alone, so that the compute lasts until the message is done.
 constexpr double kComputeShare = 2;
-/// As many as strategies with credit have.
+/// The number of streams of strategies with credit.
 constexpr int kStreams = 4;
 constexpr size_t kAllReduce = 1;
-/// Where rounds take turns: all_reduce, reduce_scatter, all_gather.
+/// The collectives of rounds that take turns: all_reduce, reduce_scatter,
+/// all_gather.
 constexpr std::array<size_t, 3> kTurns = {kAllReduce, 4, 0};
 
-/// Steps of messages of these sizes.
+/// The steps to run, with messages of these sizes.
 struct StepsToRun {
   size_t kind;
   const CalibrationPlace &place;
@@ -45,13 +46,14 @@ struct StepsToRun {
   int64_t count;
 };
 
-/// Runs them by their plan. The answer is the same on all ranks.
+/// Runs such steps by their plan. The result is the same on all ranks.
 using Run = std::function<absl::StatusOr<Measured>(
     const std::shared_ptr<const Plan> &plan, const StepsToRun &steps)>;
 
-/// What messages of a size take on a rank, the mean of them: the median of all
-/// steps but the first. A message takes from its gift, or the end of the one
-/// before it, to its own end.
+/// The time of a message on a rank: for each size the mean over messages, of
+/// which each counts with the median of all steps but the first. A message's
+/// time is from when it was given, or from the end of the message before it, to
+/// its own end.
 Times timesOf(const std::vector<TraceWriter::Event> &events,
               const StepsToRun &steps, int rank) {
   const std::vector<size_t> &sizes = steps.sizes;
@@ -94,7 +96,7 @@ ReplayOptions replayOptions(int64_t steps, std::chrono::nanoseconds timeout,
   return options;
 }
 
-/// Ranks that are threads, of which rank 0's times count.
+/// Runs ranks as threads; the times of rank 0 count.
 Run onThreads(std::chrono::nanoseconds timeout) {
   return [timeout](const std::shared_ptr<const Plan> &plan,
                    const StepsToRun &steps) -> absl::StatusOr<Measured> {
@@ -107,8 +109,8 @@ Run onThreads(std::chrono::nanoseconds timeout) {
   };
 }
 
-/// A world's ranks. Of a message the time of the rank counts that gets its
-/// result last.
+/// Runs the ranks of a world. A message's time is that of the rank that gets
+/// its result last.
 Run onWorld(const std::shared_ptr<runtime::World> &world,
             const std::shared_ptr<runtime::Communicator> &all,
             std::chrono::nanoseconds timeout) {
@@ -122,7 +124,7 @@ Run onWorld(const std::shared_ptr<runtime::World> &world,
     Times longest = timesOf(trace.sortedEvents(), steps, world->rank());
     if (!getsResult(steps.kind, steps.place, world->rank()))
       longest.assign(longest.size(), 0);
-    // Rank 0 knows all ranks' steps.
+    // Rank 0 has the steps of all ranks.
     longest.push_back(*result ? medianOf((*result)->stepNs) : 0);
     absl::Status status = all->allReduce(longest.data(), longest.data(),
                                          static_cast<int64_t>(longest.size()),
@@ -147,8 +149,8 @@ absl::StatusOr<Measured> measure(const Run &run, size_t kind,
   return run(*plan, {kind, place, sizes, steps});
 }
 
-/// All collectives along an axis in turns, each with all that goes on beside
-/// it, so that what changes meanwhile changes all times.
+/// Measures all collectives along an axis in turn. For each collective all
+/// measurements are made together, so that changes of the machine affect all.
 class AxisCalibration {
 public:
   AxisCalibration(Run measures, CalibrationPlace where, Effort howMuch,
@@ -214,7 +216,7 @@ absl::Status AxisCalibration::addMessagesBeside(size_t kind, int round,
   return absl::OkStatus();
 }
 
-/// The program gives all of them, then takes all of them back, as it does with
+/// The program gives all messages, then takes all of them back, as it does with
 /// gradients in the next step's forward.
 absl::Status AxisCalibration::addMessagesInFlight(size_t kind,
                                                   const Times &alone) {
@@ -250,7 +252,7 @@ absl::Status AxisCalibration::addMessagesInFlight(size_t kind,
     return one.status();
   parts.oneNs = static_cast<double>(one->stepNs);
   parts.severalNs = static_cast<double>(several->stepNs);
-  // Of several, one hides the latency of the next.
+  // With several messages in flight, one hides the latency of the next.
   parts.hiddenNs =
       static_cast<double>(sizes.size()) *
       std::max(0.0, static_cast<double>(alone.front()) - std::max(0.0, gapNs));
@@ -258,7 +260,7 @@ absl::Status AxisCalibration::addMessagesInFlight(size_t kind,
   return absl::OkStatus();
 }
 
-/// A rank's own work shares its time with compute, so it is measured alone.
+/// A rank's own work shares time with compute, so it is measured alone.
 absl::Status addWork(const Run &run, const CalibrationPlace &place,
                      const Effort &effort, int round, Samples &work) {
   for (size_t kind = kCollectiveCount; kind < kKindCount; ++kind) {
@@ -301,7 +303,8 @@ absl::StatusOr<std::string> measureAll(const Run &run,
 // Ranks of several processes
 //===----------------------------------------------------------------------===//
 
-/// Outermost first, by the hosts of ranks that are numbered host by host.
+/// The axes, outermost first, from the host of each rank; ranks are numbered
+/// host by host.
 absl::StatusOr<std::vector<CalibratedAxis>>
 axesOf(const std::vector<int> &hosts) {
   const int hostCount = *std::max_element(hosts.begin(), hosts.end()) + 1;
@@ -321,8 +324,8 @@ axesOf(const std::vector<int> &hosts) {
   return axes;
 }
 
-/// Larger and larger messages, until one takes longer than bursts do that a
-/// network lets through at once.
+/// Sends larger and larger messages, until one takes longer than the bursts
+/// that a network lets through at once.
 absl::StatusOr<double> probeBytesPerS(const Run &run,
                                       const CalibrationPlace &place) {
   constexpr int64_t kLongNs = 100'000'000;
@@ -337,8 +340,8 @@ absl::StatusOr<double> probeBytesPerS(const Run &run,
   }
 }
 
-/// Updates of at most 16 MiB: ranks that share a host's memory have six tensors
-/// of each size.
+/// Chosen so that updates have at most 16 MiB: ranks that share a host's memory
+/// have six tensors of each size.
 constexpr double kWorkBytesPerS = 5e8;
 
 absl::StatusOr<std::string>
@@ -374,7 +377,7 @@ measureWorld(const std::shared_ptr<runtime::World> &world,
     AxisSamples about;
     about.axis = axes->at(axis);
     about.isNetwork = about.axis.name == "host";
-    // All ranks of a host send by its card.
+    // All ranks of a host share its network card.
     about.sharers = about.isNetwork ? world->size() / about.axis.size : 1;
     calibrations.emplace_back(run, place, effortAt(*rate), std::move(about));
   }

@@ -1,7 +1,7 @@
 //===- CalibrationFit.cpp - From measured times to a cluster --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each number of an axis by its own function.
+// One function for each number of an axis.
 //
 //===----------------------------------------------------------------------===//
 #include "CalibrationFit.h"
@@ -16,15 +16,15 @@
 namespace bagua::replay {
 namespace {
 
-/// By kind.
+/// The times of each kind.
 using Tables = std::array<Times, kKindCount>;
 
-/// The median, as a part.
+/// The median, as a fraction.
 double partOf(const std::vector<double> &samples) {
   return std::clamp(medianOf(samples), 0.001, 1.0);
 }
 
-/// Of one kind. Empty where no round has measured it.
+/// The times of one kind over all rounds. Empty if no round measured it.
 Times combine(const std::vector<Times> &rounds, bool byMedian) {
   if (rounds.empty())
     return {};
@@ -42,22 +42,23 @@ Times combine(const std::vector<Times> &rounds, bool byMedian) {
   return times;
 }
 
-/// A message in four parts, one behind the other, takes no less than in one
-/// piece. Where it was measured so, by chance or as small ones stay in caches,
-/// all would be cut, which executed plans are not faster by.
+/// Raises times so that a message in four parts, one after the other, takes at
+/// least as long as in one piece. Measurements may say otherwise, by chance or
+/// since small messages stay in caches; then all messages would be cut, and
+/// plans would not run faster.
 void raiseParts(Times &ns) {
   for (size_t size = ns.size() - 1; size-- > 0;)
     ns[size] = std::max(ns[size], (ns[size + 1] + 3) / 4);
 }
 
-/// Of all ranks that share the link.
+/// The bytes of all ranks that share the link.
 double bytesOverLink(const AxisSamples &samples, size_t kind, int64_t bytes) {
   return trafficOf(kind, samples.axis.size) *
          static_cast<double>(samples.sharers * bytes);
 }
 
-/// How long an op disturbs messages, if it does so for all of a short one; 0:
-/// for all of a long one, too.
+/// How long an op disturbs messages, assuming that it does so during all of a
+/// short op; 0 if it does so during all of a long op, too.
 int64_t overlappedNs(double besideShortOps, double besideLongOps) {
   double part =
       besideShortOps < 1 ? (1 - besideLongOps) / (1 - besideShortOps) : 1;
@@ -72,8 +73,9 @@ double concurrentRate(const AxisSamples &samples) {
   return partOf(rates);
 }
 
-/// A gap has the rate of messages in flight, as bytes have. A network's rate
-/// goes for their bytes, too, however fast one message is that is alone.
+/// A gap passes at the rate of messages in flight, as bytes do. On a
+/// network the rate of the axis applies to the bytes, however fast a single
+/// message is.
 int64_t gapNs(const AxisSamples &samples, double concurrentRate,
               int64_t bytesPerS) {
   std::vector<double> gaps;
@@ -87,9 +89,9 @@ int64_t gapNs(const AxisSamples &samples, double concurrentRate,
   return std::max<int64_t>(0, std::llround(medianOf(gaps)));
 }
 
-/// What small messages take longer beside compute than one behind the other,
-/// besides what compute takes of their rate: between the ops of a step they
-/// come to a stream that has gone to sleep.
+/// The time that small messages take longer beside compute than one after the
+/// other, without what compute takes of their rate: between the ops of a step
+/// their stream has fallen asleep.
 int64_t wakeNs(const Tables &alone, const Tables &beside, double rate,
                int64_t gapNs) {
   double sum = 0;
@@ -108,7 +110,7 @@ int64_t wakeNs(const Tables &alone, const Tables &beside, double rate,
   return std::max<int64_t>(0, std::llround(sum / count));
 }
 
-/// Half of the shortest time: a collective takes up to two latencies.
+/// Half the shortest time, since a collective takes up to two latencies.
 int64_t latencyNs(const AxisSamples &samples, const Tables &alone) {
   int64_t least = INT64_MAX;
   for (size_t kind = 0; kind < kCollectiveCount; ++kind)
@@ -221,8 +223,8 @@ std::string printCluster(const std::string &comment,
     raiseParts(ns);
     workTexts.push_back(printTable(kind, movedBy(kind), ns));
   }
-  // A stream wakes up by its host's cores, whatever it waits for: the innermost
-  // axis has the steadiest times.
+  // How a stream wakes up depends on its host's cores, whatever it waits for.
+  // The innermost axis has the steadiest times.
   return absl::StrCat("// ", comment, "\nbagua.cluster @calibrated axes [",
                       absl::StrJoin(axisTexts, ",\n"), "] host #bagua.host<{\n",
                       absl::StrJoin(workTexts, ",\n"), "}> wake_ns ",

@@ -1,7 +1,7 @@
 //===- CalibrationPlan.cpp - Steps whose messages are measured ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One row for each kind, one plan for each step.
+// The kinds are rows of a table; PlanMaker makes a plan for each step.
 //
 //===----------------------------------------------------------------------===//
 #include "CalibrationPlan.h"
@@ -24,12 +24,12 @@ namespace fb = runtime::fb;
 struct Kind {
   const char *name;
   fb::Opcode opcode;
-  /// Of a collective: how the result, or the operand, is distributed.
+  /// For a collective: how the result, or the operand, is distributed.
   bool hasPart = false;
   bool isPartTheResult = false;
   fb::LayoutKind layout = {};
-  /// Of a rank's own work: the states that it updates, and how many tensors it
-  /// reads and writes; 0 is a collective.
+  /// For a rank's own work: the number of states that it updates, and of
+  /// tensors that it reads and writes; 0 marks a collective.
   int states = 0;
   int moved = 0;
   std::array<float, 4> constants = {};
@@ -77,11 +77,11 @@ private:
   const std::vector<size_t> &sizes;
   const Surroundings &beside;
   fb::PlanT plan;
-  /// Their tensors.
+  /// The tensors of the messages.
   std::vector<uint32_t> messages;
 };
 
-/// `tensor` -1: a part, in the arena.
+/// `tensor` -1 stands for a part, which lives in the arena.
 uint32_t PlanMaker::addValue(int64_t tensor, int64_t count) {
   plan.values.push_back(std::make_unique<fb::ValueT>());
   fb::ValueT &value = *plan.values.back();
@@ -102,7 +102,7 @@ uint32_t PlanMaker::addValue(int64_t tensor, int64_t count) {
   return static_cast<uint32_t>(plan.values.size() - 1);
 }
 
-/// That the program doesn't give. Returns its number.
+/// Adds a tensor that the program doesn't give. Returns its number.
 int64_t PlanMaker::addTensor(const std::string &name, int64_t count,
                              uint32_t user) {
   plan.tensors.push_back(std::make_unique<fb::TensorT>());
@@ -114,8 +114,8 @@ int64_t PlanMaker::addTensor(const std::string &name, int64_t count,
   return static_cast<int64_t>(plan.tensors.size()) - 1;
 }
 
-/// A rank's own work on a message's tensor. What it writes besides stays the
-/// runtime's.
+/// Adds a rank's own work on a message's tensor. Its other results stay with
+/// the runtime.
 void PlanMaker::addWork(fb::InstructionT &op, uint32_t number, int64_t count) {
   for (int state = 0; state < kind.states; ++state) {
     int64_t tensor =
@@ -191,7 +191,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   return Plan::fromBytes(runtime::writePlan(plan));
 }
 
-/// So many messages of a size as are `bytes` together.
+/// The number of messages of a size that have `bytes` together.
 int countWithin(double bytes, size_t size, int least, int most) {
   double count = bytes / static_cast<double>(bytesOfSize(size));
   return static_cast<int>(

@@ -1,8 +1,9 @@
-//===- CheckValues.cpp - What --check fills tensors with ------------------===//
+//===- CheckValues.cpp - The values that --check fills tensors with -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A counter-based hash of shifts, adds and xors, which every vector unit has.
-// Elements go in blocks with a seed each, so that within a block 32 bits count.
+// Elements form blocks with a seed each, so that 32-bit counters suffice within
+// a block.
 //
 //===----------------------------------------------------------------------===//
 #include "CheckValues.h"
@@ -47,8 +48,9 @@ template <typename To, typename From> To bitCast(From from) {
 // Element types
 //===----------------------------------------------------------------------===//
 
-// For each: how it is stored, what sums are kept in, a value from 32 or 64
-// random bits, and the way between both.
+// For each element type: how it is stored, in which type sums are kept, how a
+// value is made from 32 or 64 random bits, and the conversions between both
+// types.
 
 struct F32 {
   using Stored = uint32_t;
@@ -83,7 +85,7 @@ struct F16 {
   static Stored make(uint32_t h, uint32_t) {
     return static_cast<uint16_t>((h & 0x83ff) | (13 + (h >> 20 & 3)) << 10);
   }
-  /// Of values that make() makes, and 0: no subnormals, no infinities.
+  /// For values that make() makes, and 0: no subnormals, no infinities.
   static Sum widen(Stored s) {
     uint32_t magnitude =
         s == 0 ? 0 : (uint32_t(s & 0x7fff) << 13) + (112u << 23);
@@ -186,7 +188,7 @@ void forEachBlock(int64_t begin, int64_t count, Work work) {
   }
 }
 
-/// Elements of one block.
+/// Makes the elements of one block.
 template <typename T>
 void generateBlock(uint64_t key, int64_t begin, int64_t count,
                    typename T::Stored *output) {
@@ -318,7 +320,7 @@ void compareValues(DataType type, const std::byte *expected,
       continue;
     double error =
         std::fabs(valueAt(type, expected, i) - valueAt(type, found, i));
-    // A NaN is as wrong as can be.
+    // A NaN counts as an infinite error.
     if (error != error)
       error = std::numeric_limits<double>::infinity();
     bool isWrong = result.tolerance == 0 || !(error <= result.tolerance);
@@ -329,7 +331,7 @@ void compareValues(DataType type, const std::byte *expected,
 }
 
 uint64_t digest(const std::byte *data, size_t size) {
-  // Four lanes, so that multiplications overlap.
+  // Four independent lanes, so that multiplications overlap.
   uint64_t lanes[4] = {1, 2, 3, 4};
   size_t at = 0;
   for (; at + 32 <= size; at += 32) {

@@ -1,7 +1,7 @@
 //===- Checker.cpp - Checks numbers against a plan's contract -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Expected values are computed piece by piece and never kept.
+// Expected values are computed piece by piece and never stored.
 //
 //===----------------------------------------------------------------------===//
 #include "Checker.h"
@@ -44,14 +44,14 @@ bool isUpdated(const fb::Relation &relation) {
   return relation.relation() == fb::RelationKind::Updated;
 }
 
-/// Whether members give each other elements from and for other places.
+/// Whether a relation moves elements between members and places.
 bool isMoved(const fb::Relation &relation) {
   return relation.relation() != fb::RelationKind::Reduced &&
          !isUpdated(relation);
 }
 
-/// Whether all ranks of a group hold equal bits of a tensor that the relation
-/// speaks of: whole tensors.
+/// Whether all ranks of a group hold equal bits of a tensor of the relation.
+/// Such a tensor is stored whole.
 bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
                     uint32_t tensor) {
   auto *layout = tensorAt(plan, tensor).layout();
@@ -62,7 +62,7 @@ bool isEqualInGroup(const Plan &plan, const fb::Relation &relation,
 
 } // namespace
 
-/// Of FNV-1a.
+/// The prime of FNV-1a.
 constexpr uint64_t kDigestPrime = 0x100000001b3;
 
 void CheckResult::fail(double error, const std::string &what) {
@@ -108,7 +108,7 @@ bool RankChecker::isLeftAlone(uint32_t tensor) const {
          !isTakenBack(tensor);
 }
 
-/// An update's own relation says more.
+/// The relation of an update checks more than this one.
 bool RankChecker::isLeftToUpdates(const fb::Relation &relation) const {
   if (isWaitedFor[relation.tensor()])
     return false;
@@ -162,7 +162,7 @@ std::vector<uint32_t> RankChecker::updatedStates() const {
   return states;
 }
 
-/// Which of an update's states a tensor is.
+/// The number of a tensor among an update's states.
 static size_t placeAmong(const fb::Update &update, uint32_t tensor) {
   return std::find(update.states()->begin(), update.states()->end(), tensor) -
          update.states()->begin();
@@ -206,7 +206,8 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
           });
 }
 
-/// `expect(begin, count, output)` writes what elements must be.
+/// Compares `data` with expected elements, which `expect(begin, count, output)`
+/// writes.
 template <typename Expect>
 void RankChecker::compare(uint32_t number, int64_t step, int64_t count,
                           double tolerance, const std::byte *data,
@@ -339,8 +340,9 @@ CheckResult mergeChecks(const Plan &plan,
                                place.second, rank.rank, leader));
     }
 
-  // What the contract names, and what the program gives without any relation.
-  // What a relation only reads need not come back: its result is checked.
+  // The tensors that the contract names, and those that the program gives
+  // without any relation. A tensor that a relation only reads need not come
+  // back, since its result is checked.
   std::set<uint32_t> expected, read;
   for (const fb::Relation *relation : *plan.root().contract()) {
     if (!isUpdated(*relation) && !first.isLeftToUpdates(*relation))

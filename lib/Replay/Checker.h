@@ -1,11 +1,12 @@
-//===- Checker.h - Whether a rank gets the numbers that the plan promises -===//
+//===- Checker.h - Checks a rank's numbers against the contract -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Goes by the plan's contract and, but for what rounding explains
-// (Tolerance.h), by nothing else of it: what the instructions do is what is
-// being checked. Each rank fills what it gives and looks at what it takes back;
-// where the contract says that a group's ranks get the same, the first one
-// compares with the contract and the others' digests with its.
+// A check uses only the plan's contract and, for what rounding explains
+// (Tolerance.h), the plan's roundings. It ignores what the instructions do,
+// since they are what is checked. Each rank fills what it gives and looks at
+// what it takes back. If the contract says that the ranks of a group get the
+// same values, the group's first rank compares with the contract, and the
+// digests of the others are compared with its digest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_CHECKER_H
@@ -30,37 +31,38 @@ namespace bagua::replay {
 
 using runtime::Plan;
 
-/// What one rank has found, to be held against what others have.
+/// The findings of one rank, to be compared with those of others.
 struct RankFindings {
   int64_t rank = 0;
   CheckResult found;
-  /// By tensor: how many steps were checked; of states, updates.
+  /// By tensor: the number of steps that were checked, or of updates for a
+  /// state.
   std::vector<int64_t> checkedSteps;
-  /// By tensor and step, what others of the group must have too.
+  /// By tensor and step: the digest that others of the group must have, too.
   std::map<std::pair<uint32_t, int64_t>, uint64_t> digests;
 };
 
-/// One rank's side.
+/// The checks of one rank.
 class RankChecker {
 public:
   RankChecker(const Plan &plan, int64_t rank);
 
-  /// Fills what the program is about to give in `step`. False: it leaves the
-  /// tensor out.
+  /// Fills a tensor that the program is about to give in `step`. Returns false
+  /// if the program leaves the tensor out.
   bool fill(uint32_t tensor, int64_t step, std::byte *data);
-  /// Looks at what the program has just taken back.
+  /// Checks a tensor that the program has just taken back.
   void check(uint32_t tensor, const std::byte *data);
 
-  /// Whether the program takes a tensor back at some time.
+  /// Whether the program ever takes the tensor back.
   bool isTakenBack(uint32_t tensor) const { return isWaitedFor[tensor]; }
-  /// Whether the contract says of a gradient what updates make of it.
+  /// Whether the contract says how updates use this gradient.
   bool hasUpdate(uint32_t tensor) const { return !updatesOf[tensor].empty(); }
 
-  /// The states that the runtime updates and this rank has a part of.
+  /// The states that the runtime updates and of which this rank has a part.
   std::vector<uint32_t> updatedStates() const;
-  /// Fills one before the first step.
+  /// Fills a state before the first step.
   void fillState(uint32_t tensor, std::byte *data);
-  /// Looks at one that `updates` steps have updated.
+  /// Checks a state that `updates` steps have updated.
   void checkState(uint32_t tensor, int64_t updates, const std::byte *data);
 
   const RankFindings &findings() const { return own; }
@@ -70,12 +72,12 @@ private:
                                  const std::vector<RankFindings> &ranks,
                                  int64_t steps);
 
-  /// Whether a tensor is a gradient, or a sign that instructions wait for and
-  /// never touch, that no op of the program, where the plan has these, waits
-  /// for.
+  /// Whether nobody takes the tensor back: it is a gradient, or a signal that
+  /// instructions wait for but never touch, and the plan has program ops, none
+  /// of which waits for it.
   bool isLeftAlone(uint32_t tensor) const;
-  /// Whether only updates use what a relation speaks of: nobody need take it
-  /// back.
+  /// Whether only updates use the result of a relation, so that nobody need
+  /// take it back.
   bool isLeftToUpdates(const runtime::fb::Relation &relation) const;
   void checkRelation(uint32_t number, int64_t step, const std::byte *data);
   void checkReduced(const runtime::fb::Relation &relation, int64_t step,
@@ -92,23 +94,23 @@ private:
   const int64_t rank;
   Tolerances tolerances;
   RankFindings own;
-  /// By tensor: the step whose values it was filled with last; -1 before.
+  /// By tensor: the last step for which it was filled; -1 before.
   std::vector<int64_t> filled;
-  /// By tensor: its relation's number; -1 if it has none.
+  /// By tensor: the number of its relation; -1 if it has none.
   std::vector<int64_t> relationOf;
   /// By tensor: the relations of updates that read it.
   std::vector<std::vector<uint32_t>> updatesOf;
   std::vector<bool> isWaitedFor;
-  /// By tensor: the step that was checked last.
+  /// By tensor: the last step that was checked.
   std::vector<int64_t> lastChecked;
 };
 
-/// Compares the ranks with each other, and looks for tensors that were not
+/// Compares the ranks with each other, and reports tensors that were not
 /// checked in each of `steps` steps.
 CheckResult mergeChecks(const Plan &plan,
                         const std::vector<RankFindings> &ranks, int64_t steps);
 
-/// Elements of a tensor that a rank stores.
+/// The number of elements of a tensor that a rank stores.
 int64_t localElements(const Plan &plan, uint32_t tensor, int64_t rank);
 
 } // namespace bagua::replay

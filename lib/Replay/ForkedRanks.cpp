@@ -1,7 +1,7 @@
 //===- ForkedRanks.cpp - Ranks as processes, without a launcher -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// fork, without exec: copies have what was read before.
+// Copies are forked without exec, so they have everything that was read before.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/ForkedRanks.h"
@@ -26,7 +26,7 @@ absl::StatusOr<ForkedRanks> ForkedRanks::fork(int size) {
   ranks.place.launcher = "bagua-run";
   ranks.place.size = ranks.place.localSize = size;
   const pid_t first = getpid();
-  // Whoever has started this process may have had their ends ignored.
+  // The parent of this process may have made it ignore SIGCHLD.
   signal(SIGCHLD, SIG_DFL);
   ranks.place.job = absl::StrCat("run-", first);
   for (int rank = 1; rank < size; ++rank) {
@@ -38,7 +38,7 @@ absl::StatusOr<ForkedRanks> ForkedRanks::fork(int size) {
           absl::StrCat("no process for rank ", rank, ": ", why));
     }
     if (copy == 0) {
-      // Also where rank 0 has ended meanwhile.
+      // This also covers a rank 0 that has ended meanwhile.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != first)
         _exit(1);
@@ -66,8 +66,8 @@ absl::Status ForkedRanks::join(std::chrono::nanoseconds patience) {
     while (true) {
       pid_t ended = waitpid(copies[i], &status, WNOHANG);
       if (ended == copies[i] || (ended < 0 && errno != EINTR))
-        break; // or the system has taken its end away
-      // A stopped one, too.
+        break; // or it was reaped already
+      // SIGKILL also ends a stopped copy.
       if (std::chrono::steady_clock::now() >= end)
         kill(copies[i], SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

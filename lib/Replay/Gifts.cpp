@@ -1,7 +1,7 @@
-//===- Gifts.cpp - What ranks give in checked steps -----------------------===//
+//===- Gifts.cpp - The tensors that ranks give in checked steps -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// By the tensor's name, role, and whether it is optional.
+// Values depend on the tensor's name and role, and on whether it is optional.
 //
 //===----------------------------------------------------------------------===//
 #include "Gifts.h"

@@ -1,7 +1,8 @@
-//===- Gifts.h - What ranks give in checked steps -------------------------===//
+//===- Gifts.h - The tensors that ranks give in checked steps -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every rank knows what every other gave: a function of plan, rank and step.
+// Every rank knows what every other rank gave: it is a function of plan, rank
+// and step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_GIFTS_H
@@ -13,12 +14,12 @@
 
 namespace bagua::replay {
 
-/// Whether a rank leaves an optional tensor out: about one in three.
+/// Whether a rank leaves an optional tensor out, as about one in three.
 bool isAbsent(const runtime::Plan &plan, uint32_t tensor, int64_t rank,
               int64_t step);
 
-/// The values (CheckValues.h) that it gives otherwise, kZeros if it does not.
-/// Inputs are equal on all ranks.
+/// The key of the values (CheckValues.h) that the rank gives, or kZeros if it
+/// leaves the tensor out. Inputs are equal on all ranks.
 uint64_t giftKey(const runtime::Plan &plan, uint32_t tensor, int64_t rank,
                  int64_t step);
 

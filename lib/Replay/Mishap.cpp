@@ -1,7 +1,7 @@
 //===- Mishap.cpp - A process that ends in the middle of a step -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the system, a cable or a bug may do to it.
+// Simulates what a system, a cable or a bug may do to a process.
 //
 //===----------------------------------------------------------------------===//
 #include "Mishap.h"
@@ -39,7 +39,7 @@
 namespace bagua::replay {
 namespace {
 
-/// As heartbeats have, and calls without data.
+/// The size of packets with heartbeats, and of calls without data.
 constexpr uint32_t kSmallBytes = 600;
 
 std::vector<int> openDescriptors() {
@@ -51,7 +51,8 @@ std::vector<int> openDescriptors() {
   return descriptors;
 }
 
-/// To whom it is connected; what is no connection takes none.
+/// Sends random bytes on every connection; a send on any other descriptor
+/// fails.
 void sendGarbage() {
   std::array<char, 4096> bytes;
   std::mt19937 random(7);
@@ -61,8 +62,9 @@ void sendGarbage() {
     send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/// Packets of more than `most` bytes are dropped that come by one connection to
-/// another host, whose sockets alone have a limit for what is not acknowledged.
+/// Drops packets of more than `most` bytes that arrive on one connection to
+/// another host. Only sockets to other hosts have a limit for unacknowledged
+/// data, so that limit identifies them.
 void drop(uint32_t most) {
   std::array<sock_filter, 4> code = {
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
@@ -70,7 +72,7 @@ void drop(uint32_t most) {
       sock_filter BPF_STMT(BPF_RET | BPF_K, 0),
       sock_filter BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
   const sock_fprog program = {code.size(), code.data()};
-  // The last one is of a communicator that steps use.
+  // The last such socket belongs to a communicator that steps use.
   std::vector<int> descriptors = openDescriptors();
   std::sort(descriptors.begin(), descriptors.end(), std::greater<>());
   for (int descriptor : descriptors) {
@@ -95,7 +97,7 @@ std::vector<pid_t> threadsOf(pid_t process) {
   return threads;
 }
 
-/// As the control plane's does, and no other.
+/// Whether the thread is in poll(), as only the control plane's thread is.
 bool isPolling(pid_t process, pid_t thread) {
   int call = -1;
   std::ifstream(absl::StrFormat("/proc/%d/task/%d/syscall", process, thread)) >>
@@ -103,8 +105,8 @@ bool isPolling(pid_t process, pid_t thread) {
   return call == SYS_poll;
 }
 
-/// Stops these threads of another process for as long as this one lives, or
-/// lets them be where they are gone.
+/// Stops these threads of another process for as long as this process lives.
+/// Threads that are gone are ignored.
 void hold(const std::vector<pid_t> &threads) {
   for (pid_t thread : threads)
     if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 &&
@@ -112,9 +114,10 @@ void hold(const std::vector<pid_t> &threads) {
       waitpid(thread, nullptr, __WALL);
 }
 
-/// Its connections break, and it doesn't know yet: as with a cable, none is
-/// left by which it could say what it finds on another. Between two of them its
-/// other threads could; a process holds them, which has none of the sockets.
+/// Breaks all connections while the process doesn't know it yet. As with a
+/// cable, no connection must be left on which the process could report the
+/// others. Between two shutdowns other threads could do that, so a child
+/// process, which has none of the sockets, stops them meanwhile.
 void disconnect() {
   const pid_t process = getpid(), own = gettid();
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
@@ -142,8 +145,8 @@ void disconnect() {
   waitpid(holder, nullptr, 0);
 }
 
-/// As where pages that they touch do not come. By a process of its own, which
-/// traces them until this one ends.
+/// Stops threads as if pages that they touch never arrived. A child process
+/// traces them until this process ends.
 void freeze() {
   constexpr int kMostMicroseconds = 3000;
   const pid_t process = getpid();

@@ -14,8 +14,8 @@
 
 namespace bagua::replay {
 
-/// Has it happen to this process, which says when by the monotonic clock
-/// first; returns only where the process goes on.
+/// Makes the mishap happen to this process; `say` is called with the time on
+/// the monotonic clock first. Returns only if the process can continue.
 void happen(Mishap::Kind kind,
             const std::function<void(const std::string &)> &say);
 

@@ -1,7 +1,7 @@
 //===- Movement.cpp - Where elements that a relation moves come from ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Index arithmetic on a tensor seen as [outer][blocks][inner].
+// Index arithmetic on a tensor with the shape [outer][blocks][inner].
 //
 //===----------------------------------------------------------------------===//
 #include "Movement.h"
@@ -14,7 +14,7 @@ namespace bagua::replay {
 
 namespace fb = runtime::fb;
 
-/// Who sends to the place; kNobody if nobody does.
+/// The member that sends to this position; kNobody if none does.
 static int64_t senderTo(const fb::Relation &relation, int64_t position) {
   for (uint32_t i = 0; relation.pairs() && i < relation.pairs()->size(); i += 2)
     if (relation.pairs()->Get(i + 1) == position)
@@ -29,7 +29,7 @@ Movement::Movement(const runtime::Plan &plan, const fb::Relation &relation,
       sender(relation.relation() == fb::RelationKind::Permuted
                  ? senderTo(relation, position)
                  : MovedRun::kAll) {
-  // A block has the shape of what was given, cut if that is.
+  // A block has the shape of the given tensor, or of a cut of it.
   auto *shape = plan.root().tensors()->Get(relation.of())->shape();
   for (uint32_t i = 0; shape && i < shape->size(); ++i) {
     int64_t dimension = shape->Get(i);

@@ -1,8 +1,8 @@
 //===- Movement.h - Where elements that a relation moves come from --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// all_to_all, pieces along a dimension and permute, followed back element by
-// element: what a check expects, whatever algorithm moved it.
+// Follows all_to_all, pieces along a dimension and permute back element by
+// element. This is what a check expects, whatever algorithm moved the elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_MOVEMENT_H
@@ -15,34 +15,35 @@
 
 namespace bagua::replay {
 
-/// Elements of a tensor given back that lie together where they were given,
-/// too.
+/// Neighbouring elements of a tensor taken back that were neighbours also in
+/// the tensor that was given.
 struct MovedRun {
   static constexpr int64_t kAll = -1;
   static constexpr int64_t kNobody = -2;
 
-  /// The first one's index in what was given.
+  /// The index of the first element in the given tensor.
   int64_t source;
   int64_t length;
-  /// Its place in the group; kAll: all members' are reduced; kNobody: zeros.
+  /// The member's place in the group; kAll if all members' elements are
+  /// reduced; kNobody for zeros.
   int64_t member;
 };
 
-/// One member's view of a relation of any kind but Reduced and Updated.
+/// The view of one member on a relation of any kind but Reduced and Updated.
 class Movement {
 public:
-  /// `position` of `size` in the group.
+  /// `position` is the member's place in a group of `size`.
   Movement(const runtime::Plan &plan, const runtime::fb::Relation &relation,
            int64_t position, int64_t size);
 
-  /// Elements of the tensor given back.
+  /// The number of elements of the tensor that is taken back.
   int64_t count() const { return elements; }
-  /// Those from `element` on.
+  /// The elements that start at `element`.
   MovedRun at(int64_t element) const;
 
 private:
-  /// Elements that are together in what was given, and in what is given back,
-  /// where blocks of a dimension are between them.
+  /// The number of neighbouring elements within a block of the dimension: in
+  /// the given tensor, and in the tensor taken back.
   int64_t splitInner = 1, concatInner = 1;
   int64_t elements = 1;
   int64_t position, size;

@@ -1,7 +1,7 @@
 //===- ProcessRanks.cpp - A tool's ranks as processes ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Launched, or forked.
+// Ranks are processes that a launcher has started, or forked copies.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/ProcessRanks.h"

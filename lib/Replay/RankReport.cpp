@@ -1,7 +1,7 @@
-//===- RankReport.cpp - What a rank of a replay hands in ------------------===//
+//===- RankReport.cpp - The report of one rank of a replay ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reports travel as CBOR, behind their lengths.
+// Reports travel as CBOR, each after its length.
 //
 //===----------------------------------------------------------------------===//
 #include "RankReport.h"

@@ -1,8 +1,8 @@
-//===- RankReport.h - What a rank of a replay hands in --------------------===//
+//===- RankReport.h - The report of one rank of a replay ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Measurements and findings of one rank, which may come from another process,
-// and what all of them together say of the run.
+// A report has the measurements and findings of one rank, which may come from
+// another process. All reports together make the result of the run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_RANKREPORT_H
@@ -20,7 +20,7 @@
 
 namespace bagua::replay {
 
-/// Of the timed steps, but for what the check found.
+/// The timed steps of a rank, and the findings of its check.
 struct RankReport {
   std::vector<int64_t> stepNs;
   std::vector<int64_t> exposedNs;
@@ -29,12 +29,12 @@ struct RankReport {
   RankFindings check;
 };
 
-/// `reports` by rank.
+/// Merges the reports, which are indexed by rank.
 ReplayResult mergeReports(const Plan &plan, const ReplayOptions &options,
                           const std::vector<RankReport> &reports);
 
-/// Collective over the world: on rank 0 the reports of all, by rank; elsewhere
-/// none.
+/// Collective over the world. On rank 0, returns the reports of all ranks, by
+/// rank; elsewhere an empty list.
 absl::StatusOr<std::vector<RankReport>> gatherReports(runtime::World &world,
                                                       const RankReport &own);
 

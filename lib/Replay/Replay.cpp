@@ -1,7 +1,7 @@
 //===- Replay.cpp - Runs a plan with synthetic compute --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What each rank's thread does, and how their errors come together.
+// The work of each rank's thread, and how the errors of ranks are combined.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/Replay.h"
@@ -33,14 +33,14 @@ namespace {
 namespace fb = runtime::fb;
 using runtime::TensorId;
 
-/// Each is a thread, and one more for each stream.
+/// Each rank is a thread, and each of its streams is another.
 constexpr int64_t kMaxRanks = 1024;
 
-/// Memory of a tensor with guard zones that nobody may write to. Its pages are
-/// there from the start: those that are only read would all be one page of
-/// zeros, and much faster than a program's. Where they can be they are huge
-/// ones, as those of arenas are: small ones are of one speed in one process and
-/// of another in the next.
+/// Memory of a tensor between guard zones that nobody may write to. Pages are
+/// touched at the start: otherwise pages that are only read would all be one
+/// page of zeros, and much faster than a program's. The pages are huge ones if
+/// possible, as those of arenas are, since the speed of small pages differs
+/// from process to process.
 class GuardedBuffer {
 public:
   explicit GuardedBuffer(size_t bytes) : size(bytes) {
@@ -95,10 +95,10 @@ public:
   }
 
   absl::Status run(std::shared_ptr<runtime::World> world);
-  /// Without it the other ranks go on no longer.
+  /// Ends the session, since otherwise the other ranks may wait for this one.
   void endSession() { session.reset(); }
 
-  /// After run().
+  /// May be called after run().
   RankReport report() const;
 
 private:
@@ -130,24 +130,24 @@ private:
   const int number;
   RankChecker checker;
   std::mt19937_64 random;
-  /// All but the check's findings.
+  /// Everything except the findings of the check.
   RankReport measured;
-  /// Outlive the session, whose threads write to them.
+  /// The buffers outlive the session, whose threads write to them.
   std::vector<GuardedBuffer> buffers;
   std::unique_ptr<runtime::Session> session;
-  /// By tensor: given and not taken back.
+  /// By tensor: whether it is given and not taken back.
   std::vector<bool> isPending;
-  /// By tensor: whether it is state that the contract has an update for.
+  /// By tensor: whether it is a state that the contract has an update for.
   std::vector<bool> isUpdated;
-  /// What the program has from a step's start.
+  /// The tensors that the program has from the start of a step.
   std::vector<uint32_t> arguments;
   int64_t stepCount = 0;
-  /// Whether a step's late ops are still to be run.
+  /// Whether late ops of a step are still to be run.
   bool owesLateOps = false;
   int64_t blockedNs = 0;
-  /// A wait that takes longer than a call has blocked.
+  /// A wait counts as blocked if it takes longer than this.
   static constexpr int64_t kBlockedNs = 5000;
-  /// When the virtual device ends what it was given so far.
+  /// When the virtual device finishes the work that it was given so far.
   int64_t deviceNs = 0;
 };
 
@@ -157,7 +157,8 @@ bool Rank::isArgument(uint32_t tensor) const {
          (role == fb::Role::Batch || role == fb::Role::Input);
 }
 
-/// Arguments, and gradients of updates that the contract doesn't know.
+/// Whether the tensor is an argument, or a gradient of an update that the
+/// contract doesn't know.
 bool Rank::isUsedByRuntime(uint32_t tensor) const {
   if (isArgument(tensor))
     return true;
@@ -172,14 +173,15 @@ bool Rank::isUsedByRuntime(uint32_t tensor) const {
   return false;
 }
 
-/// Memory for what instructions touch, the program gives or the contract names.
+/// Binds memory to tensors that instructions touch, that the program gives or
+/// that the contract names.
 absl::Status Rank::bindAll() {
   std::vector<bool> isNeeded = isUpdated;
   for (const fb::Relation *relation : *plan->root().contract())
     isNeeded[relation->tensor()] = isNeeded[relation->of()] = true;
   for (uint32_t i = 0; i < isNeeded.size(); ++i) {
     const fb::Tensor &tensor = tensorAt(i);
-    // The program of a replay updates nothing, and its params may be anything.
+    // The program of a replay updates nothing; its params may have any value.
     session->programUpdates(tensor.name()->str());
     bool isUsed = tensor.users() && tensor.users()->size() > 0;
     if (tensor.arena() >= 0) {
@@ -203,7 +205,8 @@ absl::Status Rank::bindAll() {
 absl::Status Rank::give(uint32_t tensor, int64_t step, bool checks) {
   if (!isHere(tensor))
     return absl::OkStatus();
-  // What the program never takes back it may not write to while it is in use.
+  // The program may not write to a tensor that is in use, even if it never
+  // takes it back.
   if (isPending[tensor])
     if (absl::Status status = session->wait(TensorId(tensor)); !status.ok())
       return status;
@@ -239,9 +242,9 @@ absl::Status Rank::wait(uint32_t tensor, bool checks) {
   return absl::OkStatus();
 }
 
-/// Sleeps to the op's end on a virtual device. What sleeping takes too long is
-/// not added up; a wait that blocks moves the device's clock on, for it would
-/// have idled.
+/// Sleeps until the op ends on a virtual device, so that oversleeping does not
+/// add up. A wait that blocks moves the device's clock on, since the device
+/// would have been idle.
 void Rank::compute(const fb::ProgramOp &op) {
   double factor = options.timeScale;
   if (options.jitter > 0)
@@ -277,7 +280,7 @@ absl::Status Rank::runProgramOp(const fb::ProgramOp &op, int64_t step,
   return absl::OkStatus();
 }
 
-/// Everything is given at once, then everything taken back.
+/// Gives everything at once, then takes everything back.
 absl::Status Rank::runWithoutProgram(int64_t step, bool checks) {
   for (uint32_t i = 0; i < isPending.size(); ++i)
     if (tensorAt(i).given_by_program())
@@ -287,7 +290,7 @@ absl::Status Rank::runWithoutProgram(int64_t step, bool checks) {
     if (tensorAt(i).given_by_program())
       if (absl::Status status = wait(i, checks); !status.ok())
         return status;
-  // States are looked at after the last step: here they are being updated.
+  // States are still being updated here; they are checked after the last step.
   for (const fb::Relation *relation : *plan->root().contract())
     if (relation->relation() != fb::RelationKind::Updated)
       if (absl::Status status = wait(relation->tensor(), checks); !status.ok())
@@ -302,7 +305,7 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
     return status;
   int64_t end = TraceWriter::nowNs();
   blockedNs += end - begin;
-  // Filling and checking take time on no device.
+  // Filling and checking take no time of the device.
   if (checks || deviceNs == 0 || end - begin > kBlockedNs)
     deviceNs = std::max(deviceNs, end);
   if (number == options.throwOnRank && step > 0)
@@ -322,7 +325,8 @@ absl::Status Rank::runStep(int64_t step, bool checks) {
         return status;
     }
     owesLateOps = true;
-    // What only the runtime uses is nobody's to take back; a check does.
+    // The program does not take back what only the runtime uses, but a check
+    // does.
     for (uint32_t i = 0; checks && i < isPending.size(); ++i)
       if (isPending[i] && !checker.isTakenBack(i) && isUsedByRuntime(i))
         if (absl::Status status = wait(i, checks); !status.ok())
@@ -361,7 +365,7 @@ absl::Status Rank::runSteps(int64_t count, bool checks) {
     if (absl::Status status = runStep(stepCount++, checks); !status.ok())
       return status;
     if (i + 1 == count) {
-      // The last step pays for what its successors would have waited for.
+      // The last step includes the waits that later steps would have had.
       absl::Status status = drain(checks);
       if (status.ok())
         status = session->finish();
@@ -428,7 +432,8 @@ RankReport Rank::report() const {
   return report;
 }
 
-/// Runs a rank to its end, whatever happens. What it ends by is what all hear.
+/// Runs a rank to its end, whatever happens. If the rank fails, its error
+/// aborts the world.
 absl::Status runGuarded(Rank &rank, std::shared_ptr<runtime::World> world,
                         int number) {
   absl::Status status;
@@ -477,7 +482,7 @@ absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
   }
   for (std::thread &thread : threads)
     thread.join();
-  // What the others report is its consequence.
+  // The errors of the other ranks are consequences of this one.
   if (absl::Status cause = first->status(); !cause.ok())
     return cause;
   std::vector<RankReport> reports;

@@ -1,7 +1,7 @@
 //===- ReservedFile.cpp - A file for the result of long work --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// By descriptors: a stream can't be opened without waiting or truncating.
+// Uses descriptors: a stream can't be opened without waiting or truncating.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Replay/ReservedFile.h"
@@ -34,7 +34,8 @@ absl::StatusOr<ReservedFile> ReservedFile::open(const std::string &path) {
   file.descriptor = ::open(path.c_str(), kFlags);
   if (file.descriptor >= 0)
     return file;
-  // Who is killed meanwhile leaves nothing.
+  // The new file is removed again, so that a process killed meanwhile leaves
+  // none.
   const bool isNew = errno == ENOENT;
   const int made =
       isNew ? ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0666) : -1;

@@ -49,7 +49,7 @@ struct Totals {
   int64_t instructions = 0;
   int64_t communicationNs = 0;
   int64_t computeNs = 0;
-  /// Updates of the runtime's, and of the program's, in time and late.
+  /// Updates by the runtime, by the program in time, and by the program late.
   int64_t runtimeUpdates = 0, programUpdates = 0, lateUpdates = 0;
 };
 
@@ -100,7 +100,7 @@ std::string timeToString(int64_t ns) {
   return absl::StrFormat("%.2f ms", ns * 1e-6);
 }
 
-/// Who updates, and what of that is real.
+/// Who runs updates, and whether a replay runs them or sleeps instead.
 std::string updatesOf(const Totals &totals) {
   std::vector<std::string> parts;
   if (totals.runtimeUpdates > 0)

@@ -1,7 +1,8 @@
 //===- Tolerance.cpp - How far rounding may lead from the contract --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// First-order error bounds: so many roundings of so large numbers.
+// First-order error bounds: the number of roundings times the size of the
+// numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "Tolerance.h"
@@ -37,7 +38,8 @@ static bool isReduction(const fb::Instruction &instruction) {
   return collective && isReduction(*collective);
 }
 
-/// Whether results hold elements of the operands as they are, or their sums.
+/// Whether the operands' roundoff is that of the results, too: in reductions,
+/// and in ops that join or cut values, but not in other collectives.
 static bool movesElements(const fb::Instruction &instruction) {
   switch (runtime::kindOf(instruction.opcode())) {
   case runtime::InstructionKind::Collective:
@@ -94,7 +96,7 @@ Tolerances::Roundings Tolerances::find(const std::vector<int64_t> &axes) const {
   return found;
 }
 
-/// Relations are many, axes few.
+/// There are many relations and few sets of axes.
 const Tolerances::Roundings &
 Tolerances::over(const std::vector<int64_t> &axes) {
   auto found = known.find(axes);
@@ -126,7 +128,8 @@ double Tolerances::of(const fb::Relation &relation) {
     return 0;
   auto ranks = static_cast<double>(plan.topology().groupOf(0, axes).size());
   auto levels = static_cast<double>(axes.size());
-  // Sums of partial sums, each stored once a level and once on either side.
+  // Sums of partial sums, each stored once at each level and once on either
+  // side.
   double accumulated =
       adds ? 2 * ranks *
                  roundoffOf(type == DataType::Float64 ? DataType::Float64

@@ -1,10 +1,11 @@
 //===- Tolerance.h - How far rounding may lead from the contract ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One all_reduce over one group is exact to the bit (docs/Semantics.md,
+// An all_reduce over one group is exact to the bit (docs/Semantics.md,
 // "Collectives"). A hierarchy adds the same numbers in another order, and
-// narrower elements on the wire round them: the same value up to rounding,
-// which is bounded here by the group, the levels and the element types.
+// narrower elements on the wire round them, so the result is the same up to
+// rounding. This error is bounded here by the group, the levels and the element
+// types.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_TOLERANCE_H
@@ -20,25 +21,25 @@
 
 namespace bagua::replay {
 
-/// The differences that a plan's roundings explain. Only the groups and element
-/// types of its instructions count: a gradient that is lost, added twice or
-/// exchanged is off by far more.
+/// The differences that a plan's roundings explain. They depend only on the
+/// groups and element types of its instructions: a gradient that is lost, added
+/// twice or exchanged is off by far more.
 class Tolerances {
 public:
   explicit Tolerances(const runtime::Plan &loaded) : plan(loaded) {}
 
-  /// The largest difference between an element and what the relation says, for
-  /// values of magnitude up to kLargestValue; 0 where every bit has to agree.
-  /// For an update it is the difference of its gradient.
+  /// The largest difference allowed between an element and the relation's
+  /// value, for values of magnitude up to kLargestValue; 0 if every bit must
+  /// agree. For an update this is the difference of its gradient.
   double of(const runtime::fb::Relation &relation);
 
 private:
-  /// Found in the instructions whose groups meet some axes.
+  /// Found in the instructions whose groups include some of the axes.
   struct Roundings {
-    /// The largest of a cast whose result is sent, maybe in pieces or with
-    /// others; 0 if there is none.
+    /// The largest roundoff of a cast whose result is sent, maybe in pieces or
+    /// together with others; 0 if there is none.
     double narrowest = 0;
-    /// Whether sums are made of sums.
+    /// Whether sums of partial sums occur.
     bool isReassociated = false;
   };
 

@@ -1,7 +1,7 @@
-//===- UpdatedStates.cpp - What updates must make of states ---------------===//
+//===- UpdatedStates.cpp - The states that updates must produce -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Element by element, from the formulas.
+// Computed element by element from the formulas.
 //
 //===----------------------------------------------------------------------===//
 #include "UpdatedStates.h"
@@ -42,7 +42,7 @@ double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
   return valueAt(type, value, 0);
 }
 
-/// The loader lets no other update into a contract.
+/// The loader accepts no other update in a contract.
 PromisedUpdate ruleOf(const fb::Update &update) {
   return *runtime::promisedUpdateOf(update.opcode());
 }
@@ -187,8 +187,8 @@ void expectUpdated(const Plan &plan, const fb::Relation &relation,
 }
 
 namespace {
-/// The largest that values may be, the smallest that a variance may, and how
-/// far values may be off, from update to update.
+/// Bounds that each update carries on: the largest values, the smallest
+/// variance, and how far values may be off.
 class ErrorBound {
 public:
   ErrorBound(const fb::Update &rule, double unit, double gradient,
@@ -196,9 +196,9 @@ public:
       : rule(rule), unit(unit), gradient(gradient),
         gradientError(gradientError) {}
 
-  /// One update at a rate; `number` from 1.
+  /// Adds one update at a rate; `number` counts from 1.
   void update(double rate, int64_t number);
-  /// How far state `state` may be off; not finite where any value is explained.
+  /// How far state `state` may be off; not finite if any value is explained.
   double of(size_t state) const;
 
 private:

@@ -1,8 +1,8 @@
-//===- UpdatedStates.h - What updates must make of states -----------------===//
+//===- UpdatedStates.h - The states that updates must produce -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The optimizer's arithmetic of docs/Semantics.md, written down independently
-// of the runtime's kernels, from the first step on: a check keeps no state.
+// The optimizers' arithmetic of docs/Semantics.md, written independently of the
+// runtime's kernels. It starts at the first step, so a check keeps no state.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_UPDATEDSTATES_H
@@ -17,8 +17,8 @@
 
 namespace bagua::replay {
 
-/// The values of state number `state` of an update before the first step, equal
-/// on all ranks; those of Adam's variance are positive.
+/// The values of state number `state` of an update before the first step. They
+/// are equal on all ranks; those of Adam's variance are positive.
 void generateState(const runtime::Plan &plan, const runtime::fb::Update &update,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output);
@@ -30,10 +30,10 @@ void expectUpdated(const runtime::Plan &plan,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output);
 
-/// How far a state may be from that where gradients may be `gradientTolerance`
-/// from the contract: a first-order bound, from the largest values that occur.
-/// Not finite where any value can be explained: where little is left of Adam's
-/// first variance (a small beta2), its step may be of any size.
+/// How far a state may be from expectUpdated if gradients may be off by
+/// `gradientTolerance`: a first-order bound from the largest values that occur.
+/// Not finite if any value could be explained: when little is left of Adam's
+/// first variance (a small beta2), its step may have any size.
 double updatedTolerance(const runtime::Plan &plan,
                         const runtime::fb::Relation &relation, int64_t updates,
                         size_t state, double gradientTolerance);

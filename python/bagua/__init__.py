@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python programs use of Bagua: `bagua.runtime`, and where PyTorch is, `bagua.torch`."""
+"""Bagua for Python programs: `bagua.runtime` and, if PyTorch is installed, `bagua.torch`."""
 from __future__ import annotations
 
 import importlib
@@ -11,7 +11,7 @@ from bagua.version import VERSION as __version__  # noqa: F401, is read by users
 
 
 def _refuse_another() -> None:
-    """Another project of this name is on PyPI, as `bagua`; this one's distribution is `bagua-compiler`."""
+    """Refuses to be mixed with another project, which is on PyPI as `bagua`; this one's distribution is `bagua-compiler`."""
     try:
         place = importlib.metadata.distribution("bagua").locate_file("bagua")
     except importlib.metadata.PackageNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The runtime, for programs in Python: the calls of bagua.h, one rank of a training program each.
+"""The runtime for programs in Python: the calls of bagua.h, for one rank of a training program.
 
     plan = Plan("step.bagua")
     world = World.launched()            # started by torchrun, mpirun or srun
@@ -15,10 +15,10 @@
         session.end_step()
     session.finish()
 
-Addresses are integers, as `tensor.data_ptr()` gives them; sizes are in bytes, counts in elements. What a call does, and
-which errors it raises, is said in bagua/bagua.h and bagua/Runtime/Session.h. Calls that wait let other threads run.
+Addresses are integers, as `tensor.data_ptr()` returns them; sizes are in bytes, counts in elements. bagua/bagua.h and
+bagua/Runtime/Session.h say what a call does and which errors it raises. Calls that wait let other threads run.
 
-The library is BAGUA_LIBRARY where that is set, else what the loader finds as libbagua.so.1.
+The environment variable BAGUA_LIBRARY names the library; without it the loader looks for libbagua.so.1.
 """
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OnWarning = typing.Callable[[str], object]
 
 
 class Store(typing.Protocol):
-    """What ranks tell each other by, of a program's own. `get` returns None where there is nothing yet."""
+    """A store that a program implements, by which its ranks find each other. `get` returns None if the name has no text yet."""
 
     def set(self, name: str, text: str) -> None: ...
 
@@ -53,10 +53,10 @@ class Store(typing.Protocol):
 
 
 class Error(RuntimeError):
-    """What a call of the runtime's returns in place of Ok; `code` is its name, as "ABORTED".
+    """The error of a call of the runtime; `code` is the name of its code, such as "ABORTED".
 
-    `rank` is the one at fault, as far as is known; `tensor` and `instruction` are numbers of the plan's. None where the
-    error speaks of none."""
+    `rank` is the one at fault, as far as is known; `tensor` and `instruction` are numbers of the plan, `step` is the session's. Each
+    is None if the error names none."""
 
     def __init__(self, code: str, message: str, rank: int | None = None, tensor: int | None = None, instruction: int | None = None,
                  step: int | None = None) -> None:
@@ -114,7 +114,7 @@ class Role(enum.IntEnum):
 
 
 class Tensor(typing.NamedTuple):
-    """What a plan says of a tensor; its number is its place among them."""
+    """What a plan says of a tensor. The tensor's number is its index in Plan.tensors."""
     name: str
     role: Role
     type: Type
@@ -125,7 +125,7 @@ class Tensor(typing.NamedTuple):
 
 
 class _TensorNumber(c_uint32):
-    """ctypes would take 2**32 for 0."""
+    """A tensor's number. The range is checked here, since ctypes would take 2**32 for 0."""
     @classmethod
     def from_param(cls, number: int) -> c_uint32:
         if not 0 <= number < 2**32:
@@ -154,13 +154,14 @@ _OnDone = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 
 class _WaitOptions(ctypes.Structure):
-    """Of sessions, and of communicators."""
+    """The options of sessions and of communicators, which have the same fields."""
     _fields_ = [("struct_size", c_size_t), ("timeout_seconds", c_double), ("on_warning", _OnWarning), ("user", c_void_p)]
 
 
 class StepFigures(typing.NamedTuple):
-    """What a step took, as measured on this rank: seconds from its beginning to the next one's (or to the end of finish), how many
-    of them the program waited for communication, and what the step's instructions sent. Or what a plan's was predicted to take."""
+    """The figures of a step, as measured on this rank or as predicted for a plan: `seconds` from its beginning to the next one's (or to
+    the end of finish), `exposed_seconds` of them in which the program waited for communication, and the bytes that the step's
+    instructions sent."""
     step: int
     seconds: float
     exposed_seconds: float
@@ -175,7 +176,7 @@ class _StepFigures(ctypes.Structure):
         return StepFigures(self.step, self.seconds, self.exposed_seconds, self.bytes_sent)
 
 
-# By name: what a function of bagua.h returns (None: a code, which is checked) and takes.
+# For each function of bagua.h: the type that it returns (None for a code, which is checked), then those of its arguments.
 _HANDLE = POINTER(c_void_p)
 _FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
     "plan_read": (None, c_char_p, _HANDLE),
@@ -252,7 +253,7 @@ _VOID_FUNCTIONS: dict[str, tuple[typing.Any, ...]] = {
 
 
 class _Library:
-    """bagua.h's functions without their prefix; what returns a code raises Error."""
+    """bagua.h's functions without their prefix. A function that returns a code raises Error if it fails."""
 
     def __init__(self) -> None:
         path = os.environ.get("BAGUA_LIBRARY") or "libbagua.so.1"
@@ -290,7 +291,7 @@ class _Library:
             raise self.error(code)
 
     def error(self, code: int) -> Error:
-        """The last one of this thread."""
+        """The last error of this thread."""
         place = [c_int64() for _ in range(4)]
         self.last_error_place(*map(byref, place))
         return Error(Code(code).name, self._last_error().decode(errors="replace"),
@@ -307,7 +308,7 @@ def _bytes(text: Path | None) -> bytes | None:
 
 
 def _taken(call: typing.Callable[..., typing.Any], *arguments: typing.Any) -> bytes:
-    """Bytes that a call makes."""
+    """The bytes that a call returns; frees the library's copy."""
     data, size = c_void_p(), c_size_t()
     call(*arguments, byref(data), byref(size))
     try:
@@ -316,8 +317,8 @@ def _taken(call: typing.Callable[..., typing.Any], *arguments: typing.Any) -> by
         _library().bytes_free(data)
 
 
-# Exceptions of callbacks, which the library can't let through, by the thread that is in a call and raises its own when that returns. By
-# None where a thread of the library's has called: any call raises that.
+# Exceptions of callbacks, which can't pass through the library. The key is the thread of the callback, which raises its exception when
+# the call that it is in returns. If a thread of the library ran the callback, the key is None, and the next call of any thread raises it.
 _RAISED: dict[int | None, BaseException] = {}
 
 
@@ -354,7 +355,7 @@ _Self = typing.TypeVar("_Self", bound="_Object")
 
 
 class _Object:
-    """What owns a handle. Processes that this one forks have none: they can't use it, and don't free it."""
+    """The owner of a handle. A process that this one forks can neither use the handle nor frees it."""
 
     def _own(self, handle: _Pointer, free: typing.Callable[[_Pointer], object]) -> None:
         owner = self._owner = os.getpid()
@@ -370,7 +371,7 @@ class _Object:
         return self._open_handle
 
     def close(self) -> None:
-        """Frees it now, not when nobody refers to it any more. Using it afterwards is a ValueError."""
+        """Frees the handle now, and not only when the object is collected. Using the object afterwards is a ValueError."""
         self._close()
 
     def __enter__(self: _Self) -> _Self:
@@ -381,7 +382,7 @@ class _Object:
 
 
 class Plan(_Object):
-    """A compiled plan, of a file or of its bytes."""
+    """A compiled plan, read from a file or from its bytes."""
 
     def __init__(self, source: Path | bytes) -> None:
         library, handle = _library(), c_void_p()
@@ -404,7 +405,7 @@ class Plan(_Object):
 
     @property
     def predicted(self) -> StepFigures | None:
-        """StepFigures of a step, of number -1; None where the plan doesn't say, as those of format 1.0."""
+        """The prediction for a step, with step number -1; None if the plan holds none, as with format 1.0."""
         found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
         try:
             _library().plan_predicted_figures(self._handle, byref(found))
@@ -433,7 +434,7 @@ class World(_Object):
 
     @staticmethod
     def _callbacks(store: Store, failures: list[BaseException]) -> dict[str, typing.Any]:
-        """What C calls; an exception is kept, and said to be a failure."""
+        """The functions that C calls. An exception is appended to `failures`, and the function returns failure."""
         def set_text(_: object, name: bytes, text: bytes) -> int:
             try:
                 store.set(name.decode(), text.decode())
@@ -478,9 +479,9 @@ class World(_Object):
     def launched(cls, *, rendezvous: Path | None = None, address: str | None = None, store: Store | None = None, host: str | None = None,
                  interface: str | None = None, timeout: float | None = None, patience: float | None = None,
                  shared_bytes: int | None = None) -> World:
-        """A rank that torchrun, mpirun or srun has started. Times are in seconds.
+        """Connects a rank that torchrun, mpirun or srun has started. Times are in seconds.
 
-        A `store` of the program's has set(name, text), and get(name), which is None where there is nothing yet."""
+        A `store` of the program has set(name, text), and get(name), which returns None if there is no text yet."""
         return cls._made(_library().world_launched,
                          dict(rendezvous=rendezvous, address=address, store=store, host=host, interface=interface,
                               timeout=timeout, patience=patience, shared_bytes=shared_bytes))
@@ -489,24 +490,24 @@ class World(_Object):
     def connect(cls, rank: int, size: int, *, rendezvous: Path | None = None, address: str | None = None, store: Store | None = None,
                 host: str | None = None, interface: str | None = None, timeout: float | None = None, patience: float | None = None,
                 shared_bytes: int | None = None) -> World:
-        """A rank that its program numbers."""
+        """Connects a rank whose number the program knows. Times are in seconds."""
         return cls._made(_library().world_connect,
                          dict(rank=rank, size=size, rendezvous=rendezvous, address=address, store=store, host=host,
                               interface=interface, timeout=timeout, patience=patience, shared_bytes=shared_bytes))
 
     @classmethod
     def in_process(cls, size: int, timeout: float = 0) -> list[World]:
-        """Ranks as threads of this process: a list of `size` worlds."""
+        """Creates ranks that are threads of this process: a list of `size` worlds."""
         handles = (c_void_p * size)()
         _library().worlds_in_process(size, timeout, handles)
         return [cls(c_void_p(handle), is_in_process=True) for handle in handles]
 
     def next_number(self) -> int:
-        """Counts what all ranks make in one order, for names of communicators."""
+        """The number of the next object that all ranks create in the same order. Names of communicators are made from it."""
         return _library().world_next_number(self._handle)
 
     def newest_checkpoint(self, paths: typing.Iterable[Path]) -> Path | None:
-        """Which of `paths` has the state of the latest step of which every rank has one; None where there is none. Collective."""
+        """The one of `paths` that has the newest state that every rank has; None if there is none. Collective over the world."""
         own = list(paths)
         is_found, newest = c_int(), c_size_t()
         _library().find_newest_checkpoint(self._handle, (c_char_p * len(own))(*map(_bytes, own)), len(own), byref(is_found),
@@ -518,37 +519,37 @@ class World(_Object):
         return Communicator(self, name, members, timeout=timeout, on_warning=on_warning)
 
     def limit_stay(self) -> None:
-        """Limits for how long rank 0's process stays for others once the world is closed, to the patience. Without it, it stays
-        until all have left: too long where a program ends that may have failed."""
+        """Limits how long rank 0's process waits for others to leave, after its world is closed, to the patience. By default it waits
+        until all have left, which is too long if the program ends after a failure."""
         _library().world_limit_stay(self._handle)
 
     def abort(self, why: str = "") -> None:
-        """From any thread."""
+        """Ends the run on all ranks. May be called from any thread."""
         _library().world_abort(self._handle, why.encode())
 
 
 class Communicator(_Object):
-    """Collectives beside those of plans, over `members`, or all ranks. Times are in seconds; 0: the world's."""
+    """Collectives outside a plan, over `members` or, if None, all ranks. Times are in seconds; 0 means the world's."""
 
     def __init__(self, world: World, name: str, members: typing.Sequence[int] | None = None, *, timeout: float = 0,
                  on_warning: OnWarning | None = None) -> None:
         library, handle = _library(), c_void_p()
         ranks = None if members is None else (c_int * len(members))(*members)
-        # Kept as long as the communicator, which calls it.
+        # The communicator calls it, so it must live as long.
         self._on_warning = _warning(on_warning)
         library.communicator_create_with(world._handle, ranks, len(members or []), name.encode(),
                                          byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.communicator_free)
 
     def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
-        """What all members must have alike in the calls after this one, as a number of 64 bits; `meaning` says what it stands for."""
+        """States a fact, a number of 64 bits, that all members must state alike in later calls; `meaning` says what it stands for."""
         _library().communicator_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
 
     def all_reduce(self, source: int, target: int, count: int, type: Type, kind: Kind = Kind.SUM) -> None:
         _library().all_reduce(self._handle, source, target, count, type, kind)
 
     def all_gather(self, source: int, target: int, count: int, type: Type) -> None:
-        """`count` elements of each member's, in the order of members."""
+        """Gathers `count` elements of each member, in the order of members."""
         _library().all_gather(self._handle, source, target, count, type)
 
     def broadcast(self, address: int, count: int, type: Type, root: int = 0) -> None:
@@ -559,7 +560,8 @@ class Communicator(_Object):
 
 
 def _array_of(kind: typing.Any, code: str, values: typing.Iterable[int]) -> typing.Any:
-    """As C takes it; several times as fast as ctypes makes one. Of bytes it would take memory, not numbers."""
+    """An array for C; several times as fast as ctypes makes one. A list is made first, since array.array would copy the raw memory of
+    bytes and not take their numbers."""
     taken = array.array(code, values if isinstance(values, list) else list(values))
     return (kind * len(taken)).from_buffer(taken)
 
@@ -570,28 +572,28 @@ def _check_place(address: int | None, size: int | None) -> None:
 
 
 def buffer_at(address: int, size: int, owner: object) -> typing.Any:
-    """Memory of `owner`'s, which it keeps, as views of it do."""
+    """A buffer over memory of `owner`. The buffer keeps the owner alive, and views of the buffer do, too."""
     buffer = (ctypes.c_char * size).from_address(address)
     buffer.owner = owner  # type: ignore[attr-defined]
     return buffer
 
 
 class _Memory(_Object):
-    """A tensor's part of an arena."""
+    """The memory of a tensor in an arena."""
 
     def __init__(self, session: Session, tensor: int, size: int) -> None:
         library, place, handle = _library(), c_void_p(), c_void_p()
         library.session_hold(session._handle, tensor, size, byref(place), byref(handle))
         self._own(handle, library.memory_free)
         self.address: int = place.value or 0
-        self._close.atexit = False  # there may be views of it until the very end
+        self._close.atexit = False  # views of it may be used until the process ends
 
 
 class _Pending:
-    """Callbacks that sessions are to call, by number.
+    """Callbacks that sessions will call, by number.
 
-    A callback may be the last that refers to its session, and a session is not freed on one of its own threads: what was called
-    is let go of on a thread of its own."""
+    A callback may hold the last reference to its session, and a session must not be freed on one of its own threads. So a separate
+    thread drops callbacks that were called."""
 
     callbacks: dict[int, typing.Callable[[Error | None], object]] = {}
     numbers = itertools.count(1)
@@ -635,7 +637,7 @@ class Session(_Object):
 
     def __init__(self, plan: Plan, world: World, *, timeout: float = 0, on_warning: OnWarning | None = None) -> None:
         library, handle = _library(), c_void_p()
-        # Kept as long as the session: its threads call it.
+        # The threads of the session call it, so it must live as long.
         self._on_warning = _warning(on_warning)
         library.session_create(plan._handle, world._handle, byref(_wait_options(timeout, self._on_warning)), byref(handle))
         self._own(handle, library.session_free)
@@ -657,8 +659,8 @@ class Session(_Object):
         return place.value
 
     def hold(self, tensor: int, size: int) -> typing.Any:
-        """Where a tensor lives in an arena, as a buffer: views of it (memoryview, numpy's and torch's frombuffer) keep it, also
-        when the session is closed."""
+        """The memory of a tensor that lives in an arena, as a buffer. Views of it (memoryview, numpy's and torch's frombuffer) keep
+        the memory alive, even after the session is closed."""
         memory = _Memory(self, tensor, size)
         return buffer_at(memory.address, size, owner=memory)
 
@@ -674,16 +676,16 @@ class Session(_Object):
         _library().session_start(self._handle)
 
     def first_waiter(self, tensor: int) -> int:
-        """The number of the first instruction that waits for the tensor to be given; -1 where none does, and before start().
-        Until the last tensor of one number is there, giving the others makes nothing start."""
+        """The number of the first instruction that waits for the tensor to be given; -1 if none does, and before start(). Of several
+        tensors with the same number, only the last one given lets the instruction start."""
         return _library().session_first_waiter(self._handle, tensor)
 
     def agree_on(self, fact: str, value: int, meaning: str | None = None) -> None:
-        """What all ranks must have alike in the steps that begin after this, as a number of 64 bits."""
+        """States a fact, a number of 64 bits, that all ranks must state alike for the steps that begin after this call."""
         _library().session_agree_on(self._handle, fact.encode(), value, meaning and meaning.encode())
 
     def agree_on_tensor(self, tensor: int, value: int, meaning: str | None = None) -> None:
-        """The same of a tensor, from its next gift on."""
+        """The same for a fact of a tensor, from the next time the tensor is given."""
         _library().session_agree_on_tensor(self._handle, tensor, value, meaning and meaning.encode())
 
     def begin_step(self) -> None:
@@ -698,7 +700,7 @@ class Session(_Object):
 
     def mark_each_ready(self, tensors: typing.Iterable[int], addresses: typing.Iterable[int] | None = None,
                         sizes: typing.Iterable[int] | None = None) -> None:
-        """Of many at once, in this order: all at addresses, or all where they are bound or live."""
+        """Gives several tensors in this order: all at addresses, or each where it is bound or lives in an arena."""
         numbers = _array_of(c_uint32, "I", tensors)
         places = lengths = None
         if addresses is not None:
@@ -726,14 +728,15 @@ class Session(_Object):
         return bool(_library().session_is_ready(self._handle, tensor))
 
     def on_done(self, tensor: int, callback: typing.Callable[[Error | None], object]) -> None:
-        """Has `callback` called once, with None or the Error that wait() would raise. It may call abort, nothing else."""
+        """Calls `callback` once, when wait() would return, with None or the Error that wait() would raise. The callback may call abort,
+        nothing else."""
         _library().session_on_done(self._handle, tensor, _call_pending, _Pending.add(callback))
 
     def end_step(self) -> None:
         _library().session_end_step(self._handle)
 
     def barrier(self) -> None:
-        """Between steps: until all workers that this one communicates with have come here; an error where one has begun a step
+        """Between steps: waits until all workers with which this one communicates have called barrier. An error if one has begun a step
         instead."""
         _library().session_barrier(self._handle)
 
@@ -741,7 +744,7 @@ class Session(_Object):
         _library().session_finish(self._handle)
 
     def abort(self, why: str = "") -> None:
-        """From any thread."""
+        """Ends the run on all ranks. May be called from any thread."""
         _library().session_abort(self._handle, why.encode())
 
     @property
@@ -757,8 +760,8 @@ class Session(_Object):
         return _library().session_arena_bytes(self._handle)
 
     def step_figures(self) -> list[StepFigures]:
-        """StepFigures of the last steps that are done (64 at most), the oldest first. A step is done for certain when the next but
-        one begins, and after finish."""
+        """The figures of the last steps that are done (64 at most), the oldest first. A step is certainly done when the next but one
+        begins, and after finish."""
         figures: list[StepFigures] = []
         found = _StepFigures(struct_size=ctypes.sizeof(_StepFigures))
         try:
@@ -778,10 +781,11 @@ class Session(_Object):
 
 
 def describe_waits() -> str:
-    """Who waits where, for what and since when: each world and session of this process, as text. On any thread, while others hang."""
+    """For each world and session of this process, as text: which rank waits where, for what and since when. May be called on any thread,
+    while others hang."""
     return _taken(_library().describe_waits).decode(errors="replace")
 
 
 def write_checkpoint(path: Path, state: bytes) -> None:
-    """A crash at any time leaves what the file held before, or `state`."""
+    """Replaces the file. After a crash at any time it holds either its old contents or `state`."""
     _library().write_checkpoint(_bytes(path), state, len(state))

@@ -1,7 +1,7 @@
-//===- OwnOptions.h - What a tool on MLIR's drivers shows and prints ------===//
+//===- OwnOptions.h - Options and messages of a tool on MLIR's drivers ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// MLIR's drivers come with the options of all of LLVM, and print the op with
+// MLIR's drivers register the options of all of LLVM, and print the op with
 // each message about it. A tool calls both functions before its driver reads
 // the command line.
 //
@@ -18,8 +18,9 @@
 
 namespace bagua {
 
-/// Of the options that are registered by now, --help shows those named and
-/// --help-hidden all. Names of a list, such as passes, show the list.
+/// Hides the options registered so far, except those named, from --help;
+/// --help-hidden still shows them. If a name is that of a list, such as the
+/// passes, the whole list is shown.
 inline void showOnly(llvm::ArrayRef<llvm::StringRef> names) {
   auto &options = llvm::cl::getRegisteredOptions();
   llvm::SmallPtrSet<llvm::cl::Option *, 16> shown;
@@ -33,8 +34,9 @@ inline void showOnly(llvm::ArrayRef<llvm::StringRef> names) {
       entry.second->setHiddenFlag(llvm::cl::Hidden);
 }
 
-/// A message says where it is from; of a module, the op itself would be all of
-/// it. `--mlir-print-op-on-diagnostic` brings it back.
+/// Stops messages from printing the op they are about: a message has a
+/// location, and of a module the op would be the whole module.
+/// `--mlir-print-op-on-diagnostic` prints it again.
 inline void printMessagesWithoutOps() {
   mlir::registerMLIRContextCLOptions();
   constexpr llvm::StringLiteral kName = "mlir-print-op-on-diagnostic";

@@ -37,7 +37,7 @@ static bool writeReport(const bagua::Report &report) {
   return true;
 }
 
-/// Those of MLIR's that help with steps.
+/// Shows the tool's own options, and those of MLIR that help with steps.
 static void showOwnOptions(mlir::DialectRegistry &registry) {
   mlir::MlirOptMainConfig::registerCLOptions(registry);
   mlir::registerAsmPrinterCLOptions();
@@ -71,7 +71,8 @@ int main(int argc, char **argv) {
     bagua::attachReport(registry, report);
   bool isGood =
       mlir::succeeded(mlir::MlirOptMain(argc, argv, input, output, registry));
-  // A pass that failed is explained by those before it.
+  // The report is written even if a pass failed: the passes before it explain
+  // the failure.
   if (!reportPath.empty())
     isGood &= writeReport(report);
   return isGood ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,7 +1,7 @@
 //===- Options.cpp - The command line of bagua-run ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// --flag, --flag=value or --flag value; everything else is the plan.
+// Flags are --flag, --flag=value or --flag value; anything else is the plan.
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
@@ -23,12 +23,12 @@ using Setter = std::function<bool(Options &, const std::string &)>;
 
 struct Flag {
   const char *name;
-  /// What it takes, for --help; null for a switch.
+  /// What the flag takes, for --help; null for a switch.
   const char *value;
-  /// The same for messages.
+  /// What the flag takes, for messages.
   const char *expected;
   const char *help;
-  /// False for a bad value. A switch gets the empty string.
+  /// Returns false for a bad value. A switch gets the empty string.
   Setter set;
 };
 
@@ -54,7 +54,7 @@ bool setSeconds(std::chrono::nanoseconds &to, const std::string &text) {
   return true;
 }
 
-/// Of ranks that are processes, and of tests of how runs end.
+/// The flags for ranks that are processes, and for tests of how runs end.
 std::vector<Flag> processFlags() {
   return {
       {"communicator", "NAME", "in-process, shared-memory or gloo",
@@ -166,7 +166,7 @@ const std::vector<Flag> &flags() {
   return table;
 }
 
-/// As people write it: -o, --ranks.
+/// The flag as people write it: -o, --ranks.
 std::string spelled(const std::string &name) {
   return absl::StrCat(name.size() == 1 ? "-" : "--", name);
 }
@@ -184,7 +184,7 @@ parseOptions(const std::vector<std::string> &arguments) {
   bool hasPlan = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string &argument = arguments[i];
-    // -o as other tools have it.
+    // -o has one dash, as in other tools.
     size_t dashes = absl::StartsWith(argument, "--")                        ? 2
                     : argument == "-o" || absl::StartsWith(argument, "-o=") ? 1
                                                                             : 0;

@@ -1,7 +1,7 @@
 //===- Options.h - The command line of bagua-run --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Flags in one table, from which both the parser and --help are made.
+// One table has all flags; the parser and --help are both made from it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TOOLS_BAGUA_RUN_OPTIONS_H
@@ -19,26 +19,26 @@
 namespace bagua::run {
 
 struct Options {
-  /// "-": standard input.
+  /// The plan's file; "-" is standard input.
   std::string plan = "-";
-  /// 0: as many as the plan is for.
+  /// The number of ranks; 0 means as many as the plan is for.
   int64_t ranks = 0;
-  /// With an empty communicator: what suits.
+  /// How ranks are started. An empty communicator means that the tool chooses.
   replay::ProcessRanks processes;
-  /// But for what main() fills in.
+  /// The options of the replay, except those that main() fills in.
   replay::ReplayOptions replay;
-  /// Empty: none.
+  /// The file of the trace; empty for none.
   std::string trace;
   bool json = false;
-  /// Measure instead of running a plan.
+  /// Whether to measure the cluster instead of running a plan.
   bool calibrate = false;
-  /// Where the cluster goes; empty: standard output.
+  /// The file for the measured cluster; empty for standard output.
   std::string output;
   bool help = false;
   bool version = false;
 };
 
-/// InvalidArgument names the flag and what it takes.
+/// InvalidArgument names the flag and the values that it takes.
 absl::StatusOr<Options> parseOptions(const std::vector<std::string> &arguments);
 
 std::string helpText();

@@ -1,8 +1,8 @@
 //===- bagua-run.cpp - Replays plans --------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads a plan, runs it, prints what happened. Exit status: 0 for a good run, 1
-// for an error or a failed check, 2 for a wrong command line.
+// Reads a plan, runs it and prints what happened. The exit status is 0 for a
+// good run, 1 for an error or a failed check, 2 for a wrong command line.
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
@@ -36,7 +36,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> readPlan(const std::string &path) {
   return Plan::fromBytes(std::move(bytes));
 }
 
-/// A full disk is an error.
+/// Prints the text; a full disk, for example, is an error.
 absl::Status print(const std::string &text) {
   auto output = ReservedFile::standardOutput();
   return output.ok() ? output->write(text) : output.status();
@@ -63,7 +63,7 @@ ReplayOptions replayOptionsOf(const Options &options, TraceWriter &trace) {
   return result;
 }
 
-/// Whether the run and its check are good.
+/// Prints the report; returns whether the run and its check are good.
 absl::StatusOr<bool> report(const Options &options, const Plan &plan,
                             const ReplayOptions &replayOptions,
                             const ReplayResult &result) {
@@ -74,7 +74,8 @@ absl::StatusOr<bool> report(const Options &options, const Plan &plan,
   return !result.check || result.check->passed;
 }
 
-/// This process's rank. All say whether the run was good, rank 0 how good.
+/// Runs the rank that this process is. Every rank says whether the run was
+/// good, rank 0 also prints the report.
 absl::StatusOr<bool> runRank(const Options &options,
                              const std::shared_ptr<const Plan> &plan,
                              const runtime::Launch &launch) {

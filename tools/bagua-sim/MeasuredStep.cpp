@@ -1,8 +1,8 @@
 //===- MeasuredStep.cpp - A step of a real run ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Goes by what events say of their step, for communication of one step may run
-// beside the next one.
+// Events are sorted by the step that they name and not by time, since
+// communication of one step may run beside the next step.
 //
 //===----------------------------------------------------------------------===//
 #include "MeasuredStep.h"
@@ -43,7 +43,7 @@ static bool isSpan(const json::Object &event) {
   return textOf(event, "ph") == "X";
 }
 
-/// Steps whose end is known: the next one begins, or all were waited for.
+/// The steps whose end is known: the next one begins, or finish() has returned.
 static std::vector<StepTimes>
 findSteps(const std::vector<const json::Object *> &events) {
   std::vector<StepTimes> steps;
@@ -85,7 +85,7 @@ static llvm::Expected<json::Value> readJson(llvm::StringRef path) {
                                  "': " + llvm::toString(value.takeError()));
 }
 
-/// Adds what the events of the chosen step say.
+/// Adds the spans of the chosen step's events.
 static void addSpans(const std::vector<const json::Object *> &events,
                      double startNs, MeasuredStep &result) {
   for (const json::Object *event : events) {

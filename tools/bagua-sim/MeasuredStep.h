@@ -1,8 +1,8 @@
 //===- MeasuredStep.h - A step of a real run ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reads the trace of a rank that BAGUA_TRACE has it write, and picks a step to
-// be laid beside a prediction.
+// Reads the trace that a rank writes under BAGUA_TRACE, and picks a step to
+// compare with a prediction.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TOOLS_BAGUA_SIM_MEASUREDSTEP_H
@@ -17,7 +17,7 @@
 
 namespace bagua {
 
-/// Times count from the step's beginning, in ns.
+/// A step of one rank. Times are in ns from the step's beginning.
 struct MeasuredStep {
   struct Span {
     int64_t thread;
@@ -27,19 +27,20 @@ struct MeasuredStep {
   };
 
   int64_t step = 0;
-  /// Among how many steps it is the median by duration.
+  /// The number of steps in the trace, of which this one has the median
+  /// duration.
   size_t steps = 0;
   int64_t rank = 0;
-  /// To the next step's beginning, or to the end of finish().
+  /// The time to the next step's beginning, or to the end of finish().
   double durationNs = 0;
-  /// How much of that the program waited.
+  /// The part of the duration in which the program waited.
   double exposedNs = 0;
-  /// By number: the program's, then streams'.
+  /// The names of the threads by number: first the program, then the streams.
   std::vector<std::string> threads;
   std::vector<Span> spans;
 };
 
-/// An error names the file and what is not as expected.
+/// Reads the trace in `path`. An error names the file and what was unexpected.
 llvm::Expected<MeasuredStep> readMeasuredStep(llvm::StringRef path);
 
 } // namespace bagua

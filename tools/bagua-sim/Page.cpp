@@ -1,7 +1,7 @@
 //===- Page.cpp - Reports as HTML pages -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The templates are compiled in.
+// The templates are compiled into the tool.
 //
 //===----------------------------------------------------------------------===//
 #include "Page.h"
@@ -26,8 +26,7 @@ std::string bagua::fillPage(llvm::StringRef name, llvm::json::Value data) {
       continue;
     auto [before, after] = page.text.split("@DATA@");
     std::string filled = before.str();
-    // In JSON a `<` stands in strings only; unescaped, one could end the
-    // script.
+    // In JSON a `<` stands only in strings. Unescaped, it could end the script.
     for (char c : llvm::formatv("{0}", data).str())
       if (c == '<')
         filled += "\\u003c";

@@ -1,7 +1,7 @@
 //===- Report.cpp - Predictions as text and JSON --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Columns for people, keys for scripts.
+// Text comes in columns for people, JSON with keys for scripts.
 //
 //===----------------------------------------------------------------------===//
 #include "Report.h"
@@ -29,7 +29,7 @@ static std::string mebibytes(double bytes) {
   return llvm::formatv("{0:F1}", bytes / (1 << 20)).str();
 }
 
-/// Dedicated servers that bytes go to or come from.
+/// The number of dedicated servers that send or receive bytes.
 static int64_t usedServers(const Prediction &prediction) {
   const ClusterModel &cluster = prediction.cluster;
   const std::vector<double> &busyNs = prediction.simulation.linkBusyNs;
@@ -48,7 +48,7 @@ static std::string hostsOf(const Prediction &prediction) {
   return text;
 }
 
-/// `late`, or `program+late` where some can't be.
+/// `late`, or `program+late` if some updates can't be late.
 static std::string updatersOf(const Prediction &prediction) {
   std::string text;
   for (UpdatesBy updater : prediction.updatesBy) {
@@ -92,7 +92,7 @@ std::string bagua::labelOf(Operation *op) {
         .str();
   auto step = llvm::cast<StepOp>(op->getParentOp());
   std::string label = op->getName().stripDialect().str();
-  // A bucket is known by its first gradient.
+  // A bucket is named by its first gradient.
   Value value = op->getNumOperands() ? op->getOperand(0) : Value();
   while (value) {
     if (StringAttr name = nameOf(step, value))
@@ -104,17 +104,17 @@ std::string bagua::labelOf(Operation *op) {
 }
 
 namespace {
-/// Neighbours on the critical path: computation of one layer, or one op of the
-/// runtime's.
+/// A stretch of the critical path: the computation of one layer, or one op of
+/// the runtime.
 struct PathPart {
   std::string layer;
   double startNs, endNs;
-  /// Time of each phase, or one entry.
+  /// The time of each phase; a single entry if there are no phases.
   std::map<std::string, double> nsOf;
 };
 } // namespace
 
-/// Names of computations are paths, and their first component is the layer.
+/// The name of a computation is a path whose first component is the layer.
 static void printCriticalPath(const Prediction &prediction,
                               llvm::raw_ostream &os) {
   std::vector<PathPart> parts;
@@ -143,11 +143,13 @@ static void printCriticalPath(const Prediction &prediction,
   }
 }
 
-/// Whether the bound, which is of gradients sent as they are, is one for it.
+/// Whether the lower bound holds for this prediction; it assumes gradients that
+/// are sent unchanged.
 static bool isBounded(const Prediction &prediction) {
   auto [name, options] = llvm::StringRef(prediction.strategy).split('{');
   const Strategy *row = findStrategy(std::string_view(name.trim()));
-  // Of any strategy, and of single buckets: f16 and bf16.
+  // f16 and bf16 contain this text, as an option of any strategy or of single
+  // buckets.
   return row && row->strategyClass == StrategyClass::Lossless &&
          !options.contains("f16");
 }
@@ -241,7 +243,7 @@ std::string bagua::traceOf(const Prediction &prediction) {
   TraceWriter trace;
   trace.nameProcess(0, "every rank, simulated");
   const TaskGraph &graph = prediction.tasks.graph;
-  // The program is thread 0, as in a run.
+  // The program is thread 0, as in the trace of a run.
   std::vector<int> threads(graph.streams.size());
   int next = 1;
   for (auto [index, stream] : llvm::enumerate(graph.streams)) {

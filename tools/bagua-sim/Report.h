@@ -1,8 +1,8 @@
 //===- Report.h - Predictions as text and JSON ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What bagua-sim prints: one strategy with its resources and critical path, or
-// a table over strategies.
+// The output of bagua-sim: one strategy with its resources and critical path,
+// or a table of strategies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TOOLS_BAGUA_SIM_REPORT_H
@@ -15,24 +15,25 @@
 
 namespace bagua {
 
-/// What a person would call a task: a compute op's name, a collective with its
-/// first tensor.
+/// A short name of a task for people: the name of a compute op, or a collective
+/// with its first tensor.
 std::string labelOf(mlir::Operation *op);
 
 llvm::json::Object toJson(const Prediction &prediction,
                           const BoundReport &bounded);
 
-/// One strategy: times, what binds, every resource's use, the critical path
-/// by layer.
+/// Prints one strategy: its times, what bounds it, the use of every resource,
+/// and the critical path by layer.
 void printPrediction(const Prediction &prediction, const BoundReport &bounded,
                      llvm::raw_ostream &os);
 
-/// A row each, in the order given; refusals keep theirs, with the reason.
+/// Prints a row for each prediction, in the order given. A strategy that
+/// refuses the step keeps its row, with the reason.
 void printTable(llvm::ArrayRef<Prediction> predictions,
                 const BoundReport &bounded, llvm::raw_ostream &os);
 
-/// A Chrome trace of one step, of the shape of a run's (process 0, thread 0 the
-/// program, then the streams).
+/// The Chrome trace of one step. It has the same shape as a run's: process 0,
+/// the program as thread 0, then the streams.
 std::string traceOf(const Prediction &prediction);
 
 } // namespace bagua

@@ -43,7 +43,7 @@ static int64_t scaled(int64_t value, double factor) {
   return std::llround(static_cast<double>(value) * factor);
 }
 
-/// Three digits, without zeros behind the point.
+/// Three significant digits, without trailing zeros.
 static std::string shortNumber(double value) {
   std::string text = llvm::formatv(value < 10    ? "{0:F2}"
                                    : value < 100 ? "{0:F1}"
@@ -54,7 +54,7 @@ static std::string shortNumber(double value) {
   return text;
 }
 
-/// As people say it: `10 Gbit/s`, `25 us`, `8 ranks`.
+/// The value as people write it: `10 Gbit/s`, `25 us`, `8 ranks`.
 static std::string sayValue(SweepKind kind, int64_t value) {
   struct Unit {
     double size;
@@ -77,8 +77,8 @@ static std::string sayValue(SweepKind kind, int64_t value) {
   return shortNumber(number / unit->size) + unit->name;
 }
 
-/// `cluster` becomes that of a point; nothing where it would not be one. A
-/// value stands once.
+/// Changes `cluster` to that of a point and returns the value. Returns nothing
+/// if that cluster would be invalid or its value occurs already.
 static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
                                      double factor) {
   AxisAttr outer = cluster.getAxis(0);
@@ -104,7 +104,7 @@ static std::optional<int64_t> change(ClusterOp cluster, SweepKind kind,
     if (index > 0 &&
         (!axis.getLinksOf() || axis.getLinksOf() != outer.getName()))
       continue;
-    // What was measured was measured as it was.
+    // Measured times hold only for the cluster that was measured.
     attribute = AxisAttr::get(
         axis.getContext(), axis.getName(), index == 0 ? size : axis.getSize(),
         latency, rate, axis.getSharers(), axis.getOverlappedRate(),

@@ -1,7 +1,8 @@
 //===- Sweep.h - Strategies over a range of clusters ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The same step and strategies, with one number of the cluster changed.
+// Simulates one step and one list of strategies on clusters that differ in one
+// number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TOOLS_BAGUA_SIM_SWEEP_H
@@ -14,14 +15,14 @@
 
 namespace bagua {
 
-/// What is changed, always of the outermost axis: rate, latency or size.
+/// The number that changes: rate, latency or size of the outermost axis.
 enum class SweepKind { Bandwidth, Latency, Ranks };
 
 struct SweepPoint {
-  /// Bytes a second, ns, or ranks in all.
+  /// The value of the number: bytes a second, ns, or ranks in all.
   int64_t value;
   double boundNs;
-  /// By strategy; nothing where it refuses.
+  /// The step time of each strategy; nothing if it refuses the step.
   std::vector<std::optional<double>> stepNs;
 };
 
@@ -29,19 +30,20 @@ struct Sweep {
   SweepKind kind;
   std::string step, axis;
   std::vector<std::string> strategies;
-  /// By ascending value.
+  /// Points by ascending value.
   std::vector<SweepPoint> points;
 };
 
-/// From an eighth to eight times what the module's cluster has; ranks from a
-/// quarter, and dedicated servers with them. Emits errors.
+/// Sweeps from an eighth of the value of the module's cluster to eight times
+/// that value; for ranks from a quarter, and the dedicated servers grow in
+/// proportion. Emits errors.
 llvm::FailureOr<Sweep> sweep(mlir::ModuleOp module, SweepKind kind,
                              llvm::ArrayRef<std::string> strategies);
 
-/// A row a value, a column a strategy.
+/// Prints a table with a row for each value and a column for each strategy.
 void printSweep(const Sweep &sweep, llvm::raw_ostream &os);
 llvm::json::Object toJson(const Sweep &sweep);
-/// One HTML file.
+/// The sweep as one HTML file.
 std::string pageOf(const Sweep &sweep);
 
 } // namespace bagua

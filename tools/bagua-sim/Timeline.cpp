@@ -1,7 +1,7 @@
 //===- Timeline.cpp - A simulated step as a page --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gathers what pages/timeline.html draws.
+// Gathers the data that pages/timeline.html draws.
 //
 //===----------------------------------------------------------------------===//
 #include "Timeline.h"
@@ -25,7 +25,7 @@ namespace json = llvm::json;
 static int64_t rounded(double value) { return std::llround(value); }
 
 namespace {
-/// A sum of rectangles: by time, by how much the sum changes.
+/// A sum of rectangles, as a map from each time to the change of the sum.
 class Skyline {
 public:
   void add(double start, double end, double height) {
@@ -33,7 +33,7 @@ public:
     changes[end] -= height;
   }
 
-  /// Points [time, value]: each holds until the next.
+  /// The points [time, value]; each value holds until the next point.
   template <typename Rounding> json::Array points(Rounding rounding) const {
     json::Array result;
     double sum = 0;
@@ -53,7 +53,7 @@ private:
   std::map<double, double> changes;
 };
 
-/// Which bytes of an arena are in use from when to when.
+/// Which bytes of an arena are in use, and when.
 class ArenaUse {
 public:
   void touch(int64_t offset, int64_t bytes, double start, double end) {
@@ -61,8 +61,9 @@ public:
       touches.push_back({offset, offset + bytes, start, end});
   }
 
-  /// Values may share bytes, as a bucket and its tensors do: pieces between
-  /// neighbouring bounds are in use from their first touch to their last.
+  /// Values may share bytes, as a bucket and its tensors do. So the arena is
+  /// cut at all bounds of values, and each piece is in use from its first touch
+  /// to its last.
   void addTo(Skyline &memory) const {
     std::map<int64_t, std::pair<double, double>> pieces;
     for (const Touch &touch : touches) {
@@ -91,8 +92,8 @@ private:
 };
 } // namespace
 
-/// A value is in use from its maker's start to its last reader's end; state,
-/// through the whole step.
+/// A value is in use from its maker's start to its last reader's end; state is
+/// in use during the whole step.
 static Skyline memoryOf(const Prediction &prediction) {
   llvm::DenseMap<Operation *, int32_t> numbers;
   for (auto [task, op] : llvm::enumerate(prediction.tasks.ops))
@@ -125,8 +126,8 @@ static Skyline memoryOf(const Prediction &prediction) {
   return memory;
 }
 
-/// Links that are used alike, as those of servers that share every tensor, are
-/// one row.
+/// Links with the same use, such as those of servers that share every tensor,
+/// become one row.
 static json::Array linksOf(const Prediction &prediction) {
   const TaskGraph &graph = prediction.tasks.graph;
   std::vector<Skyline> skylines(graph.links.size());
@@ -168,7 +169,7 @@ static json::Array linksOf(const Prediction &prediction) {
   return result;
 }
 
-/// Why a task started when it did.
+/// The reason why a task started when it did.
 static std::string reasonOf(const Prediction &prediction, int32_t task) {
   const TaskTimes &times = prediction.simulation.tasks[task];
   if (times.cause < 0)
@@ -184,7 +185,8 @@ static std::string reasonOf(const Prediction &prediction, int32_t task) {
   return reason;
 }
 
-/// Its threads as further streams, and its spans as tasks of these.
+/// Adds the threads of the measured step as further streams, and its spans as
+/// their tasks.
 static void addMeasured(const MeasuredStep &measured, json::Array &streams,
                         json::Array &tasks) {
   const auto first = static_cast<int64_t>(streams.size());

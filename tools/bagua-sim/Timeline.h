@@ -1,7 +1,7 @@
 //===- Timeline.h - A simulated step as a page ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Streams, links and memory over time.
+// Draws streams, links and memory over time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TOOLS_BAGUA_SIM_TIMELINE_H
@@ -13,9 +13,10 @@
 
 namespace bagua {
 
-/// One HTML file. A link's use is a mean over each message's flow; memory is
-/// what of the arenas holds a value that is still to be used. Streams of a real
-/// run stand below those that are predicted; null: there is none.
+/// The page as one HTML file. The use of a link is a mean over each message's
+/// flow. Memory counts the parts of arenas whose value will still be used. The
+/// streams of a measured step stand below those of the prediction; `measured`
+/// may be null.
 std::string timelineOf(const Prediction &prediction, const BoundReport &bounded,
                        const MeasuredStep *measured = nullptr);
 

@@ -1,8 +1,8 @@
 //===- bagua-sim.cpp - Predicts strategies --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compiles a step by one strategy or by many and simulates each, beside the
-// lower bound of them all.
+// Compiles a step by one or many strategies and simulates each, together with
+// the lower bound for all of them.
 //
 //===----------------------------------------------------------------------===//
 #include "Report.h"
@@ -153,7 +153,7 @@ static LogicalResult runOne(ModuleOp module, const BoundReport &bounded) {
   });
 }
 
-/// Those of --compare; they exist.
+/// The strategies to compare; an error if one does not exist.
 static FailureOr<SmallVector<std::string>> comparedStrategies() {
   SmallVector<StrategyClass> allowed(allowOption.begin(), allowOption.end());
   if (allowed.empty())
@@ -193,7 +193,7 @@ static LogicalResult runSweep(ModuleOp module, ArrayRef<std::string> names) {
 static LogicalResult runAll(ModuleOp module, const BoundReport &bounded,
                             ArrayRef<std::string> names) {
   std::vector<Prediction> predictions;
-  // Those who wait see a line a second; a log doesn't.
+  // A person who waits sees a line a second; a log gets none.
   bool isWatched = llvm::errs().is_displayed();
   using Clock = std::chrono::steady_clock;
   Clock::time_point next = Clock::now() + std::chrono::seconds(1);
@@ -205,7 +205,7 @@ static LogicalResult runAll(ModuleOp module, const BoundReport &bounded,
                           .str();
     }
     predictions.push_back(predict(module, name));
-    // A table needs the numbers alone.
+    // A table needs only the numbers.
     predictions.back().tasks = {};
     predictions.back().module = nullptr;
   }
@@ -220,7 +220,8 @@ static LogicalResult runAll(ModuleOp module, const BoundReport &bounded,
   });
 }
 
-/// A row for each strategy: its class, its source, its options with defaults.
+/// Prints a row for each strategy: its class, its source, and its options with
+/// defaults.
 static LogicalResult listStrategies() {
   return writeTo(output, [](llvm::raw_ostream &os) {
     auto view = [](std::string_view text) {

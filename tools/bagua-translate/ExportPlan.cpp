@@ -1,7 +1,7 @@
-//===- ExportPlan.cpp - Plans out, and plans as text ----------------------===//
+//===- ExportPlan.cpp - Plans as files and as text ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// --export-plan, --print-plan and --plan-to-json.
+// The translations --export-plan, --print-plan and --plan-to-json.
 //
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
@@ -17,7 +17,8 @@
 using namespace mlir;
 using namespace bagua;
 
-/// Reads the plan in the source and prints what `print` makes of it.
+/// Reads the plan in the source, and prints the text that `print` returns for
+/// it.
 static LogicalResult printPlan(const std::shared_ptr<llvm::SourceMgr> &sources,
                                llvm::raw_ostream &output, MLIRContext *context,
                                std::string (*print)(const runtime::Plan &)) {
@@ -33,8 +34,9 @@ static LogicalResult printPlan(const std::shared_ptr<llvm::SourceMgr> &sources,
 }
 
 namespace {
-/// A message says where it is from; of a step, the op itself would be all of
-/// it. MLIR's driver has no option for this.
+/// Stops messages from printing the op they are about: a message has a
+/// location, and of a step the op would be the whole step. MLIR's driver has no
+/// option for this.
 struct MessagesWithoutOps
     : public DialectExtension<MessagesWithoutOps, BaguaDialect> {
   void apply(MLIRContext *context, BaguaDialect *) const override {

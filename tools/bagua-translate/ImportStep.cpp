@@ -1,8 +1,8 @@
-//===- ImportStep.cpp - Exported steps in, and back -----------------------===//
+//===- ImportStep.cpp - Import and export of steps ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// --import-stablehlo and --import-layers, with their options, as IR or as a
-// summary; --export-stablehlo.
+// The translations --import-stablehlo and --import-layers with their options,
+// which print IR or a summary, and --export-stablehlo.
 //
 //===----------------------------------------------------------------------===//
 #include "Translations.h"
@@ -57,7 +57,7 @@ llvm::cl::opt<bool> jsonOption("json", llvm::cl::cat(category),
                                llvm::cl::desc("print the summary as JSON"));
 } // namespace
 
-/// The text of a file that an option names; empty for none.
+/// The text of the file that an option names; empty if the option is not set.
 static llvm::FailureOr<std::string> readText(StringRef path,
                                              MLIRContext *context) {
   if (path.empty())
@@ -69,7 +69,7 @@ static llvm::FailureOr<std::string> readText(StringRef path,
   return file->getBuffer().str();
 }
 
-/// Durations measured elsewhere, in the place of the importer's own.
+/// Replaces the importer's durations by those measured elsewhere.
 static LogicalResult overlayCosts(ModuleOp module) {
   if (costsOption.empty())
     return success();
@@ -94,8 +94,8 @@ static void printSummary(const StepSummary &summary,
     output << "  no gradient's: " << reduction << '\n';
 }
 
-/// A step for one rank communicates with nobody, which is what was exported but
-/// hardly what is wanted.
+/// Warns that a step for one rank communicates with nobody. Such a step is a
+/// valid export, but hardly what the user wants.
 static void warnOfOneRank(ModuleOp module) {
   for (auto step : module.getOps<StepOp>())
     if (clusterOption.empty() && step.lookupCluster().getWorkerCount() == 1)
@@ -104,7 +104,7 @@ static void warnOfOneRank(ModuleOp module) {
                       "compiled\n";
 }
 
-/// Prints the step, or the summary that was asked for.
+/// Prints the step, or its summary if that was asked for.
 static LogicalResult
 print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
       const std::optional<StableHLOImportInfo> &info = std::nullopt) {
@@ -121,7 +121,7 @@ print(OwningOpRef<ModuleOp> module, llvm::raw_ostream &output,
     return success();
   }
   warnOfOneRank(*module);
-  // Locations are what later messages point at.
+  // Later messages point at these locations.
   module->print(output, OpPrintingFlags().enableDebugInfo());
   output << '\n';
   return success();
@@ -171,7 +171,8 @@ importLayerTable(const std::shared_ptr<llvm::SourceMgr> &sources,
   return print(importLayers(*sources, context, options), output);
 }
 
-/// Writes the module that the step was made of, with the step's communication.
+/// Writes the module that the step was imported from, with the step's
+/// communication.
 static LogicalResult exportStep(ModuleOp module, llvm::raw_ostream &output) {
   MLIRContext *context = module.getContext();
   context->printOpOnDiagnostic(false);

@@ -9,10 +9,11 @@
 
 namespace bagua {
 
-/// --import-stablehlo, --import-layers, --export-stablehlo, and their options.
+/// Registers --import-stablehlo, --import-layers and --export-stablehlo with
+/// their options.
 void registerImports();
 
-/// --export-plan, --print-plan, --plan-to-json.
+/// Registers --export-plan, --print-plan and --plan-to-json.
 void registerPlanTranslations();
 
 } // namespace bagua

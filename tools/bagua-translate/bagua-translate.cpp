@@ -1,4 +1,4 @@
-//===- bagua-translate.cpp - Formats in and out ---------------------------===//
+//===- bagua-translate.cpp - Translates steps and plans -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // MLIR's driver with the importers of steps and the exporter of plans.

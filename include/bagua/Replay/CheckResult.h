@@ -1,7 +1,7 @@
-//===- CheckResult.h - What a check of a run has found --------------------===//
+//===- CheckResult.h - The result of checking a run -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of one rank or of all of them.
+// The result for one rank, or for all ranks together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_REPLAY_CHECKRESULT_H
@@ -16,15 +16,15 @@ namespace bagua::replay {
 struct CheckResult {
   bool passed = true;
   double maxError = 0;
-  /// The largest that any tensor was allowed; 0: every bit.
+  /// The largest tolerance of any tensor; 0 if every bit must agree.
   double tolerance = 0;
-  /// Tensors in the contract, or given and not in it; without any, nothing was
-  /// checked and the check has failed.
+  /// The number of tensors checked: those in the contract, and those given but
+  /// not in it. If it is 0, nothing was checked, and the check has failed.
   int64_t tensors = 0;
-  /// Of the bits of all results that ranks share: runs that agree in it agree
-  /// in these.
+  /// A digest of the bits of all results that ranks share: if the digests of
+  /// two runs agree, so do these bits.
   uint64_t digest = 0;
-  /// What went wrong, at most a few.
+  /// Descriptions of the first few failures.
   std::vector<std::string> failures;
 
   void fail(double error, const std::string &what);

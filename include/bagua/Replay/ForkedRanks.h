@@ -1,7 +1,7 @@
 //===- ForkedRanks.h - Ranks as processes, without a launcher -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A program's own copies of itself, for a first try on one host.
+// A program forks copies of itself as ranks, to try a plan on one host.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_REPLAY_FORKEDRANKS_H
@@ -23,24 +23,25 @@ namespace bagua::replay {
 
 class ForkedRanks {
 public:
-  /// Copies this process, which must not have started threads: it returns as
-  /// rank 0, and `size` - 1 times as another. Copies end when rank 0 does.
+  /// Copies this process, which must not have started threads. Returns as rank
+  /// 0, and `size` - 1 times as another rank, in a copy. Copies end when rank 0
+  /// does.
   static absl::StatusOr<ForkedRanks> fork(int size);
 
-  /// A name for the host that a rank of bagua-run's own counts as being on:
-  /// `hosts` have as many ranks each, in order; 0: each has one. Empty for a
-  /// rank that a launcher has started.
+  /// The name of the host that a rank forked by bagua-run pretends to be on:
+  /// `hosts` hosts have the same number of ranks each, in order; 0 gives each
+  /// rank its own host. Empty for a rank that a launcher has started.
   static std::string hostOf(const runtime::Launch &launch, int64_t hosts);
 
-  /// Of the process that asks.
+  /// The place of the calling process in the run.
   const runtime::Launch &launch() const { return place; }
-  /// On rank 0: waits for the copies' ends, and after `patience` ends them.
-  /// Unknown names those that didn't exit with status 0.
+  /// On rank 0: waits until the copies have ended, and kills them after
+  /// `patience`. Unknown names those that did not exit with status 0.
   absl::Status join(std::chrono::nanoseconds patience);
 
 private:
   runtime::Launch place;
-  /// By rank, from 1; on rank 0.
+  /// On rank 0: the process of each other rank, from rank 1.
   std::vector<pid_t> copies;
 };
 

@@ -1,8 +1,8 @@
 //===- ProcessRanks.h - A tool's ranks as processes -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks that a launcher has started, or copies of this process: what
-// bagua-run's options say of them, and how it becomes one of them.
+// How bagua-run becomes one rank of several: its options for this, and ranks
+// that a launcher has started or that are copies of this process.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_REPLAY_PROCESSRANKS_H
@@ -22,31 +22,34 @@
 namespace bagua::replay {
 
 struct ProcessRanks {
-  /// shared-memory: ranks of one host; gloo, or anything else: of several.
+  /// shared-memory if all ranks are on one host; gloo, or any other text, if
+  /// they may be on several.
   std::string communicator;
-  /// Where processes meet; empty: as their launcher says.
+  /// Where processes meet; empty: where the launcher says.
   std::string rendezvous;
-  /// By which they reach other hosts; empty: by which they reach rank 0.
+  /// The interface to other hosts; empty: the one on which the rank reaches
+  /// rank 0.
   std::string interface;
-  /// As many hosts do copies of this process count for, with gloo; 0: one each.
+  /// With gloo and copies of this process: how many hosts the copies pretend to
+  /// be on; 0: each on its own.
   int64_t hosts = 0;
-  /// How long a rank waits for others, and how long one may be silent.
+  /// How long a rank waits for others, and how long a rank may be silent.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
   std::chrono::nanoseconds patience = std::chrono::seconds(10);
 };
 
-/// FailedPrecondition where shared memory is asked for, and ranks are on
-/// several hosts; else as connectLaunched.
+/// FailedPrecondition if shared memory is asked for and ranks are on several
+/// hosts. Other errors are those of connectLaunched.
 absl::StatusOr<std::shared_ptr<runtime::World>>
 connectRank(const runtime::Launch &launch, const ProcessRanks &ranks);
 
-/// What a rank does, and whether its result is good.
+/// Runs a rank; returns whether its result is good.
 using OnRank = std::function<absl::StatusOr<bool>(const runtime::Launch &)>;
 
-/// Calls `onRank` once: where a launcher has started this process, as the rank
-/// that it is; else as rank 0 of `size`, and in copies of this process as each
-/// other, which end with it. What ends a copy by an error ends rank 0, which
-/// has the answer.
+/// Calls `onRank` once. If a launcher has started this process, `onRank` runs
+/// as the launcher's rank. Otherwise it runs as rank 0 of `size`, and copies of
+/// this process, which end with it, run the other ranks. Rank 0 returns the
+/// answer, or an error if a copy ended by one.
 absl::StatusOr<bool> runOnProcesses(int64_t size, const OnRank &onRank);
 
 } // namespace bagua::replay

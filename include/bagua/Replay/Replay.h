@@ -1,9 +1,10 @@
 //===- Replay.h - Runs a plan with synthetic compute ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One thread a rank runs the plan's program section: waits, synthetic compute
-// (it sleeps), gifts. Communication is the session's. Ranks are threads of this
-// process, or one of them is.
+// One thread for each rank runs the plan's program section: it waits for
+// tensors, sleeps in place of compute, and gives tensors. The session
+// communicates. Either all ranks are threads of this process, or this process
+// is one rank.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_REPLAY_REPLAY_H
@@ -29,11 +30,11 @@ namespace bagua::replay {
 
 using runtime::Plan;
 
-/// Steps that a check goes by.
+/// The number of steps that a check looks at.
 inline constexpr int64_t kCheckedSteps = 3;
 
-/// What a rank's process comes to before it runs an instruction, and warns of
-/// with the time.
+/// A fault for a test: what happens to a rank's process right before it runs an
+/// instruction. The process prints a warning with the time first.
 struct Mishap {
   enum class Kind {
     Kill,
@@ -41,74 +42,77 @@ struct Mishap {
     Exit,
     Disconnect,
     Garbage,
-    /// The thread that is at the instruction hangs there.
+    /// The thread that runs the instruction hangs there.
     Stick,
-    /// All threads but the control plane's hang, wherever they are a little
+    /// All threads except the control plane's hang, wherever they are a little
     /// later.
     Freeze,
-    /// One path to another host loses what comes by it: all, or what is large.
+    /// One connection to another host loses its incoming packets: all of them,
+    /// or the large ones.
     Cut,
     Eat
   };
   Kind kind = Kind::Kill;
   int64_t rank = 0;
   int64_t step = 0;
-  /// Its number in the plan.
+  /// The number of the instruction in the plan.
   int64_t instruction = 0;
 };
 
-/// "RANK:STEP:INSTRUCTION:HOW", where HOW is a kind in small letters; nothing
-/// for another text.
+/// Parses "RANK:STEP:INSTRUCTION:HOW", where HOW is a kind in small letters.
+/// Returns nothing for any other text.
 std::optional<Mishap> parseMishap(const std::string &text);
 
 struct ReplayOptions {
-  /// Of the sessions.
+  /// The timeout of the sessions.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
-  /// Whether kCheckedSteps come first, in which every number is looked at.
+  /// Whether kCheckedSteps steps come first in which every number is checked.
   bool check = false;
-  /// Arenas are written to before the first step and their surroundings looked
-  /// at after the last, as a check does. Pages that are only read are else one
-  /// page of zeros, which caches hold.
+  /// Writes to arenas before the first step, and checks their surroundings
+  /// after the last, as a check does. Without it, pages that are only read
+  /// would all be one page of zeros, which caches hold.
   bool checksMemory = false;
-  /// That are timed.
+  /// The number of timed steps.
   int64_t steps = 10;
-  /// Of the durations that compute sleeps; 0: none.
+  /// The factor on the durations of compute; 0: no compute.
   double timeScale = 1;
-  /// Standard deviation of the factor on each op's duration, which is drawn by
-  /// rank and step, at least 0.2, and the same in each run.
+  /// The standard deviation of a random factor on each op's duration. The
+  /// factor is drawn for each rank and step, is at least 0.2, and is the same
+  /// in each run.
   double jitter = 0;
-  /// A rank that throws, for tests of how a run ends; -1: none.
+  /// A rank that throws, for tests of how a run ends; -1: no rank.
   int64_t throwOnRank = -1;
-  /// For tests of how a run ends.
+  /// A mishap, for tests of how a run ends.
   std::optional<Mishap> mishap;
-  /// What the sessions warn of, on any thread. May be empty.
+  /// Called with the warnings of the sessions, on any thread. May be empty.
   std::function<void(const std::string &)> onWarning;
-  /// Where instructions, waits and gifts are recorded; null: nowhere.
+  /// The writer that records instructions, waits and given tensors; null: none.
   TraceWriter *trace = nullptr;
 };
 
-/// Of the timed steps, which follow one step (or the checked ones) of warm-up.
+/// The results of the timed steps, which follow one step (or the checked steps)
+/// of warm-up.
 struct ReplayResult {
-  /// That ranks are on as processes; 0: they are threads.
+  /// The number of hosts if ranks are processes; 0 if they are threads.
   int hosts = 0;
-  /// By step: the longest of all ranks.
+  /// By step: the duration on the slowest rank.
   std::vector<int64_t> stepNs;
-  /// By step: what the program's threads were blocked in wait, mean of ranks.
+  /// By step: how long wait blocked the program's thread, as a mean over ranks.
   std::vector<int64_t> exposedNs;
-  /// Of the rank that sends most, in one step.
+  /// Bytes sent in one step by the rank that sends most.
   int64_t bytesSent = 0;
-  /// Of the runtime's memory on the rank that allocates most.
+  /// Bytes of the runtime's memory on the rank that allocates most.
   int64_t arenaBytes = 0;
   std::optional<CheckResult> check;
 };
 
-/// Runs all ranks of the plan in this process. The error is the first one of
-/// any rank; an exception on a rank becomes one that names the rank.
+/// Runs all ranks of the plan in this process. Returns the first error of any
+/// rank; an exception on a rank becomes an error that names the rank.
 absl::StatusOr<ReplayResult> replayPlan(const std::shared_ptr<const Plan> &plan,
                                         const ReplayOptions &options);
 
-/// Runs this process's rank of the plan; collective over the world. The result
-/// of all is rank 0's, and nothing elsewhere.
+/// Runs this process's rank of the plan; collective over the world. Rank 0 gets
+/// the result of all ranks, other ranks get nothing.
 absl::StatusOr<std::optional<ReplayResult>>
 replayRank(const std::shared_ptr<const Plan> &plan,
            const std::shared_ptr<runtime::World> &world,

@@ -1,8 +1,8 @@
 //===- ReservedFile.h - A file for the result of long work ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Opened before the work, so that a path that can't be written to costs nobody
-// the work.
+// The file is opened before the work, so that a path that can't be written to
+// fails before the work and not after it.
 //
 //   auto file = ReservedFile::open("cluster.mlir");
 //   ...
@@ -22,31 +22,31 @@ namespace bagua::replay {
 
 class ReservedFile {
 public:
-  /// A file that exists keeps its bytes until write(). Unavailable names the
-  /// path and says why it can't be written to; a pipe that nobody reads is such
-  /// an error, and nothing to wait for.
+  /// Opens a file for writing. An existing file keeps its bytes until write().
+  /// Unavailable names the path and the reason if it can't be written to; a
+  /// pipe without a reader is such an error, too.
   static absl::StatusOr<ReservedFile> open(const std::string &path);
-  /// Keeps what is there already.
+  /// Standard output, which keeps what was written before.
   static absl::StatusOr<ReservedFile> standardOutput();
   ReservedFile(ReservedFile &&other) noexcept;
   ReservedFile &operator=(ReservedFile &&) = delete;
   ~ReservedFile();
 
-  /// All of it, in place of what the file holds. Called once. Unavailable as of
-  /// open().
+  /// Replaces the contents of the file by `text`. Called once. Unavailable as
+  /// for open().
   absl::Status write(const std::string &text);
 
 private:
   ReservedFile() = default;
 
-  /// Empty: standard output.
+  /// Empty for standard output.
   std::string path;
-  /// -1: write() makes the file.
+  /// -1 if write() still has to create the file.
   int descriptor = -1;
 };
 
-/// Opens the file, or standard output for an empty path, then makes its text,
-/// then writes it. The error is the first one of these.
+/// Opens the file, or standard output for an empty path, then calls `make` for
+/// the text, then writes it. Returns the first error.
 absl::Status
 writeWhatIsMade(const std::string &path,
                 const std::function<absl::StatusOr<std::string>()> &make);

@@ -20,8 +20,8 @@ std::string reportText(const Plan &plan, const ReplayOptions &options,
 std::string reportJson(const Plan &plan, const ReplayOptions &options,
                        const ReplayResult &result);
 
-/// Where a path is given. The trace of a process has its rank's number behind
-/// the name, but for rank 0's. Unavailable where it can't be written.
+/// Writes the trace if `path` is not empty. For a rank other than 0, the rank's
+/// number is appended to the name. Unavailable if the file can't be written.
 absl::Status writeTrace(const std::string &path, const TraceWriter &trace,
                         int rank);
 

@@ -1,16 +1,16 @@
 //===- Agreement.h - Facts that ranks must have alike ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks of a training program must agree on more than a plan: which model they
-// train, in which layout a gradient lies, to which forward a step belongs. A
-// program states such facts, each as a number; a word made of all of them
-// travels with every collective, so that a difference is an error on every
-// rank before any data moves. Only then do ranks tell each other the facts
-// themselves, and the error names the fact and two ranks.
+// The ranks of a training program must agree on more than a plan: which model
+// they train, in which layout a gradient lies, to which forward a step belongs.
+// A program states each such fact as a number. One word made of all facts
+// travels with every collective, so that a difference is an error on every rank
+// before any data moves. Only after a difference was found do the ranks
+// exchange the facts themselves; the error names the fact and two ranks.
 //
 //   Agreement agreement;
-//   agreement.set("the model", hash, "l1.weight: float32 [4, 4]\nl1.bias:
-//   ..."); agreement.set("the number of the forward", 12);
+//   agreement.set("the model", hash, "l1.weight: float32 [4, 4]");
+//   agreement.set("the number of the forward", 12);
 //   communicator->agreeOn(agreement.word(), &agreement);
 //
 //===----------------------------------------------------------------------===//
@@ -28,33 +28,33 @@
 
 namespace bagua::runtime {
 
-/// The facts behind a word of an agreement. They are asked for only where words
-/// differ, by the thread that made the call.
+/// The facts behind a word of an agreement. The functions are called only if
+/// words differ, on the thread that made the call.
 class AgreedFacts {
 public:
   virtual ~AgreedFacts() = default;
 
-  /// By fact, in the order that all members have.
+  /// The value of each fact, in the order that all members have.
   virtual std::vector<uint64_t> values() const = 0;
-  /// How many of them, the first ones, the call carries: of others it knows
-  /// nothing.
+  /// How many facts, from the first one, the word of the call covers. The call
+  /// says nothing about the others.
   virtual size_t carried() const { return values().size(); }
-  /// "the number of the forward".
+  /// The name of a fact, such as "the number of the forward".
   virtual std::string nameOf(size_t fact) const = 0;
-  /// A value in words. Where it has several lines, the first one that differs
-  /// is shown.
+  /// This member's value of the fact in words. Of a text with several lines,
+  /// the error shows the first line that differs.
   virtual std::string meaningOf(size_t fact) const = 0;
 };
 
-/// Facts by name. All members state the same names, in one order.
+/// Facts by name. All members state the same names in the same order.
 class Agreement final : public AgreedFacts {
 public:
-  /// States a fact, or changes it. Without a `meaning` the number means itself,
-  /// or what was said of it before.
+  /// States a fact, or changes its value. Without a `meaning`, messages show
+  /// the meaning that was given for this value before, or else the number.
   void set(absl::string_view name, uint64_t value,
            absl::string_view meaning = {});
 
-  /// The word of all facts; 0 where there is none.
+  /// The word of all facts; 0 if none was stated.
   uint64_t word() const;
 
   std::vector<uint64_t> values() const override { return numbers; }
@@ -62,7 +62,8 @@ public:
   std::string meaningOf(size_t fact) const override {
     return meaningOf(fact, numbers[fact]);
   }
-  /// The same of a value that was stated before.
+  /// The meaning of another value of the fact, as stated earlier; else the
+  /// number.
   std::string meaningOf(size_t fact, uint64_t value) const;
 
 private:
@@ -71,8 +72,8 @@ private:
   std::map<std::pair<size_t, uint64_t>, std::string> meanings;
 };
 
-/// A fact's share of a word, which is the sum of all facts' shares: facts may
-/// be added in any order.
+/// A fact's share of a word. A word is made from the sum of all shares, so
+/// facts may be added in any order.
 inline uint64_t agreementShare(size_t fact, uint64_t value) {
   // The finalizer of splitmix64.
   uint64_t state = value + 0x9e3779b97f4a7c15 * (fact + 1);
@@ -81,7 +82,7 @@ inline uint64_t agreementShare(size_t fact, uint64_t value) {
   return state ^ (state >> 31);
 }
 
-/// A sum of shares as a word: 0 is that of no facts.
+/// The word for a sum of shares. It is never 0, which stands for no facts.
 inline uint64_t agreementWord(uint64_t sum) { return sum ? sum : 1; }
 
 } // namespace bagua::runtime

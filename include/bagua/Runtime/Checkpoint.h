@@ -1,8 +1,8 @@
 //===- Checkpoint.h - Files of state that a crash can't harm --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A run that has failed goes on from its last checkpoint, which every rank must
-// have. Each rank keeps its last two, in files of their own:
+// A run that has failed continues from the last checkpoint that every rank has.
+// Each rank keeps its last two checkpoints, in files of its own:
 //
 //   session->finish();
 //   writeCheckpoint(path, *session->saveState());
@@ -10,9 +10,10 @@
 //   auto newest = findNewestCheckpoint(*world, pathsOfMyFiles);
 //   session->loadState(contentsOf(pathsOfMyFiles[**newest]));
 //
-// Two, because a crash may come when some have written and others have not: the
-// one that was written last, and the one before it or, in a run that goes on,
-// the one that was loaded. Others can be removed once a state is loaded.
+// A rank needs two files because a crash may come when some ranks have written
+// a checkpoint and others have not. The two are the one that was written last,
+// and the one before it (or, in a run that was resumed, the one that was
+// loaded). All others can be removed once a state is loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_CHECKPOINT_H
@@ -31,19 +32,21 @@
 
 namespace bagua::runtime {
 
-/// Makes `bytes` what the file holds. A process or a host that crashes at any
-/// time leaves what it held before, or these, and maybe PATH.partial, which the
-/// next call overwrites. Unavailable, with the path and the reason, where it
-/// can't be written, or another process is writing it; then it holds either,
-/// too.
+/// Replaces the contents of the file by `bytes`. If a process or a host crashes
+/// at any time, the file holds either its old contents or `bytes`; a file
+/// PATH.partial may be left, which the next call overwrites. Errors name the
+/// path and the reason: Unavailable if the file can't be written or another
+/// process is writing it, ResourceExhausted if it would exceed this process's
+/// limit (ulimit -f). After an error, too, the file holds its old contents or
+/// `bytes`.
 absl::Status writeCheckpoint(const std::string &path, absl::string_view bytes);
 
-/// The place in `paths`, files of this rank's, of the state of the latest step
-/// of which every rank has one; nothing where there is none. States belong
-/// together if one session has saved them: a run that stopped after this one's
-/// last common checkpoint may have left some of its own, of as many steps. A
-/// file that is not there or is damaged counts as none. Collective over the
-/// world. Errors are a communicator's.
+/// Returns the index in `paths`, which are this rank's files, of the newest
+/// state that every rank has, or nothing if there is none. States belong
+/// together if the same session has saved them. The number of steps alone is
+/// not enough: a run that stopped may have left, on some ranks, states of as
+/// many steps as this run's. A file that is missing or damaged is ignored.
+/// Collective over the world. Errors are those of a communicator.
 absl::StatusOr<std::optional<size_t>>
 findNewestCheckpoint(World &world, absl::Span<const std::string> paths);
 

@@ -1,9 +1,10 @@
 //===- Communicator.h - Collectives over a group of ranks -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A World is one rank's membership in a set of ranks that can reach each other;
-// a Communicator is its handle on a group of them, for one stream (as
-// ncclComm_t is). Backends implement both; one conformance suite runs on all.
+// A World is one rank's membership in a set of ranks that can reach each other.
+// A Communicator is this rank's handle on a group of them, for one stream (as
+// ncclComm_t is). Backends implement both; one conformance suite runs on all
+// backends.
 //
 //   std::vector<std::unique_ptr<World>> worlds = createInProcessWorlds(4);
 //   // On the thread of rank r:
@@ -39,26 +40,27 @@ namespace bagua::runtime {
 /// Collectives over a group. Members are numbered 0..size-1 in the order given
 /// at creation. All members make the same calls in the same order with the same
 /// counts, types and kinds; a difference is an error on every member, never a
-/// wrong number. A call is enqueued on `queue`, of the world's device; when it
-/// is done, this rank's result is complete and its buffers are its own again.
-/// On the host's queue, and wherever communicators work by the host's threads,
-/// that is when it returns. `count` is in elements of the whole logical
-/// tensor unless said otherwise; any count from 0 is right. Parts are those of
-/// Support/Parts.h over the members (or over the owners, where given).
+/// wrong number. A call is enqueued on `queue`, a queue of the world's device.
+/// When the call is done, this rank's result is complete and its buffers are
+/// its own again. On the host's queue, and wherever communicators work by the
+/// host's threads, the call is done when it returns. `count` is in elements of
+/// the whole logical tensor unless said otherwise, and may be any number from
+/// 0. Parts are those of Support/Parts.h over the members (or over the owners,
+/// where given).
 ///
 /// Sums are in member order, ((x0 + x1) + x2) + ..., in the accumulation type
 /// of docs/Semantics.md, section "Collectives"; `Mean` divides after the sum.
 ///
-/// Errors: DeadlineExceeded when this member has waited for others longer than
-/// its limit, counted from its own call (it names the missing ranks and what
-/// they say of themselves); Unavailable at once when a member that is missing
-/// has left, by destroying its Communicator (it is named); InvalidArgument when
-/// members' calls differ or a `Mean` of integers is asked for. The first two
-/// abort the world, whose status every call returns from then on. What a call
-/// that failed leaves in its outputs is unspecified. Between hosts the limit is
-/// for members to come; then it is for each message, and at least 10 s; a
-/// connection that is lost is Unavailable, and where memory for copies is out,
-/// ResourceExhausted; each aborts the world.
+/// Errors: DeadlineExceeded if this member has waited for others longer than
+/// its timeout, counted from its own call (the message names the missing ranks
+/// and what they say they are busy with). Unavailable, at once, if a missing
+/// member has left by destroying its Communicator (it is named).
+/// InvalidArgument if members' calls differ or a `Mean` of integers is asked
+/// for. The first two abort the world, whose status every later call returns.
+/// The outputs of a failed call are unspecified. Between hosts the timeout
+/// bounds first the wait for all members, then each message (there at least 10
+/// s). There also, a lost connection is Unavailable, and lack of memory for
+/// copies is ResourceExhausted; both abort the world.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -67,45 +69,46 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// output = combination of all members' inputs. In place when equal.
+  /// output = combination of all members' inputs. `input` and `output` may be
+  /// equal.
   virtual absl::Status allReduce(const void *input, void *output, int64_t count,
                                  DataType type, ReduceKind kind,
                                  Queue &queue = hostQueue()) = 0;
 
-  /// Part i of the combination goes to member owners[i], which gets that part
-  /// alone in `output`; other members pass null. Only members
-  /// [0, contributors) have an input, and `Mean` divides by their number.
-  /// Owners are distinct; there is at least one. In place for an owner:
-  /// `output` may be the address of its part inside `input`. reduce_scatter:
-  /// all members contribute and own; reduce: one owner; push: the owners are
-  /// servers.
+  /// Part i of the combination goes to member owners[i], which gets only that
+  /// part in `output`; other members pass null. Only members [0, contributors)
+  /// have an input, and `Mean` divides by their number. There is at least one
+  /// owner, and owners are distinct. An owner may work in place: `output` may
+  /// be the address of its part inside `input`. In a reduce_scatter all members
+  /// contribute and own, in a reduce there is one owner, in a push the owners
+  /// are servers.
   virtual absl::Status reduceToOwners(const void *input, void *output,
                                       int64_t count, DataType type,
                                       ReduceKind kind, int contributors,
                                       absl::Span<const int> owners,
                                       Queue &queue = hostQueue()) = 0;
 
-  /// The inverse: owners[i] has part i alone in `input` (others pass null);
-  /// members [0, receivers) get the whole in `output`. In place for an owner:
-  /// `input` may be the address of its part inside `output`. all_gather,
-  /// broadcast, pull.
+  /// The inverse of reduceToOwners: owners[i] has only part i in `input`
+  /// (others pass null); members [0, receivers) get the whole in `output`. An
+  /// owner may work in place: `input` may be the address of its part inside
+  /// `output`. Serves all_gather, broadcast and pull.
   virtual absl::Status gatherFromOwners(const void *input, void *output,
                                         int64_t count, DataType type,
                                         int receivers,
                                         absl::Span<const int> owners,
                                         Queue &queue = hostQueue()) = 0;
 
-  /// Block j of `input` goes to member j, which stores it as block `rank()`.
+  /// Sends block j of `input` to member j, which stores it as block `rank()`.
   /// Both buffers hold size() blocks of `blockBytes`; they must not overlap.
   virtual absl::Status allToAll(const void *input, void *output,
                                 int64_t blockBytes,
                                 Queue &queue = hostQueue()) = 0;
 
-  /// Sends `input` to each of `destinations` and stores what sources[i] sends
-  /// in outputs[i]; either may be empty. If a lists b as a destination, b lists
-  /// a as a source, as often. A member may be listed twice and may be this
-  /// rank. Outputs overlap neither the input nor each other. `bytes` is the
-  /// same on all members.
+  /// Sends `input` to each of `destinations`, and stores what sources[i] sends
+  /// in outputs[i]. Either list may be empty. If a lists b as a destination, b
+  /// lists a as a source the same number of times. A member may be listed twice
+  /// and may be this rank. Outputs overlap neither the input nor each other.
+  /// `bytes` is the same on all members.
   virtual absl::Status exchange(const void *input, int64_t bytes,
                                 absl::Span<const int> destinations,
                                 absl::Span<const int> sources,
@@ -115,10 +118,10 @@ public:
   /// Returns when all members have called it.
   virtual absl::Status barrier(Queue &queue = hostQueue()) = 0;
 
-  /// Has this member's later calls carry `word` (Agreement.h), which all
-  /// members' calls must have alike. Where they differ, and no member's is 0,
-  /// the error says in which of `facts`, which outlive the calls. 0 and null:
-  /// nothing is stated, as in the beginning.
+  /// Makes this member's later calls carry `word` (Agreement.h), which must be
+  /// equal in the calls of all members. If words differ and none is 0, the
+  /// error says which of `facts` differ. `facts` must outlive the calls. 0 and
+  /// null state nothing, which is the initial state.
   virtual void agreeOn(uint64_t word, const AgreedFacts *facts) = 0;
 };
 
@@ -127,19 +130,20 @@ class WorkWatch;
 
 /// How one rank uses a communicator; members may differ.
 struct CommunicatorOptions {
-  /// How long a call waits for other members, and so does the creation.
+  /// How long a call, or the creation, waits for other members.
   std::chrono::nanoseconds timeout = std::chrono::seconds(600);
-  /// Called on the thread that waits, at a tenth of the limit, with who is
-  /// missing. May be empty.
+  /// Called on the waiting thread at a tenth of the timeout, with a text that
+  /// names the missing members. May be empty.
   std::function<void(const std::string &)> onWarning;
-  /// Says what the call in progress is for, in messages to all members; called
-  /// on the thread that waits. May be empty, and so may what it says.
+  /// Returns what the call in progress is for, which messages to all members
+  /// then say. Called on the waiting thread. The function may be empty, and so
+  /// may its result.
   std::function<std::string()> describeCall;
 };
 
-/// One rank's membership in all ranks of a run, which several sessions may
-/// share. Whoever destroys it leaves: others don't wait for it in communicators
-/// that it has not joined.
+/// One rank's membership in a run, which several sessions may share. A rank
+/// leaves the run by destroying its World: others then don't wait for it in
+/// communicators that it has not joined.
 class World {
 public:
   virtual ~World() = default;
@@ -147,7 +151,7 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// By rank: the number of its host. Hosts are numbered from 0 in the order of
+  /// The number of each rank's host. Hosts are numbered from 0 in the order of
   /// their first ranks.
   virtual std::vector<int> hosts() const = 0;
   int hostCount() const {
@@ -155,22 +159,22 @@ public:
     return *std::max_element(of.begin(), of.end()) + 1;
   }
 
-  /// What number a rank was started with, by its launcher: another one where
-  /// ranks were numbered anew, host by host.
+  /// The number that the launcher gave to `rank`. It differs from `rank` if
+  /// ranks were renumbered host by host.
   virtual int startedAs(int rank) const { return rank; }
 
-  /// The limit of communicators that are created without options.
+  /// The timeout of communicators that are created without options.
   virtual std::chrono::nanoseconds timeout() const = 0;
 
-  /// A communicator over `members` (ranks of the world, distinct, this one
-  /// among them). Collective over the members: all of them call it with the
-  /// same `members` and `name`, from any threads, each pair of a group and a
-  /// name once. Communicators of different names are independent of each other.
-  /// InvalidArgument for other members, or a group that exists already;
-  /// DeadlineExceeded and Unavailable as of calls; ResourceExhausted where
-  /// there is no memory or no thread. Between hosts also InvalidArgument for an
-  /// interface that is none, and Unimplemented in a library built without Gloo;
-  /// any error there aborts the world.
+  /// A communicator over `members`, which are distinct ranks of the world and
+  /// include this one. Collective over the members: all of them call it with
+  /// the same `members` and `name`, from any threads, and only once for each
+  /// pair of a group and a name. Communicators of different names are
+  /// independent of each other. InvalidArgument for other members, or a group
+  /// that exists already; DeadlineExceeded and Unavailable as in calls;
+  /// ResourceExhausted if there is no memory or no thread. Between hosts also
+  /// InvalidArgument if the interface doesn't exist, and Unimplemented in a
+  /// library built without Gloo; there any error aborts the world.
   virtual absl::StatusOr<std::unique_ptr<Communicator>>
   createCommunicator(const std::vector<int> &members, const std::string &name,
                      const CommunicatorOptions &options) = 0;
@@ -179,43 +183,46 @@ public:
     return createCommunicator(members, name, {timeout(), {}, {}});
   }
 
-  /// Whose memory its communicators move. By default the host's.
+  /// The device whose memory the communicators move. By default the host.
   virtual Device &device() const;
 
-  /// Memory of the device that the other members of this rank's groups reach
-  /// without copies in between; zeros. Collectives take any memory, and are
-  /// fastest on this. Freed with the last copy of the pointer. A rank that was
-  /// lost, and lives, does not reach it once calls on it have returned.
-  /// ResourceExhausted where there is none; after an abort its status.
+  /// Zeroed memory of the device that the other members of this rank's groups
+  /// reach without intermediate copies. Collectives take any memory, and are
+  /// fastest on this. The memory is freed with the last copy of the pointer. A
+  /// rank that was lost but still runs can't reach it any more once calls on it
+  /// have returned. ResourceExhausted if there is no memory; after an abort,
+  /// the status of the abort.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
 
-  /// Notices threads of this rank's that hang. Null: nobody does.
+  /// The watch that notices hanging threads of this rank; null if there is
+  /// none.
   virtual WorkWatch *workWatch() { return nullptr; }
 
-  /// Says what this rank is busy with, for messages of ranks that wait for it.
-  /// Empty: nothing.
+  /// Sets what this rank is busy with, for the messages of ranks that wait for
+  /// it. Empty: nothing.
   virtual void note(const std::string &what) = 0;
 
-  /// Limits for how long rank 0's process stays for others once the world is
-  /// destroyed, to the patience. Without it, it stays until all have left: too
-  /// long where a program ends that may have failed.
+  /// Limits how long rank 0's process waits for others to leave, after its
+  /// world is destroyed, to the patience. By default it waits until all have
+  /// left, which is too long if the program ends after a failure.
   virtual void limitStay() {}
 
-  /// Makes every pending and later call on every rank return `why`. The first
-  /// call wins. Never blocks.
+  /// Makes every pending and later call on every rank return `why`. If there
+  /// are several calls, the first one wins. Never blocks.
   virtual void abort(const absl::Status &why) = 0;
 
-  /// The status given to the first abort, on any rank; Ok before.
+  /// The status of the first abort, on any rank; Ok before.
   virtual absl::Status status() const = 0;
 
-  /// Has `handler` called once the world is aborted, by whoever aborts it; at
-  /// once if it is. Replaces the owner's handler before, which is not running
-  /// when this returns. Must be quick, and must not call the world. May be
-  /// empty.
+  /// Registers `handler`, which is called once when the world is aborted, by
+  /// the aborting thread; at once if the world is aborted already. Replaces the
+  /// handler that `owner` registered before, which is not running any more when
+  /// this returns. `handler` must be quick and must not call the world; an
+  /// empty one unregisters.
   virtual void onAbort(const void *owner, std::function<void()> handler) = 0;
 
-  /// A number for what all ranks make next, from 0, such as sessions: names of
-  /// communicators are made of it.
+  /// The number of the next object that all ranks create, such as a session,
+  /// from 0. Names of communicators are made from it.
   int nextNumber() { return numbers++; }
 
 private:

@@ -27,20 +27,21 @@ struct Plan;
 struct PlanT;
 } // namespace fb
 
-/// The version that this code writes. It reads those of the same first number
-/// that need nothing that it doesn't know.
+/// The version that this code writes. The code reads every file with the same
+/// first number, unless the file uses a feature that the code doesn't know.
 inline constexpr uint32_t kPlanVersion = 1;
 inline constexpr uint32_t kPlanMinorVersion = 1;
 
 /// An immutable plan.
 class Plan {
 public:
-  /// InvalidArgument says what is wrong with the bytes: not a plan, another
-  /// version (both are named), a wrong fingerprint, a feature that this runtime
-  /// doesn't know, or which field is out of range.
+  /// InvalidArgument says what is wrong with the bytes: they are no plan, have
+  /// another version (both are named), a wrong fingerprint or a feature that
+  /// this runtime doesn't know, or a named field is out of range.
   static absl::StatusOr<std::shared_ptr<const Plan>>
   fromBytes(std::string bytes);
-  /// The same for a file; NotFound where it can't be read.
+  /// The same for a file, with the path in each error. NotFound if the file
+  /// can't be opened, Unavailable if reading it fails.
   static absl::StatusOr<std::shared_ptr<const Plan>>
   fromFile(const std::string &path);
 
@@ -48,8 +49,8 @@ public:
   const PlanCluster &cluster() const { return shape; }
   const Topology &topology() const { return shape.topology(); }
   uint64_t fingerprint() const;
-  /// Whether the program's updates are to run right before the next forward
-  /// needs them, and not once their gradients are there.
+  /// Whether the program runs its updates right before the next forward needs
+  /// them, and not as soon as their gradients are reduced.
   bool hasLateUpdates() const;
 
 private:
@@ -61,12 +62,12 @@ private:
   PlanCluster shape;
 };
 
-/// The file's bytes, with features and fingerprint filled in.
+/// The bytes of the plan's file. Fills in features and fingerprint.
 std::string writePlan(fb::PlanT &plan);
 
-/// For people: a line for each tensor, instruction and wait.
+/// The plan for people: a line for each tensor, instruction and wait.
 std::string planToText(const Plan &plan);
-/// All fields, deterministic, indented.
+/// All fields of the plan, indented; the output is deterministic.
 std::string planToJson(const Plan &plan);
 
 } // namespace bagua::runtime

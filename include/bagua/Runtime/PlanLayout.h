@@ -1,8 +1,8 @@
 //===- PlanLayout.h - What each rank stores of a value in a plan ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks, servers and layouts as plans have them, and the sizes that follow from
-// a rank's coordinates. The cuts themselves are Support/Parts.h's.
+// Ranks, servers and layouts as a plan has them, and the sizes that follow from
+// a rank's coordinates. Support/Parts.h defines how elements are cut.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_PLANLAYOUT_H
@@ -28,19 +28,19 @@ struct LayoutEntry;
 struct Tensor;
 } // namespace fb
 
-/// The topology and where its servers stand. Servers are numbered: dedicated
-/// ones first, then co-located ones in the order of their ranks.
+/// The topology, and the ranks of its servers. Dedicated servers are numbered
+/// first, then co-located ones in the order of their ranks.
 class PlanCluster {
 public:
-  /// `hasColocated`: one more server for each coordinate on `serverAxes`, at
-  /// coordinate 0 of all other axes.
+  /// If `hasColocated`, there is one more server for each coordinate on
+  /// `serverAxes`, at coordinate 0 of all other axes.
   PlanCluster(Topology topology, bool hasColocated,
               std::vector<int64_t> serverAxes);
 
   const Topology &topology() const { return shape; }
   int64_t serverCount() const { return shape.servers() + colocated; }
   int64_t serverRank(int64_t server) const;
-  /// The servers that a rank is (none, one; never two).
+  /// The number of the server that `rank` is; -1 if it is none.
   int64_t serverOfRank(int64_t rank) const;
   bool isWorker(int64_t rank) const { return rank < shape.workers(); }
 
@@ -54,9 +54,9 @@ private:
 struct LayoutPart {
   enum class Kind : uint8_t { Shard, Root, Server };
   Kind kind = Kind::Shard;
-  /// Of Shard and Root: the cluster's axes, ascending.
+  /// For Shard and Root: the cluster's axes, ascending.
   std::vector<int64_t> axes;
-  /// Of Server: which; -1 where all share.
+  /// For Server: the server's number, or -1 if all servers share the value.
   int64_t server = -1;
 
   friend bool operator==(const LayoutPart &a, const LayoutPart &b) {
@@ -67,16 +67,16 @@ struct LayoutPart {
   }
 };
 
-/// Outermost entry first. A Server entry is the last.
+/// Outermost entry first. A Server entry comes last.
 using Layout = std::vector<LayoutPart>;
 
-/// Null is the empty layout.
+/// A null vector is the empty layout.
 Layout readLayout(
     const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *entries);
 
 bool isOnServers(const Layout &layout);
 
-/// Ranks or servers among which an entry cuts a value.
+/// The number of ranks or servers among which an entry cuts a value.
 int64_t cutsOf(const LayoutPart &entry, const PlanCluster &cluster);
 /// The product over all entries.
 int64_t partCount(const Layout &layout, const PlanCluster &cluster);
@@ -84,48 +84,52 @@ int64_t partCount(const Layout &layout, const PlanCluster &cluster);
 int64_t maxPartCount(int64_t count, const Layout &layout,
                      const PlanCluster &cluster);
 
-/// The part of a tensor of `count` elements that a worker stores. For layouts
+/// The range of a tensor of `count` elements that a worker stores. For layouts
 /// without servers.
 ElementRange workerRange(int64_t count, const Layout &layout,
                          const PlanCluster &cluster, int64_t rank);
 
-/// Elements that `rank` stores.
+/// The number of elements that `rank` stores.
 ///
-/// Of a layout that ends in a server entry a server keeps one slot for each
-/// coordinate of the shards before it, in lexicographic order. A slot has the
-/// elements of the largest part, except that where there is just one it has
-/// those of the server's own part.
+/// If the layout ends in a server entry, a server keeps one slot for each
+/// coordinate of the shards before that entry, in lexicographic order. A slot
+/// has the size of the largest part; a single slot has the size of the server's
+/// own part.
 int64_t localCount(int64_t count, const Layout &layout,
                    const PlanCluster &cluster, int64_t rank);
-/// The largest localCount of all ranks.
+/// The largest localCount of any rank.
 int64_t maxLocalCount(int64_t count, const Layout &layout,
                       const PlanCluster &cluster);
-/// Slots of a server, and from the first element of one to that of the next.
+/// The number of slots of a server, and the distance between the beginnings of
+/// two slots in elements.
 int64_t serverSlots(const Layout &layout, const PlanCluster &cluster);
 int64_t serverSlotCount(int64_t count, const Layout &layout,
                         const PlanCluster &cluster);
 
-/// Elements of a tensor's shape.
+/// The number of elements in a tensor's shape.
 int64_t elementsOf(const fb::Tensor &tensor);
 
 /// Whether dedicated servers store the tensor whole, as workers do: an `Input`
-/// that the program binds and that has no layout. Updates on servers read it (a
-/// learning rate). Of every other tensor a rank stores what its layout says.
+/// that the program binds and that has no layout. Updates on servers read such
+/// a tensor, for example a learning rate. Of every other tensor a rank stores
+/// what the layout says.
 bool isOnEveryRank(const fb::Tensor &tensor);
 
-/// Whether a rank's program has the tensor: binds it, gives it and waits for
-/// it. Workers have all, dedicated servers what they store.
+/// Whether the program of this rank has the tensor, so that it binds it, gives
+/// it and waits for it. Workers have all tensors, dedicated servers those that
+/// they store.
 bool hasTensor(const fb::Tensor &tensor, const PlanCluster &cluster,
                int64_t rank);
 
-/// Elements that `rank` stores of `count` elements of the tensor.
+/// The number of elements that `rank` stores of `count` elements of the tensor.
 int64_t localCount(const fb::Tensor &tensor, int64_t count,
                    const PlanCluster &cluster, int64_t rank);
-/// Of all its elements.
+/// The same for all elements of the tensor.
 int64_t localCount(const fb::Tensor &tensor, const PlanCluster &cluster,
                    int64_t rank);
 
-/// "[shard [0, 1], server 2]"; empty for the empty layout.
+/// For example "[shard [0, 1], server 2]"; the empty string for the empty
+/// layout.
 std::string layoutToString(const Layout &layout);
 
 } // namespace bagua::runtime

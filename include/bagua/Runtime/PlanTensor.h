@@ -1,8 +1,8 @@
 //===- PlanTensor.h - What a program may know of a plan's tensors ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For programs that find their tensors in the plan: a name is what a framework
-// knows, the rest is to be compared with it.
+// For programs that look up their tensors in a plan: a framework knows a tensor
+// by its name, and compares the rest with its own tensor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_PLANTENSOR_H
@@ -34,17 +34,18 @@ struct PlanTensor {
   std::string name;
   TensorRole role = TensorRole::Value;
   DataType type = DataType::Float32;
-  /// Of the whole tensor, of which a rank may store a part
+  /// The shape of the whole tensor. A rank may store a part of it
   /// (Session::localBytes).
   std::vector<int64_t> shape;
-  /// Whether the program gives it in each step, and may give it as absent.
+  /// Whether the program gives the tensor in each step, and whether it may give
+  /// it as absent.
   bool isGivenByProgram = false;
   bool isOptional = false;
-  /// Else the program binds it, or gives it at an address.
+  /// If false, the program binds the tensor or gives it at an address.
   bool isInArena = false;
 };
 
-/// All of them, by the number of their TensorId.
+/// All tensors of the plan, indexed by the number of their TensorId.
 std::vector<PlanTensor> tensorsOf(const Plan &plan);
 
 } // namespace bagua::runtime

@@ -1,13 +1,14 @@
 //===- Queue.h - Work in order --------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a CUDA stream is, for every device: each thing that is enqueued starts
-// when those before it are done. The host's queue does it at once, on the
-// thread that enqueues it.
+// A queue is to every device what a stream is to CUDA: each operation that is
+// enqueued starts when those before it are done. The host's queue runs an
+// operation at once, on the thread that enqueues it.
 //
-// A session has queues of its own. A program that has some of the same device,
-// too, says to markReady behind which work of its own a tensor is ready, and to
-// wait which work of its own is to start when the runtime is done with one.
+// A session has queues of its own. A program may have queues of the same
+// device, too. It passes one to markReady if the tensor is complete only after
+// the work enqueued there so far, and to wait if later work there shall start
+// once the runtime is done with the tensor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_QUEUE_H
@@ -22,25 +23,28 @@
 
 namespace bagua::runtime {
 
-/// Calls come from any thread. Memory is the queue's device's or the host's,
-/// and stays until what was enqueued is done. An error of a call says that
-/// nothing was enqueued; one of work that was is drain()'s, and makes the
-/// timelines fail that were to be signalled behind it.
+/// Calls come from any thread. Memory belongs to the queue's device or to the
+/// host, and stays valid until the enqueued work is done. If a call returns an
+/// error, nothing was enqueued. An error of enqueued work is returned by
+/// drain(), and makes the timelines fail that were to be signalled after that
+/// work.
 class Queue {
 public:
   virtual ~Queue() = default;
 
-  /// Has what is enqueued later start when `timeline` has come to `value`,
-  /// which somebody has said, or enqueued, already. False, and nothing is
-  /// enqueued, where the device can't: then the caller waits himself. True
-  /// where it has come there.
+  /// Makes later work wait until `timeline` reaches `value`. The signal must
+  /// already have been issued or enqueued. Returns false, and enqueues nothing,
+  /// if the device can't wait so: then the caller waits itself. Returns true if
+  /// `value` is reached already.
   virtual bool follow(const Timeline &timeline, uint64_t value) = 0;
-  /// Signals it when all that was enqueued before is done. A queue that works
-  /// late then calls tell(), too; the host's leaves that to the caller.
+  /// Signals `timeline` when all work enqueued before is done. A queue that
+  /// works asynchronously then also calls tell(); the host's queue leaves that
+  /// to the caller.
   virtual void signal(Timeline &timeline, uint64_t value) = 0;
 
-  /// `rows` of `rowBytes`, their beginnings so many bytes apart. Source and
-  /// target may overlap where there is one row.
+  /// Copies `rows` rows of `rowBytes`. The strides are the distances in bytes
+  /// between the beginnings of rows. Source and target may overlap if there is
+  /// one row.
   virtual absl::Status copyRows(void *to, size_t toStride, const void *from,
                                 size_t fromStride, size_t rowBytes,
                                 size_t rows) = 0;
@@ -49,11 +53,11 @@ public:
   }
   virtual absl::Status zero(void *to, size_t bytes) = 0;
 
-  /// Waits until all that was enqueued is done; the first error of it.
+  /// Waits until all enqueued work is done, and returns its first error.
   virtual absl::Status drain() = 0;
 };
 
-/// The calling thread.
+/// The queue that runs work on the calling thread.
 Queue &hostQueue();
 
 } // namespace bagua::runtime

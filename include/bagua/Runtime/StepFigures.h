@@ -1,8 +1,7 @@
 //===- StepFigures.h - What a step took -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// As a session measures it on its rank, to be laid beside what bagua-sim
-// predicts.
+// The figures that a session measures on its rank, and that bagua-sim predicts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_STEPFIGURES_H
@@ -17,21 +16,22 @@
 namespace bagua::runtime {
 
 struct StepFigures {
-  /// Its number, as Session::step() gives it.
+  /// The step's number, as Session::step() gives it.
   int64_t step = 0;
-  /// From its beginStep to the next one, or to the end of finish().
+  /// The time from the step's beginStep to the next one, or to the end of
+  /// finish().
   std::chrono::nanoseconds duration{0};
-  /// How much of that the program's thread was in wait(), beginStep, barrier()
-  /// or finish() until communication, or another instruction of the runtime's,
-  /// was done: the communication that is exposed.
+  /// The part of `duration` that the program's thread spent in wait(),
+  /// beginStep, barrier() or finish() until communication, or another
+  /// instruction of the runtime, was done: the exposed communication.
   std::chrono::nanoseconds exposed{0};
-  /// What the step's instructions sent from this rank, as Session::bytesSent()
-  /// counts.
+  /// Bytes that the step's instructions sent from this rank, counted as by
+  /// Session::bytesSent().
   int64_t bytesSent = 0;
 };
 
-/// The prediction for a step of the plan, as a step of number -1; nothing where
-/// the plan holds none, as those of format 1.0.
+/// The prediction for one step of the plan, with step number -1. Nothing if the
+/// plan holds no prediction, as with format 1.0.
 std::optional<StepFigures> predictedFigures(const Plan &plan);
 
 } // namespace bagua::runtime

@@ -1,15 +1,15 @@
 //===- Timeline.h - A count that only grows, or fails ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How threads and devices tell each other about progress. Signalling costs one
-// atomic operation; telling, only if somebody sleeps, a system call. Nobody
-// sleeps on a timeline that has failed, so that who waits need not wake up now
-// and then to look whether there is still reason to; why it has failed says
-// whoever has made it.
+// Threads and devices report progress to each other through a timeline.
+// signal() costs one atomic operation; tell() costs a system call, but only if
+// a thread sleeps. A failed timeline ends all sleeps, so a waiting thread need
+// not wake up periodically to check whether there is still a reason to wait.
+// The creator of a timeline knows why it failed.
 //
-// There is one kind, a word of the host's, which all can read without a call.
-// What a device knows better ways to wait for, its own work, is the matter of
-// its Queue.
+// There is one kind of timeline: a word in the host's memory, which every
+// thread can read without a call. A device may have better ways to wait for its
+// own work; these belong to its Queue.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_RUNTIME_TIMELINE_H
@@ -30,40 +30,41 @@ public:
   Timeline(const Timeline &) = delete;
   Timeline &operator=(const Timeline &) = delete;
 
-  /// From 0; below 2^63.
+  /// The count. It starts at 0 and stays below 2^63.
   uint64_t value() const { return word.load(std::memory_order_seq_cst) >> 1; }
   bool reached(uint64_t target) const { return value() >= target; }
   bool hasFailed() const {
     return word.load(std::memory_order_seq_cst) & kFailed;
   }
 
-  /// `target` is reached; nothing where it was before. What the caller wrote
-  /// before is visible to who sees it. From any thread, which calls tell() when
-  /// it holds nothing that others wait for: where threads are more than cores,
-  /// who is woken goes first.
+  /// Raises the count to `target`, if it is lower. A thread that observes
+  /// `target` also sees everything the caller wrote before. Any thread may call
+  /// this. The thread then calls tell(), once it holds nothing that others wait
+  /// for: with more threads than cores, a woken thread runs first.
   void signal(uint64_t target);
-  /// Wakes who sleeps, and calls who is to be told of what has been reached.
+  /// Wakes sleeping threads, and calls the listeners whose target is reached.
   void tell() {
     if (sleepers.load(std::memory_order_seq_cst) != 0)
       wakeAll();
     if (earliest.load(std::memory_order_seq_cst) <= value())
       tellUpTo(value());
   }
-  /// Ends all waits, now and later; beside any other call.
+  /// Ends all waits, present and future. May run beside any other call.
   void fail();
-  /// Undoes it, where nobody waits.
+  /// Clears the failure. No thread may be waiting.
   void reopen() { word.fetch_and(~kFailed, std::memory_order_relaxed); }
 
-  /// Looks for some 20 us; whether `target` was reached.
+  /// Spins for about 20 us; returns whether `target` was reached.
   bool watch(uint64_t target) const;
   /// Returns when `target` is reached, the timeline has failed or `limit` is
-  /// over; may return for no reason. nanoseconds::max(): no limit.
+  /// over; may also return spuriously. nanoseconds::max() means no limit.
   void sleep(uint64_t target, std::chrono::nanoseconds limit);
 
-  /// Has `done` called once, when `target` is reached: on this thread, or on
-  /// the one that signals. Where the timeline fails, by tellAll().
+  /// Arranges that `done` is called once, when `target` is reached: on this
+  /// thread, or on one that calls tell(). If the timeline fails first,
+  /// tellAll() calls it.
   void onReached(uint64_t target, std::function<void()> done);
-  /// Calls all that are still to be told. Of one that has failed.
+  /// Calls all remaining listeners of a timeline that has failed.
   void tellAll();
 
 private:
@@ -73,10 +74,11 @@ private:
   void wakeAll();
   void tellUpTo(uint64_t target);
 
-  /// Twice the count, and 1 where it has failed: a sleeper goes by one word.
+  /// Twice the count, plus 1 if the timeline has failed, so that a sleeper
+  /// watches one word.
   std::atomic<uint64_t> word{0};
   std::atomic<uint32_t> sleepers{0};
-  /// The least target somebody is to be told of.
+  /// The lowest target of any listener.
   std::atomic<uint64_t> earliest{kNobody};
   std::mutex mutex;
   std::multimap<uint64_t, std::function<void()>> listeners;

@@ -1,7 +1,7 @@
 //===- Advice.h - What to do about a fault, in one wording ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For errors that tools and the runtime both give.
+// The wording of errors that tools and the runtime both give.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_ADVICE_H
@@ -12,8 +12,9 @@
 
 namespace bagua {
 
-/// A plan for `planned` ranks, `servers` of them servers, where `place` (`the
-/// world`) has another number: what was found, and how a plan for that is made.
+/// Says that the plan is for `planned` ranks, `servers` of them servers, but
+/// that `place` (such as `the world`) has `found` ranks, and how a plan for
+/// that number is made.
 inline std::string adviseOnRanks(int64_t planned, int64_t servers,
                                  const std::string &place, int64_t found) {
   std::string apart =

@@ -1,7 +1,8 @@
 //===- Collective.h - The collectives there are ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the IR's ops, the prices and the plan's opcodes call by one name.
+// One name for each collective, for the IR's ops, the prices and the plan's
+// opcodes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_COLLECTIVE_H
@@ -25,16 +26,18 @@ enum class Collective {
   Pull,
 };
 
-/// The name as the dialect has it, which tables of measured times go by too.
+/// The collective's name in the dialect, which tables of measured times use,
+/// too.
 std::string_view collectiveName(Collective collective);
 
-/// Whether it combines the values of a group's ranks.
+/// Whether the collective combines the values of a group's ranks.
 bool isReduction(Collective collective);
-/// Whether servers take part: push and pull.
+/// Whether servers take part in the collective: push and pull.
 bool usesServers(Collective collective);
 
-/// The value that is whole over the group: its bytes are what is communicated,
-/// the other side is a part of it, a root's copy or what servers hold.
+/// Which side of a collective is whole over the group. The bytes of that side
+/// are communicated; the other side is a part of it, a root's copy or what
+/// servers hold.
 enum class WholeSide { Operand, Result };
 WholeSide wholeSideOf(Collective collective);
 

@@ -1,9 +1,10 @@
 //===- CommonAxes.h - Two meshes over the same ranks ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ranks are numbered row-major over the axes of a mesh, so two meshes of as
-// many ranks name the same ones differently: data 4 by model 2 lies on 2 nodes
-// of 4 GPUs as [2, 2, 2], where data is the nodes and half of the GPUs' axis.
+// Ranks are numbered row-major over the axes of a mesh, so two meshes with the
+// same number of ranks describe the same ranks by different axes. For example,
+// data 4 by model 2 lies on 2 nodes of 4 GPUs as [2, 2, 2], where data consists
+// of the nodes and of half of the GPUs' axis.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_COMMONAXES_H
@@ -17,7 +18,7 @@
 
 namespace bagua {
 
-/// An axis that is a part of one of each mesh, or all of it.
+/// An axis that is a part, or all, of one axis of each mesh.
 struct CommonAxis {
   int64_t size = 1;
   size_t ofFirst = 0;
@@ -25,7 +26,7 @@ struct CommonAxis {
 };
 
 namespace detail {
-/// What is left of a mesh's axes, from the outermost in.
+/// The rest of a mesh's axes, from the outermost in.
 struct RestOfAxes {
   const std::vector<int64_t> &sizes;
   size_t at = 0;
@@ -41,10 +42,10 @@ struct RestOfAxes {
 };
 } // namespace detail
 
-/// The fewest axes, outermost first, of which neighbours make up each axis of
-/// both meshes; nothing where there are none, as for [3, 2] and [2, 3], or
-/// where the numbers of ranks differ. Sizes are at least 1, and so are the
-/// numbers of axes.
+/// The fewest axes, outermost first, such that each axis of both meshes
+/// consists of neighbouring ones of them. Nothing if there are none, as for [3,
+/// 2] and [2, 3], or if the numbers of ranks differ. Each mesh has at least one
+/// axis, and sizes are at least 1.
 inline std::optional<std::vector<CommonAxis>>
 commonAxes(const std::vector<int64_t> &first,
            const std::vector<int64_t> &second) {

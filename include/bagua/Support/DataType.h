@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The element types that compiler, plan and runtime know, each with its size
-// and its name as MLIR prints it. Kernels and codecs are elsewhere.
+// and the name that MLIR prints. Kernels and codecs are elsewhere.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_DATATYPE_H

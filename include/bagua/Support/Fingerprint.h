@@ -1,8 +1,9 @@
 //===- Fingerprint.h - A 64-bit fingerprint of bytes ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tells files apart that differ by accident: a wrong plan on one rank, a
-// damaged byte. No protection against somebody who wants a collision.
+// A fingerprint distinguishes files that differ by accident: a wrong plan on
+// one rank, a damaged byte. It does not protect against somebody who wants a
+// collision.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_FINGERPRINT_H
@@ -14,11 +15,12 @@
 
 namespace bagua {
 
-/// FNV-1a's loop on words of eight bytes, with a shift so that high bits reach
-/// low ones. Every step is a bijection of the state for a given word, and of
-/// the word for a given state: inputs of one length that differ within one
-/// aligned word, as by a flipped bit, always have different fingerprints. About
-/// 1 ns for eight bytes. The same on every little-endian machine.
+/// FNV-1a's loop on words of eight bytes, with a shift by which high bits
+/// affect low ones. Every step is a bijection of the state for a given word,
+/// and of the word for a given state. So inputs of equal length that differ
+/// only within one aligned word, as by a flipped bit, always have different
+/// fingerprints. Takes about 1 ns for eight bytes. The result is the same on
+/// every little-endian machine.
 inline uint64_t fingerprintBytes(const void *data, size_t size) {
   constexpr uint64_t kOffset = 0xcbf29ce484222325;
   constexpr uint64_t kPrime =

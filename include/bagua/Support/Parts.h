@@ -25,8 +25,8 @@ struct ElementRange {
   }
 };
 
-/// ceil(count / parts): the elements of every full part, and what a striped
-/// bucket pads each of its tensors to a multiple of.
+/// ceil(count / parts): the elements of every full part. A striped bucket pads
+/// each of its tensors to a multiple of this.
 inline int64_t partSize(int64_t count, int64_t parts) {
   assert(count >= 0 && parts > 0);
   return count / parts + (count % parts != 0);
@@ -41,7 +41,8 @@ inline ElementRange partRange(int64_t count, int64_t parts, int64_t index) {
   return {std::min(count, index * size), std::min(count, (index + 1) * size)};
 }
 
-/// Of what lies in an arena: a cache line, and any vector register.
+/// The alignment of values in an arena: a cache line, which also suits any
+/// vector register.
 inline constexpr int64_t kArenaAlignment = 64;
 
 /// Bytes that a value of `bytes` takes in an arena.

@@ -1,9 +1,9 @@
-//===- Peers.h - Who exchanges with whom ----------------------------------===//
+//===- Peers.h - The peers of the exchange op -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Peers of the exchange op as functions of a member's number and the step: the
-// same for the compiler's checks and for the runtime. Both are symmetric: whom
-// I send to sends to me.
+// The peers of the exchange op as functions of a member's number and the step,
+// for the compiler's checks and for the runtime. Both patterns are symmetric:
+// if a sends to b, b sends to a.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_PEERS_H
@@ -14,8 +14,8 @@
 
 namespace bagua {
 
-/// Neighbours on a ring of `size` members. Of one member: itself, of two: twice
-/// the other.
+/// The neighbours of a member on a ring of `size` members. A single member is
+/// its own neighbour; of two members each is both neighbours of the other.
 inline int64_t ringLeft(int64_t member, int64_t size) {
   return (member + size - 1) % size;
 }
@@ -23,8 +23,9 @@ inline int64_t ringRight(int64_t member, int64_t size) {
   return (member + 1) % size;
 }
 
-/// The peer in a step among an even number of members: each half shifts against
-/// the other by one every step (docs/Semantics.md, "Relaxed algorithms").
+/// A member's peer in a step, among an even number of members: each half shifts
+/// against the other by one every step (docs/Semantics.md, "Relaxed
+/// algorithms").
 inline int64_t shiftOnePeer(int64_t member, int64_t size, int64_t step) {
   assert(size % 2 == 0 && "shift_one pairs members up");
   int64_t half = size / 2;

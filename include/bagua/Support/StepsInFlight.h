@@ -1,7 +1,7 @@
 //===- StepsInFlight.h - How far steps overlap ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the session allows and the simulator plays.
+// A limit that the session enforces and the simulator models.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_STEPSINFLIGHT_H
@@ -9,7 +9,7 @@
 
 namespace bagua {
 
-/// A step begins when the one so many before it has ended.
+/// A step begins only when the step this many before it has ended.
 inline constexpr int kStepsInFlight = 2;
 
 } // namespace bagua

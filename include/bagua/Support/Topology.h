@@ -1,9 +1,9 @@
 //===- Topology.h - Ranks, axes and groups --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which rank has which coordinates on the cluster's axes, and who forms a group
-// over some of them. The compiler, the plan's loader and the communicators all
-// ask here, so that they cannot disagree.
+// The coordinates of each rank on the cluster's axes, and the group of ranks
+// over some of these axes. The compiler, the plan's loader and the
+// communicators all use this class, so that they cannot disagree.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_TOPOLOGY_H

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collects intervals and writes them as Chrome trace JSON, which
-// chrome://tracing and Perfetto show. One writer serves all ranks of a process;
-// a simulator uses it as a run does, so that both can be laid side by side.
+// chrome://tracing and Perfetto show. One writer serves all ranks of a process.
+// Runs and the simulator both use it, so that their traces can be compared.
 //
 //   TraceWriter trace;
 //   trace.nameProcess(0, "rank 0");
@@ -27,36 +27,36 @@ namespace bagua {
 
 class TraceWriter {
 public:
-  /// `process` is a rank; `thread` 0 is the program, a stream is its number
-  /// + 1.
+  /// `process` is a rank. `thread` is 0 for the program, and a stream's number
+  /// + 1 for the stream.
   struct Event {
     std::string name;
     int process = 0;
     int thread = 0;
-    /// On any clock, the same for all events.
+    /// From any clock, the same one for all events.
     int64_t startNs = 0;
     int64_t durationNs = 0;
     std::vector<std::pair<std::string, int64_t>> arguments;
     // NOLINTNEXTLINE(readability-redundant-member-init): may be left out.
     std::vector<std::pair<std::string, std::string>> texts = {};
-    /// A mark, and no interval.
+    /// Whether the event is a mark, and not an interval.
     bool isInstant = false;
   };
 
-  /// All are safe to call from any threads.
+  /// All functions are safe to call from any thread.
   void nameProcess(int process, std::string name);
   void nameThread(int process, int thread, std::string name);
   void add(Event event);
   size_t size() const;
 
-  /// By process, thread and start.
+  /// The events sorted by process, thread and start.
   std::vector<Event> sortedEvents() const;
 
-  /// Of the sorted events; times count from the earliest one, or from
+  /// The sorted events as JSON; times count from the earliest one, or from
   /// `originNs`.
   std::string toJson(std::optional<int64_t> originNs = std::nullopt) const;
 
-  /// Now, on the clock that runs use: steady, in ns.
+  /// The time now in ns, on the steady clock that runs use.
   static int64_t nowNs();
 
 private:

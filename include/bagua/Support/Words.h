@@ -1,8 +1,9 @@
-//===- Words.h - The words that people write for an enum ------------------===//
+//===- Words.h - The words for the values of an enum ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One list a enum, beside its definition. Texts, the options of passes and of
-// tools, and messages about a wrong word all go by that list.
+// One list for each enum, beside its definition. The texts of plans, the
+// options of passes and tools, and messages about a wrong word all use that
+// list.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_SUPPORT_WORDS_H
@@ -28,7 +29,7 @@ template <typename Enum> constexpr std::string_view wordOf(Enum value) {
   return kWordsOf<Enum>[static_cast<size_t>(value)];
 }
 
-/// The enumerator of this word; nothing for another.
+/// The enumerator of this word; nothing if it has none.
 template <typename Enum> std::optional<Enum> parseWord(std::string_view word) {
   const auto &words = kWordsOf<Enum>;
   auto *found = std::find(words.begin(), words.end(), word);
@@ -37,7 +38,8 @@ template <typename Enum> std::optional<Enum> parseWord(std::string_view word) {
   return static_cast<Enum>(found - words.begin());
 }
 
-/// Words between separators, `before` standing before the last of them.
+/// The words with `separator` between them, and `before` in front of the last
+/// one.
 template <typename Words>
 std::string joinWords(const Words &words, std::string_view separator,
                       std::string_view before) {
@@ -49,13 +51,13 @@ std::string joinWords(const Words &words, std::string_view separator,
   return text;
 }
 
-/// The enum's words.
+/// The words of the enum, joined in the same way.
 template <typename Enum>
 std::string listWords(std::string_view separator, std::string_view before) {
   return joinWords(kWordsOf<Enum>, separator, before);
 }
 
-/// What is wrong with a word that is none of the enum's: `expected a, b or c,
+/// The message about a word that the enum does not have: `expected a, b or c,
 /// found 'd'`.
 template <typename Enum> std::string wrongWord(std::string_view word) {
   return "expected " + listWords<Enum>(", ", " or ") + ", found '" +

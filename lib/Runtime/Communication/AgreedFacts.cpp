@@ -1,7 +1,7 @@
 //===- AgreedFacts.cpp - Facts that ranks must have alike -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A list of named numbers.
+// Facts are a list of named numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Agreement.h"

@@ -1,7 +1,8 @@
 //===- CallingCommunicator.cpp - Collectives as calls ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Arguments into calls, and small calls out of copies of all inputs.
+// Writes arguments into calls, and computes small calls from copies of all
+// inputs.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/CallingCommunicator.h"
@@ -77,7 +78,7 @@ absl::Status CallingCommunicator::barrier(Queue &queue) {
   return runAfter(queue, nextCall(CollectiveOp::Barrier), {});
 }
 
-/// What the threads of hosts do comes when all before it is done.
+/// The host's threads run the call, so work enqueued before must be done first.
 absl::Status CallingCommunicator::runAfter(Queue &queue, CollectiveCall &call,
                                            const CallBuffers &buffers) {
   absl::Status status = queue.drain();
@@ -88,7 +89,7 @@ absl::Status CallingCommunicator::runAfter(Queue &queue, CollectiveCall &call,
   return status.ok() || !isDisagreement(status) ? status : explain(status);
 }
 
-/// All members come here, or none.
+/// Either all members come here, or none.
 absl::Status CallingCommunicator::explain(const absl::Status &disagreement) {
   const uint64_t stated = std::exchange(word, 0);
   absl::StatusOr<std::string> what =

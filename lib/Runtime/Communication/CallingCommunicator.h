@@ -1,10 +1,10 @@
 //===- CallingCommunicator.h - Collectives as calls -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What communicators of this library have in common: each function of the
-// interface writes its arguments down in a CollectiveCall, which is then run,
-// on the thread that enqueues it. And how small calls are run wherever all
-// members' inputs have been brought to one place.
+// The common part of this library's communicators. Each function of the
+// interface writes its arguments into a CollectiveCall, which then runs on the
+// thread that enqueues it. Also, how a member computes the result of a small
+// call from copies of all members' inputs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_CALLINGCOMMUNICATOR_H
@@ -52,7 +52,7 @@ protected:
   virtual std::string_view name() const = 0;
   /// The members' ranks in the world.
   virtual absl::Span<const int> worldRanks() const = 0;
-  /// Runs it, filled in.
+  /// Runs a call whose arguments are filled in.
   virtual absl::Status run(CollectiveCall &call,
                            const CallBuffers &buffers) = 0;
 
@@ -65,9 +65,9 @@ private:
   const AgreedFacts *facts = nullptr;
 };
 
-/// Makes the results of member `self` out of copies of all members' inputs,
-/// which `inputs` has by member, each as large as inputBytes() says. The
-/// addresses are lost.
+/// Computes the results of member `self` from copies of all members' inputs.
+/// `inputs` has one copy for each member, of inputBytes() each; its addresses
+/// are overwritten.
 void combineInputs(const CollectiveCall &call, int self,
                    absl::Span<const std::byte *> inputs,
                    const CallBuffers &buffers);

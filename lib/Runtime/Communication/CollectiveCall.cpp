@@ -1,7 +1,7 @@
-//===- CollectiveCall.cpp - What one member asks of a collective ----------===//
+//===- CollectiveCall.cpp - One member's call of a collective -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Checks of arguments, and the messages that say which members disagree.
+// Checks arguments, and makes the messages that say which members disagree.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/CollectiveCall.h"
@@ -20,7 +20,7 @@
 namespace bagua::runtime {
 namespace {
 
-/// Abseil as Debian builds it has a string_view of its own.
+/// Debian builds Abseil with its own string_view.
 absl::string_view view(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -39,7 +39,7 @@ bool hasOwners(CollectiveOp op) {
          op == CollectiveOp::GatherFromOwners;
 }
 
-/// Bytes from `buffer`, for checks of overlap.
+/// The bytes of a buffer, for checks of overlap.
 struct Extent {
   const std::byte *begin;
   const std::byte *end;
@@ -75,8 +75,7 @@ std::string refusalOfMembers(const CollectiveCall &call, int size) {
   return {};
 }
 
-/// Checks the one buffer of `whole` elements against the one of an owner's
-/// part.
+/// Checks the buffer of the whole against the buffer of an owner's part.
 std::string refusalOfOwnerBuffers(const CollectiveCall &call, const void *whole,
                                   bool hasWhole, const void *owned, int rank) {
   int64_t bytes = call.elementBytes();
@@ -155,7 +154,7 @@ std::string refusalOfBuffers(const CollectiveCall &call,
   return {};
 }
 
-/// "1000 on ranks 0, 1, 3; 999 on rank 2"
+/// "1000 on ranks 0, 1, 3; 999 on rank 2".
 std::string listByValue(absl::Span<const std::string> values,
                         absl::Span<const int> worldRanks) {
   std::vector<std::pair<std::string, std::vector<int>>> groups;
@@ -217,8 +216,9 @@ std::string describeDifference(const CallTable &calls,
   return "calls differ";
 }
 
-/// The lowest member that sends to one which does not expect it as often, or
-/// expects something of one which does not send it.
+/// The lowest member whose sends don't match: it sends to a member that does
+/// not expect it as often, or expects a message from a member that does not
+/// send to it.
 std::string describeOneSidedExchange(const CallTable &calls,
                                      absl::Span<const int> worldRanks) {
   auto count = [](absl::Span<const int32_t> members, int member) {
@@ -329,7 +329,7 @@ int64_t CollectiveCall::inputBytes(int member, int size) const {
   case CollectiveOp::AllToAll:
     return count * size;
   case CollectiveOp::Exchange:
-    // Who sends to nobody has no input.
+    // A member that sends to nobody has no input.
     return member < 0 || !destinations().empty() ? count : 0;
   case CollectiveOp::Barrier:
     return 0;
@@ -359,7 +359,7 @@ int64_t CollectiveCall::outputBytes(int member) const {
 
 namespace {
 
-/// Of a call with its lists, in whole cache lines.
+/// Bytes of a call with its lists, in whole cache lines.
 size_t callBytes(int members) {
   constexpr size_t kLine = alignof(CollectiveCall);
   size_t bytes = sizeof(CollectiveCall) +
@@ -382,7 +382,7 @@ size_t CallTable::bytesFor(int entries, int members) {
 
 std::string refusalOf(const CollectiveCall &call, const CallBuffers &buffers,
                       int rank, int size) {
-  // Bytes of all members' blocks together must be countable.
+  // The number of bytes of all members' blocks together must not overflow.
   int64_t limit =
       std::numeric_limits<int64_t>::max() / call.elementBytes() / size;
   if (call.count < 0 || call.count > limit)
@@ -395,7 +395,7 @@ std::string refusalOf(const CollectiveCall &call, const CallBuffers &buffers,
                          : refusal;
 }
 
-/// Whether all have stated facts, and not the same.
+/// Whether all members have stated facts, but not the same ones.
 static bool isDisagreementOf(const CallTable &calls) {
   bool isAlike = true;
   for (int member = 0; member < calls.size(); ++member) {

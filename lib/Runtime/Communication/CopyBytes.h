@@ -1,7 +1,7 @@
-//===- CopyBytes.h - Bytes from here to there -----------------------------===//
+//===- CopyBytes.h - Copies bytes between buffers -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For buffers that may be one, or none.
+// For buffers that may be the same, or null.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_COPYBYTES_H
@@ -13,7 +13,7 @@
 
 namespace bagua::runtime {
 
-/// Nothing where both are one place; else they don't overlap.
+/// Copies nothing if both are the same buffer; otherwise they don't overlap.
 inline void copyBytes(std::byte *to, const std::byte *from, int64_t bytes) {
   if (bytes > 0 && to != from)
     std::memcpy(to, from, bytes);

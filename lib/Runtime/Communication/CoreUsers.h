@@ -9,8 +9,8 @@
 
 namespace bagua::runtime {
 
-/// Counts threads that each want a core of this host. Where there are fewer
-/// cores, a thread that spins takes one from the thread that it waits for.
+/// Counts threads that each need a core of this host. If there are fewer cores
+/// than threads, a spinning thread takes a core from the one it waits for.
 class CoreUsers {
 public:
   void add(int threads) { count.fetch_add(threads, std::memory_order_relaxed); }

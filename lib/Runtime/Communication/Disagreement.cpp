@@ -1,8 +1,8 @@
-//===- Disagreement.cpp - In which fact members differ --------------------===//
+//===- Disagreement.cpp - Names a fact in which members differ ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every member sees the same values, so all pick the same fact and the same two
-// members, whose words the others then receive.
+// Every member sees the same values, so all choose the same fact and the same
+// two members, whose texts the others then receive.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Disagreement.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kType[] = "bagua.Disagreement";
 
-/// By member: `own` of each. All have as many.
+/// Gathers each member's `own`; all have the same number of values.
 absl::StatusOr<std::vector<uint64_t>>
 gatherNumbers(Communicator &communicator, const std::vector<uint64_t> &own) {
   std::vector<int> owners(communicator.size());
@@ -60,7 +60,7 @@ std::string describeHolders(absl::string_view what,
   return text;
 }
 
-/// The first line that two texts don't have in common, of each.
+/// The first line in which two texts differ, from each.
 std::pair<std::string, std::string> firstDifference(const std::string &one,
                                                     const std::string &other) {
   std::vector<std::string> ones = absl::StrSplit(one, '\n');
@@ -108,7 +108,8 @@ describeDisagreement(Communicator &communicator,
     return (*values)[member * own.size() + fact];
   };
   for (size_t fact = 0; fact < carried; ++fact) {
-    // Who has the first member's value, and who has the next one's.
+    // The holders of the first member's value, and those of the next different
+    // value.
     std::vector<int> holders[2];
     size_t second = 0;
     for (size_t member = 0; member < worldRanks.size(); ++member) {

@@ -1,9 +1,9 @@
-//===- Disagreement.h - In which fact members differ ----------------------===//
+//===- Disagreement.h - Names a fact in which members differ --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Members whose words of an agreement differ know that from each other's calls,
-// all of them or none. Then they show each other their facts, by collectives of
-// the same communicator: values first, then the words of the one that differs.
+// If members' words of an agreement differ, all members find this in each
+// other's calls. They then exchange their facts by collectives of the same
+// communicator: first the values, then the text of the fact that differs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_DISAGREEMENT_H
@@ -20,14 +20,15 @@
 
 namespace bagua::runtime {
 
-/// Marks the error of calls whose words differ, where all have stated facts.
+/// Marks the error of calls whose words differ although all members have stated
+/// facts.
 void markDisagreement(absl::Status &status);
 bool isDisagreement(const absl::Status &status);
 
-/// "the number of the forward is 3 on rank 1; 4 on rank 0, 2": the first fact
-/// in which members differ; empty where it is none that all of them carry.
-/// Collective over the members, whose words are 0 for
-/// that long; errors are the communicator's. O(members x facts) memory.
+/// The first fact in which members differ, as in "the number of the forward is
+/// 3 on rank 1; 4 on rank 0, 2". Empty if it is none of those that all members
+/// carry. Collective over the members, whose words must be 0 meanwhile; errors
+/// are the communicator's. O(members x facts) memory.
 absl::StatusOr<std::string>
 describeDisagreement(Communicator &communicator,
                      absl::Span<const int> worldRanks,

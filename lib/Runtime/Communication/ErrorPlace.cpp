@@ -1,7 +1,7 @@
-//===- ErrorPlace.cpp - What an error of a run speaks of ------------------===//
+//===- ErrorPlace.cpp - Where in a run an error happened ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A payload of four numbers.
+// A place is a payload of four numbers.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/ErrorPlace.h"

@@ -1,8 +1,8 @@
 //===- MembersName.h - A short name for a list of members -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For keys under which members of a group find each other: as long for two
-// ranks as for a hundred thousand.
+// For keys under which the members of a group find each other. The name has the
+// same length for two ranks as for a hundred thousand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMBERSNAME_H

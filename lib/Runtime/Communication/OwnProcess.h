@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forked process has the objects of its parent, but neither its threads nor
-// connections and shared memory of its own: whatever it did with them would be
-// the parent's.
+// connections and shared memory of its own. Whatever the child does with them
+// would happen to the parent.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_OWNPROCESS_H
@@ -17,12 +17,13 @@
 
 namespace bagua::runtime {
 
-/// A member of an object.
+/// A member of an object, which remembers the process.
 class OwnProcess {
 public:
   OwnProcess() : maker(getpid()) {}
 
-  /// Ok in the process that made the object. `what`: "a session".
+  /// Ok in the process that made the object. `what` names it, as in "a
+  /// session".
   absl::Status check(const char *what) const {
     return isThis()
                ? absl::OkStatus()

@@ -1,7 +1,7 @@
-//===- Secret.cpp - The secret of a run, and what is made of it -----------===//
+//===- Secret.cpp - The secret of a run, and values derived from it -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libsodium's random numbers and its keyed hash.
+// Uses libsodium's random numbers and its keyed hash.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Secret.h"
@@ -49,7 +49,7 @@ uint64_t drawNumber() {
 }
 
 std::string derive(absl::string_view secret, absl::string_view purpose) {
-  // Names of runs are secrets of any length; keys have one.
+  // A run's name is a secret of any length, but keys have a fixed length.
   std::array<unsigned char, crypto_generichash_KEYBYTES> key;
   crypto_generichash(key.data(), key.size(), bytesOf(secret), secret.size(),
                      nullptr, 0);

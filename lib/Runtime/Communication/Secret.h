@@ -1,9 +1,9 @@
-//===- Secret.h - The secret of a run, and what is made of it -------------===//
+//===- Secret.h - The secret of a run, and values derived from it ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The secret itself is seen by the run's ranks alone. Wherever strangers see
-// something that only ranks of the run can know (the name of a socket, a
-// greeting), that is derived from the secret, one way.
+// Only the run's ranks see the secret itself. Where strangers see something
+// that only ranks of the run can know (the name of a socket, a greeting), that
+// is derived from the secret, one way.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_SECRET_H
@@ -17,7 +17,7 @@
 
 namespace bagua::runtime {
 
-/// Hexadecimal digits of a secret, and of what is derived from one.
+/// The hexadecimal digits of a secret, and of a derived value.
 constexpr size_t kSecretDigits = 32;
 
 /// 128 random bits.
@@ -26,12 +26,12 @@ std::string drawSecret();
 bool isSecret(absl::string_view text);
 uint64_t drawNumber();
 
-/// 128 bits that depend on the secret and on their purpose (keyed BLAKE2b).
-/// They tell nothing of the secret, nor of what is derived for another purpose.
+/// 128 bits that depend on the secret and on a purpose (keyed BLAKE2b). They
+/// reveal neither the secret nor values derived for another purpose.
 std::string derive(absl::string_view secret, absl::string_view purpose);
 
-/// Whether `found` is what derive() gives, in a time that does not tell how
-/// much of it is right.
+/// Whether `found` is the result of derive(). The time of the comparison does
+/// not reveal how much of it is right.
 bool isDerived(absl::string_view found, absl::string_view secret,
                absl::string_view purpose);
 

@@ -1,9 +1,9 @@
 //===- StatusCopy.h - Errors that go from thread to thread ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies that share nothing with the original, payloads included: a plain copy
-// shares a reference count that lives in a library without ThreadSanitizer's
-// instrumentation.
+// Copies of a status that share nothing with the original, payloads included. A
+// plain copy shares a reference count, which lives in a library without
+// ThreadSanitizer's instrumentation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_STATUSCOPY_H

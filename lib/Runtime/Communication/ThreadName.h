@@ -1,4 +1,4 @@
-//===- ThreadName.h - What debuggers and profilers call a thread ----------===//
+//===- ThreadName.h - The name of a thread for debuggers and profilers ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_THREADNAME_H

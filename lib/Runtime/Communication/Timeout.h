@@ -1,8 +1,8 @@
-//===- Timeout.h - How long a program may have waits take -----------------===//
+//===- Timeout.h - The limits that a program may set for waits ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Limits are added to the clock, and to each other, all over the runtime: one
-// that is near the clock's end would come out in the past.
+// The runtime adds timeouts to the clock and to each other. A timeout near the
+// end of the clock's range would give a time in the past.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_TIMEOUT_H
@@ -17,7 +17,7 @@
 
 namespace bagua::runtime {
 
-/// InvalidArgument where it is none.
+/// InvalidArgument if the timeout is out of range.
 inline absl::Status checkTimeout(std::chrono::nanoseconds timeout) {
   constexpr std::chrono::hours kTenYears(10 * 365 * 24);
   if (timeout > std::chrono::nanoseconds(0) && timeout <= kTenYears)

@@ -1,8 +1,8 @@
-//===- WaitReport.cpp - What is told of an object's waits -----------------===//
+//===- WaitReport.cpp - How an object reports its waits -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A list for the process. The signal's handler only wakes a thread that is
-// there for it, since nothing else that this does may be done in a handler.
+// Each process has one list of reports. The signal's handler only wakes a
+// thread, since a handler may do nothing else that writing a report needs.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/WaitReport.h"
@@ -36,9 +36,9 @@ struct Reports {
   std::list<const WaitReport *> all;
 };
 
-/// Never destroyed: worlds may be, later than anything else. A fork waits
-/// until no other thread is at the list, and the child begins with an empty
-/// one.
+/// Never destroyed, since worlds may be destroyed after everything else. A fork
+/// waits until no other thread uses the list, and the child begins with an
+/// empty one.
 Reports &reports() {
   static Reports *const known = [] {
     pthread_atfork([] { reports().mutex.lock(); },
@@ -56,7 +56,8 @@ Reports &reports() {
 /// in the child.
 [[maybe_unused]] Reports &madeAtLoad = reports();
 
-/// By which the handler wakes the thread; -1: nobody has asked for a signal.
+/// The handler wakes the thread through this descriptor; -1 if no signal was
+/// asked for.
 int bell = -1;
 struct sigaction before;
 
@@ -71,7 +72,7 @@ void onSignal(int signal, siginfo_t *info, void *context) {
     before.sa_handler(signal);
 }
 
-/// USR1, SIGUSR1 or a number; 0: none of these.
+/// USR1, SIGUSR1 or a number; 0 for anything else.
 int signalOf(absl::string_view name) {
   int number = 0;
   if (absl::SimpleAtoi(name, &number))
@@ -94,7 +95,7 @@ void writeAll(const std::string &text) {
   }
 }
 
-/// Each time that the bell rings.
+/// Writes a report each time the bell rings.
 void dump() {
   nameThread("dump");
   sigset_t all;
@@ -105,8 +106,9 @@ void dump() {
     writeAll(describeWaits());
 }
 
-/// Whether a program can handle it and go on: what the handler of a fault
-/// returns to is the same fault. Leaves what handles it now in `before`.
+/// Whether a program can handle the signal and continue. A fault can't be: its
+/// handler would return to the same fault. Stores the present handler in
+/// `before`.
 bool canBeHandled(int signal) {
   switch (signal) {
   case SIGABRT:
@@ -118,7 +120,7 @@ bool canBeHandled(int signal) {
   case SIGTRAP:
     return false;
   default:
-    // Not those of the kernel's and the C library's own.
+    // Signals of the kernel's and the C library's own use are excluded.
     return sigaction(signal, nullptr, &before) == 0 &&
            sigaction(signal, &before, nullptr) == 0;
   }
@@ -137,7 +139,7 @@ void startDumping(const char *name) {
   try {
     std::thread(dump).detach();
   } catch (const std::system_error &) {
-    return; // what is only asked for ends no run
+    return; // a missing report must not end the run
   }
   sigaction(signal, &action, nullptr);
 }

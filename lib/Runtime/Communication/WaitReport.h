@@ -1,7 +1,7 @@
-//===- WaitReport.h - What is told of an object's waits -------------------===//
+//===- WaitReport.h - How an object reports its waits ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each world and each session has one, by which Waits.h finds it.
+// Each world and each session has such a report, by which Waits.h finds it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_WAITREPORT_H
@@ -16,8 +16,8 @@ namespace bagua::runtime {
 
 class WaitReport {
 public:
-  /// `describe` appends whole lines; called on any thread, as long as the
-  /// report lives. It must not wait for long: see tryFor().
+  /// `describe` appends whole lines. It is called on any thread as long as the
+  /// report lives, and must not wait for long: see tryFor().
   explicit WaitReport(std::function<void(std::string &)> describe);
   ~WaitReport();
   WaitReport(const WaitReport &) = delete;
@@ -29,11 +29,11 @@ private:
   const std::function<void(std::string &)> describe;
 };
 
-/// A lock, or none where another thread keeps it for long.
+/// Locks the mutex; returns no lock if another thread keeps it for long.
 std::unique_lock<std::mutex> tryFor(std::mutex &mutex);
 
-/// Writes describeWaits() on the signal that the environment asks for, from the
-/// first call on.
+/// From the first call on, writes describeWaits() on the signal that the
+/// environment names.
 void dumpOnSignal();
 
 } // namespace bagua::runtime

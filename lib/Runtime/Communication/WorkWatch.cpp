@@ -1,8 +1,8 @@
-//===- WorkWatch.cpp - Threads that hang in work of their own -------------===//
+//===- WorkWatch.cpp - Finds threads that hang in their own work ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The system says of each thread whether it is ready to run, and how often it
-// has begun and ended to.
+// The system tells for each thread whether it is ready to run, and how often it
+// has started and stopped running.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/WorkWatch.h"
@@ -25,9 +25,9 @@ pid_t ownThread() {
   return self;
 }
 
-/// What changes when a thread runs. Empty where it need not, or nothing is
-/// known of it: it is ready to, or it waits for others and nobody has stopped
-/// it.
+/// A text that changes when a thread runs. Empty if the thread need not run, or
+/// if nothing is known about it: it is ready to run, or it waits for others and
+/// is not stopped.
 std::string progressOf(pid_t thread, bool isAtWork) {
   std::ifstream status(absl::StrCat("/proc/self/task/", thread, "/status"));
   std::string line, progress;
@@ -71,7 +71,8 @@ std::string WorkWatch::findStuck(Time now, std::chrono::nanoseconds limit) {
     const pid_t worker = place->worker.load(std::memory_order_relaxed);
     const pid_t thread =
         worker ? worker : place->attendant.load(std::memory_order_relaxed);
-    // Nothing is asked of those that come and go.
+    // The system is not asked about threads that came or went since the last
+    // look.
     std::string progress = isSame
                                ? progressOf(thread, /*isAtWork=*/turns % 2 == 1)
                                : std::string();

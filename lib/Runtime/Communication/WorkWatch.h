@@ -1,11 +1,11 @@
-//===- WorkWatch.h - Threads that hang in work of their own ---------------===//
+//===- WorkWatch.h - Finds threads that hang in their own work ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A rank's threads copy and add up without waiting for anybody. One that does
-// not come back from there (a page of a file whose server is gone, a debugger)
-// keeps all other ranks waiting while its process lives and says so. Who is
-// merely slow, or has no core, is told from one that hangs: it is ready to run,
-// or has run.
+// The threads of a rank copy and add without waiting for anybody. A thread that
+// never returns from such work (a page of a file whose server is gone, a
+// debugger) keeps all other ranks waiting, while its process lives and says so.
+// A thread that is only slow, or has no core, is distinguished from one that
+// hangs: it is ready to run, or has run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_WORKWATCH_H
@@ -22,29 +22,29 @@
 
 namespace bagua::runtime {
 
-/// Of one rank.
+/// The watch of one rank.
 class WorkWatch {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Where one thread at a time works. Outlived by the watch.
+  /// A place where one thread at a time works. The watch outlives it.
   class Place {
   public:
-    /// `describe`: what is at work there, or comes next; called by another
-    /// thread.
+    /// `describe` returns the work in progress or next at this place. Another
+    /// thread calls it.
     Place(WorkWatch &watch, std::function<std::string()> describe);
     ~Place();
     Place(const Place &) = delete;
     Place &operator=(const Place &) = delete;
 
-    /// This thread comes here to work now and then.
+    /// Says that this thread works here from time to time.
     void attend();
 
   private:
     friend class WorkWatch;
     friend class AtWork;
     friend class NotAtWork;
-    /// What the watch saw at its last look.
+    /// The watch's last look at this place.
     struct Look {
       uint64_t turns = 0;
       std::string progress;
@@ -53,20 +53,21 @@ public:
 
     WorkWatch &watch;
     const std::function<std::string()> describe;
-    /// Odd while somebody is at work.
+    /// Odd while a thread is at work.
     std::atomic<uint64_t> turns{0};
-    /// The thread that is at work; 0: none. The one that comes here now and
-    /// then; 0: none yet. Two, since one may come while another is at work.
+    /// `worker` is the thread at work, or 0. `attendant` is the thread that
+    /// works here from time to time, or 0 if none has. They may differ: one
+    /// thread may attend while another is at work.
     std::atomic<pid_t> worker{0};
     std::atomic<pid_t> attendant{0};
     Look last;
   };
 
-  /// To be called some times within `limit`, by one thread: describes what a
-  /// thread is at that was there all that time, and neither ran nor waited for
-  /// a core; or that was stopped all that time, at work or not. Empty: none. If
-  /// this thread did not run itself for half of the limit, the time begins
-  /// anew.
+  /// To be called some times within `limit`, by one thread. Describes the work
+  /// of a thread that, all that time, was at work and neither ran nor waited
+  /// for a core, or that was stopped, at work or not. Empty if there is none.
+  /// If the calling thread itself did not run for half of the limit, the time
+  /// starts again.
   std::string findStuck(Time now, std::chrono::nanoseconds limit);
 
 private:
@@ -75,7 +76,8 @@ private:
   Time lastLook;
 };
 
-/// While it lives this thread is at work at a place, if there is one.
+/// While this object lives, its thread is at work at a place, if that is not
+/// null.
 class AtWork {
 public:
   explicit AtWork(WorkWatch::Place *place);
@@ -87,8 +89,8 @@ private:
   WorkWatch::Place *const place;
 };
 
-/// While it lives this thread is not, whatever lives around it: it waits for
-/// others, or runs the program's code, which may take any time.
+/// While this object lives, its thread is not at work, even inside an AtWork:
+/// it waits for others, or runs the program's code, which may take any time.
 class NotAtWork {
 public:
   NotAtWork();
@@ -97,7 +99,7 @@ public:
   NotAtWork &operator=(const NotAtWork &) = delete;
 
 private:
-  /// Null: the thread is at no watched work.
+  /// Null if the thread was at no watched work.
   WorkWatch::Place *const place;
 };
 

@@ -1,9 +1,9 @@
 //===- Device.h - Where a rank's tensors are ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What sessions need of the device whose memory a world's communicators move,
-// besides that memory, which is World::allocate's: queues, and the kernels of
-// instructions.
+// A session's interface to the device whose memory a world's communicators
+// move: queues, and the kernels of instructions. World::allocate provides the
+// memory itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_DEVICE_DEVICE_H
@@ -25,11 +25,12 @@
 
 namespace bagua::runtime {
 
-/// An instruction of arithmetic, its arguments bound.
+/// An instruction of arithmetic with its arguments bound.
 class Kernel {
 public:
   virtual ~Kernel() = default;
-  /// Of a queue of the device's; `step` is the session's. Allocates nothing.
+  /// Enqueues the kernel on a queue of the device; `step` is the session's.
+  /// Allocates nothing.
   virtual absl::Status launch(Queue &queue, int64_t step) = 0;
 };
 
@@ -37,25 +38,28 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// InvalidArgument, without a name, where a program gives an address that is
-  /// not one of this device's memory, or of none that its kernels can read.
+  /// InvalidArgument, without the tensor's name, if the address that a program
+  /// gives is neither memory of this device nor other memory that its kernels
+  /// can read.
   virtual absl::Status checkAddress(const void *data, size_t bytes) const = 0;
 
-  /// `onError` is told of the first error of work that was enqueued, before
-  /// timelines behind it fail; on any thread. Outlived by what it calls.
-  /// ResourceExhausted where there is none to be had.
+  /// `onError` is called with the first error of enqueued work, on any thread,
+  /// before the timelines after that work fail. Whatever it uses outlives the
+  /// queue. ResourceExhausted if no queue can be created.
   virtual absl::StatusOr<std::unique_ptr<Queue>>
   createQueue(std::function<void(const absl::Status &)> onError) = 0;
 
-  /// Of an instruction of arithmetic, an update or a cast (Opcodes.h) that the
-  /// loader has verified, with elements on this rank. Null for other opcodes.
+  /// Binds an instruction of arithmetic, an update or a cast (Opcodes.h) that
+  /// the loader has verified, with this rank's elements. Null for other
+  /// opcodes.
   virtual std::unique_ptr<Kernel>
   bind(const fb::Instruction &instruction,
        const std::vector<LocalValue> &inputs,
        const std::vector<LocalValue> &outputs) = 0;
 };
 
-/// The memory of this process, which kernels of its threads work on.
+/// The device whose memory is this process's and whose kernels run on its
+/// threads.
 Device &hostDevice();
 
 } // namespace bagua::runtime

@@ -1,9 +1,9 @@
 //===- Timeline.cpp - A count that only grows, or fails -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The count and the number of sleepers are two words; sequential consistency
-// between them ensures that either the one who signals sees the sleeper, or the
-// sleeper sees the new count. The same holds of who is to be told.
+// The count and the number of sleepers are two words. Sequential consistency
+// between them ensures that either the signalling thread sees the sleeper, or
+// the sleeper sees the new count. The same holds for listeners.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Timeline.h"
@@ -21,11 +21,11 @@
 namespace bagua::runtime {
 namespace {
 
-/// About 20 us.
+/// Takes about 20 us.
 constexpr int kSpins = 1000;
 
-/// The half of a count that changes: a futex is 32 bits. 2^31 signals between a
-/// look and going to sleep are not to be expected.
+/// The half of the count that changes, since a futex has 32 bits. 2^31 signals
+/// between a thread's look and its sleep are not to be expected.
 uint32_t *lowHalfOf(std::atomic<uint64_t> &word) {
   static_assert(sizeof(word) == 2 * sizeof(uint32_t));
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -39,7 +39,7 @@ uint32_t *lowHalfOf(std::atomic<uint64_t> &word) {
 
 void Timeline::signal(uint64_t target) {
   uint64_t seen = word.load(std::memory_order_relaxed);
-  // A failure may come in between, and stays.
+  // A failure may come in between; it is preserved.
   do {
     if (seen >> 1 >= target)
       return;
@@ -83,7 +83,7 @@ void Timeline::sleep(uint64_t target, std::chrono::nanoseconds limit) {
 }
 
 //===----------------------------------------------------------------------===//
-// Who is told
+// Listeners
 //===----------------------------------------------------------------------===//
 
 void Timeline::onReached(uint64_t target, std::function<void()> done) {
@@ -92,7 +92,8 @@ void Timeline::onReached(uint64_t target, std::function<void()> done) {
     listeners.emplace(target, std::move(done));
     earliest.store(listeners.begin()->first, std::memory_order_seq_cst);
   }
-  // It may have come there, or failed, before it could see this one.
+  // `target` may have been reached, or the timeline may have failed, before a
+  // signalling thread could see this listener.
   if (reached(target) || hasFailed())
     tellUpTo(target);
 }

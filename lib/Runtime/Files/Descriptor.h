@@ -1,7 +1,7 @@
 //===- Descriptor.h - A file descriptor with an owner ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Closes what it holds.
+// Closes its descriptor when it is destroyed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_FILES_DESCRIPTOR_H
@@ -24,7 +24,7 @@ public:
     return *this;
   }
 
-  /// -1: none.
+  /// The descriptor, or -1 if there is none.
   int number() const { return held; }
   explicit operator bool() const { return held >= 0; }
   int release() { return std::exchange(held, -1); }

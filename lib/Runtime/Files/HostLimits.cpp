@@ -1,7 +1,8 @@
-//===- HostLimits.cpp - What this process may have ------------------------===//
+//===- HostLimits.cpp - Limits of this process ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The soft limits; and of descriptors, what is left, by trying.
+// Limits are the soft ones. How many descriptors are left is found by opening
+// some.
 //
 //===----------------------------------------------------------------------===//
 #include "Files/HostLimits.h"

@@ -1,9 +1,9 @@
-//===- HostLimits.h - What this process may have --------------------------===//
+//===- HostLimits.h - Limits of this process ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of files and descriptors. Who makes a file larger than it may be is killed by
-// a signal, so its limit is asked for before; who has no descriptor left is
-// told the limit.
+// Limits of files and descriptors. A process that exceeds the size limit of
+// files is killed by a signal, so code asks for this limit first. An error
+// about missing descriptors names their limit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_FILES_HOSTLIMITS_H
@@ -16,20 +16,21 @@
 
 namespace bagua::runtime {
 
-/// The most bytes of a file (RLIMIT_FSIZE, `ulimit -f`); the largest number
-/// where there is no limit.
+/// The most bytes of a file (RLIMIT_FSIZE, `ulimit -f`); the largest number if
+/// there is no limit.
 size_t mostFileBytes();
 
-/// ResourceExhausted where a file of so many bytes exceeds the limit. The
-/// message names no path.
+/// ResourceExhausted if a file of this size exceeds the limit. The message
+/// names no path.
 absl::Status checkFileSize(size_t bytes);
 
-/// ResourceExhausted unless so many descriptors more can be had now.
+/// ResourceExhausted unless this many more descriptors can be opened now.
 absl::Status checkDescriptors(int count);
 
-/// Whether an error is that there are no descriptors left.
+/// Whether an error means that no descriptors are left.
 bool isOutOfDescriptors(int error);
-/// strerror(), with the limit (RLIMIT_NOFILE, `ulimit -n`) where that is it.
+/// strerror(), with the limit (RLIMIT_NOFILE, `ulimit -n`) if the error is
+/// about it.
 std::string describeError(int error);
 
 } // namespace bagua::runtime

@@ -1,7 +1,7 @@
 //===- ReadFile.cpp - Files as bytes --------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Piece by piece, since the size of what is no regular file is not known.
+// Files are read piece by piece, since only regular files have a known size.
 //
 //===----------------------------------------------------------------------===//
 #include "Files/ReadFile.h"
@@ -27,7 +27,7 @@ constexpr size_t kPieceBytes = size_t{1} << 16;
 absl::StatusOr<std::string> readAll(int descriptor, size_t most) {
   struct stat about;
   std::string all;
-  // With one byte more, the end is seen without another piece.
+  // With room for one more byte, the end is found without another piece.
   if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
     all.reserve(std::min(static_cast<size_t>(about.st_size), most) + 1);
   while (true) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> readAll(int descriptor, size_t most) {
 }
 
 absl::StatusOr<std::string> readFile(const std::string &path, size_t most) {
-  // Else opening a FIFO would wait for a writer.
+  // With O_NONBLOCK, opening a FIFO does not wait for a writer.
   Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file || fcntl(file.number(), F_SETFL, 0) != 0)
     return absl::NotFoundError(strerror(errno));

@@ -1,7 +1,8 @@
 //===- ReplaceFile.cpp - Files that are whole or not there ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Written beside the file, brought to the disk, and then renamed over it.
+// The new file is written beside the old one, flushed to the disk, and then
+// renamed over it.
 //
 //===----------------------------------------------------------------------===//
 #include "Files/ReplaceFile.h"
@@ -40,9 +41,10 @@ bool writeAll(int file, absl::string_view bytes) {
   return true;
 }
 
-/// Whether nobody else has opened the file to write it, until it is closed; a
-/// rank that was given up may live on beside its replacement. Who has just
-/// finished has renamed the file, which then is no longer at `path`.
+/// Whether no other process has opened the file for writing; holds until the
+/// file is closed. (A rank that was given up may live on beside its
+/// replacement.) A writer that has just finished has renamed the file, which
+/// then is no longer at `path`.
 bool isOnlyWriter(int file, const std::string &path) {
   struct stat opened, there;
   return flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &opened) == 0 &&
@@ -63,7 +65,7 @@ absl::Status replaceFile(const char *what, const std::string &path,
   if (absl::Status fits = checkFileSize(bytes.size()); !fits.ok())
     return refuse(fits.code(), what, path, fits.message());
   const std::string partial = absl::StrCat(path, ".partial");
-  // Nobody waits for who is at the other end of a FIFO.
+  // With O_NONBLOCK, opening a FIFO does not wait for a reader.
   Descriptor file(
       open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
   if (!file)
@@ -84,7 +86,7 @@ absl::Status replaceFile(const char *what, const std::string &path,
     unlink(partial.c_str());
     return status;
   }
-  // Else a host that crashes might forget the new name.
+  // Otherwise a host that crashes might lose the new name.
   size_t slash = path.rfind('/');
   Descriptor folder(
       open(slash == path.npos ? "." : path.substr(0, slash + 1).c_str(),

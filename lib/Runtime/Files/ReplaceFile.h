@@ -1,7 +1,7 @@
 //===- ReplaceFile.h - Files that are whole or not there ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank leaves behind when it ends, however it ends.
+// For files that must be whole however the rank that writes them ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_FILES_REPLACEFILE_H
@@ -14,9 +14,10 @@
 
 namespace bagua::runtime {
 
-/// Has `path` hold `bytes`: a crash leaves what it held before, or these.
-/// Unavailable or ResourceExhausted with `what` the file is, as in
-/// "checkpoint", its path, and why it can't be written.
+/// Replaces the contents of `path` by `bytes`; after a crash the file has
+/// either its old contents or these. Unavailable or ResourceExhausted, with
+/// `what` the file is (as in "checkpoint"), its path and the reason, if it
+/// can't be written.
 absl::Status replaceFile(const char *what, const std::string &path,
                          absl::string_view bytes);
 

@@ -1,7 +1,7 @@
 //===- Checkpoint.cpp - Files of state that a crash can't harm ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which of a rank's files has the state that all ranks have.
+// Finds which of a rank's files has the newest state that all ranks have.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Checkpoint.h"
@@ -21,9 +21,9 @@
 namespace bagua::runtime {
 namespace {
 
-/// Of a state: its steps, then its session.
+/// Identifies a state: its number of steps, then its session.
 using StateName = std::pair<int64_t, int64_t>;
-/// Of no state.
+/// The steps of a missing state.
 constexpr int64_t kNoSteps = -1;
 
 std::vector<StateName> readNames(absl::Span<const std::string> paths) {
@@ -39,7 +39,7 @@ std::vector<StateName> readNames(absl::Span<const std::string> paths) {
   return names;
 }
 
-/// Whether each rank's `length` numbers in `found` have the name.
+/// Whether each rank has the name among its `length` numbers in `found`.
 bool isOnAll(const StateName &name, const std::vector<int64_t> &found,
              size_t length) {
   for (size_t rank = 0; rank < found.size(); rank += length) {
@@ -72,7 +72,7 @@ findNewestCheckpoint(World &world, absl::Span<const std::string> paths) {
       (*group)->allReduce(&most, &most, 1, DataType::Int64, ReduceKind::Max);
   if (!status.ok())
     return status;
-  // Each rank's, filled up to as many.
+  // Each rank sends the same number of names, padded with missing states.
   std::vector<int64_t> sent;
   for (const auto &[steps, session] : own)
     sent.insert(sent.end(), {steps, session});

@@ -33,10 +33,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kNoLimit = std::chrono::nanoseconds::max();
 
-/// Threads of all sessions of this process, the programs' included.
+/// The threads of all sessions of this process, including those of programs.
 CoreUsers liveThreads;
 
-/// Looks at a count for some microseconds; whether it was reached.
+/// Watches a count for some microseconds; returns whether it was reached.
 bool watch(const Timeline &timeline, uint64_t target) {
   return liveThreads.haveCoresForAll() && timeline.watch(target);
 }
@@ -45,7 +45,7 @@ int64_t stepOf(uint64_t sequence, size_t length) {
   return static_cast<int64_t>(sequence / length);
 }
 
-/// "rank 3: ...", as sessions say their errors.
+/// Whether the text begins with "rank 3: ...", as errors of sessions do.
 bool beginsWithRank(absl::string_view message) {
   if (!absl::ConsumePrefix(&message, "rank "))
     return false;
@@ -130,7 +130,7 @@ absl::Status Executor::startThread(Stream &stream) {
     stream.thread = std::thread([this, &stream] {
       nameThread(plan.root().streams()->Get(stream.number)->str());
       runStream(stream);
-      // Where others have failed, but not said so here yet.
+      // Other ranks may have failed without this one knowing yet.
       stream.completed.fail();
       stream.completed.tellAll();
       if (whenFailed && hasFailed())
@@ -149,7 +149,7 @@ void Executor::stop() {
   for (auto &stream : streams)
     if (stream && stream->thread.joinable())
       stream->thread.join();
-  // What is under way ends; why it has failed is known.
+  // Instructions under way end; why the run has failed is known.
   for (auto &stream : streams)
     if (stream && stream->queue)
       stream->queue->drain().IgnoreError();
@@ -164,7 +164,8 @@ void Executor::stop() {
   isStopping.store(false, std::memory_order_release);
 }
 
-/// Ends all waits, now and later. Who waits looks why.
+/// Ends all waits, present and future. A waiting thread then looks for the
+/// reason.
 void Executor::failAll() {
   opened.fail();
   for (Timeline &timeline : given)
@@ -183,7 +184,8 @@ absl::Status Executor::fail(const absl::Status &why) {
   world.abort(why);
   {
     std::lock_guard<std::mutex> lock(failureMutex);
-    // What comes from a backend gets this rank's view in front, if it has one.
+    // An error of a backend is shown with this rank's context in front, if
+    // there is one.
     absl::Status held = world.status();
     if (failureStatus.ok() && beginsWithRank(why.message()) &&
         absl::StrContains(why.message(), held.message()))
@@ -194,8 +196,8 @@ absl::Status Executor::fail(const absl::Status &why) {
   return failure();
 }
 
-/// The first error of any rank holds. Those of sessions begin with their rank;
-/// to others is added what this rank was at.
+/// The first error of any rank holds. Errors of sessions begin with their rank;
+/// other errors get what this rank was doing.
 absl::Status Executor::failure() const {
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failureStatus.ok()) {
@@ -219,8 +221,8 @@ absl::Status Executor::failure() const {
   return duplicate(failureStatus);
 }
 
-/// The first that is at an instruction, or else the first with work. Null where
-/// nothing runs. Under `streamsMutex`.
+/// The first stream that runs an instruction, or else the first with work. Null
+/// if nothing runs. Called under `streamsMutex`.
 const Executor::Stream *Executor::streamInProgress() const {
   const Stream *next = nullptr;
   for (auto &stream : streams) {
@@ -238,7 +240,7 @@ void Executor::warn(const std::string &text) {
     options.onWarning(absl::StrCat("rank ", rank, ": ", text));
 }
 
-/// Tells other ranks what a stream waits for; empty: nothing.
+/// Tells other ranks what a stream waits for; an empty text means nothing.
 void Executor::note(Stream &stream, const std::string &what) {
   std::lock_guard<std::mutex> lock(noteMutex);
   notes[stream.number] = what;
@@ -283,7 +285,7 @@ std::string Executor::describe(uint32_t instruction) const {
       absl::StrCat("instruction ", instruction, " '", op.name()->str(), "' (",
                    fb::EnumNameOpcode(op.opcode()), ") on stream '",
                    plan.root().streams()->Get(op.stream())->str(), "'");
-  // The tensors that a reader knows it by.
+  // The tensors by which a reader knows the instruction.
   std::vector<std::string> names;
   auto addName = [&](int64_t tensor) {
     std::string name = tensorName(static_cast<uint32_t>(tensor));
@@ -317,7 +319,7 @@ std::string Executor::describeBlocker(const Slot &slot,
   return text;
 }
 
-/// A queue of the program's has failed before the tensor was ready.
+/// A queue of the program's has failed before the given tensor was complete.
 absl::Status Executor::giftFailed(const Slot &slot, const Blocker &blocker) {
   const auto tensor = static_cast<uint32_t>(blocker.tensor);
   const int64_t step = firstStep + static_cast<int64_t>(blocker.target) - 1;
@@ -348,7 +350,7 @@ absl::Status Executor::impossible(const Stream &stream, uint64_t sequence,
 // Waiting
 //===----------------------------------------------------------------------===//
 
-/// Waits for as long as it takes; false if the run ends before.
+/// Waits without a limit; returns false if the run ends before.
 bool Executor::await(Timeline &timeline, uint64_t target) {
   if (timeline.reached(target) || watch(timeline, target))
     return true;
@@ -360,9 +362,9 @@ bool Executor::await(Timeline &timeline, uint64_t target) {
   return true;
 }
 
-/// Waits for this rank's program, which may take as long as it likes: it
-/// compiles, or loads data. After a while it says so, here and to ranks that
-/// wait for this one in turn.
+/// Waits for this rank's program, which may take any time: it compiles, or
+/// loads data. After a while the wait is reported, here and to ranks that wait
+/// for this one.
 bool Executor::awaitGift(Stream &stream, const Slot &slot,
                          const Blocker &blocker) {
   if (watch(*blocker.timeline, blocker.target))
@@ -392,12 +394,12 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
   return true;
 }
 
-/// What keeps an instruction of a stream from being enqueued.
+/// The first condition that keeps an instruction from being enqueued.
 Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   const int64_t step = stepOf(sequence, stream.slots.size());
   const Conditions &waits = slot.scheduled->waits;
-  // The last one to be given first.
+  // Starts with the tensor that is given last.
   for (size_t i = waits.ready.size(); i-- > 0;)
     if (Timeline &timeline = given[waits.ready[i]];
         !timeline.reached(countOf(step)))
@@ -427,8 +429,8 @@ Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
 // Streams
 //===----------------------------------------------------------------------===//
 
-/// An error of the instruction that a stream is at. One that comes from another
-/// rank may say what it is already.
+/// Fails with an error of the instruction that a stream runs. An error from
+/// another rank may already describe the call.
 absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
                                 const absl::Status &status) {
   std::string call = describeCall(stream, sequence);
@@ -440,7 +442,7 @@ absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
                 placeOf(stream, sequence)));
 }
 
-/// Of an instruction of a stream, with the first tensor that it touches.
+/// The place of a stream's instruction, with the first tensor that it touches.
 ErrorPlace Executor::placeOf(const Stream &stream, uint64_t sequence) const {
   uint32_t instruction =
       stream.slots[sequence % stream.slots.size()].scheduled->instruction;
@@ -456,8 +458,8 @@ ErrorPlace Executor::placeOf(const Stream &stream, uint64_t sequence) const {
   return place;
 }
 
-/// Has a collective carry what is stated of its step, and of what was given
-/// before it.
+/// Makes a collective carry what is stated of its step, and of the tensors
+/// given before it.
 void Executor::agree(Stream &stream, uint64_t sequence, const Slot &slot) {
   const int64_t step = stepOf(sequence, stream.slots.size());
   if (sequence % stream.slots.size() == 0)
@@ -520,7 +522,7 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
     if (stream.hasNote.load(std::memory_order_relaxed) &&
         stream.hasNote.exchange(false))
       note(stream, "");
-    // Not passed on: nobody may try again what has failed.
+    // The instruction is not passed on, since nobody may retry what has failed.
     if (!status.ok())
       return failCall(stream, sequence, status);
     if (recorder)
@@ -540,8 +542,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
            TraceWriter::nowNs() - startNs,
            {{"step", step}, {"bytes_sent", slot.operation->bytesSent}}});
   }
-  // First, so that who may enqueue what comes next signals behind it; who is
-  // woken finds both.
+  // The signal comes first, so that the thread that enqueues the next
+  // instruction signals after it. A woken thread then finds both.
   stream.queue->signal(stream.completed, sequence + 1);
   stream.pass(sequence);
   stream.since.store(nowMilliseconds(), std::memory_order_relaxed);
@@ -549,13 +551,13 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   return absl::OkStatus();
 }
 
-/// Until nothing is in the way of an instruction of a stream; false if the run
-/// ends before.
+/// Waits until nothing blocks an instruction of a stream; returns false if the
+/// run ends before.
 bool Executor::awaitBlockers(Stream &stream, uint64_t sequence) {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   while (true) {
-    // Before it is looked at what is in the way, so that no instruction that
-    // waits for that has begun.
+    // Read before looking for a blocker, so that no instruction that waits for
+    // it has begun.
     const int64_t startNs = recorder ? TraceWriter::nowNs() : 0;
     const Blocker blocker = findBlocker(stream, sequence);
     if (!blocker)
@@ -607,21 +609,22 @@ uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,
   return static_cast<uint64_t>(step) * stream.slots.size() + point.count;
 }
 
-/// Whether a stream has come to `target`, or `queue` will wait until it has.
+/// Whether a stream has reached `target`, or `queue` will wait until it has.
 bool Executor::isPassed(const Stream &stream, uint64_t target, Queue &queue) {
   return stream.completed.reached(target) ||
          (stream.next() >= target && queue.follow(stream.completed, target));
 }
 
-/// Sleeps until a stream is where it should be, or for some time. What a stream
-/// waits for on others is looked at to the end: only this thread gives tensors,
-/// and it is here.
+/// Sleeps until a stream has reached its target, or for some time. The chain of
+/// streams that wait for each other is followed to its end: if that is a tensor
+/// which was not given, the wait could never end, since only this thread gives
+/// tensors.
 absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
                                    bool &mayWatch) {
   for (Blocker next = blocker; next.stream >= 0;) {
     Stream &stream = *streams[next.stream];
     uint64_t sequence = stream.next();
-    // It is enqueued, and about to be done.
+    // The instruction is enqueued, and about to be done.
     if (next.target <= sequence)
       break;
     next = findBlocker(stream, sequence);
@@ -634,12 +637,12 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
   return absl::OkStatus();
 }
 
-/// One attempt to bring a stream closer to `target`.
+/// Tries once to bring a stream closer to `target`.
 absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
                             bool &mayWatch) {
   uint64_t next = stream.next();
   Blocker blocker = {&stream.completed, target, -1, stream.number};
-  // Else it is enqueued, and about to be done.
+  // Otherwise it is enqueued, and about to be done.
   if (next < target) {
     if (Blocker found = findBlocker(stream, next)) {
       if (found.tensor >= 0 && !mayBeGiven(found))
@@ -690,7 +693,8 @@ void Executor::notify(const std::vector<StreamPoint> &points, int64_t step,
       Notification{points, 0, step, std::move(done)}));
 }
 
-/// Goes on to the next stream that has not come so far, or tells.
+/// Continues with the next stream that has not reached its point, or calls
+/// `done`.
 void Executor::follow(const std::shared_ptr<Notification> &notification) {
   int64_t step = notification->step;
   while (notification->next < notification->points.size() && !hasFailed()) {

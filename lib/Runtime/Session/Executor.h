@@ -1,18 +1,18 @@
 //===- Executor.h - Runs the instructions of a plan on a rank's streams ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each stream that has work has a queue of the device's, and a thread that
-// enqueues instructions there: once the tensors they need were given in their
-// step, and what they wait for on other streams is complete, or can be followed
-// by the queue itself. Each of these is a Timeline. On the host's queue, to
-// enqueue an instruction is to run it.
+// Each stream that has work has a queue of the device, and a thread that
+// enqueues instructions there. An instruction is enqueued when the tensors that
+// it needs were given in its step, and when what it waits for on other streams
+// is complete or can be awaited by the queue itself. Each of these conditions
+// is a Timeline. On the host's queue, enqueueing an instruction runs it.
 //
-// A program thread that has to wait for a stream enqueues the stream's next
-// instructions itself where the stream's thread is not at it, which saves two
-// wake-ups. Whoever takes an instruction enqueues it.
+// A program thread that waits for a stream enqueues the stream's next
+// instructions itself if the stream's thread is not doing so, which saves two
+// wake-ups. The thread that takes an instruction enqueues it.
 //
-// Nothing here has a time limit of its own: collectives have one, and whatever
-// else is waited for follows from them or from the program.
+// No wait here has a timeout of its own: collectives have one, and every other
+// wait follows from them or from the program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_EXECUTOR_H
@@ -55,74 +55,76 @@ public:
   Executor(const Plan &plan, World &world, const SessionOptions &options);
   ~Executor();
 
-  /// Has what streams do recorded from start() on; null: nothing. Outlives the
-  /// threads. `onFailure` is called on their threads as they end where the run
-  /// has failed.
+  /// Records the work of streams from start() on; null records nothing. The
+  /// recorder outlives the threads. If the run has failed, each thread calls
+  /// `onFailure` as it ends.
   void recordTo(StepRecorder *to, std::function<void()> onFailure) {
     recorder = to;
     whenFailed = std::move(onFailure);
   }
 
-  /// Takes an operation for each instruction (null: nothing to do) and starts
-  /// the threads. `firstStep` is the number of the first step.
-  /// ResourceExhausted where there are no threads to be had; then, and after
-  /// stop(), it may be called again.
+  /// Takes an operation for each instruction (null if there is nothing to do)
+  /// and starts the threads. `firstStep` is the number of the first step.
+  /// ResourceExhausted if no threads can be created; then, and after stop(),
+  /// start() may be called again.
   absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
                      StreamPrograms schedule, int64_t firstStep);
-  /// Stops the threads: those in a collective when it ends or is aborted.
+  /// Stops the threads. A thread in a collective stops when that ends or is
+  /// aborted.
   void stop();
 
   // For the program's thread. Steps count from 0 at start().
 
-  /// Opens the next step to the streams.
+  /// Lets the streams begin the next step.
   void openStep(int64_t step) {
     agreement.open(step);
     opened.signal(countOf(step));
     opened.tell();
   }
-  /// `tensor` is given, when what `queue` has so far is done. Each step gives a
-  /// tensor once at most.
+  /// Gives `tensor`: it may be used when the work that `queue` has so far is
+  /// done. Called at most once for a tensor in each step.
   void give(uint32_t tensor, int64_t step, Queue &queue);
   /// Whether the point is reached in `step`. Never blocks.
   bool isReached(StreamPoint point, int64_t step) const;
-  /// Has `queue` wait until the point is reached in `step`; `tensor` is for
-  /// messages, -1 if none is waited for.
+  /// Makes `queue` wait until the point is reached in `step`. `tensor` is for
+  /// messages; -1 if no tensor is waited for.
   absl::Status waitFor(StreamPoint point, int64_t step, int64_t tensor,
                        Queue &queue);
-  /// Waits for all of `step`.
+  /// Waits until all of `step` is done.
   absl::Status waitForStep(int64_t step);
-  /// Meets the other members of each group, in this order, once all steps
-  /// before `next` have ended and before it is opened. Carries what is stated.
+  /// Meets the other members of each group, in this order, after all steps
+  /// before `next` have ended and before `next` is opened. The meetings carry
+  /// the facts that the program states.
   absl::Status meet(absl::Span<Communicator *const> groups, int64_t next);
   /// Whether all of `step` is done. Never blocks.
   bool isStepReached(int64_t step) const;
-  /// Has `done` called once, when all points are reached in `step` or the run
-  /// has failed, on this thread or on a stream's. `points` outlive it.
+  /// Calls `done` once, when all points are reached in `step` or the run has
+  /// failed, on this thread or a stream's. `points` must stay valid until then.
   void notify(const std::vector<StreamPoint> &points, int64_t step,
               std::function<void(const absl::Status &)> done);
 
   /// Makes every call on every rank return `why`, unless there was an error
-  /// before; returns the one that holds.
+  /// before. Returns the error that holds.
   absl::Status fail(const absl::Status &why);
-  /// Whether this rank or another one has.
+  /// Whether this rank or another one has failed.
   bool hasFailed() const { return failed.load(std::memory_order_acquire); }
   absl::Status failure() const;
 
-  /// For communicators of a stream, on the thread that is at it: hands on what
-  /// they warn of, and says what their call is for.
+  /// For the communicators of a stream, on the thread that runs it: passes on
+  /// their warnings, and says what their call is for.
   void warnOfStream(uint32_t stream, const std::string &text);
   std::string describeCall(uint32_t stream) const;
 
-  /// What the program states.
+  /// The facts that the program states.
   StepAgreement &stated() { return agreement; }
 
   const StreamPrograms &schedule() const { return steps; }
   int64_t bytesSent() const { return bytesSentIn(0) + bytesSentIn(1); }
-  /// Of all steps of the same side as `step`: the even ones or the odd ones.
+  /// Bytes sent in all steps of the same side (even or odd) as `step`.
   int64_t bytesSentIn(int64_t step) const {
     return sent[step % kStepsInFlight].load(std::memory_order_relaxed);
   }
-  /// How long the program's thread has waited for streams, since start().
+  /// How long the program's thread has waited for streams since start().
   int64_t waitedNs() const { return waited; }
 
   /// "instruction 3 'bucket1' (all_reduce) on stream 'comm'".
@@ -130,39 +132,39 @@ public:
   std::string tensorName(uint32_t tensor) const;
 
 private:
-  /// In place of a tensor that the program waits for.
+  /// Stands for no tensor, if the program waits for nothing.
   static constexpr int64_t kNothing = -2;
   static int64_t nowMilliseconds();
 
   struct Slot {
     Operation *operation;
     const ScheduledInstruction *scheduled;
-    /// In even and in odd steps.
+    /// For even and for odd steps.
     std::array<CollectiveFacts, kStepsInFlight> facts;
   };
 
-  /// A stream with work.
+  /// A stream that has work.
   struct alignas(64) Stream {
     std::vector<Slot> slots;
     uint32_t number = 0;
     std::thread thread;
     std::unique_ptr<Queue> queue;
-    /// Completed instructions since start().
+    /// Counts completed instructions since start().
     Timeline completed;
-    /// Of the thread that is at it; null where nobody watches.
+    /// The place of the thread that runs the stream; null if nobody watches.
     std::unique_ptr<WorkWatch::Place> place;
-    /// When it last came further, on the steady clock.
+    /// When the stream last completed an instruction, on the steady clock.
     std::atomic<int64_t> since{nowMilliseconds()};
-    /// Whether others are told what it waits for.
+    /// Whether other ranks were told what the stream waits for.
     std::atomic<bool> hasNote{false};
-    /// Shares of what was stated of the tensors that its collectives of this
-    /// step have carried.
+    /// The sum of the shares of tensors whose facts the stream's collectives
+    /// have carried in this step.
     uint64_t carried = 0;
 
     /// The next instruction to be enqueued, counted since start().
     uint64_t next() const { return turn.load(std::memory_order_acquire) >> 1; }
-    /// Whether the caller is at instruction `sequence` now, which nobody was:
-    /// it is the caller's to run.
+    /// Tries to take instruction `sequence`. If it succeeds, no other thread
+    /// has taken it, and the caller must run it.
     bool take(uint64_t sequence) {
       uint64_t free = sequence << 1;
       return turn.load(std::memory_order_relaxed) == free &&
@@ -176,26 +178,26 @@ private:
     }
 
   private:
-    /// Twice the next instruction, and 1 while some thread is at it. One word,
-    /// so that nobody takes an instruction that is done.
+    /// Twice the next instruction, plus 1 while a thread runs it. This is one
+    /// word, so that no thread takes an instruction that is done.
     alignas(64) std::atomic<uint64_t> turn{0};
   };
 
-  /// What an instruction waits for.
+  /// The condition that an instruction waits for.
   struct Blocker {
     Timeline *timeline = nullptr;
     uint64_t target = 0;
-    /// A tensor to be given, else -1.
+    /// A tensor that must be given, or -1.
     int64_t tensor = -1;
-    /// A stream, else -1.
+    /// A stream, or -1.
     int64_t stream = -1;
     explicit operator bool() const { return timeline != nullptr; }
   };
 
-  /// Who is told when several streams have come so far.
+  /// A callback to be called when several streams have reached their points.
   struct Notification {
     const std::vector<StreamPoint> &points;
-    /// Of the points: the first that may not have been reached.
+    /// The first of the points that may not have been reached.
     size_t next;
     int64_t step;
     std::function<void(const absl::Status &)> done;
@@ -225,7 +227,7 @@ private:
   static uint64_t targetOf(const Stream &stream, StreamPoint point,
                            int64_t step);
   static bool isPassed(const Stream &stream, uint64_t target, Queue &queue);
-  /// Whether the program's queue is still to give it.
+  /// Whether the program's queue will still give the tensor.
   bool mayBeGiven(const Blocker &blocker) const {
     return promised[blocker.tensor] >= blocker.target;
   }
@@ -239,7 +241,7 @@ private:
   bool isOver() const { return hasFailed() || isStopping; }
   void failAll();
 
-  /// What a timeline of steps shows once `step` has come.
+  /// The count of a timeline of steps once `step` has come.
   static uint64_t countOf(int64_t step) {
     return static_cast<uint64_t>(step) + 1;
   }
@@ -252,23 +254,24 @@ private:
   std::vector<std::unique_ptr<Operation>> operations;
   StreamPrograms steps;
   StepAgreement agreement;
-  /// By the stream's number in the plan; null where it has no work.
+  /// Indexed by the stream's number in the plan; null if it has no work.
   std::vector<std::unique_ptr<Stream>> streams;
-  /// Held where these come and go, and by who may be at another thread then:
-  /// after `failureMutex`.
+  /// Held while streams are created or destroyed, and by threads that may run
+  /// then. Locked after `failureMutex`.
   mutable std::mutex streamsMutex;
-  /// By tensor: in how many steps it was given, the last one being the newest.
+  /// By tensor: the newest step in which it was given, as a count.
   std::vector<Timeline> given;
-  /// What these will come to by what the program has said; its thread's.
+  /// The counts that `given` will reach, as the program has said. Used by the
+  /// program's thread alone.
   std::vector<uint64_t> promised;
-  /// How many steps.
+  /// The number of opened steps.
   Timeline opened;
   int64_t firstStep = 0;
   int threadCount = 0;
   std::atomic<bool> isStopping{false};
-  /// Of even and of odd steps.
+  /// Bytes sent in even and in odd steps.
   std::array<std::atomic<int64_t>, kStepsInFlight> sent{};
-  /// The program's thread's.
+  /// Used by the program's thread alone.
   int64_t waited = 0;
   StepRecorder *recorder = nullptr;
   std::function<void()> whenFailed;
@@ -278,12 +281,12 @@ private:
   mutable absl::Status failureStatus;
 
   std::mutex noteMutex;
-  /// By the stream's number: what others are told that it waits for.
+  /// By the stream's number: what other ranks are told that it waits for.
   std::vector<std::string> notes;
 
-  /// Which tensor the program waits for; -1: the end of a step.
+  /// The tensor that the program waits for; -1 for the end of a step.
   std::atomic<int64_t> awaited{kNothing};
-  /// Before which step the program meets the others.
+  /// The step before which the program meets the other ranks.
   std::atomic<int64_t> meetingBefore{kNothing};
   const WaitReport report{[this](std::string &text) { appendWaits(text); }};
 };

@@ -1,7 +1,7 @@
-//===- ExecutorWaits.cpp - What a session waits for -----------------------===//
+//===- ExecutorWaits.cpp - A report of a session's waits ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Read beside everything that runs: each line was true at some time.
+// The state is read while everything runs: each line was true at some time.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/Executor.h"
@@ -15,8 +15,8 @@
 
 namespace bagua::runtime {
 
-/// What keeps an instruction from being enqueued, and is nothing a queue
-/// follows.
+/// What keeps an instruction from being enqueued, unless a queue can wait for
+/// it.
 std::string Executor::describeObstacle(const Stream &stream,
                                        uint64_t sequence) const {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
@@ -53,7 +53,7 @@ std::string Executor::describeStream(const Stream &stream) const {
                           std::max<int64_t>(0, nowMilliseconds() - since))));
 }
 
-/// What the program still owes to the step that is open.
+/// The tensors that the program must still give in the open step.
 std::string Executor::describeGifts() const {
   constexpr size_t kShown = 8;
   std::vector<std::string> missing;

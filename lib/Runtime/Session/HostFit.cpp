@@ -1,7 +1,7 @@
 //===- HostFit.cpp - Whether a plan's axes fit its ranks' hosts -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Groups over an axis are alike where as many members share each host.
+// Groups over an axis are alike if the same numbers of members share each host.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/HostFit.h"
@@ -26,7 +26,7 @@ std::vector<int> hostsOf(const std::vector<int64_t> &group,
   return of;
 }
 
-/// Members on each of a group's hosts, ascending.
+/// The numbers of members on each of a group's hosts, ascending.
 std::vector<int> countsOf(const std::vector<int> &hostsOfGroup) {
   std::map<int, int> members;
   for (int host : hostsOfGroup)

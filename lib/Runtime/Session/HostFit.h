@@ -1,8 +1,8 @@
 //===- HostFit.h - Whether a plan's axes fit its ranks' hosts -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a strategy makes of an axis goes by one kind of link. Where some groups
-// over it lie within a host and others don't, the plan was made for another
+// A strategy assumes that an axis has one kind of link. If some groups over an
+// axis lie within a host and others don't, the plan was made for another
 // cluster: its prices are wrong, and its hierarchy sends over the network what
 // it means for memory.
 //
@@ -18,8 +18,8 @@
 
 namespace bagua::runtime {
 
-/// FailedPrecondition names an axis, two of its groups, and their hosts.
-/// `hosts`: by rank.
+/// FailedPrecondition names an axis, two of its groups and their hosts. `hosts`
+/// is indexed by rank.
 absl::Status checkHostFit(const Plan &plan, const std::vector<int> &hosts);
 
 } // namespace bagua::runtime

@@ -1,8 +1,8 @@
 //===- LocalOperations.cpp - Instructions that stay on a rank -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// concat, split and slice become lists of copies, from which those drop out
-// whose ends are one place; cast and arithmetic become kernels of the device.
+// concat, split and slice become lists of copies, without those whose source is
+// their target. cast and arithmetic become kernels of the device.
 //
 //===----------------------------------------------------------------------===//
 #include "Device/Device.h"
@@ -77,8 +77,9 @@ private:
   std::vector<LocalValue> outputs;
 };
 
-/// The parts of one tensor, which lie `stride` elements apart in the bucket,
-/// the first at `offset`; of a bucket that is stored in parts, this rank's.
+/// Copies the parts of one tensor. They lie `stride` elements apart in the
+/// bucket, the first at `offset`. Of a bucket that is stored in parts, only
+/// this rank's part is copied.
 void LocalBuilder::copyStriped(const LocalValue &bucket,
                                const LocalValue &tensor, int64_t offset,
                                int64_t stride, const Layout &stripes,
@@ -103,8 +104,8 @@ void LocalBuilder::copyStriped(const LocalValue &bucket,
       copyPart(0, {0, tensor.count});
     return;
   }
-  // Parts of parts, as a layout of several entries cuts: the first entry's part
-  // is the slowest digit.
+  // A layout of several entries cuts parts of parts: the first entry's part is
+  // the slowest digit.
   std::vector<ElementRange> parts = {{0, tensor.wholeCount}};
   for (const LayoutPart &entry : stripes) {
     int64_t cuts = cutsOf(entry, cluster);
@@ -125,7 +126,7 @@ std::unique_ptr<Operation> LocalBuilder::bucket(bool isConcat) {
   const LocalValue &whole = isConcat ? outputs[0] : inputs[0];
   const std::vector<LocalValue> &tensors = isConcat ? inputs : outputs;
   if (whole.count == 0)
-    return nullptr; // one of the tensors may be stored all the same: an input
+    return nullptr; // an input among the tensors may be stored nevertheless
   Layout stripes = readLayout(op.striped());
   std::vector<CopyStep> copies;
   if (stripes.empty()) {
@@ -183,7 +184,7 @@ std::unique_ptr<Operation> LocalBuilder::build() {
   case InstructionKind::Concat:
   case InstructionKind::Split:
   case InstructionKind::After:
-    break; // above, or CollectiveOperations.cpp's
+    break; // handled above or in CollectiveOperations.cpp
   }
   return nullptr;
 }

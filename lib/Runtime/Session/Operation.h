@@ -1,9 +1,8 @@
 //===- Operation.h - An instruction, ready to run on one rank -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What is left of a plan's instruction when a session starts: places, counts
-// and a communicator. Running one allocates nothing and looks nothing up but
-// addresses.
+// An operation is a plan's instruction when a session starts: places, counts
+// and a communicator. Running it allocates nothing and looks up only addresses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_OPERATION_H
@@ -28,21 +27,22 @@ class Operation {
 public:
   virtual ~Operation() = default;
 
-  /// `step` is the session's. On the host's queue, returns when it is done.
+  /// Enqueues the operation; `step` is the session's. On the host's queue, the
+  /// operation is done when this returns.
   virtual absl::Status enqueue(Queue &queue, int64_t step) = 0;
 
   /// Bytes that this rank sends each time.
   int64_t bytesSent = 0;
-  /// Bytes of memory that it has besides arenas.
+  /// Bytes of memory that the operation has besides arenas.
   int64_t scratchBytes = 0;
-  /// Whose members must have alike what was stated of the step; null where
-  /// there is none, and where servers, whose programs state nothing, are among
-  /// them.
+  /// The communicator whose members must agree on what was stated of the step.
+  /// Null if there is none, or if it includes servers, whose programs state
+  /// nothing.
   Communicator *agreeing = nullptr;
 };
 
-/// What an operation is made of. Lives only while operations are made, apart
-/// from the communicators.
+/// The inputs for making operations. It lives only while operations are made;
+/// the communicators live longer.
 struct OperationSource {
   const Plan &plan;
   int64_t rank;
@@ -51,9 +51,9 @@ struct OperationSource {
   World &world;
 };
 
-/// The operation of an instruction; null where this rank has nothing to do: it
-/// takes no part, or operands and results share their places.
-/// ResourceExhausted where there is no memory for what it needs besides arenas.
+/// The operation of an instruction. Null if this rank has nothing to do: it
+/// takes no part, or operands and results share their places. ResourceExhausted
+/// if there is no memory for what it needs besides arenas.
 absl::StatusOr<std::unique_ptr<Operation>>
 makeOperation(const OperationSource &source, uint32_t instruction);
 
@@ -65,10 +65,10 @@ std::unique_ptr<Operation>
 makeLocalOperation(const OperationSource &source,
                    const fb::Instruction &instruction);
 
-/// Copies between buffers, and zeros for padding. Null if there are none.
+/// A copy between buffers, or zeros for padding.
 struct CopyStep {
   Place to;
-  /// Nowhere: zeros.
+  /// If it is nowhere, zeros are written.
   Place from;
   int64_t bytes;
 };

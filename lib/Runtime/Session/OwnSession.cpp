@@ -1,7 +1,7 @@
 //===- OwnSession.cpp - A session in the process that made it -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Call by call. What only looks goes on looking in a forked process.
+// Wraps each call. Calls that only read also work in a forked process.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/OwnSession.h"
@@ -122,7 +122,7 @@ public:
 
 private:
   absl::Status check() const { return process.check("a session"); }
-  /// What the call returns, a status or a value.
+  /// The result of the call, a status or a value.
   template <typename Call> auto inProcess(Call call) const -> decltype(call()) {
     if (absl::Status status = check(); !status.ok())
       return status;

@@ -1,8 +1,9 @@
 //===- OwnSession.h - A session in the process that made it ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What programs get: in a forked process every call is an error, and nothing is
-// destroyed, for the session's threads and connections are the parent's.
+// Programs get this wrapper. In a forked process every call is an error, and
+// nothing is destroyed, since the session's threads and connections belong to
+// the parent.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_OWNSESSION_H
@@ -15,7 +16,7 @@
 
 namespace bagua::runtime {
 
-/// `whenFailed` is called behind each call of the session's that has failed.
+/// `whenFailed` is called after each call of the session that has failed.
 std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session,
                                        std::function<void()> whenFailed);
 

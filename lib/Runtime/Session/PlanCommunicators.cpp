@@ -1,8 +1,9 @@
 //===- PlanCommunicators.cpp - The groups that a plan communicates over ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All ranks walk the plan's instructions in launch order and make what they are
-// members of. Since all have the same order, none waits in a circle.
+// All ranks walk the plan's instructions in launch order and create the
+// communicators that they are members of. Since the order is the same on all
+// ranks, no cycle of waits is possible.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanCommunicators.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t kNoServer = -2;
 
-/// A worker whose coordinates on the layout's shards are those of slot `slot`
+/// The worker whose coordinates on the layout's shards are those of slot `slot`
 /// (the last entry varies fastest), and 0 elsewhere.
 int64_t rankOfSlot(const Layout &layout, const PlanCluster &cluster,
                    int64_t slot) {
@@ -28,7 +29,7 @@ int64_t rankOfSlot(const Layout &layout, const PlanCluster &cluster,
     if (layout[i].kind != LayoutPart::Kind::Shard)
       continue;
     int64_t cuts = cutsOf(layout[i], cluster);
-    // Coordinates add up: every entry has axes of its own.
+    // Each entry has its own axes, so coordinates can be added.
     rank += cluster.topology().groupOf(0, layout[i].axes)[slot % cuts];
     slot /= cuts;
   }

@@ -1,7 +1,7 @@
 //===- PlanCommunicators.h - The groups that a plan communicates over -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One communicator for each stream and group of a plan, made once when a
+// One communicator for each stream and group of a plan, created once when a
 // session connects, so that streams never wait for each other inside a
 // collective.
 //
@@ -25,47 +25,48 @@
 
 namespace bagua::runtime {
 
-/// A group of workers, with servers or without.
+/// A group of workers, with or without servers.
 struct PlanGroup {
-  /// Null where the group is this rank alone.
+  /// Null if the group is this rank alone.
   std::unique_ptr<Communicator> communicator;
-  /// Workers are the members before this one.
+  /// Members below this number are workers.
   int workers = 1;
-  /// This rank's place among the members.
+  /// This rank's number among the members.
   int position = 0;
-  /// Members that are the servers asked for, in their order.
+  /// The members that are the servers asked for, in their order.
   std::vector<int> owners;
-  /// Of a push or pull: which slot of the servers' values is this group's, and
-  /// a worker of the group.
+  /// For a push or pull: the slot of the servers' values that belongs to this
+  /// group, and a worker of the group.
   int64_t slot = 0;
   int64_t firstRank = 0;
 };
 
 class PlanCommunicators {
 public:
-  /// By the stream's number.
+  /// The options for a stream, by its number.
   using Options = std::function<CommunicatorOptions(uint32_t)>;
 
-  /// Collective over all ranks; names begin with `prefix`. Errors are the
-  /// world's.
+  /// Creates the communicators. Collective over all ranks; names begin with
+  /// `prefix`. Errors are the world's.
   absl::Status create(const Plan &plan, World &world, const std::string &prefix,
                       const Options &optionsOf);
 
-  /// Groups of `instruction` that this rank is in: at most one, and for a
-  /// server one for each slot. Empty where the rank takes no part.
+  /// The groups of `instruction` that this rank is in: at most one, but on a
+  /// server one for each slot. Empty if the rank takes no part.
   const std::vector<PlanGroup> &
   groupsOf(const fb::Instruction &instruction) const;
 
-  /// Those of groups without servers, in the order of their first instructions.
+  /// The communicators of groups without servers, in the order of their first
+  /// instructions.
   std::vector<Communicator *> ofWorkers() const;
 
 private:
   struct Key {
     uint32_t stream;
     std::vector<int64_t> axes;
-    /// The layout on workers, of a push or pull; else empty.
+    /// For a push or pull, the layout on workers; else empty.
     std::string layout;
-    /// -1: all; -2: none.
+    /// -1 for all servers, -2 for none.
     int64_t server;
 
     bool operator<(const Key &other) const;
@@ -81,7 +82,7 @@ private:
   std::string prefix;
   Options optionsOf;
   std::map<Key, std::vector<PlanGroup>> groups;
-  /// As they were made.
+  /// In the order in which they were created.
   std::vector<const std::vector<PlanGroup> *> withoutServers;
 };
 

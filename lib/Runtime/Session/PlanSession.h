@@ -1,9 +1,9 @@
 //===- PlanSession.h - A session of a plan --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Everything the program's thread does: names and bindings (Session.cpp),
+// The program's thread runs all of this: names and bindings (Session.cpp),
 // ownership and steps (SessionSteps.cpp), checkpoints (SessionCheckpoint.cpp).
-// What runs beside it is the Executor's.
+// The Executor runs the streams beside it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_PLANSESSION_H
@@ -42,10 +42,10 @@ public:
 
   /// The collective part of create().
   absl::Status connect();
-  /// Tells the other ranks.
+  /// Tells the other ranks of the error.
   absl::Status giveUp(const absl::Status &why) { return executor.fail(why); }
-  /// Behind a call that has failed: what is recorded is written where that has
-  /// ended the run, for the program may end now, too.
+  /// Called after a call that has failed. If the error has ended the run, the
+  /// recorded trace is written, since the program may end now, too.
   void writeFailure() {
     if (trace && executor.hasFailed())
       trace->writeFailure(/*byProgram=*/true);
@@ -108,23 +108,24 @@ private:
 
   struct TensorState {
     bool isGivenByProgram = false;
-    /// Whether this rank's program gives it in every step.
+    /// Whether this rank's program gives the tensor in every step.
     bool isRequired = false;
     bool isState = false;
-    /// Whether it may be given at another address in each step.
+    /// Whether the tensor may be given at another address in each step.
     bool isMovable = false;
-    /// Whether the program reads it in every step, and instructions update it.
+    /// Whether the program reads the tensor in every step, and instructions
+    /// update it.
     bool mustBeRead = false;
-    /// Whether its state was loaded; whether the program knows where it is, and
-    /// who updates it.
+    /// Whether the tensor's state was loaded, whether the program knows where
+    /// the tensor is, and whether it knows who updates it.
     bool isLoaded = false;
     bool isLocated = false;
     bool isAsked = false;
     bool isOwnedByRuntime = false;
-    /// Of one that lives in an arena and was given at an address: where to
-    /// bring it when it is taken back. Else null.
+    /// For a tensor in an arena that was given at an address: where the result
+    /// is copied when the tensor is taken back. Else null.
     std::byte *copyBackTo = nullptr;
-    /// The last step in which it was given, or waited for; -1 before.
+    /// The last step in which the tensor was given, or waited for; -1 before.
     int64_t givenStep = -1;
     int64_t waitedStep = -1;
   };
@@ -182,24 +183,24 @@ private:
   const std::shared_ptr<const Plan> plan;
   const std::shared_ptr<World> world;
   const SessionOptions options;
-  /// Of the device's, for what the session itself copies there and back.
+  /// A queue of the device for the session's own copies.
   std::unique_ptr<Queue> queue;
   SessionMemory memory;
-  /// All ranks; null where this is the only one.
+  /// All ranks; null if this rank is the only one.
   std::unique_ptr<Communicator> everybody;
   PlanCommunicators communicators;
-  /// Null where nothing is recorded.
+  /// Null if nothing is recorded.
   std::unique_ptr<RunTrace> trace;
-  /// The same once start() has succeeded, for threads that abort.
+  /// The same trace once start() has succeeded, for threads that abort.
   std::atomic<RunTrace *> begunTrace{nullptr};
-  /// Of the step that is open.
+  /// The trace's number of the open step.
   uint64_t stepRecord = 0;
   StepLog log;
   Executor executor;
 
   Phase phase = Phase::Binding;
   bool isFinished = false;
-  /// Between the begin of a step and finish().
+  /// True from the beginning of a step until finish().
   bool isRunning = false;
   std::vector<TensorState> tensors;
   /// By tensor: whether it is state that instructions update.
@@ -209,17 +210,18 @@ private:
   /// State that was loaded for tensors that are not bound yet.
   std::map<std::string, SavedTensor> loaded;
   int64_t firstStep = 0;
-  /// What its ranks have drawn, and what those of the loaded state's had.
+  /// The session's number, which rank 0 has drawn, and that of the session
+  /// which saved the loaded state.
   int64_t number = 0;
   int64_t loadedNumber = 0;
-  /// Of operations, besides arenas.
+  /// Bytes of operations, besides arenas.
   int64_t scratchBytes = 0;
   /// The current step since start(); -1 before the first.
   int64_t now = -1;
   int64_t requiredCount = 0;
   int64_t requiredGiven = 0;
-  /// The same for tensors that must be read. They need not where finish() has
-  /// waited for the step before.
+  /// The same counts for tensors that must be read. They need not be read in a
+  /// step after finish(), which has waited for the step before.
   int64_t mustReadCount = 0;
   int64_t readCount = 0;
   bool mustRead = false;

@@ -1,7 +1,7 @@
-//===- RankPlace.cpp - Where a rank is to be looked for -------------------===//
+//===- RankPlace.cpp - Where to look for a rank ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Behind an error's text, so that who looks for its beginning finds it.
+// The description follows an error's text, whose beginning stays the same.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/RankPlace.h"

@@ -1,8 +1,8 @@
-//===- RankPlace.h - Where a rank is to be looked for ---------------------===//
+//===- RankPlace.h - Where to look for a rank -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Errors speak of ranks by their numbers in the world. A reader knows them by
-// the plan's axes, and by what their launcher calls them.
+// Errors name ranks by their numbers in the world. A reader may know a rank by
+// the plan's axes, or by the number that the launcher gave it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_RANKPLACE_H
@@ -17,11 +17,11 @@
 
 namespace bagua::runtime {
 
-/// "rank 3 is node=1, gpu=0, started as rank 1". Empty where that is no more
-/// than the number says.
+/// "rank 3 is node=1, gpu=0, started as rank 1". Empty if this says no more
+/// than the number.
 std::string describeRank(const Plan &plan, const World &world, int64_t rank);
 
-/// `status` that says so of the rank that it speaks of. Ok stays Ok.
+/// `status` with the description of the rank that it names. Ok stays Ok.
 absl::Status withRankPlace(const absl::Status &status, const Plan &plan,
                            const World &world);
 

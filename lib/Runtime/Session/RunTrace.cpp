@@ -1,7 +1,7 @@
 //===- RunTrace.cpp - The trace that BAGUA_TRACE asks for -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// From records to events with names, and from these to a file.
+// Makes named events of records, and writes them to a file.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/RunTrace.h"
@@ -38,7 +38,7 @@ void nameRank(TraceWriter &trace, const Plan &plan, int rank) {
 
 namespace {
 
-/// Why a folder can't take a trace; empty where it can.
+/// Why a folder can't take a trace; empty if it can.
 std::string refusalOf(const std::string &folder) {
   struct stat about = {};
   if (stat(folder.c_str(), &about) != 0)
@@ -51,15 +51,15 @@ std::string refusalOf(const std::string &folder) {
   return "";
 }
 
-/// From the root, for the program may change its folder. Empty where there is
-/// none.
+/// The path from the root, since the program may change its folder. Empty if
+/// there is none.
 std::string absolutePath(const std::string &folder) {
   std::unique_ptr<char, decltype(&std::free)> found(
       realpath(folder.c_str(), nullptr), &std::free);
   return found ? found.get() : "";
 }
 
-/// Of a plan's name, what may be part of a file's.
+/// The characters of a plan's name that a file name may have.
 std::string fileNameOf(const std::string &name) {
   constexpr size_t kMost = 64;
   std::string result = name.substr(0, kMost);
@@ -77,7 +77,7 @@ std::string axesOf(const Plan &plan, const fb::Instruction &op) {
   return absl::StrJoin(names, ",");
 }
 
-/// Of the largest of its operands and results on this rank.
+/// Bytes of the largest operand or result on this rank.
 int64_t bytesOf(const SessionMemory &memory, const fb::Instruction &op) {
   int64_t bytes = 0;
   for (auto *values : {op.inputs(), op.outputs()})
@@ -198,8 +198,8 @@ void RunTrace::addInstruction(TraceWriter &trace, uint32_t stream,
   trace.add(std::move(event));
 }
 
-/// What a stream has waited for. The program's thread may run an instruction
-/// before the stream's has woken, whose wait ends there.
+/// Adds what a stream has waited for. The program's thread may run an
+/// instruction before the stream's thread has woken; the wait ends there.
 void RunTrace::addObstacles(TraceWriter &trace, uint32_t stream,
                             int64_t first) const {
   const std::vector<RecordRing::Entry> instructions =
@@ -226,7 +226,7 @@ void RunTrace::addObstacles(TraceWriter &trace, uint32_t stream,
   }
 }
 
-/// Empty where there is nothing to write.
+/// Empty if there is nothing to write.
 std::string RunTrace::text() const {
   const int64_t now = TraceWriter::nowNs();
   int64_t newest = -1;
@@ -256,11 +256,12 @@ absl::Status RunTrace::writeFile() {
 void RunTrace::write() noexcept {
   try {
     absl::Status status = writeFile();
-    // Without the lock: whoever is told may abort, which writes again.
+    // Called without the lock, since the program may abort in it, which writes
+    // again.
     if (!status.ok() && !hasWarned.exchange(true))
       warn(std::string(status.message()));
   } catch (const std::exception &) {
-    // No memory: the run goes on without a trace.
+    // Without memory the run continues without a trace.
   }
 }
 

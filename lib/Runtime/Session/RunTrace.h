@@ -1,10 +1,10 @@
 //===- RunTrace.h - The trace that BAGUA_TRACE asks for -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the environment variable BAGUA_TRACE names a folder, a session records
-// its last steps, and writes them there when it finishes, when its run fails
-// and when it is destroyed: a file for each rank of each session, in Chrome's
-// format. What can't be written is warned of once, and ends nothing.
+// If the environment variable BAGUA_TRACE names a folder, a session records its
+// last steps. It writes them there when it finishes, when its run fails and
+// when it is destroyed: a file for each rank of each session, in Chrome's
+// format. A file that can't be written causes one warning and no error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_RUNTRACE_H
@@ -28,7 +28,7 @@
 
 namespace bagua::runtime {
 
-/// Names a rank and its threads, as every trace of a run has them.
+/// Names a rank and its threads in the same way for every trace of a run.
 void nameRank(TraceWriter &trace, const Plan &plan, int rank);
 
 class RunTrace {
@@ -36,7 +36,7 @@ public:
   struct Source {
     const Plan &plan;
     int rank;
-    /// The session's number, which all its ranks have alike.
+    /// The session's number, the same on all its ranks.
     int64_t session;
     const SessionMemory &memory;
     const std::vector<std::unique_ptr<Operation>> &operations;
@@ -44,27 +44,29 @@ public:
     std::function<void(const std::string &)> warn;
   };
 
-  /// Null where no trace is asked for, or none can be written, of which it
-  /// warns.
+  /// Null if no trace is asked for. Also null, with a warning, if none can be
+  /// written.
   static std::unique_ptr<RunTrace> make(const Source &source);
 
   StepRecorder &recorder() { return records; }
-  /// Times count from now, which is step `firstStep`: all ranks have just met.
+  /// Times count from now, the beginning of step `firstStep`: all ranks have
+  /// just met.
   void begin(int64_t firstStep);
 
-  /// Writes what there is, in place of what was written before. From any
-  /// thread.
+  /// Writes the recorded steps, replacing an earlier file. May be called from
+  /// any thread.
   void write() noexcept;
-  /// The same when the run has failed: once for the streams, and once more for
-  /// the program (`byProgram`), when a call of its has ended with the error.
+  /// Writes the trace of a run that has failed: once for the streams, and once
+  /// more for the program (`byProgram`), when one of its calls has returned the
+  /// error.
   void writeFailure(bool byProgram) noexcept;
 
 private:
-  /// Of an instruction, what its spans say.
+  /// The facts that the spans of an instruction show.
   struct Details {
     int64_t bytes = 0;
     int64_t bytesSent = 0;
-    /// The axes over which it communicates: "node,gpu".
+    /// The axes over which the instruction communicates: "node,gpu".
     std::string over;
   };
 

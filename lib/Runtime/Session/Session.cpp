@@ -1,7 +1,7 @@
-//===- Session.cpp - A training program's view of a plan ----------------===//
+//===- Session.cpp - A training program's view of a plan ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Connecting, names and bindings: what comes before the first step.
+// Connecting, names and bindings: everything before the first step.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanSession.h"
@@ -81,7 +81,7 @@ absl::Status PlanSession::meetEverybody(const std::string &prefix) {
              "', as all ranks do in one order: ", made.status().message()));
 }
 
-/// `own` of all ranks, by rank.
+/// Gathers `own` of all ranks, in the order of ranks.
 absl::StatusOr<std::vector<int64_t>>
 PlanSession::gatherFromAll(const std::vector<int64_t> &own) {
   if (!everybody)
@@ -97,8 +97,8 @@ PlanSession::gatherFromAll(const std::vector<int64_t> &own) {
   return found;
 }
 
-/// Every rank sees all fingerprints, so that all fail alike; the session's
-/// number is what rank 0 has drawn.
+/// Every rank sees all fingerprints, so that all fail alike. Rank 0 draws the
+/// session's number.
 absl::Status PlanSession::meetPlans() {
   std::random_device device;
   const int64_t drawn = static_cast<int64_t>(device()) << 32 | device();
@@ -127,12 +127,12 @@ absl::Status PlanSession::connect() {
                       "the world", world->size()));
   if (absl::Status status = checkHostFit(*plan, world->hosts()); !status.ok())
     return status;
-  // Memory first: what one rank takes to get it, others wait for here, within
-  // the limit, and not in the first step.
+  // Memory comes first, so that other ranks wait for a slow allocation here,
+  // within the timeout, and not in the first step.
   absl::Status status = makeQueue();
   if (status.ok())
     status = memory.allocate(*world, *queue, options.checksMemory);
-  // Names tell the sessions of a world apart.
+  // Names distinguish the sessions of a world.
   int place = world->nextNumber();
   std::string prefix = place > 0 ? StrCat(place, ": ") : "";
   if (status.ok())
@@ -166,7 +166,7 @@ absl::Status PlanSession::connect() {
   return absl::OkStatus();
 }
 
-/// Tensors that some instruction waits for, and that this rank has.
+/// The tensors that an instruction waits for and that this rank has.
 std::vector<bool> PlanSession::findGivenTensors() const {
   std::vector<bool> isGiven(tensors.size(), false);
   for (const fb::Instruction *op : *plan->root().instructions())
@@ -191,7 +191,8 @@ absl::Status PlanSession::checkIndex(TensorId tensor) const {
                                            " is not below ", tensors.size()));
 }
 
-/// Of a tensor that the program has: InvalidArgument, without its name.
+/// Checks an address for a tensor that the program has. InvalidArgument,
+/// without the tensor's name.
 absl::Status PlanSession::checkMemory(uint32_t tensor, const void *data,
                                       size_t bytes) const {
   int64_t expected = memory.tensorBytes(tensor);
@@ -245,7 +246,7 @@ absl::Status PlanSession::bind(TensorId tensor, void *data, size_t bytes) {
     return refuse(absl::StatusCode::kFailedPrecondition, "it is bound already");
   if (absl::Status status = checkMemory(index, data, bytes); !status.ok())
     return refuse(status.code(), std::string(status.message()));
-  // Nothing to store, so the address may be null.
+  // There is nothing to store, so the address may be null.
   static std::byte nothing;
   memory.bind(index, data ? static_cast<std::byte *>(data) : &nothing);
   tensors[index].isLocated = true;
@@ -338,8 +339,8 @@ absl::Status PlanSession::checkBindings() const {
   return listTensors("not bound: ", missing, "");
 }
 
-/// That the program knows of the params that instructions update: it must not
-/// update them, too, and their first values are its to write.
+/// Checks that the program knows of the params that instructions update: it
+/// must not update them, too, and it must write their first values.
 absl::Status PlanSession::checkParams() const {
   std::vector<uint32_t> notAsked, notLocated;
   for (uint32_t i = 0; i < tensors.size(); ++i) {
@@ -363,7 +364,8 @@ absl::Status PlanSession::checkParams() const {
              : status;
 }
 
-/// All ranks go on from the same step of the same session, or all begin.
+/// Either all ranks continue from the same step of the same session, or all
+/// begin.
 absl::Status PlanSession::compareStates() {
   auto found = gatherFromAll({hasLoadedState, firstStep, loadedNumber});
   if (!found.ok())
@@ -378,7 +380,8 @@ absl::Status PlanSession::compareStates() {
         .push_back(i / 3);
   if (ranksByState.size() == 1)
     return absl::OkStatus();
-  // Who destroys its session now must not end what others need to see why.
+  // A rank that destroys its session now must not end the run before others
+  // have seen the reason.
   everybody->barrier().IgnoreError();
   return absl::FailedPreconditionError(
       StrCat("ranks have loaded different states: ",
@@ -419,7 +422,7 @@ absl::Status PlanSession::start() {
     return executor.failure();
   if (phase != Phase::Binding)
     return absl::FailedPreconditionError("the session has started already");
-  // Who has not asked would not know why to bind params.
+  // A program that has not asked would not know why to bind params.
   if (absl::Status status = checkParams(); !status.ok())
     return status;
   if (absl::Status status = checkBindings(); !status.ok())

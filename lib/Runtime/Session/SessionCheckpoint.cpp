@@ -1,7 +1,7 @@
-//===- SessionCheckpoint.cpp - A session's state, saved and loaded ------===//
+//===- SessionCheckpoint.cpp - A session's state, saved and loaded --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Between a session and the bytes of SessionState.
+// Converts between a session and the bytes of SessionState.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanSession.h"
@@ -16,8 +16,8 @@ namespace bagua::runtime {
 
 using absl::StrCat;
 
-/// Whether the state is that of a step's end: after finish(), or after an error
-/// that came when this rank's part of its last step was done.
+/// Whether the state is that of the end of a step: after finish(), or after an
+/// error that came when this rank's part of its last step was done.
 bool PlanSession::isAtRest() const {
   return isFinished || (executor.hasFailed() && phase == Phase::BetweenSteps &&
                         now >= 0 && executor.isStepReached(now));

@@ -1,7 +1,7 @@
-//===- SessionMemory.cpp - Where a rank's tensors and arenas are ----------===//
+//===- SessionMemory.cpp - The addresses of a rank's tensors and arenas ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Arenas are whole pages, so that large ones cost nothing until they are used
+// Arenas are whole pages, so that large ones cost nothing until they are used,
 // and offsets keep the alignment that the compiler gave them.
 //
 //===----------------------------------------------------------------------===//
@@ -16,8 +16,8 @@ namespace bagua::runtime {
 namespace {
 
 constexpr int64_t kPageBytes = 4096;
-/// Of each of the zones round a guarded arena. After the arena they begin at
-/// its last byte, wherever in a page that is.
+/// Bytes of each of the two zones around a guarded arena. The zone after the
+/// arena begins right after the arena's last byte, at any place in a page.
 constexpr int64_t kGuardBytes = kPageBytes;
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr std::byte kGuard{0xa5};
@@ -36,8 +36,8 @@ SessionMemory::SessionMemory(const Plan &loaded, int64_t ownRank)
   arenaAddresses.reserve(loaded.root().arenas()->size());
 }
 
-/// An arena's pages are nobody's until they are touched, as all are here: what
-/// is too large for the machine would end the process.
+/// The pages of an arena take no memory until they are touched, and here all
+/// are. An arena that is too large for the machine would end the process.
 static absl::Status checkFits(int64_t bytes) {
   const int64_t machine = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   return bytes < machine
@@ -46,7 +46,8 @@ static absl::Status checkFits(int64_t bytes) {
                    "the machine has ", machine, ", and a check uses them all"));
 }
 
-/// Piece by piece, since an arena may be as large as what memory is left.
+/// Fills piece by piece, since an arena may be as large as the memory that is
+/// left.
 static absl::Status fill(Queue &queue, std::byte *to, int64_t bytes,
                          std::byte with) {
   const std::vector<std::byte> piece(std::min(bytes, kPieceBytes), with);
@@ -58,7 +59,7 @@ static absl::Status fill(Queue &queue, std::byte *to, int64_t bytes,
   return status.ok() ? drained : status;
 }
 
-/// An arena of `bytes` between guards.
+/// Poisons an arena of `bytes` and the guards around it.
 static absl::Status poison(Queue &queue, std::byte *begin, int64_t bytes) {
   absl::Status status = fill(queue, begin, kGuardBytes, kGuard);
   if (status.ok())

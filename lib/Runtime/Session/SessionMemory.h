@@ -1,7 +1,7 @@
-//===- SessionMemory.h - Where a rank's tensors and arenas are ------------===//
+//===- SessionMemory.h - The addresses of a rank's tensors and arenas -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The arenas of one rank, allocated, and the program's bindings; from both the
+// The arenas of one rank and the program's bindings. Both together give the
 // address of every tensor and value of the plan.
 //
 //===----------------------------------------------------------------------===//
@@ -27,30 +27,31 @@ class SessionMemory {
 public:
   SessionMemory(const Plan &plan, int64_t rank);
 
-  /// In memory of the world. With `guarded`, zones round each arena are filled
-  /// with a pattern and the arenas with bytes that read as NaN.
-  /// ResourceExhausted where memory is out.
+  /// Allocates the arenas in memory of the world. With `guarded`, zones around
+  /// each arena are filled with a pattern, and the arenas with bytes that read
+  /// as NaN. ResourceExhausted if there is no memory.
   absl::Status allocate(World &world, Queue &queue, bool guarded);
   /// Internal, naming the arena, if a byte of a zone has changed.
   absl::Status checkGuards(Queue &queue) const;
 
-  /// Of what is allocated, without guards.
+  /// Bytes of the arenas, without guards.
   int64_t arenaBytes() const { return allocatedBytes; }
 
   int64_t tensorBytes(uint32_t tensor) const;
-  /// Null where the program has neither bound nor moved it.
+  /// The tensor's address; null if the program has neither bound nor moved it.
   std::byte *tensorAddress(uint32_t tensor) const;
-  /// Of one that lives in an arena, which stays as long as what is returned.
+  /// The memory of a tensor in an arena, which stays as long as the returned
+  /// pointer.
   std::shared_ptr<std::byte> hold(uint32_t tensor) const;
   bool isBound(uint32_t tensor) const { return bindings[tensor] != nullptr; }
   void bind(uint32_t tensor, std::byte *data) {
     bindings[tensor] = addresses[tensor] = data;
   }
-  /// Of a tensor of the program's, which the runtime doesn't have.
+  /// Moves a tensor of the program that the runtime doesn't own.
   void move(uint32_t tensor, std::byte *data) { addresses[tensor] = data; }
   void moveBack(uint32_t tensor) { addresses[tensor] = bindings[tensor]; }
 
-  /// Its place follows the tensor.
+  /// A value of the plan; its place follows the tensor.
   LocalValue value(uint32_t number) const;
 
 private:
@@ -59,9 +60,10 @@ private:
   bool isGuarded = false;
   int64_t allocatedBytes = 0;
   std::vector<std::shared_ptr<std::byte>> arenas;
-  /// Where they begin, after guards. Stays where it is: places point into it.
+  /// The beginnings of arenas, after guards. The vector never moves, since
+  /// places point into it.
   std::vector<std::byte *> arenaAddresses;
-  /// By tensor: what the program has bound, and where it is now.
+  /// By tensor: the address that the program has bound, and the present one.
   std::vector<std::byte *> bindings;
   std::vector<std::byte *> addresses;
 };

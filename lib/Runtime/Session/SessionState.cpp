@@ -1,8 +1,8 @@
 //===- SessionState.cpp - A rank's state as bytes -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A reader that trusts no length, its writer, and what makes a state another
-// rank's, cluster's or plan's.
+// A reader that trusts no length, a writer, and the conversion of a state to
+// another rank, cluster or plan.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/SessionState.h"
@@ -37,7 +37,8 @@ void appendString(std::string &out, absl::string_view text) {
   out.append(text.data(), text.size());
 }
 
-/// Takes from the front of what is left; false when that is too short.
+/// Takes fields from the front of the remaining bytes; returns false if these
+/// are too short.
 class Reader {
 public:
   explicit Reader(absl::string_view bytes) : rest(bytes) {}
@@ -123,8 +124,8 @@ std::string formOf(const SavedTensor &tensor) {
       tensor.layout);
 }
 
-/// Whether a step is one whose updates are the runtime's: of a plan, of a
-/// state.
+/// Whether the runtime runs the updates of a step: the step of a plan, or that
+/// of a state.
 bool hasUpdates(const std::vector<bool> &isUpdated) {
   return std::find(isUpdated.begin(), isUpdated.end(), true) != isUpdated.end();
 }
@@ -137,8 +138,8 @@ bool hasUpdates(const SavedState &state) {
                      });
 }
 
-/// Whether a state is of a step with the same gradients, as far as both plans
-/// name them.
+/// Checks that a state is of a step with the same gradients, as far as both
+/// plans name them.
 absl::Status compareGradients(const SavedState &own, const SavedState &state) {
   bool isKnown = own.gradients.empty() || state.gradients.empty();
   for (const auto &[name, tensor] : own.gradients) {
@@ -158,7 +159,7 @@ absl::Status compareGradients(const SavedState &own, const SavedState &state) {
                        own.plan, "', found those of '", state.plan, "'"));
 }
 
-/// The axes' sizes and the servers.
+/// The axes' sizes and the number of servers.
 std::string clusterOf(const Plan &plan) {
   const fb::Cluster &cluster = *plan.root().cluster();
   std::vector<int64_t> sizes, serverAxes;
@@ -175,7 +176,7 @@ std::string clusterOf(const Plan &plan) {
           : "");
 }
 
-/// One tensor of a state that `cluster` kept, for `tensor` of a plan.
+/// Converts one tensor of a state saved on `cluster` to `tensor` of a plan.
 absl::Status adaptTensor(const Plan &plan, int64_t rank,
                          const fb::Tensor &tensor, const std::string &cluster,
                          SavedTensor &saved) {
@@ -272,7 +273,8 @@ absl::Status adaptState(const Plan &plan, int64_t rank,
       byName[nameOf(*tensors.Get(i))] = i;
   for (auto &[name, saved] : state.tensors) {
     auto found = byName.find(name);
-    // A param may be the program's in one plan and the runtime's in another.
+    // The program may own a param under one plan, and the runtime under
+    // another.
     if (found == byName.end() ||
         (!isSaved[found->second] && saved.role != fb::Role::Param))
       return invalid(absl::StrCat(

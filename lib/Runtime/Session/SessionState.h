@@ -1,10 +1,10 @@
 //===- SessionState.h - A rank's state as bytes ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a checkpoint holds of a session: whose it is, the gradients of the step,
-// which all strategies have alike, and tensor by tensor what the plan's
-// instructions update. All by name and with its form, so that another plan over
-// the same tensors can tell what it is given.
+// A checkpoint of a session says whose state it is, has the gradients of the
+// step, which are the same under all strategies, and has the bytes of each
+// tensor that the plan's instructions update. Every tensor has its name and
+// form, so that another plan over the same tensors can check what it is given.
 //
 //   magic "BGST", u32 version 2, i64 session, i64 steps, i64 rank, i64 ranks,
 //   string cluster, string plan, gradients, tensors; at the end the u64
@@ -35,50 +35,52 @@ struct SavedTensor {
   uint8_t type = 0;
   fb::Role role = fb::Role::Optimizer;
   std::vector<int64_t> shape;
-  /// As in a plan's text; of axes by number.
+  /// As in a plan's text, but axes have numbers.
   std::string layout;
   std::string bytes;
 };
 
 struct SavedState {
-  /// A number that the ranks of the session which saved it have drawn: states
-  /// of one session after one step belong together. Two runs that go on from
-  /// one checkpoint may both get to a step.
+  /// The number of the session that saved the state, which its rank 0 has
+  /// drawn. States of one session after one step belong together. The number of
+  /// steps would not be enough: two runs that resume from one checkpoint may
+  /// both reach a step.
   int64_t session = 0;
   int64_t steps = 0;
   int64_t rank = 0;
   int64_t ranks = 0;
-  /// The axes' sizes and the servers.
+  /// The axes' sizes and the number of servers.
   std::string cluster;
-  /// Its name and strategy, for people.
+  /// The plan's name and strategy, for people.
   std::string plan;
   std::map<std::string, SavedTensor> gradients;
   std::map<std::string, SavedTensor> tensors;
 };
 
-/// More steps than any run has, and few enough to count on from.
+/// More steps than any run has, and few enough that adding to them can't
+/// overflow.
 inline constexpr int64_t kMaxSteps = int64_t{1} << 62;
 
-/// A state of `plan`'s on `rank`, without tensors.
+/// A state of `plan` on `rank`, without tensors.
 SavedState describeState(const Plan &plan, int64_t rank, int64_t steps);
-/// A tensor of the plan's, without bytes.
+/// A tensor of the plan, without bytes.
 SavedTensor describeTensor(const fb::Tensor &tensor);
 
-/// By tensor: whether a checkpoint holds it, which is what the runtime keeps
-/// from step to step and `rank` has: all optimizer, buffer, residual and
-/// replica tensors that instructions touch, and params that they update
-/// (`isUpdated`) or that live in an arena.
+/// By tensor: whether a checkpoint has it. These are the tensors that the
+/// runtime keeps from step to step and of which `rank` has a part: all
+/// optimizer, buffer, residual and replica tensors that instructions touch, and
+/// params that they update (`isUpdated`) or that live in an arena.
 std::vector<bool> findSaved(const Plan &plan, int64_t rank,
                             const std::vector<bool> &isUpdated);
 
 /// Brings a state into the form that `plan` has on `rank`: cuts this rank's
-/// part from what was saved whole. InvalidArgument says which rank, tensor or
-/// kind of updates differs.
+/// part from tensors that were saved whole. InvalidArgument says which rank,
+/// tensor or kind of updates differs.
 absl::Status adaptState(const Plan &plan, int64_t rank,
                         const std::vector<bool> &isUpdated, SavedState &state);
 
 std::string writeState(const SavedState &state);
-/// InvalidArgument for anything that writeState has not written.
+/// InvalidArgument for any bytes that writeState has not written.
 absl::StatusOr<SavedState> readState(absl::string_view bytes);
 
 } // namespace bagua::runtime

@@ -1,7 +1,7 @@
-//===- SessionSteps.cpp - What a program does in its steps --------------===//
+//===- SessionSteps.cpp - What a program does in its steps ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who has which tensor when, and what a step must not leave out.
+// Who owns which tensor when, and what a step must not leave out.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/PlanSession.h"
@@ -23,7 +23,8 @@ namespace bagua::runtime {
 
 using absl::StrCat;
 
-/// A caller's bug. In a run, other ranks must not wait for this one.
+/// Refuses a call because of a bug of the caller's. During a run it ends the
+/// run, so that other ranks don't wait for this one.
 absl::Status PlanSession::refuse(const absl::Status &why, int64_t tensor) {
   return isRunning ? executor.fail(withPlace(why, {rank(), tensor, -1, step()}))
                    : why;
@@ -101,7 +102,7 @@ absl::Status PlanSession::checkGift(TensorId tensor, const char *call) const {
                                               why, ", in step ", step()));
 }
 
-/// Whether the program may give the tensor now.
+/// Checks whether the program may give the tensor now.
 absl::Status PlanSession::admitGift(TensorId tensor, const char *call) {
   if (executor.hasFailed())
     return executor.failure();
@@ -115,8 +116,8 @@ absl::Status PlanSession::admitGift(TensorId tensor, const char *call) {
   return absl::OkStatus();
 }
 
-/// Where the session copies for a program: behind the program's own work, and
-/// in a queue of the device's.
+/// The queue for the session's own copies, which come after the program's work:
+/// the program's queue, or the session's if that is the host's.
 Queue &PlanSession::deviceQueue(Queue &given) {
   return &given == &hostQueue() ? *queue : given;
 }
@@ -135,7 +136,7 @@ absl::Status PlanSession::give(TensorId tensor, Queue &after) {
   return absl::OkStatus();
 }
 
-/// Where it is bound, or in its arena.
+/// Gives a tensor where it is bound or lives in an arena.
 absl::Status PlanSession::giveAtHome(TensorId tensor, const char *call,
                                      Queue &after) {
   uint32_t index = indexOf(tensor);
@@ -228,7 +229,7 @@ absl::Status PlanSession::markAbsent(TensorId tensor, void *data, size_t bytes,
                      : status;
 }
 
-/// What the runtime is done with.
+/// Takes back a tensor that the runtime is done with.
 absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   TensorState &state = tensors[tensor];
   state.isOwnedByRuntime = false;
@@ -252,8 +253,8 @@ absl::Status PlanSession::waitForUsers(TensorId tensor, int64_t step,
   return absl::OkStatus();
 }
 
-/// In which step what wait() waits for was given or made; -1: there is nothing
-/// to wait for.
+/// The step in which the tensor that wait() is called for was given or
+/// produced; -1 if there is nothing to wait for.
 int64_t PlanSession::stepToAwait(const TensorState &state) const {
   if (!state.isGivenByProgram)
     return state.isState && phase == Phase::InStep ? now - 1 : now;
@@ -292,12 +293,12 @@ void PlanSession::abort(const absl::Status &why) {
                   StrCat("rank ", rank(), ": aborted",
                          why.message().empty() ? "" : ": ", why.message()));
   executor.fail(withPlace(named, {rank()})).IgnoreError();
-  // Who aborts may be about to end the process.
+  // A program that aborts may be about to end the process.
   if (RunTrace *begun = begunTrace.load(std::memory_order_acquire))
     begun->write();
 }
 
-/// Of what the runtime was given in `step`, or makes of it.
+/// Waits for a tensor that was given, or is produced, in `step`.
 absl::Status PlanSession::awaitTensor(TensorId tensor, int64_t step,
                                       Queue &before) {
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
@@ -369,7 +370,7 @@ absl::Status PlanSession::endStep() {
   if (phase != Phase::InStep)
     return executor.hasFailed() ? executor.failure()
                                 : misuse("endStep before beginStep");
-  // What has ended may be saved, whatever becomes of other ranks.
+  // A step that has ended may be saved, whatever happens to other ranks.
   bool isComplete = requiredGiven == requiredCount;
   if (executor.hasFailed()) {
     phase = isComplete ? Phase::BetweenSteps : phase;
@@ -433,7 +434,7 @@ absl::Status PlanSession::finish() {
   return status;
 }
 
-/// All steps are done.
+/// Called when all steps are done.
 void PlanSession::completeLog() {
   log.end(TraceWriter::nowNs(), executor.waitedNs());
   for (int64_t step = std::max<int64_t>(0, now + 1 - kStepsInFlight);

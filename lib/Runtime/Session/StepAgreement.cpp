@@ -1,8 +1,8 @@
-//===- StepAgreement.cpp - What a step's collectives carry ----------------===//
+//===- StepAgreement.cpp - The facts that a step's collectives carry ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Two sides, for the steps that may be in flight: a program states facts of the
-// next step while streams are still at this one.
+// There are two sides, for the two steps that may be in flight: a program
+// states facts of the next step while streams still run this one.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/StepAgreement.h"

@@ -1,10 +1,10 @@
-//===- StepAgreement.h - What a step's collectives carry ------------------===//
+//===- StepAgreement.h - The facts that a step's collectives carry --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The facts that a program states of its steps and of the tensors it gives, as
 // the words that collectives carry. A collective of a stream carries the facts
-// of its step, and those of all tensors that were given before it could start:
-// of these the plan says which, so that all ranks name the same.
+// of its step, and those of all tensors that are given before it can start. The
+// plan says which tensors these are, so that all ranks name the same.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_STEPAGREEMENT_H
@@ -37,20 +37,21 @@ public:
 
   /// States a fact of all steps that are opened from now on.
   void set(absl::string_view name, uint64_t value, absl::string_view meaning);
-  /// States a fact of a tensor, from its next gift on.
+  /// States a fact of a tensor, from the next time it is given.
   void setTensor(uint32_t tensor, uint64_t value, absl::string_view meaning);
-  /// What is stated holds for `step`, of which the last but one has ended.
+  /// Applies the stated facts to `step`. The last step but one before it has
+  /// ended.
   void open(int64_t step);
   void give(uint32_t tensor, int64_t step) {
     given[sideOf(step)][tensor] = stated[tensor];
   }
 
-  // For the streams, of a step that is open and of tensors that were given in
-  // it.
+  // For the streams: for a step that is open, and for tensors that were given
+  // in it.
 
-  /// Whether anything is stated of it.
+  /// Whether anything is stated of the step.
   bool isStated(int64_t step) const { return opened[sideOf(step)].isStated; }
-  /// Shares of a word.
+  /// The shares of a word (agreementShare).
   uint64_t shareOfStep(int64_t step) const {
     return opened[sideOf(step)].share;
   }
@@ -58,7 +59,7 @@ public:
     return agreementShare(kTensors + tensor, given[sideOf(step)][tensor]);
   }
 
-  /// Facts of a step, and the one of a tensor that was given in it.
+  /// The facts of a step, and the fact of a tensor that was given in it.
   const std::vector<uint64_t> &valuesOfStep(int64_t step) const {
     return opened[sideOf(step)].values;
   }
@@ -66,12 +67,13 @@ public:
     return given[sideOf(step)][tensor];
   }
   size_t tensorCount() const { return stated.size(); }
-  /// By number, those of the step first, then tensors'.
+  /// Facts are numbered: those of the step first, then those of tensors.
   std::string nameOf(size_t fact, int64_t step) const;
   std::string meaningOf(size_t fact, int64_t step) const;
 
 private:
-  /// Tensors' shares are told from those of a step's facts.
+  /// Numbers of tensors' facts start here, so that their shares differ from
+  /// those of a step's facts.
   static constexpr uint64_t kTensors = 1 << 20;
 
   static size_t sideOf(int64_t step) {
@@ -90,25 +92,25 @@ private:
   std::array<Step, kStepsInFlight> opened;
   std::array<std::vector<uint64_t>, kStepsInFlight> given;
 
-  /// What streams read of where they have failed, and programs change.
+  /// Guards what programs change and streams read when they have failed.
   mutable std::mutex mutex;
-  /// Of steps.
+  /// The facts of steps.
   Agreement facts;
-  /// Of tensors, by number and value.
+  /// The meanings of tensors' facts, by tensor and value.
   std::map<std::pair<uint32_t, uint64_t>, std::string> meanings;
 };
 
 /// The facts behind the word of one collective, in steps of one side.
 class CollectiveFacts final : public AgreedFacts {
 public:
-  /// Of what `carriers`, the collective and those before it in its stream,
-  /// carry. All outlive it.
+  /// `carriers` are the collective and those before it in its stream, whose
+  /// tensors its word covers. All arguments outlive this object.
   CollectiveFacts(const StepAgreement &agreement,
                   absl::Span<const ScheduledInstruction> carriers, int64_t step)
       : agreement(agreement), carriers(carriers), step(step) {}
 
   std::vector<uint64_t> values() const override;
-  /// A barrier carries nothing of tensors.
+  /// A barrier carries no facts of tensors.
   size_t carried() const override {
     return agreement.valuesOfStep(step).size() +
            (carriers.empty() ? 0 : agreement.tensorCount());

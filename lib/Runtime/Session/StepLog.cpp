@@ -1,7 +1,7 @@
 //===- StepLog.cpp - Figures of a session's last steps --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A ring of figures.
+// The figures are in a ring.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/StepLog.h"

@@ -1,9 +1,9 @@
 //===- StepLog.h - Figures of a session's last steps ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Always on: it costs a read of the clock a step. Up to two steps are in
-// flight, so a step's time is known before all that it sends. Other threads may
-// read it meanwhile.
+// Always on: it costs one read of the clock for each step. Up to two steps are
+// in flight, so the duration of a step is known before all its bytes are. Other
+// threads may read the log meanwhile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_STEPLOG_H
@@ -23,22 +23,22 @@ namespace bagua::runtime {
 
 class StepLog {
 public:
-  /// How many steps that are done are kept.
+  /// The number of finished steps that are kept.
   static constexpr int64_t kKept = 64;
 
   // Steps count from 0 since start(). `waitedNs` and `bytesSent` are totals
-  // since then; the latter of all steps of the step's side, even or odd.
+  // since then; `bytesSent` covers all steps of the step's side, even or odd.
 
-  /// Step `step` begins at `nowNs`, and the one before is over, if it is not
+  /// Step `step` begins at `nowNs`. The step before is over then, if it is not
   /// already.
   void begin(int64_t step, int64_t nowNs, int64_t waitedNs);
-  /// The newest step is over; no other begins.
+  /// The newest step is over, and no other one begins.
   void end(int64_t nowNs, int64_t waitedNs);
   /// All instructions of `step` are done.
   void complete(int64_t step, int64_t bytesSent);
 
-  /// Of the step that lies `back` steps before the newest one of which
-  /// everything is known. OutOfRange where it is not kept.
+  /// The figures of the step that lies `back` steps before the newest one whose
+  /// figures are complete. OutOfRange if it is not kept.
   absl::StatusOr<StepFigures> at(int64_t back, int64_t firstStep) const;
 
 private:
@@ -51,9 +51,9 @@ private:
 
   mutable std::mutex mutex;
   std::array<StepFigures, kSlots> kept;
-  /// The newest step that has begun, while it is not over; else -1.
+  /// The newest step, while it is not over; else -1.
   int64_t current = -1;
-  /// How many are done.
+  /// The number of steps that are done.
   int64_t completed = 0;
   int64_t startNs = 0;
   int64_t waitedAtStart = 0;

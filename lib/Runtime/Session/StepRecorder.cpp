@@ -1,7 +1,7 @@
-//===- StepRecorder.cpp - What a session did in its last steps ------------===//
+//===- StepRecorder.cpp - A record of a session's last steps --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The sizes of rings, and how they are read beside their writers.
+// The sizes of rings, and how rings are read while they are written.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/StepRecorder.h"
@@ -34,7 +34,7 @@ std::vector<RecordRing::Entry> RecordRing::read() const {
 }
 
 StepRecorder::StepRecorder(const StreamPrograms &schedule, size_t tensors)
-    // A program gives a tensor once a step, and mostly waits for it once.
+    // A program gives a tensor once in a step, and usually waits for it once.
     : program(kRecordedSteps * (2 * tensors + 4)) {
   streams.reserve(schedule.streams.size());
   for (const auto &stream : schedule.streams)

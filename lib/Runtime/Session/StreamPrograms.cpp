@@ -1,9 +1,9 @@
-//===- StreamPrograms.cpp - Who waits for whom in a step ------------------===//
+//===- StreamPrograms.cpp - The waits of streams within a step ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One walk in launch order. An instruction that runs is a condition by itself:
-// its place in its stream. One that is left out stands for the conditions under
-// which it would have run.
+// The builder walks the instructions once, in launch order. An instruction that
+// runs is a condition itself: its place in its stream. An instruction that is
+// left out is replaced by the conditions under which it would have run.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/StreamPrograms.h"
@@ -16,7 +16,7 @@
 namespace bagua::runtime {
 namespace {
 
-/// Of points on some streams the furthest on each.
+/// The furthest of several points, for each stream.
 class FurthestPoints {
 public:
   explicit FurthestPoints(size_t streams) : counts(streams, 0) {}
@@ -26,7 +26,7 @@ public:
       counts[point.stream] = std::max(counts[point.stream], point.count);
   }
   void drop(uint32_t stream) { counts[stream] = 0; }
-  /// By stream; there are none afterwards.
+  /// Returns the points by stream, and forgets them.
   std::vector<StreamPoint> take() {
     std::vector<StreamPoint> points;
     for (uint32_t stream = 0; stream < counts.size(); ++stream)
@@ -75,21 +75,22 @@ private:
   const std::vector<bool> &isGiven;
   StreamPrograms schedule;
   std::vector<bool> isLeftOut;
-  /// By instruction: when it is complete, but for tensors that ones left out
-  /// wait for.
+  /// By instruction: when it is complete, without the tensors that left-out
+  /// instructions wait for.
   std::vector<std::vector<StreamPoint>> doneWhen;
   /// By instruction: the one before it on its stream; -1 if none.
   std::vector<int64_t> predecessor;
   /// By stream: the last instruction visited; -1 if none.
   std::vector<int64_t> lastOfStream;
-  /// By instruction: instructions of the step before.
+  /// Pairs of an instruction and one of the step before that it waits for.
   std::vector<std::pair<uint32_t, uint32_t>> previous;
   /// By instruction: a bit for each stream that waits for its tensors already,
   /// of this step or of the one before.
   std::vector<uint64_t> seenBy, seenPreviousBy;
-  /// The same of collectives that carry what was given before an instruction.
+  /// By instruction: a bit for each stream whose collectives already carry what
+  /// was given before the instruction.
   std::vector<uint64_t> carriedBy;
-  /// The same by tensor.
+  /// By tensor: a bit for each stream whose collectives already carry it.
   std::vector<uint64_t> giftCarriedBy;
   // Empty between uses.
   FurthestPoints furthest;
@@ -104,10 +105,11 @@ void ScheduleBuilder::addReady(uint32_t number,
         list.push_back(tensor);
 }
 
-/// Adds the tensors that `from` stands for if it is left out, and those that
-/// the ones before it stand for. A stream waits for each of them once: what is
-/// behind a place where it has been is given already. So the time is linear in
-/// the plan's size for each stream, however long the lists that pass on.
+/// Adds the tensors that `from` waits for if it is left out, and those of the
+/// left-out instructions before it. A stream waits for each of them once:
+/// everything behind an instruction that was visited is known already. So the
+/// time is linear in the plan's size for each stream, however long the lists
+/// get.
 void ScheduleBuilder::collectReady(uint32_t from, uint32_t stream,
                                    std::vector<uint64_t> &seen,
                                    std::vector<uint32_t> &list) {
@@ -127,9 +129,10 @@ void ScheduleBuilder::collectReady(uint32_t from, uint32_t stream,
   }
 }
 
-/// What the program gives before a collective can start, whether or not this
-/// rank takes part in what comes between: on each path back to the program, up
-/// to where an earlier collective of the stream has been.
+/// The tensors that the program gives before a collective can start, whether or
+/// not this rank takes part in what comes between. The walk follows each path
+/// back to the program, up to where an earlier collective of the stream has
+/// been.
 std::vector<uint32_t> ScheduleBuilder::collectGifts(uint32_t number) {
   const uint64_t bit = uint64_t{1}
                        << plan.instructions()->Get(number)->stream();
@@ -171,8 +174,8 @@ void ScheduleBuilder::visit(uint32_t number) {
       schedule.firstWaiter[tensor] = number;
   for (uint32_t other : before)
     furthest.add(doneWhen[other]);
-  // Instructions of the step before may come later in the plan: they are
-  // resolved when all are visited, and none of those is left out.
+  // Instructions of the step before may come later in the plan. They are
+  // resolved when all are visited, and none of the waiting ones is left out.
   bool waitsForPrevious =
       op.after_previous() && op.after_previous()->size() > 0;
   if (waitsForPrevious)
@@ -195,8 +198,9 @@ void ScheduleBuilder::visit(uint32_t number) {
   doneWhen[number] = {{stream, static_cast<uint32_t>(list.size())}};
 }
 
-/// Completion in the step before. What one that was left out waited for in the
-/// step before that is complete anyway: at most two steps are in flight.
+/// Resolves completion in the step before. What a left-out instruction waited
+/// for in the step before that one is complete anyway, since at most two steps
+/// are in flight.
 void ScheduleBuilder::resolvePrevious() {
   std::sort(previous.begin(), previous.end());
   std::vector<ScheduledInstruction *> byNumber(plan.instructions()->size());
@@ -217,8 +221,8 @@ void ScheduleBuilder::resolvePrevious() {
       makeUnique(op.waits.readyPrevious);
 }
 
-/// In the program's order, where the plan knows it: a stream waits for the last
-/// one first, and is not woken for each of the others.
+/// Sorts tensors in the program's order, if the plan knows it: a stream waits
+/// for the last one first, so that it is not woken for each of the others.
 void ScheduleBuilder::orderReady() {
   std::vector<uint32_t> order(plan.tensors()->size());
   uint32_t count = 0;

@@ -1,8 +1,8 @@
-//===- TensorOwners.cpp - Who has what of a plan's tensors ----------------===//
+//===- TensorOwners.cpp - The owners of a plan's tensors ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A tensor in an arena is written to by whatever has results in its bytes: a
-// bucket's all_gather, say.
+// Everything that has results in the bytes of a tensor in an arena writes to
+// that tensor, such as the all_gather of a bucket.
 //
 //===----------------------------------------------------------------------===//
 #include "Session/TensorOwners.h"
@@ -21,7 +21,7 @@ namespace {
 
 using Extents = std::vector<std::pair<int64_t, int64_t>>;
 
-/// Sorted, and what touches or overlaps is one.
+/// Sorts the extents, and merges those that touch or overlap.
 void mergeExtents(Extents &extents) {
   std::sort(extents.begin(), extents.end());
   Extents merged;
@@ -39,7 +39,7 @@ bool overlaps(const Extents &extents, int64_t begin, int64_t end) {
   return next != extents.begin() && std::prev(next)->second > begin;
 }
 
-/// Of the rank that stores most.
+/// Bytes on the rank that stores most.
 int64_t bytesOf(const PlanCluster &cluster, fb::DataType type, int64_t count,
                 const Layout &layout) {
   return maxLocalCount(count, layout, cluster) *
@@ -83,7 +83,7 @@ std::vector<bool> findUpdatedByRuntime(const Plan &plan) {
   return isWritten;
 }
 
-// Sets of 64 tensors at a time are carried from instruction to instruction.
+// Sets of 64 tensors at a time are passed from instruction to instruction.
 std::vector<bool> findMovable(const Plan &plan) {
   constexpr uint32_t kSetSize = 64;
   const auto &tensors = *plan.root().tensors();

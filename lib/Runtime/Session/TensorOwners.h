@@ -1,9 +1,9 @@
-//===- TensorOwners.h - Who has what of a plan's tensors ------------------===//
+//===- TensorOwners.h - The owners of a plan's tensors --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a session knows of the program's part from the plan alone: which state
-// the plan's instructions update, which it is the program's to update, what the
-// program reads of the former, and what it may have elsewhere in each step.
+// What the plan alone says about the program's part: which state the plan's
+// instructions update, which of it the program reads, and which tensors the
+// program may have at another address in each step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_SESSION_TENSOROWNERS_H
@@ -16,15 +16,16 @@
 namespace bagua::runtime {
 
 /// By tensor: whether it is state that instructions write to and the program
-/// doesn't give. Linear in the plan's size, but for a sort.
+/// doesn't give. Linear in the plan's size, except for a sort.
 std::vector<bool> findUpdatedByRuntime(const Plan &plan);
 
-/// By tensor: whether the program's work, where the plan knows it, waits for
-/// it.
+/// By tensor: whether work of the program waits for it, if the plan knows that
+/// work.
 std::vector<bool> findReadByProgram(const Plan &plan);
 
-/// By tensor: whether the program may have it at another address in each step:
-/// it gives it, it is no state, and no instruction touches it before that.
+/// By tensor: whether the program may have it at another address in each step.
+/// It may if it gives the tensor, the tensor is no state, and no instruction
+/// touches it before it is given.
 std::vector<bool> findMovable(const Plan &plan);
 
 } // namespace bagua::runtime

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Steps whose communication is XLA's: shardings annotate whole arrays, and collectives appear only when XLA's partitioner
-has made a program for one device's parts. That program is put where jax.shard_map has the one that a user writes."""
+"""Steps whose communication XLA inserts: shardings annotate whole arrays, and collectives appear only when XLA's partitioner
+has made a program for the parts of one device. The step is rewritten so that it calls this program in the way in which a
+step with jax.shard_map calls the body that a user wrote."""
 from __future__ import annotations
 
 import math
@@ -22,15 +23,15 @@ _XLA: typing.Any = xla_client
 
 
 def is_annotated(module: ir.Module) -> bool:
-    """Whether communication is left to XLA's partitioner: not where one body is written for a device, as by shard_map
-    around a whole step."""
+    """Whether communication is left to XLA's partitioner. It is not if the module has one partition, or exactly one body
+    written for a device, as with shard_map around a whole step."""
     text = str(module)
     bodies = text.count("sdy.manual_computation") or text.count("func.func private @shmap_body")
     return "mhlo.num_partitions = 1 " not in text and bodies != 1
 
 
 def partitioned(lowered: jax.stages.Lowered) -> ir.Module:
-    """The step as shard_map would have written it: a function of a device's parts of all arguments, called between
+    """The step in the form in which shard_map writes it: a function on one device's parts of all arguments, called between
     conversions of whole arrays to parts and of parts to whole arrays."""
     original: typing.Any = lowered.compiler_ir("stablehlo")
     with original.context, ir.Location.unknown():
@@ -69,7 +70,7 @@ def partitioned(lowered: jax.stages.Lowered) -> ir.Module:
 
 
 def dumped(lowered: jax.stages.Lowered) -> typing.Any:
-    """What XLA's partitioner makes of the step."""
+    """The step after XLA's partitioner."""
     with tempfile.TemporaryDirectory() as directory:
         lowered.compile({"xla_dump_to": directory, "xla_dump_hlo_pass_re": "^spmd-partitioning$",
                          "xla_dump_hlo_as_proto": True})
@@ -78,7 +79,7 @@ def dumped(lowered: jax.stages.Lowered) -> typing.Any:
             sys.exit(f"expected one module after XLA's partitioner, found {len(files)}")
         with open(f"{directory}/{files[0]}", "rb") as file:
             code = file.read()
-    # An HloProto, whose first field is the module: its tag, its length by seven bits a byte, itself.
+    # An HloProto, whose first field is the module: a tag, the length as a varint, the module itself.
     length = 0
     for at, byte in enumerate(code[1:]):
         length |= (byte & 127) << (7 * at)
@@ -92,7 +93,7 @@ def function_of(module: ir.Module, name: str) -> ir.Operation:
 
 
 def called_from(function: ir.Operation, module: ir.Module) -> list[ir.Operation]:
-    """The function, and all that are called in it."""
+    """The function and all functions that it calls, directly or not."""
     found = [function]
     for each in found:
         for operation in walked(each):
@@ -107,7 +108,7 @@ def entry(function: ir.Operation) -> ir.Block:
 
 
 def walked(operation: ir.Operation) -> typing.Iterator[ir.Operation]:
-    """All operations inside, then itself."""
+    """All operations inside the operation, then the operation itself."""
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
@@ -116,10 +117,10 @@ def walked(operation: ir.Operation) -> typing.Iterator[ir.Operation]:
 
 
 def make_readable(function: ir.Operation, groups: Groups) -> None:
-    """Groups as lists of devices, whatever they are said by; and a device's own number as that of a manual part."""
+    """Rewrites groups that name axes of a mesh as lists of devices, and marks a device's own number as manual sharding."""
     for operation in walked(function):
         attributes = operation.attributes
-        # The conversion to StableHLO leaves out in which order a mesh has its devices.
+        # The conversion to StableHLO drops the order of a mesh's devices, so the groups come from the text of the HLO.
         if "replica_groups" in attributes and "mesh_axes" in str(attributes["replica_groups"]):
             channel = re.search(r"handle = (\d+)", str(attributes["channel_handle"]) if "channel_handle" in attributes else "")
             if not channel or channel.group(1) not in groups:
@@ -134,7 +135,7 @@ def numbers_of(listed: str) -> list[int]:
 
 
 def groups_by_channel(text: str) -> Groups:
-    """Devices of each group, for channels whose groups HLO's text says by axes of a mesh:
+    """The devices of each group, for channels whose groups the HLO's text gives as axes of a mesh:
     mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}."""
     said = re.compile(r"channel_id=(\d+), replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))?"
                       r" \{((?:'[^']*',? ?)+)\}")
@@ -154,7 +155,8 @@ def groups_by_channel(text: str) -> Groups:
 
 
 def in_order(layout: str) -> str:
-    """A list of all devices, in order or by columns, as such: older partitioners write it out."""
+    """The layout with a list of all devices, in row-major or column-major order, in its short form. Older partitioners write the
+    list out."""
     listed = re.search(r"\](\d+(?:,\d+)*)", layout)
     if not listed:
         return layout
@@ -173,7 +175,7 @@ def is_tuple(value: ir.Value[typing.Any]) -> bool:
 
 
 def unpack_tuples(function: ir.Operation) -> None:
-    """Calls with several results, where each had one tuple of them."""
+    """Replaces custom calls that return one tuple by calls with several results."""
     calls = [operation for operation in walked(function)
              if operation.name == "stablehlo.custom_call" and is_tuple(operation.results[0])]
     for operation in calls:
@@ -189,7 +191,7 @@ def unpack_tuples(function: ir.Operation) -> None:
 
 
 def unpack_results(function: ir.Operation) -> list[ir.Value[typing.Any]]:
-    """What the function returns, not as a tuple."""
+    """The values that the function returns. A returned tuple is replaced by its elements."""
     last = list(entry(function).operations)[-1]
     returned = list(last.operands)
     if len(returned) != 1 or not is_tuple(returned[0]):
@@ -206,24 +208,21 @@ def unpack_results(function: ir.Operation) -> list[ir.Value[typing.Any]]:
 
 
 def empty(module: ir.Module, main: ir.Operation) -> None:
-    """Leaves of the module the function's signature alone."""
+    """Removes everything from the module except the signature of `main`."""
     for operation in [op for op in module.body.operations if op.operation != main] + list(entry(main).operations)[::-1]:
         operation.operation.erase()
 
 
 def lay_out(main: ir.Operation, kind: str, layouts: list[str]) -> None:
-    """How arguments or results lie on the devices, in the place of what a mesh says of them."""
-    def laid_out(given: ir.DictAttr, layout: str) -> ir.DictAttr:
-        named = [given[index] for index in range(len(given))]
-        return ir.DictAttr.get({each.name: each.attr for each in named if "sharding" not in each.name}
-                               | {"mhlo.sharding": ir.StringAttr.get(layout)})
-
-    main.attributes[kind] = ir.ArrayAttr.get([laid_out(ir.DictAttr(attributes), layout) for attributes, layout in
-                                              zip(ir.ArrayAttr(main.attributes[kind]), layouts, strict=True)])
+    """Sets the shardings of arguments or results (`kind`) on the devices, replacing those that name a mesh."""
+    main.attributes[kind] = ir.ArrayAttr.get([
+        ir.DictAttr.get({given.name: given.attr for given in attributes if "sharding" not in given.name}
+                        | {"mhlo.sharding": ir.StringAttr.get(layout)})
+        for attributes, layout in zip(main.attributes[kind], layouts, strict=True)])
 
 
-def converted(target: str, value: ir.Value[typing.Any], layout: str, result_layout: str, kind: ir.Type) -> ir.Value[typing.Any]:
-    """A conversion as jax.shard_map writes it."""
+def converted(target, value, layout, result_layout, kind):
+    """The value after the conversion `target`, in the form in which jax.shard_map writes it."""
     for name, said, result in (("Sharding", layout, value.type), (target, result_layout, kind)):
         value = ir.Operation.create("stablehlo.custom_call", [result], [value], {
             "call_target_name": ir.StringAttr.get(name), "mhlo.sharding": ir.StringAttr.get(said)}).results[0]

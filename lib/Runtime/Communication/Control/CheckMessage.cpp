@@ -1,7 +1,7 @@
-//===- CheckMessage.cpp - Whether a message may be acted on ---------------===//
+//===- CheckMessage.cpp - Checks a control message before it is used ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A table of who may say what, and the range of each field.
+// A table says who may send which kind; each field has a range.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/CheckMessage.h"
@@ -15,7 +15,7 @@ namespace {
 
 using fb::ControlKind;
 
-/// Who sends a kind of message once ranks have met.
+/// The senders of a kind of message after ranks have met.
 enum class Sender { Nobody, Rank0, Others, All };
 
 Sender senderOf(ControlKind kind) {
@@ -37,7 +37,7 @@ Sender senderOf(ControlKind kind) {
   case ControlKind::Lost: // others' of themselves: a thread hangs
     return Sender::All;
   }
-  return Sender::Nobody; // a number that is none
+  return Sender::Nobody; // not an enumerator
 }
 
 absl::Status wrong(const char *what, int64_t found,
@@ -53,7 +53,7 @@ absl::Status checkLength(const char *what, const std::string &text,
                                      absl::StrCat("at most ", most));
 }
 
-/// What an error speaks of: -1 is nothing.
+/// Checks the place of an error; -1 stands for none.
 absl::Status checkPlace(const ControlMessage &message, int size) {
   if (message.at_rank < -1 || message.at_rank >= size)
     return wrong("an error of rank", message.at_rank,

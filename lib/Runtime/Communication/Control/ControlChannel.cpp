@@ -1,7 +1,7 @@
 //===- ControlChannel.cpp - Messages over a connected socket --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A length in 4 bytes, then a FlatBuffer.
+// A message is its length in 4 bytes, then a FlatBuffer.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlChannel.h"
@@ -19,7 +19,7 @@ namespace bagua::runtime {
 namespace {
 
 constexpr size_t kHeaderBytes = sizeof(flatbuffers::uoffset_t);
-/// Read at once.
+/// Bytes that one call reads at most.
 constexpr size_t kPieceBytes = 16 * 1024;
 
 absl::Status gone(const char *why) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::optional<ControlMessage>> ControlChannel::next() {
         "a message of ", bytes, " bytes, expected at most ", kMaxBytes));
   if (incoming.size() < kHeaderBytes + bytes)
     return std::nullopt;
-  // Aligned as FlatBuffers wants it.
+  // The copy is aligned as FlatBuffers requires.
   std::string whole = incoming.substr(0, kHeaderBytes + bytes);
   incoming.erase(0, whole.size());
   flatbuffers::Verifier verifier(

@@ -1,7 +1,8 @@
-//===- ControlPlane.cpp - How processes know of each other ----------------===//
+//===- ControlPlane.cpp - How the processes of a run hear of each other ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A loop over poll. What other threads want to say goes through an outbox.
+// The thread loops over poll. Other threads put what they want to say into an
+// outbox.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/ControlPlane.h"
@@ -32,17 +33,18 @@ namespace {
 
 using fb::ControlKind;
 
-/// Times that each side speaks in its patience, and how many may stay out
-/// before it counts as lost: so that all know of it when the time is over.
+/// How often each side sends within its patience, and how many of these
+/// messages may be missing before the side counts as lost. The rest of the
+/// patience is for telling all ranks.
 constexpr int kBeats = 10;
 constexpr int kMissedBeats = 8;
 
-/// What waits for a peer that reads nothing. More than any run says in the
-/// time in which it would be found silent.
+/// The most bytes queued for a peer that reads nothing. A run sends less in the
+/// time in which the peer would be found silent.
 constexpr size_t kMostUnsent = size_t{64} << 20;
 
-/// Control planes of rank 0 that are retired and still needed by others. The
-/// process does not exit before they are done.
+/// The control planes of rank 0 that are retired and still needed by others.
+/// The process does not exit before they are done.
 class Lingering {
 public:
   void add(int change) {
@@ -103,8 +105,8 @@ absl::Status ControlPlane::start(ControlEvents handlers) {
   }
   sockets.emplace(std::move(all));
   try {
-    // At once: the C library looks at a thread after it has detached it, and
-    // this one may be gone then as soon as it is retired.
+    // Detached at once, since the C library accesses a thread after detaching
+    // it. Once it is retired, the thread may end at any time.
     std::thread([this] {
       nameThread("control");
       std::shared_ptr<ControlPlane> last;
@@ -140,7 +142,7 @@ void ControlPlane::say(ControlMessage message) {
 
 void ControlPlane::wake() {
   uint64_t one = 1;
-  // Full only when the thread has been woken already.
+  // The write fails only if the thread has been woken already.
   [[maybe_unused]] ssize_t written = write(alarm.number(), &one, sizeof one);
   changed.notify_all();
 }
@@ -199,7 +201,7 @@ ControlPlane::find(const std::vector<std::string> &keys,
   return await(keys, limit, isOver, found);
 }
 
-/// Has what is kept under a key, or will be, sent here.
+/// Asks rank 0 for the text that is kept under a key, now or later.
 void ControlPlane::ask(const std::string &key) {
   if (isHub())
     return;
@@ -242,7 +244,8 @@ ControlPlane::await(const std::vector<std::string> &keys,
   while (true) {
     {
       std::unique_lock<std::mutex> lock(mutex);
-      // What is there; later ones may be there before the next.
+      // Takes all texts that are there; texts of later keys may come before the
+      // next one.
       auto haveAll = [&] {
         for (size_t i = next; i < keys.size(); ++i)
           if (auto kept = texts.find(keys[i]); kept != texts.end())
@@ -267,7 +270,7 @@ ControlPlane::await(const std::vector<std::string> &keys,
   }
 }
 
-/// On rank 0.
+/// Runs on rank 0.
 void ControlPlane::keep(const std::string &key, const std::string &text) {
   std::lock_guard<std::mutex> lock(mutex);
   const bool isNew = texts.emplace(key, text).second;
@@ -277,14 +280,14 @@ void ControlPlane::keep(const std::string &key, const std::string &text) {
     tellWatchers(key);
 }
 
-/// Under `mutex`.
+/// Called under `mutex`.
 void ControlPlane::tellWatchers(const std::string &key) {
   auto [begin, end] = watchers.equal_range(key);
   for (auto watcher = begin; watcher != end; ++watcher)
     watcher->second();
 }
 
-/// What is kept under a key, or a note that this one asked.
+/// Sends the text that is kept under a key, or records that the peer asked.
 void ControlPlane::answer(Peer &peer, const std::string &key) {
   std::lock_guard<std::mutex> lock(mutex);
   auto kept = texts.find(key);
@@ -298,7 +301,7 @@ void ControlPlane::answer(Peer &peer, const std::string &key) {
   peer.channel.queue(reply);
 }
 
-/// Those who have asked too early.
+/// Answers ranks that asked before a text was kept.
 void ControlPlane::answerNew() {
   std::vector<std::pair<std::string, std::set<int>>> waiting;
   {
@@ -321,7 +324,8 @@ void ControlPlane::retire() {
   if (isHub())
     Lingering::all.add(1);
   std::unique_lock<std::mutex> lock(mutex);
-  // With the last word, so that neither is seen without the other.
+  // Set together with the last message, so that neither is seen without the
+  // other.
   isRetired = true;
   retiredAt = Clock::now();
   outbox.push_back(message(ControlKind::Goodbye));
@@ -329,7 +333,8 @@ void ControlPlane::retire() {
   lock.unlock();
   wake();
   lock.lock();
-  // Whoever exits before is lost to the others; a core may be late.
+  // A process that exits before its goodbye is sent is lost to the others; the
+  // thread's core may be late.
   changed.wait_for(lock, patience, [this] { return isQuiet; });
 }
 
@@ -337,7 +342,8 @@ void ControlPlane::retire() {
 // The control plane's thread
 //===----------------------------------------------------------------------===//
 
-/// Until it is retired and done; then it may be that nobody else holds it.
+/// Runs until the control plane is retired and done. Then `last` may be its
+/// only owner.
 void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
   while (true) {
     sendOutbox();
@@ -361,7 +367,7 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
     findDeserted(now);
     lastRound = now;
   }
-  // Who is told holds this control plane in turn.
+  // The events may own this control plane in turn.
   events = {};
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -374,8 +380,9 @@ void ControlPlane::run(std::shared_ptr<ControlPlane> &last) {
     Lingering::all.add(-1);
 }
 
-/// Of a retired one: whether all is said and, on rank 0, nobody is left to
-/// hand on to. Who hangs in its own program after a failure never leaves.
+/// Whether a retired control plane has sent everything and, on rank 0, no rank
+/// is left to forward to. A rank that hangs in its own program after a failure
+/// never leaves.
 bool ControlPlane::isDone() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!isRetired || !outbox.empty())
@@ -412,7 +419,7 @@ void ControlPlane::sendToOthers(const ControlMessage &message, int except) {
       peer.channel.queue(message);
 }
 
-/// Until something comes, something can be sent, or it is time to speak.
+/// Waits until a message comes, data can be sent, or it is time to send.
 void ControlPlane::awaitSockets() {
   std::vector<pollfd> sockets = {{alarm.number(), POLLIN, 0}};
   for (const Peer &peer : peers)
@@ -429,7 +436,7 @@ void ControlPlane::awaitSockets() {
 }
 
 void ControlPlane::flush(Peer &peer) {
-  // One that has closed its end may have said goodbye before.
+  // A peer that has closed its end may have said goodbye before.
   if (!peer.channel.flush().ok())
     return listen(peer);
   if (peer.channel.unsentBytes() > kMostUnsent)
@@ -463,7 +470,7 @@ void ControlPlane::listen(Peer &peer) {
   changed.notify_all();
 }
 
-/// Of a message that checkMessage() has passed.
+/// Handles a message that checkMessage() has passed.
 void ControlPlane::handle(Peer &peer, const ControlMessage &message) {
   switch (message.kind) {
   case ControlKind::Abort:
@@ -484,7 +491,7 @@ void ControlPlane::handle(Peer &peer, const ControlMessage &message) {
     peer.hasLeft = true;
     return;
   case ControlKind::Lost:
-    // It is heard of, and hangs: nobody needs to wait for its end.
+    // The rank still sends, but hangs: nobody needs to wait for its end.
     peer.hasLeft = isHub();
     hasFailed = true;
     handOn(message, peer.rank);
@@ -510,8 +517,8 @@ void ControlPlane::handle(Peer &peer, const ControlMessage &message) {
   handOn(message, peer.rank);
 }
 
-/// Rank 0 tells the others, at once: what its own program does when it hears of
-/// it may end this process.
+/// Rank 0 forwards at once: this process may end as soon as its own program
+/// hears of the message.
 void ControlPlane::handOn(const ControlMessage &message, int except) {
   if (!isHub())
     return;
@@ -527,11 +534,11 @@ void ControlPlane::handOn(const ControlMessage &message, int except) {
 
 void ControlPlane::lose(Peer &peer, const std::string &why) {
   peer.isOpen = false;
-  // Rank 0 is needed until the end, by all others.
+  // All other ranks need rank 0 until the end.
   if (peer.hasLeft && isHub())
     return;
   const std::string text = absl::StrCat("rank ", peer.rank, " is lost: ", why);
-  // One that was stopped, and wakes, would take rank 0 for lost.
+  // A rank that was stopped, and wakes up, would take rank 0 for lost.
   if (isHub()) {
     peer.channel.queue(reportOf(peer.rank, text));
     peer.channel.flush().IgnoreError();
@@ -556,7 +563,8 @@ void ControlPlane::reportLoss(int lost, const std::string &text) {
 }
 
 void ControlPlane::findSilent(Clock::time_point now) {
-  // Who was stopped itself has heard nothing; it listens once more.
+  // If this process itself was stopped, it has heard nothing; it listens once
+  // more.
   if (now - lastRound > patience / 2)
     for (Peer &peer : peers)
       peer.lastHeard = now;
@@ -569,9 +577,9 @@ void ControlPlane::findSilent(Clock::time_point now) {
   }
 }
 
-/// Rank 0 stays until all have left, unless its process is made to end, by
-/// _exit() for instance. Who is about to leave as well needs nobody by then;
-/// what is under way has this long to come to its end.
+/// Rank 0 stays until all ranks have left, unless its process is made to end,
+/// by _exit() for instance. A rank that is about to leave as well needs nobody
+/// by then, and work under way has this long to finish.
 void ControlPlane::findDeserted(Clock::time_point now) {
   if (desertedAt && !hasFailed && now - *desertedAt >= patience &&
       events.isWaiting && events.isWaiting())
@@ -579,11 +587,12 @@ void ControlPlane::findDeserted(Clock::time_point now) {
                   "each other");
 }
 
-/// Others must not wait for a rank whose thread hangs, though it is heard of.
+/// Other ranks must not wait for a rank with a hanging thread, even though that
+/// rank sends.
 void ControlPlane::findHanging() {
   if (isLost || !events.findHanging)
     return;
-  // Two looks go by before it counts.
+  // The loss counts only after two looks.
   const std::string what =
       events.findHanging(patience / kBeats * (kMissedBeats - 1));
   if (what.empty())

@@ -1,11 +1,11 @@
-//===- ControlPlane.h - How processes know of each other ------------------===//
+//===- ControlPlane.h - How the processes of a run hear of each other -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Beside their collectives all ranks of a run hold one connection to rank 0,
-// which hands on what one of them says to all: that it gives up, leaves, or
-// what it is busy with. Each side also hears whether the other lives. One
-// thread a process, which wakes a few times in the time that a loss may take to
-// be noticed.
+// Besides their collectives, all ranks of a run hold a connection to rank 0.
+// Rank 0 forwards to all ranks what one of them says: that it gives up, that it
+// leaves, or what it is busy with. Both sides of a connection also find out
+// whether the other lives. Each process has one thread for this, which wakes a
+// few times within the time in which a loss must be noticed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_CONTROL_CONTROLPLANE_H
@@ -32,19 +32,19 @@
 
 namespace bagua::runtime {
 
-/// What a rank is told, on the control plane's thread. Must be quick; may call
-/// the control plane.
+/// The events of which a rank is told, on the control plane's thread. The
+/// functions must be quick; they may call the control plane.
 struct ControlEvents {
   std::function<void(const absl::Status &)> onAbort;
   std::function<void(int rank, const std::string &)> onNote;
   std::function<void(int rank)> onLeave;
-  /// A rank's process has ended without leaving, or is not heard of.
+  /// A rank's process has ended without leaving, or is silent.
   std::function<void(int rank, const absl::Status &)> onLoss;
-  /// Asked some times in the time that a loss may take: what has hung in this
-  /// process for `limit`; empty: nothing. Then this rank is lost to all, itself
-  /// included.
+  /// Called some times within the time in which a loss must be noticed. Returns
+  /// what has hung in this process for `limit`; empty if nothing. If something
+  /// has, this rank is lost to all ranks, itself included.
   std::function<std::string(std::chrono::nanoseconds limit)> findHanging;
-  /// Whether this process waits for others, which it must hear of then.
+  /// Whether this process waits for others, so that it must hear of a loss.
   std::function<bool()> isWaiting;
 };
 
@@ -52,47 +52,47 @@ class ControlPlane : public std::enable_shared_from_this<ControlPlane> {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// On rank 0: `channels` to all others, by rank, the first one without. On
-  /// another of the run's `size` ranks: the one to rank 0. Whoever is silent
-  /// for `patience` is lost.
+  /// On rank 0, `channels` are those to all other ranks, by rank; the first has
+  /// no connection. On any other of the `size` ranks, the only channel is that
+  /// to rank 0. A rank that is silent for `patience` is lost.
   ControlPlane(int rank, int size, std::vector<ControlChannel> channels,
                std::chrono::nanoseconds patience);
   ~ControlPlane() = default;
 
-  /// Once; before, nothing is heard. ResourceExhausted where there is no thread
-  /// to be had.
+  /// Starts the thread; called once. Nothing is heard before. ResourceExhausted
+  /// if no thread can be created.
   absl::Status start(ControlEvents handlers);
 
-  // From any thread.
+  // The following functions may be called from any thread.
 
   void abort(const absl::Status &why);
   void note(const std::string &what);
   void leave();
-  /// Once retired, it goes on for `patience` at most.
+  /// Limits how long rank 0 goes on after retire() to `patience`.
   void limitStay() { isStayLimited.store(true, std::memory_order_relaxed); }
 
-  /// Asks that `text` be kept under a name, and returns what is kept: that of
-  /// the first to ask. DeadlineExceeded after `limit`; Cancelled once `isOver`,
-  /// which is asked now and then; Unavailable where rank 0 has left, and its
-  /// process has ended.
+  /// Asks rank 0 to keep `text` under a key, and returns the text that is kept:
+  /// that of the first rank to ask. DeadlineExceeded after `limit`; Cancelled
+  /// once `isOver`, which is called now and then; Unavailable if rank 0 has
+  /// left and its process has ended.
   absl::StatusOr<std::string> claim(const std::string &key,
                                     const std::string &text,
                                     std::chrono::nanoseconds limit,
                                     const std::function<bool()> &isOver);
 
-  /// Has `text` kept under a name that nobody else uses.
+  /// Makes rank 0 keep `text` under a key that nobody else uses.
   void publish(const std::string &key, const std::string &text);
-  /// What is kept under each of `keys`. DeadlineExceeded after `limit`,
-  /// Cancelled once `isOver`; then `found` has what was there in time, nothing
-  /// for the others.
+  /// The text that is kept under each of `keys`. DeadlineExceeded after
+  /// `limit`, Cancelled once `isOver`; then `found` has the texts that came in
+  /// time, and nothing for the other keys.
   absl::Status find(const std::vector<std::string> &keys,
                     std::chrono::nanoseconds limit,
                     const std::function<bool()> &isOver,
                     std::vector<std::optional<std::string>> &found);
 
-  /// Has `tell` called once, on some thread, as soon as something is kept under
-  /// `key`, for as long as the watch exists. `tell` must be quick and not use
-  /// the control plane.
+  /// While the watch exists, `tell` is called once, on some thread, as soon as
+  /// a text is kept under `key`. `tell` must be quick and not use the control
+  /// plane.
   class Watch {
   public:
     Watch(ControlPlane &control, std::string key, std::function<void()> tell);
@@ -108,11 +108,12 @@ public:
     std::multimap<std::string, std::function<void()>>::iterator place;
   };
 
-  /// The end of start(): returns when what was said is sent, or after
-  /// `patience` at most. On rank 0 the thread goes on until all others have
-  /// said goodbye, for they hear of each other through it, and the process does
-  /// not exit before; but where the run has failed, or limitStay() was called,
-  /// it goes on for `patience` at most. Nothing where start() has failed.
+  /// Ends what start() began. Returns when all that was said is sent, or after
+  /// `patience`. On rank 0 the thread continues until all other ranks have said
+  /// goodbye, since they hear of each other through it, and the process does
+  /// not exit before. If the run has failed, or limitStay() was called, the
+  /// thread continues for `patience` at most. Does nothing if start() has
+  /// failed.
   void retire();
 
 private:
@@ -156,16 +157,16 @@ private:
   const int rank;
   const int size;
   const std::chrono::nanoseconds patience;
-  /// Of the control plane's thread, once it runs.
+  /// Used by the control plane's thread alone, once it runs.
   std::vector<Peer> peers;
-  /// Theirs.
+  /// The sockets of the peers.
   std::optional<SocketsOfParent> sockets;
   ControlEvents events;
   Clock::time_point lastRound;
   Clock::time_point lastBeat;
   /// Whether a rank gave up or is lost.
   bool hasFailed = false;
-  /// Whether this one is, for it hangs.
+  /// Whether this rank is lost, because it hangs.
   bool isLost = false;
 
   std::mutex mutex;
@@ -173,25 +174,25 @@ private:
   /// When the process of a rank 0 that had left was found to have ended.
   std::optional<Clock::time_point> desertedAt;
   std::vector<ControlMessage> outbox;
-  /// What is kept, as far as this rank knows.
+  /// The texts that are kept, as far as this rank knows.
   std::map<std::string, std::string> texts;
-  /// Who watches a key.
+  /// The functions that watch each key.
   std::multimap<std::string, std::function<void()>> watchers;
-  /// On rank 0: keys whose askers are still to be told; who asked for one that
-  /// there was nothing under.
+  /// On rank 0: new keys whose askers must still be told; and by key, the ranks
+  /// that asked before a text was kept.
   std::vector<std::string> newKeys;
   std::map<std::string, std::set<int>> askers;
   std::atomic<bool> isStayLimited{false};
   bool isRetired = false;
   Clock::time_point retiredAt;
-  /// Whether all is sent that was said before.
+  /// Whether all that was said before is sent.
   bool isQuiet = false;
-  /// Itself, of a retired one.
+  /// A retired control plane keeps itself alive until its thread ends.
   std::shared_ptr<ControlPlane> keptAlive;
 
-  /// An eventfd: there is something in the outbox.
+  /// An eventfd that is signalled when the outbox has messages.
   Descriptor alarm;
-  /// Whether there is a thread, which is to be retired.
+  /// Whether the thread runs and must be retired.
   bool isStarted = false;
 };
 

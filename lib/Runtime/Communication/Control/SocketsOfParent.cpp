@@ -1,7 +1,7 @@
 //===- SocketsOfParent.cpp - Connections that forked processes don't keep -===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One list for the process, which is locked while it forks.
+// Each process has one list, which is locked while it forks.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Control/SocketsOfParent.h"

@@ -1,8 +1,8 @@
 //===- SocketsOfParent.h - Connections that forked processes don't keep ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A connection ends when the last process closes it. One that is forked, as
-// workers that load data are, would keep it open when its parent is killed, and
+// A connection ends when the last process closes it. A forked process, such as
+// a worker that loads data, would keep it open when its parent is killed, and
 // others would not hear of that.
 //
 //===----------------------------------------------------------------------===//
@@ -13,7 +13,8 @@
 
 namespace bagua::runtime {
 
-/// As long as it lives, these are closed in processes that are forked.
+/// While this object lives, the sockets are closed in processes that are
+/// forked.
 class SocketsOfParent {
 public:
   explicit SocketsOfParent(std::vector<int> sockets);

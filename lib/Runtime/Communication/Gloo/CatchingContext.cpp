@@ -1,7 +1,7 @@
 //===- CatchingContext.cpp - Gloo's connections, whatever comes to them ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Made as Gloo's own TLS connections are.
+// Derived from Gloo's classes as Gloo's own TLS connections are.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/CatchingContext.h"
@@ -31,10 +31,10 @@ using gloo::NonOwningPtr;
 using gloo::transport::tcp::Op;
 using gloo::transport::tcp::UnboundBuffer;
 
-/// Messages that one system call sends, at most.
+/// The most messages that one system call sends.
 constexpr size_t kMostAtOnce = 16;
 
-/// Whether we have such messages.
+/// Whether the message is one of ours.
 bool isSound(Op &op) {
   switch (op.getOpcode()) {
   case Op::NOTIFY_RECV_READY:
@@ -60,7 +60,7 @@ template <typename End> std::string hostOf(int socket, End end) {
   return text;
 }
 
-/// As if the peer had closed the connection.
+/// Throws the error that Gloo throws if the peer closes the connection.
 template <typename Exception = gloo::IoException>
 std::exception_ptr closedBy(const char *why) {
   return std::make_exception_ptr(
@@ -69,7 +69,7 @@ std::exception_ptr closedBy(const char *why) {
 
 } // namespace
 
-/// It listens by now.
+/// The pair listens from here on.
 CatchingPair::CatchingPair(gloo::transport::tcp::Context *context,
                            RestingDevice *device, int rank,
                            std::chrono::milliseconds timeout,
@@ -90,7 +90,7 @@ void CatchingPair::changeState(state nextState) noexcept {
   if (nextState == CLOSED && state_ == CONNECTED) {
     if (isDriven)
       poller->remove(fd_);
-    // Gloo takes a pair that is sync for one that its thread does not watch.
+    // Gloo's own thread does not watch a pair that Gloo considers synchronous.
     sync_ = !watch;
   }
   Pair::changeState(nextState);
@@ -115,15 +115,16 @@ void CatchingPair::changeState(state nextState) noexcept {
   theirs = hostOf(fd_, getpeername);
 }
 
-/// While events still come to this class.
+/// Closes the pair while events still reach this class.
 CatchingPair::~CatchingPair() {
   std::lock_guard<std::mutex> lock(m_);
   if (state_ != CLOSED)
     changeState(CLOSED);
 }
 
-/// As Gloo's own, which releases the lock before its exception gets here: the
-/// thread that takes the lock then may wait for this thread.
+/// Does what Gloo's own function does. That one releases the lock before its
+/// exception gets here, and the thread that takes the lock then may wait for
+/// this thread.
 void CatchingPair::handleEvents(int events) {
   std::unique_lock<std::mutex> lock(m_, std::try_to_lock);
   if (!lock)
@@ -146,7 +147,7 @@ void CatchingPair::attempt(absl::FunctionRef<void()> work) {
   try {
     work();
   } catch (const gloo::EnforceNotMet &error) {
-    // A message that nobody awaits, though its head is sound.
+    // A message with a valid head that nobody awaits.
     end(state_ == CONNECTED ? closedBy<NoMessage>(error.what())
                             : closedBy(error.what()));
   } catch (const std::exception &error) {
@@ -165,7 +166,7 @@ void CatchingPair::end(const std::exception_ptr &why) {
 
 void CatchingPair::drive() {
   std::lock_guard<std::mutex> lock(m_);
-  // Gloo's thread takes its leave at the next event.
+  // Gloo's thread stops watching at the next event.
   if (state_ == CONNECTED && !std::exchange(isDriven, true))
     attempt([&] { poller->add(fd_, this); });
 }
@@ -181,7 +182,8 @@ void CatchingPair::advance() {
   });
 }
 
-/// Wakes the waiting thread only when a message is whole, or much of it here.
+/// Lets the poller wake the thread only when the message is complete, or much
+/// of it has arrived.
 void CatchingPair::awaitRest() {
   constexpr size_t kMost = 256 * 1024;
   const size_t rest = rx_.nread < sizeof rx_.preamble
@@ -233,8 +235,8 @@ void CatchingPair::transmitAll() {
   } while (whole == kMostAtOnce);
 }
 
-/// Sends as much as can be sent without blocking; returns how many of `ops` are
-/// sent whole. That a connection is lost is found by read().
+/// Sends as much as possible without blocking; returns how many of `ops` are
+/// sent completely. A lost connection is found by read().
 size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
   std::array<NonOwningPtr<UnboundBuffer>, kMostAtOnce> buffers;
   std::array<iovec, 2 * buffers.size()> pieces;
@@ -294,7 +296,7 @@ bool CatchingPair::read() {
       return false;
     }
     if (got == 0)
-      return Pair::read(); // which says that it is the end
+      return Pair::read(); // Gloo reports the end itself
     rx_.nread += static_cast<size_t>(got);
     if (rx_.nread == sizeof rx_.preamble && !isSound(rx_)) {
       end(closedBy<NoMessage>("it sent what is no message"));
@@ -313,8 +315,8 @@ bool CatchingPair::read() {
   return true;
 }
 
-/// The side that connects has left the port at which it listened. What a
-/// stranger may have sent there is not the beginning of the peer's message.
+/// The connecting side has left the port at which it listened. Anything that a
+/// stranger sent to that port is not the beginning of the peer's message.
 void CatchingPair::waitUntilConnected(std::unique_lock<std::mutex> &lock,
                                       bool useTimeout) {
   if (is_client_) {
@@ -324,7 +326,7 @@ void CatchingPair::waitUntilConnected(std::unique_lock<std::mutex> &lock,
   Pair::waitUntilConnected(lock, useTimeout);
 }
 
-/// Keeps listening if the connection that came is gone again.
+/// Keeps listening if the connection is gone already.
 void CatchingPair::accept() {
   const int accepted = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
   if (accepted < 0)
@@ -344,7 +346,7 @@ void CatchingPair::accept() {
 }
 
 std::unique_ptr<gloo::transport::Pair> &CatchingContext::createPair(int rank) {
-  // Gloo's thread is awake before it is told of the connection.
+  // Gloo's thread must be awake before it is told of the connection.
   RestingDevice::Watch watch = restingDevice.watch();
   pairs_[rank] =
       std::make_unique<CatchingPair>(this, &restingDevice, rank, getTimeout(),

@@ -46,7 +46,7 @@
 
 namespace bagua::runtime {
 
-/// What has come is no message, or none that anybody awaits.
+/// The received bytes are no message, or one that nobody awaits.
 class NoMessage final : public gloo::IoException {
 public:
   using gloo::IoException::IoException;
@@ -54,7 +54,7 @@ public:
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
-  /// A connection counts its messages by their slots modulo this.
+  /// A connection counts messages by slot modulo this number.
   static constexpr uint64_t kSlots = 8;
 
   CatchingPair(gloo::transport::tcp::Context *context, RestingDevice *device,
@@ -67,20 +67,21 @@ public:
   void recv(gloo::transport::UnboundBuffer *buffer, uint64_t slot,
             size_t offset, size_t bytes) override;
 
-  /// From now on who waits at the poller moves this connection's bytes: what is
-  /// sent is put down until then, or until flush().
+  /// From now on the thread that waits at the poller moves this connection's
+  /// bytes. A message to be sent is queued until that thread waits, or until
+  /// flush().
   void drive();
   void advance();
   void flush();
 
-  /// Messages of a slot that are here, and on their way; and whether there will
-  /// be no more. Until the connection is driven the poller is woken when one
-  /// comes; always when it is over.
+  /// The messages of a slot that have arrived, those on their way, and whether
+  /// no more will come. Until the connection is driven, the poller is woken for
+  /// each message. It is always woken when the connection is over.
   int64_t received(uint64_t slot) const { return hasCome[slot % kSlots]; }
   int64_t sent(uint64_t slot) const { return hasGone[slot % kSlots]; }
   bool isOver() const { return isClosed; }
 
-  /// Of a connection that has come to be.
+  /// The addresses of a connection that was established.
   const std::string &ownHost() const { return own; }
   const std::string &peerHost() const { return theirs; }
 
@@ -104,19 +105,19 @@ private:
   std::string own;
   std::string theirs;
   bool isDriven = false;
-  /// The poller is told once so many are here.
+  /// The poller is woken once this many bytes have arrived.
   int leastBytes = 1;
-  /// While Gloo's thread is told of events.
+  /// Held while Gloo's thread watches the connection.
   RestingDevice::Watch watch;
   std::array<std::atomic<int64_t>, kSlots> hasCome = {};
   std::array<std::atomic<int64_t>, kSlots> hasGone = {};
   std::atomic<bool> isClosed{false};
 };
 
-/// Makes such pairs.
+/// Creates such pairs.
 class CatchingContext final : public gloo::transport::tcp::Context {
 public:
-  /// Connections end when nothing is acknowledged for `patience`.
+  /// A connection ends if nothing is acknowledged for `patience`.
   CatchingContext(const std::shared_ptr<RestingDevice> &device, int rank,
                   int size, std::chrono::milliseconds patience)
       : Context(device, rank, size), poller(new Poller), restingDevice(*device),
@@ -124,11 +125,11 @@ public:
 
   std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
 
-  /// All pairs share it.
+  /// Shared by all pairs.
   const std::shared_ptr<Poller> poller;
 
 private:
-  /// The context's.
+  /// The context's device.
   RestingDevice &restingDevice;
   const std::chrono::milliseconds patience;
 };

@@ -47,7 +47,7 @@ using gloo::transport::UnboundBuffer;
 /// and an alarm or an abort interrupts them.
 constexpr std::chrono::hours kNever(1000);
 
-/// What `work` throws, as a status.
+/// Runs `work`; returns what it throws as a status.
 template <typename Work>
 absl::Status attempt(absl::string_view what, Work work) {
   try {
@@ -68,7 +68,7 @@ uint64_t firstSlotOf(const std::string &secret) {
   return number - number % CatchingPair::kSlots;
 }
 
-/// Whether it is the path that was lost, as far as Gloo says.
+/// Whether the path was lost, as far as Gloo tells.
 bool isOfPath(const absl::Status &status) {
   for (int error : {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH})
     if (absl::StrContains(status.message(), std::strerror(error)))
@@ -85,7 +85,8 @@ public:
     for (Peer &peer : peers)
       peer.firstSlot = firstSlotOf(secret);
   }
-  /// Connections first: who is at one may still write to a greeting.
+  /// Closes connections first: a thread of Gloo's may still write to a
+  /// greeting.
   ~GlooTransport() override {
     attempt("can't close", [this] { close(); }).IgnoreError();
   }
@@ -250,27 +251,27 @@ public:
   }
 
 private:
-  /// Behind the channels'.
+  /// The slot after those of the channels.
   static constexpr int kGreetings = kChannels;
   static constexpr int kNothing = kChannels + 1;
   static_assert(kNothing < static_cast<int>(CatchingPair::kSlots));
 
   struct Inbox {
     std::unique_ptr<UnboundBuffer> buffer;
-    /// Messages that awaitReceived() has seen.
+    /// The number of messages that awaitReceived() has seen.
     int64_t taken = 0;
   };
   struct Peer {
-    /// The context's.
+    /// Owned by the context.
     CatchingPair *pair = nullptr;
     std::array<Inbox, kChannels> received;
     std::unique_ptr<UnboundBuffer> sent;
-    /// Messages that awaitSent() has seen, and has not.
+    /// The number of messages that awaitSent() has seen, and has not seen.
     int64_t taken = 0;
     int64_t unsent = 0;
     /// Whether the buffers above hear of a loss.
     bool isWatched = false;
-    /// Whether messages may be put down.
+    /// Whether messages may be queued.
     bool isDirty = false;
     /// This member's greeting and the peer's.
     std::array<char, kGreetingBytes> own = {};
@@ -307,7 +308,7 @@ private:
     return context->createUnboundBuffer(nullptr,
                                         std::numeric_limits<size_t>::max());
   }
-  /// Messages that never come: one for each buffer.
+  /// Awaits messages that never come, one for each buffer.
   void watch(int peer) {
     Peer &of = peers[peer];
     if (std::exchange(of.isWatched, true))
@@ -317,7 +318,7 @@ private:
     for (Inbox &inbox : of.received)
       inbox.buffer->recv(peer, of.slotOf(kNothing), 0, 0);
   }
-  /// `work` puts down a message, which goes at the next wait.
+  /// `work` queues a message, which is sent at the next wait.
   template <typename Work>
   absl::Status post(int peer, absl::string_view what, Work work) {
     absl::Status status = attempt(what, [&] {
@@ -352,7 +353,7 @@ private:
     return reinterpret_cast<size_t>(data);
   }
 
-  /// False where there was an interrupt since the last time.
+  /// False if there was an interrupt since the last call.
   bool beginConnecting(gloo::transport::Pair *pair) {
     std::lock_guard<std::mutex> lock(mutex);
     if (isInterrupted.exchange(false))
@@ -365,8 +366,8 @@ private:
     connecting = nullptr;
   }
 
-  /// Moves bytes until `isThere`, or the connection is over. Then `take`
-  /// returns, or throws why, at once.
+  /// Moves bytes until `isThere`, or until the connection is over. Then `take`
+  /// returns at once, or throws the reason.
   template <typename IsThere, typename Take>
   absl::Status await(const CatchingPair &pair, IsThere isThere, Take take) {
     flush();
@@ -382,8 +383,7 @@ private:
   Poller &poller;
   const std::chrono::milliseconds patience;
   std::vector<Peer> peers;
-  /// Peers to whom messages were put down, and those whose bytes Gloo's thread
-  /// moves.
+  /// Peers with queued messages, and peers whose bytes Gloo's thread moves.
   std::vector<int> dirty;
   std::vector<int> undriven;
 

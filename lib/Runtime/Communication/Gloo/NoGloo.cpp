@@ -1,7 +1,7 @@
-//===- NoGloo.cpp - Where Gloo was not found ------------------------------===//
+//===- NoGloo.cpp - The library without Gloo ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In place of GlooNetwork.cpp.
+// Compiled in place of GlooNetwork.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/Transport.h"

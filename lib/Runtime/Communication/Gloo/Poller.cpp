@@ -1,8 +1,8 @@
-//===- Poller.cpp - Waits for what comes by several connections -----------===//
+//===- Poller.cpp - Waits for data on several connections -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// By epoll, on edges: to a connection that is told of once nothing has to be
-// said when there is something to send, or no longer.
+// Uses epoll with edge triggering: a registered connection needs no further
+// call when it starts or stops having something to send.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/Poller.h"
@@ -61,7 +61,7 @@ void Poller::wait(bool mayBlock, absl::FunctionRef<void(void *what)> tell) {
 
 void Poller::wake() {
   const uint64_t ring = 1;
-  // It is full where it has rung.
+  // The descriptor is full only if it has rung already.
   [[maybe_unused]] ssize_t put = write(bell.number(), &ring, sizeof ring);
 }
 

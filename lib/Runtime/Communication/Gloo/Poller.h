@@ -1,7 +1,7 @@
-//===- Poller.h - Waits for what comes by several connections -------------===//
+//===- Poller.h - Waits for data on several connections -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One thread waits, others end its waits.
+// One thread waits; other threads can end its wait.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_POLLER_H
@@ -15,18 +15,18 @@ namespace bagua::runtime {
 
 class Poller {
 public:
-  /// Throws std::system_error where there is no descriptor left.
+  /// Throws std::system_error if no descriptor is left.
   Poller();
 
-  /// `what` is told of each time that something comes by the connection, or
-  /// can be sent again: it has to take all there is. Throws as above.
+  /// `what` is told each time that data arrives on the connection, or can be
+  /// sent again. It must then handle all that is possible. Throws as above.
   void add(int connection, void *what);
   void remove(int connection);
 
-  /// Tells what there is to tell. Where it may block, it does until there is
-  /// something, or somebody wakes it, before or now.
+  /// Tells all pending events. If it may block, it waits until there is an
+  /// event, or until a thread calls wake(), which may have happened before.
   void wait(bool mayBlock, absl::FunctionRef<void(void *what)> tell);
-  /// From any thread.
+  /// May be called from any thread.
   void wake();
 
 private:

@@ -43,7 +43,7 @@ void RestingDevice::leave() {
     ring();
 }
 
-/// The mutex is held.
+/// Called with the mutex held.
 void RestingDevice::ring() {
   const uint64_t once = 1;
   [[maybe_unused]] ssize_t put = write(bell.number(), &once, sizeof once);

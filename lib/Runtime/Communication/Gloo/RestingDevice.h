@@ -21,12 +21,12 @@ namespace bagua::runtime {
 class RestingDevice final : public gloo::transport::tcp::Device,
                             private gloo::transport::tcp::Handler {
 public:
-  /// Throws where the address can't be used, or there is no descriptor left.
+  /// Throws if the address can't be used, or if no descriptor is left.
   explicit RestingDevice(const gloo::transport::tcp::attr &attributes);
   ~RestingDevice() override;
 
-  /// Gloo's thread is awake while a Watch exists. Its holder may have
-  /// descriptors registered only so long. Ends before the device does.
+  /// Gloo's thread is awake while a Watch exists. Only then may its holder have
+  /// descriptors registered. The Watch ends before the device does.
   using Watch = std::shared_ptr<void>;
   Watch watch();
 
@@ -35,12 +35,12 @@ private:
   void leave();
   void ring();
 
-  /// Makes the thread come to handleEvents().
+  /// Makes the thread enter handleEvents().
   const Descriptor bell;
   std::mutex mutex;
   std::condition_variable changed;
   int watchers = 0;
-  /// Whether it comes, or is there.
+  /// Whether the thread is in handleEvents(), or is on its way there.
   bool isCalled = false;
 };
 

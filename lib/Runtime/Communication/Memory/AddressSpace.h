@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Threads of a process see the same addresses. Processes that share a range of
-// memory see it at different ones, and nothing else of each other.
+// memory see it at different addresses, and see nothing else of each other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_ADDRESSSPACE_H
@@ -16,7 +16,8 @@
 
 namespace bagua::runtime {
 
-/// A range of memory as this member sees it. By default everything there is.
+/// A range of memory as this member sees it. By default the whole address
+/// space.
 struct AddressSpace {
   std::byte *base = nullptr;
   uint64_t bytes = UINT64_MAX;
@@ -26,31 +27,30 @@ struct AddressSpace {
     uint64_t offset = offsetOf(address);
     return size == 0 || (offset <= bytes && size <= bytes - offset);
   }
-  /// What the address is called among members.
+  /// The number by which members name the address to each other.
   uint64_t offsetOf(const void *address) const {
     return reinterpret_cast<uint64_t>(address) -
            reinterpret_cast<uint64_t>(base);
   }
   std::byte *at(uint64_t offset) const {
-    // There may be no base to add to.
-    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    // `base` may be null, to which no offset can be added.
     return reinterpret_cast<std::byte *>(reinterpret_cast<uint64_t>(base) +
                                          offset);
   }
 };
 
-/// Memory of a rank's own that others of its host write to.
+/// A rank's own memory, to which other ranks of its host write.
 class ReachableMemory {
 public:
   virtual ~ReachableMemory() = default;
 
-  /// Takes it out of the reach of all others where a process of `lost`, ranks
-  /// of the run, may still write to it: threads of this process go on finding
-  /// it where it was, with what they have written there. Returns when that is
+  /// If a process of a rank in `lost` may still write to the memory, takes the
+  /// memory out of the reach of all others. Threads of this process find it
+  /// where it was, with what they have written there. Returns when that is
   /// done.
   virtual absl::Status withdraw(absl::Span<const int> lost) = 0;
-  /// Whether it was, or is about to be: writes of others from now on are
-  /// missing.
+  /// Whether the memory was withdrawn, or is about to be: later writes of
+  /// others are missing in it.
   virtual bool isWithdrawn() const = 0;
 };
 

@@ -23,16 +23,16 @@
 namespace bagua::runtime {
 namespace {
 
-// About 2 us: what a meeting takes when all members have a core and are on
-// time. No longer, because the scheduler may all the same have put two members
-// on one core, and then the time is lost.
+// About 2 us, which is what a meeting takes if all members have a core and are
+// on time. Not longer, since the scheduler may still have put two members on
+// one core, and then the time is lost.
 constexpr int kSpins = 100;
-// Then, or at once where members share cores, the core is offered to others: a
-// member that is ready to run arrives ten times sooner than over a futex. Some
-// tens of microseconds where nobody else wants the core.
+// After that, or at once if members share cores, a thread offers its core to
+// others: a member that is ready to run arrives ten times sooner than over a
+// futex. Takes some tens of microseconds if nobody else wants the core.
 constexpr int kYields = 100;
-// How long one that waits for the ends of others' work sleeps before it looks
-// whether they are given up.
+// How long a member that waits for the end of others' work sleeps before it
+// checks whether they are given up.
 constexpr std::chrono::nanoseconds kGoneInterval =
     std::chrono::milliseconds(50);
 
@@ -49,7 +49,7 @@ Gate::Gate(int members, Scope scope)
   assert(members >= 1 && members <= kMaxMembers);
 }
 
-/// Sleeps while the word is `expected`, at most for `limit`. May return early.
+/// Sleeps while the word is `expected`, for at most `limit`. May return early.
 void Gate::sleep(uint32_t expected, std::chrono::nanoseconds limit) {
   NotAtWork waiting;
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
@@ -65,7 +65,7 @@ void Gate::wakeAll() {
           nullptr, 0);
 }
 
-/// Returns the generation of the meeting that the caller now takes part in.
+/// Counts the caller in. Returns the generation of its meeting.
 Gate::Ticket Gate::countIn(bool evenIfClosed) {
   uint32_t seen = word.load(std::memory_order_relaxed);
   while (true) {
@@ -108,7 +108,7 @@ Gate::Outcome Gate::wait(Ticket ticket, std::chrono::nanoseconds limit,
   if (!ticket.isCounted)
     return Outcome::Closed;
   uint32_t seen = watch(ticket.generation, /*evenIfClosed=*/false, spin);
-  // The clock is read by those alone that are about to sleep.
+  // Only threads that are about to sleep read the clock.
   bool isClockRead = false;
   Clock::time_point start;
   while (!isOver(seen, ticket.generation, /*evenIfClosed=*/false)) {

@@ -1,10 +1,10 @@
 //===- Gate.h - A barrier that can be closed ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where the members of one group meet, threads or processes. Passing is decided
-// by one atomic word, so that either all members pass or none does: a member
-// that gives up after a time limit can be sure that nobody will touch its
-// buffers any more.
+// The members of one group, threads or processes, meet at a gate. One atomic
+// word decides whether a meeting passes, so that either all members pass or
+// none does. A member that gives up after a timeout can be sure that nobody
+// will touch its buffers any more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_GATE_H
@@ -19,60 +19,58 @@
 namespace bagua::runtime {
 
 /// A reusable barrier for `members` threads, which all go through the same
-/// meetings in the same order. What a member wrote before it arrived is visible
-/// to all that have passed. Holds no pointer: processes that share its memory
-/// may see it at different addresses.
+/// meetings in the same order. A member that has passed sees everything that
+/// any member wrote before it arrived. Has no pointers, so processes that share
+/// the memory may see it at different addresses.
 ///
 ///   Gate gate(2, Gate::Scope::Process);
 ///   Gate::Ticket ticket = gate.arrive();
 ///   Gate::Outcome outcome = gate.wait(ticket, limit, spin);
 class Gate {
 public:
-  /// Whose threads meet.
+  /// Whether the threads belong to one process or to one host.
   enum class Scope { Process, Host };
 
   enum class Outcome {
     Passed,
-    /// close() came first; nobody passes this meeting or a later one.
+    /// close() came first. Nobody passes this meeting or a later one.
     Closed,
-    /// The time is over and the meeting still open: see closeUnlessPassed().
+    /// The time is over and the meeting is still open: see closeUnlessPassed().
     TimedOut,
   };
 
-  /// Names a meeting to one that has arrived at it.
+  /// Identifies a meeting for a member that has arrived at it.
   struct Ticket {
     uint32_t generation;
-    /// False where the gate was closed: then the meeting may still complete,
-    /// for others.
+    /// False if the gate was closed; the meeting may still complete for others.
     bool isCounted;
   };
 
-  /// At most kMaxMembers.
+  /// `members` is at most kMaxMembers.
   Gate(int members, Scope scope);
   static constexpr int kMaxMembers = 0xffff;
 
   /// Counts the caller in, unless the gate is closed.
   Ticket arrive();
 
-  /// Waits for all members; at most `limit`. With `spin`, keeps its core for
-  /// some microseconds first: only sensible while every member has one.
+  /// Waits for all members, at most `limit`. With `spin` it first keeps its
+  /// core for some microseconds, which helps only if every member has a core.
   Outcome wait(Ticket ticket, std::chrono::nanoseconds limit, bool spin);
 
-  /// Arrives and waits, whether or not the gate is closed. For the end of a
-  /// section that all members are in and in which none waits for anything.
-  /// `isGivenUp` is asked some 20 times a second, however long it takes:
-  /// whether members that are missing are waited for no longer; then it returns
-  /// false.
+  /// Arrives and waits, even if the gate is closed. For the end of a section
+  /// that all members are in and in which none waits for anything. `isGivenUp`
+  /// is called some 20 times a second, without a limit. If it returns true, the
+  /// missing members are no longer waited for, and this returns false.
   bool meetAlways(bool spin, absl::FunctionRef<bool()> isGivenUp);
 
   /// After TimedOut: closes the gate, unless all members have arrived
-  /// meanwhile; whether it was this call that closed it.
+  /// meanwhile. Returns whether this call closed it.
   bool closeUnlessPassed(Ticket ticket);
 
   /// Whether all members arrived at the meeting.
   bool hasPassed(Ticket ticket) const;
 
-  /// Ends all waits of wait(), now and later. Never blocks.
+  /// Ends all calls of wait(), present and future. Never blocks.
   void close();
 
 private:

@@ -1,8 +1,8 @@
-//===- GroupMemory.cpp - What the members of a group share ----------------===//
+//===- GroupMemory.cpp - The memory that the members of a group share -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where everything is: the gate, the members' states, two tables of calls, two
-// stages for each member, and two windows for each.
+// The layout of the memory: the gate, the members' states, two tables of calls,
+// and for each member two stages and two windows.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Memory/GroupMemory.h"
@@ -28,7 +28,7 @@ size_t stagesBegin(const GroupShape &shape) {
   return callsBegin(shape) + 2 * CallTable::bytesFor(shape.members, shape.all);
 }
 
-/// At a page: windows take no memory until they are used.
+/// Windows begin at a page, so that they take no memory until they are used.
 size_t windowsBegin(const GroupShape &shape) {
   constexpr size_t kPage = 4096;
   size_t stages = 2 * static_cast<size_t>(shape.members *
@@ -51,9 +51,9 @@ GroupMemory::GroupMemory(std::byte *memory, const GroupShape &shape)
   }
 }
 
-// Up to here a second meeting costs more than what staging adds, which is that
-// each member reads all inputs. Measured: meetings cost more with more members,
-// and most where members share a core.
+// Up to this size a second meeting costs more than staging does, in which each
+// member reads all inputs. Measured: meetings cost more with more members, and
+// most if members share a core.
 int64_t GroupMemory::stageBytes(int all) {
   return std::clamp<int64_t>(1024 * static_cast<int64_t>(all), 4096, 8192);
 }

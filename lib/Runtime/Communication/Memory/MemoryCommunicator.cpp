@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each member publishes its call, meets the others, checks that all calls
-// agree, and then works straight on the members' buffers. Three ways:
+// agree, and then works directly on the members' buffers. There are three ways:
 //
-// - Direct: the elements are cut into one slice for each member. It combines
-//   its slice of all inputs and writes it to all outputs: every byte is read
-//   once and written once, by whoever. A second meeting ends the call.
-// - Staged, for small buffers, where meeting costs more than bytes: each member
-//   leaves a copy of its input in the group's stage before the meeting and
-//   makes its own output afterwards. No second meeting is needed.
-// - Windowed, where a member's buffers are memory of its process alone: all
-//   bring their inputs to windows that others see, piece by piece, work there
-//   as they would directly, and take their outputs away.
+// - Direct: the elements are cut into one slice for each member. Each member
+//   combines its slice of all inputs and writes it to all outputs, so every
+//   byte is read once and written once. A second meeting ends the call.
+// - Staged, for small buffers, where a meeting costs more than the bytes: each
+//   member leaves a copy of its input in the group's stage before the meeting,
+//   and computes its own output afterwards. No second meeting is needed.
+// - Windowed, if a member's buffers are in memory of its process alone: all
+//   members copy their inputs piece by piece to windows that others see, work
+//   there as they would directly, and copy their outputs back.
 //
-// All evaluate the same expression for each element, so that the bits do not
-// depend on the way.
+// All members evaluate the same expression for each element, so that the bits
+// do not depend on the way.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/CallingCommunicator.h"
@@ -70,19 +70,19 @@ private:
   absl::Status meet(const CollectiveCall &call);
   bool areAllReachable() const;
 
-  // On `range` of the elements (or bytes) that the call counts.
+  // Works on `range` of the elements (or bytes) that the call counts.
   void work(const CollectiveCall &call, ElementRange range);
   void allReduceWork(const CollectiveCall &call, ElementRange range);
   void reduceToOwnersWork(const CollectiveCall &call, ElementRange range);
   void gatherFromOwnersWork(const CollectiveCall &call, ElementRange range);
   void allToAllWork(const CollectiveCall &call, ElementRange range);
   void exchangeWork(const CollectiveCall &call, ElementRange range);
-  // Into this side of the windows, and from the other.
+  // Copy to this side of the windows, and from the other side.
   void copyToWindow(const CollectiveCall &call, ElementRange range);
   void copyFromWindow(const CollectiveCall &call, ElementRange range);
 
-  /// Element `element` of an input whose first one is `first`; the same of an
-  /// output.
+  /// Element `element` of an input, or of an output, that begins at element
+  /// `first`.
   const std::byte *inputAt(int member, int64_t element, int64_t first) const;
   std::byte *outputAt(int member, int64_t element, int64_t first) const;
   ElementRange slice(const CollectiveCall &call, ElementRange range) const;
@@ -99,11 +99,11 @@ private:
   const int self;
   const CommunicatorOptions options;
 
-  // Of the call in progress.
+  // The state of the call in progress.
   int turn = 0;
   CallBuffers buffers;
   bool isWindowed = false;
-  /// Elements that are in the windows, and in which side of these.
+  /// The elements in the windows, and the side of the windows they are in.
   ElementRange piece;
   int side = 0;
 
@@ -131,8 +131,8 @@ absl::Status MemoryCommunicator::run(CollectiveCall &call,
   if (!call.isRefused())
     call.refuse(refusalOf(call, buffers, self, size()));
   if (!call.isRefused()) {
-    // Must come out the same on all members, so it is asked of the member that
-    // stages most.
+    // All members must come to the same answer, so it depends on the member
+    // that stages most.
     isStaged = call.inputBytes(-1, size()) <= GroupMemory::stageBytes(size());
     if (isStaged)
       copyBytes(group->memory.stage(turn, self), bytesOf(buffers.input),
@@ -158,7 +158,7 @@ absl::Status MemoryCommunicator::run(CollectiveCall &call,
   return state->meetAfterWork(*group, self, collectiveOpName(call.op), options);
 }
 
-/// Says where the buffers are.
+/// Fills in where the buffers are.
 void MemoryCommunicator::offer(CollectiveCall &call) const {
   const AddressSpace &space = group->place.addresses;
   call.input = space.offsetOf(buffers.input);
@@ -179,9 +179,10 @@ bool MemoryCommunicator::areAllReachable() const {
   return true;
 }
 
-/// Piece by piece: while all work in one side of the windows, each fills the
-/// other with what comes next, so that one meeting a piece is enough. Nobody
-/// touches another's buffers, so an abort may end it anywhere.
+/// Works piece by piece. While all members work in one side of the windows,
+/// each fills the other side with the next piece, so that one meeting for each
+/// piece is enough. No member touches another's buffers, so an abort may end
+/// this at any point.
 absl::Status MemoryCommunicator::runWindowed(const CollectiveCall &call) {
   isWindowed = true;
   // Blocks of all members lie side by side.
@@ -261,7 +262,7 @@ void MemoryCommunicator::copyFromWindow(const CollectiveCall &call,
   case CollectiveOp::AllToAll:
   case CollectiveOp::Exchange:
   case CollectiveOp::Barrier:
-    return; // written by who works
+    return; // the members that work write it
   }
 }
 
@@ -306,7 +307,7 @@ std::byte *MemoryCommunicator::outputAt(int member, int64_t element,
   return output + (element - first) * bytes;
 }
 
-/// What this member works on when all work on one tensor together.
+/// This member's share when all members work on one tensor together.
 ElementRange MemoryCommunicator::slice(const CollectiveCall &call,
                                        ElementRange range) const {
   int64_t unit = kSliceBytes / call.elementBytes();
@@ -328,7 +329,7 @@ void MemoryCommunicator::reduceRange(const CollectiveCall &call,
                  absl::MakeConstSpan(outputs).first(outputCount), range.size());
 }
 
-/// Copies to outputs[0..outputCount).
+/// Copies `from` to outputs[0..outputCount).
 void MemoryCommunicator::copyRange(const std::byte *from, int64_t bytes,
                                    int outputCount) {
   for (int64_t at = 0; at < bytes; at += kCopyBytes)

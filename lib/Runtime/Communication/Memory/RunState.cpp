@@ -1,8 +1,8 @@
-//===- RunState.cpp - What a process knows of a run -----------------------===//
+//===- RunState.cpp - A process's knowledge of its run --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Groups are matched by members and name. Waits end in time, by an abort, which
-// reaches every group, or because a member that is missing has left.
+// Groups are matched by members and name. A wait ends in time, by an abort,
+// which reaches every group, or because a missing member has left.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Memory/RunState.h"
@@ -29,11 +29,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a member may at least take for its part of the work, in which it
-/// waits for nobody.
+/// The least time that a member has for its part of the work, in which it waits
+/// for nobody.
 constexpr std::chrono::nanoseconds kLeastWork = std::chrono::seconds(10);
 
-/// Ranks of all runs that this process is in, as far as they are on its host.
+/// The ranks of all runs that this process is in and that are on its host.
 CoreUsers liveRanks;
 
 } // namespace
@@ -115,7 +115,7 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
     }
     std::vector<int> missing = group.missing(arrivals);
     if (missing.empty()) {
-      // The last one has counted itself and is about to enter the gate.
+      // The last member has counted itself and is about to enter the gate.
       limit = std::chrono::milliseconds(1);
       continue;
     }
@@ -130,14 +130,14 @@ absl::Status RunState::meet(const MemoryGroup &group, int member,
   }
 }
 
-/// A member's wait for others' ends of work.
+/// One member's wait until others have finished their work.
 struct RunState::WorkWait {
   const MemoryGroup &group;
   const uint32_t departures;
   const std::chrono::nanoseconds limit;
-  /// As in messages.
+  /// The call's name in messages.
   const absl::FunctionRef<std::string()> describe;
-  /// When it was first looked for those missing, and found an abort.
+  /// When missing members were first looked for, and when an abort was found.
   std::optional<Clock::time_point> begin;
   std::optional<Clock::time_point> aborted;
 };
@@ -168,8 +168,8 @@ absl::Status RunState::meetAfterWork(const MemoryGroup &group, int member,
                                                         withdrawn.message()));
 }
 
-/// Whether those that are missing are waited for no longer. Aborts the run
-/// where they take too long.
+/// Whether the missing members are no longer waited for. Aborts the run if they
+/// take too long.
 bool RunState::isGivenUp(WorkWait &wait) {
   const Clock::time_point now = Clock::now();
   if (!wait.begin) {
@@ -200,8 +200,8 @@ void RunState::depart(const MemoryGroup &group, int member) {
 }
 
 void RunState::departAfterAbort(const MemoryGroup &group, int member) {
-  // Not by the gate: others may be at another of its meetings, which must not
-  // take this member for one that has come.
+  // Does not use the gate: others may be at another of its meetings, which must
+  // not count this member.
   constexpr std::chrono::microseconds kLook(200);
   depart(group, member);
   const uint32_t departures =
@@ -212,7 +212,7 @@ void RunState::departAfterAbort(const MemoryGroup &group, int member) {
     std::this_thread::sleep_for(kLook);
 }
 
-/// World ranks of the members which have not ended as many works.
+/// The world ranks of members that have finished their work fewer times.
 std::vector<int> RunState::findWorking(const MemoryGroup &group,
                                        uint32_t departures,
                                        bool evenIfLost) const {
@@ -247,14 +247,14 @@ absl::Status RunState::lateStatus(const std::string &call,
       {missing.empty() ? -1 : missing[0]});
 }
 
-/// Aborts the world because of members that did not come; false if they came
-/// just now. Somebody else may have been first, perhaps in another process.
+/// Aborts the world because members did not come; returns false if they came
+/// just now. Another rank, perhaps in another process, may have aborted first.
 bool RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
                       const absl::Status &why) {
   Gate &gate = group.memory.gate();
   {
-    // Under the lock, so that whoever finds the gate closed finds the status
-    // too.
+    // The lock ensures that a rank that finds the gate closed also finds the
+    // status.
     std::lock_guard<std::mutex> lock(mutex);
     if (gate.closeUnlessPassed(ticket))
       abortLocked(why, /*isOwn=*/true);
@@ -263,8 +263,8 @@ bool RunState::giveUp(const MemoryGroup &group, Gate::Ticket ticket,
   return !gate.hasPassed(ticket);
 }
 
-/// Why a gate is closed: an abort, or a member that has left, which is one from
-/// now on. Never Ok.
+/// Why a gate is closed: an abort, or a member that has left, which becomes an
+/// abort now. Never Ok.
 absl::Status RunState::missMember(const MemoryGroup &group,
                                   const std::string &call) {
   absl::Status result;
@@ -277,7 +277,7 @@ absl::Status RunState::missMember(const MemoryGroup &group,
       if (member.hasLeft || (!member.hasJoined && isGone[group.members[i]]))
         left.push_back(group.members[i]);
     }
-    // Why another process has closed it is on its way.
+    // Another process has closed the gate, and its reason is on the way.
     if (group.memory.isAborted() || left.empty())
       aborted.wait_for(lock, kNewsLimit, [this] { return !abortStatus.ok(); });
     abortLocked(left.empty() ? absl::UnavailableError(absl::StrCat(
@@ -302,7 +302,7 @@ absl::Status checkCreation(const std::vector<int> &members,
   if (absl::Status status = checkTimeout(options.timeout); !status.ok())
     return withMessage(
         status, absl::StrCat("communicator '", name, "': ", status.message()));
-  // It is part of keys that ranks tell each other.
+  // The name is part of keys that ranks tell each other.
   constexpr size_t kMostName = 4096;
   if (name.size() > kMostName)
     return absl::InvalidArgumentError(
@@ -394,7 +394,8 @@ void RunState::lose(int rank, const absl::Status &why) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     isGone[rank] = isLost[rank] = true;
-    // Of others nothing is heard any more: they can't be waited for either.
+    // The other ranks can't be heard any more, so they can't be waited for
+    // either.
     if (rank == 0)
       isLost.assign(isLost.size(), true);
     abortLocked(withPlace(why, {rank}), /*isOwn=*/false);
@@ -402,7 +403,7 @@ void RunState::lose(int rank, const absl::Status &why) {
   tellOfAbort();
 }
 
-/// Whether a member has come to a meeting that another one has not come to.
+/// Whether a member has come to a meeting that another member has not.
 static bool isAhead(const MemoryGroup &group, int member) {
   const uint32_t arrivals = group.memory.member(member).arrivals;
   for (int i = 0; i < group.size(); ++i)
@@ -457,7 +458,7 @@ void RunState::appendWaits(std::string &text) const {
       appendGroup(text, *group, entry);
 }
 
-/// Which members on this host have come to the call in progress.
+/// Appends which members on this host have come to the call in progress.
 void RunState::appendGroup(std::string &text, const MemoryGroup &group,
                            const Entry &entry) const {
   uint32_t latest = 0;
@@ -496,7 +497,7 @@ void RunState::abortBy(int rank, const absl::Status &why) {
   abort(withPlace(duplicate(reasonOf(why)), {rank}));
 }
 
-/// `isOwn`: others are still to be told.
+/// `isOwn` means that other processes must still be told.
 void RunState::abortLocked(const absl::Status &why, bool isOwn) {
   if (!abortStatus.ok())
     return;
@@ -518,7 +519,7 @@ void RunState::abortFromAfar(const absl::Status &why) {
   tellOfAbort();
 }
 
-/// Whoever has not been told, once the world is aborted.
+/// Tells all that have not been told, if the world is aborted.
 void RunState::tellOfAbort() {
   absl::Status why;
   bool isOwn = false;

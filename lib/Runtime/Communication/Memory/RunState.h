@@ -1,9 +1,9 @@
-//===- RunState.h - What a process knows of a run -------------------------===//
+//===- RunState.h - A process's knowledge of its run ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The status of an abort, who has left, what ranks say they are busy with, and
-// the groups that ranks of this process are in. The collectives themselves are
-// in MemoryCommunicator.
+// The status of an abort, the ranks that have left, what ranks say they are
+// busy with, and the groups that ranks of this process are in. The collectives
+// themselves are in MemoryCommunicator.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_MEMORY_RUNSTATE_H
@@ -34,28 +34,29 @@
 
 namespace bagua::runtime {
 
-/// Memory for a group to meet in, made for it.
+/// The memory made for a group to meet in.
 struct GroupPlace {
   GroupShape shape;
-  /// GroupMemory::bytesFor(shape), initialized.
+  /// Initialized memory of GroupMemory::bytesFor(shape).
   std::byte *memory = nullptr;
-  /// Frees it.
+  /// Frees the memory.
   std::shared_ptr<void> owner;
-  /// What members can reach of each other.
+  /// The addresses that members can reach.
   AddressSpace addresses;
-  /// Of this member, where others write to it by mappings of their own. Null:
-  /// members are threads of one process, which can't be kept from it.
+  /// The memory of this member, if other members write to it by their own
+  /// mappings. Null if members are threads of one process, which can't be kept
+  /// from it.
   std::shared_ptr<ReachableMemory> reachable;
 };
 
-/// The members of a communicator, or those of one host, and where they meet.
+/// The members of a communicator, or those on one host, and where they meet.
 struct MemoryGroup {
   MemoryGroup(std::vector<int> worldRanks, std::string groupName,
               GroupPlace ownPlace);
 
   int size() const { return static_cast<int>(members.size()); }
 
-  /// World ranks of the members which have not arrived as often as `arrivals`.
+  /// The world ranks of members that have not arrived `arrivals` times.
   std::vector<int> missing(uint32_t arrivals) const;
 
   const std::vector<int> members;
@@ -64,73 +65,76 @@ struct MemoryGroup {
   const GroupMemory memory;
 };
 
-/// Shared by the worlds of this process's ranks and by their communicators: the
-/// last one to go frees it.
+/// Shared by the worlds of this process's ranks and by their communicators;
+/// freed with the last of them.
 class RunState {
 public:
-  /// Told, on the thread that aborts, of an abort that began in this process.
+  /// Called for an abort that began in this process, on the aborting thread.
   using Announce = std::function<void(const absl::Status &)>;
 
-  /// `neighbours`: ranks of the run that share this host's cores.
+  /// `neighbours` is the number of ranks of the run that share this host's
+  /// cores.
   RunState(int worldSize, int neighbours, std::chrono::nanoseconds waitLimit,
            Announce announceAbort = {});
   ~RunState();
   RunState(const RunState &) = delete;
   RunState &operator=(const RunState &) = delete;
 
-  /// Meets the other members of `group` for `what`.
+  /// Meets the other members of `group`; `what` names the call in messages.
   absl::Status meet(const MemoryGroup &group, int member, std::string_view what,
                     const CommunicatorOptions &options);
-  /// Meets those whose work on this member's buffers is not done. They wait for
-  /// nobody until they come here too, so an abort doesn't end this. Who takes
-  /// longer than the limit (at least 10 s) has the run aborted. Who is lost, or
-  /// not done for 10 s after an abort, is given up: then the call has failed,
-  /// and what the rank has allocated is withdrawn from those. Threads of one
-  /// process are never given up, for nothing would keep them from its memory.
+  /// Meets the members that may still work on this member's buffers. They wait
+  /// for nobody until they come here, too, so an abort doesn't end this wait. A
+  /// member that takes longer than the timeout (at least 10 s) makes the run
+  /// abort. A member that is lost, or not done 10 s after an abort, is given
+  /// up: then the call has failed, and the memory that this rank has allocated
+  /// is withdrawn from that member. Threads of one process are never given up,
+  /// for nothing would keep them from its memory.
   absl::Status meetAfterWork(const MemoryGroup &group, int member,
                              std::string_view what,
                              const CommunicatorOptions &options);
-  /// In its place, for a member that has not worked, or whose work has failed:
-  /// it is not waited for any longer.
+  /// Replaces meetAfterWork for a member that has not worked or whose work has
+  /// failed: others don't wait for it any longer.
   void depart(const MemoryGroup &group, int member);
-  /// The same after an abort, and then waits for all others, whose work an
-  /// abort ends; for 10 s at most. They only read what is this member's.
+  /// Departs after an abort, and then waits for all others, whose work an abort
+  /// ends, for 10 s at most. The others only read this member's memory.
   void departAfterAbort(const MemoryGroup &group, int member);
 
-  /// Those of `all` members of the communicator of this name that are on this
-  /// host, this rank among them as `members[member]`; `makePlace` is asked
-  /// where no rank of this process has joined it.
+  /// Joins the group of those of `all` members that are on this host, for the
+  /// communicator of this name. This rank is `members[member]`. `makePlace` is
+  /// called if no rank of this process has joined the group before.
   absl::StatusOr<std::shared_ptr<MemoryGroup>>
   joinGroup(const std::vector<int> &all, const std::vector<int> &members,
             const std::string &name, int member,
             absl::FunctionRef<absl::StatusOr<GroupPlace>()> makePlace);
 
-  /// What joinGroup says where it would be the second time, for who has to make
-  /// a place before.
+  /// The error of joinGroup if this rank has joined the group already, for
+  /// callers that must make a place first.
   absl::Status checkNew(const std::vector<int> &all,
                         const std::vector<int> &members,
                         const std::string &name, int member) const;
 
-  /// A member needs the group no longer: nobody meets there again.
+  /// Says that a member won't come to the group's meetings any more.
   static void leaveGroup(const MemoryGroup &group, int member);
-  /// A rank joins no further group.
+  /// Says that a rank joins no further group.
   void leave(int rank);
-  /// A rank's process is no more: it touches no memory, and comes nowhere. As
-  /// another process has found. With rank 0 all others are out of reach.
+  /// Says that a rank's process, as another process has found, has ended: it
+  /// touches no memory and comes to no meeting. If rank 0 is lost, all other
+  /// ranks are unreachable.
   void lose(int rank, const absl::Status &why);
 
   /// Whether a rank joins no further group.
   bool hasLeft(int rank) const;
-  /// Whether one of this process waits for a neighbour at a meeting.
+  /// Whether a rank of this process waits for a neighbour at a meeting.
   bool isWaiting() const;
 
   void note(int rank, const std::string &what);
-  /// DeadlineExceeded, of `missing` who did not come in time.
+  /// DeadlineExceeded, naming the `missing` ranks that did not come in time.
   absl::Status lateStatus(const std::string &call,
                           std::chrono::nanoseconds waited,
                           const std::vector<int> &missing) const;
-  /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ones
-  /// say.
+  /// "... waited 5s for ranks 1, 2; rank 2: ...", with what the missing ranks
+  /// say they are busy with.
   std::string describeWait(const std::string &call,
                            std::chrono::nanoseconds waited,
                            const std::vector<int> &missing) const;
@@ -139,15 +143,17 @@ public:
   void appendWaits(std::string &text) const;
 
   void abort(const absl::Status &why);
-  /// The same of what speaks of this rank, where it speaks of none.
+  /// Aborts with `why`; the error names this rank if it names none.
   void abortBy(int rank, const absl::Status &why);
-  /// The same, where another process began it.
+  /// Aborts with an error that began in another process.
   void abortFromAfar(const absl::Status &why);
   absl::Status status() const;
-  /// The same, once there is an abort; Ok where there was none within `limit`.
+  /// Waits up to `limit` for an abort; returns its status, or Ok if there was
+  /// none.
   absl::Status awaitAbort(std::chrono::nanoseconds limit);
-  /// A rank's handlers go when it leaves, but for the runtime's own: a
-  /// communicator may outlive its world.
+  /// The owner rank of the runtime's own handlers. A rank's handlers are
+  /// removed when it leaves, but these stay: a communicator may outlive its
+  /// world.
   static constexpr int kRuntime = -1;
   void onAbort(int rank, const void *owner, std::function<void()> handler);
 
@@ -167,8 +173,8 @@ private:
   std::vector<int> findWorking(const MemoryGroup &group, uint32_t departures,
                                bool evenIfLost) const;
 
-  /// The group is owned by its communicators; the entry stays, so that a name
-  /// is not used twice.
+  /// The communicators own the group. The entry stays, so that a name is not
+  /// used twice.
   struct Entry {
     std::weak_ptr<MemoryGroup> group;
     std::vector<bool> joined;
@@ -183,15 +189,15 @@ private:
   mutable std::mutex mutex;
   std::condition_variable aborted;
   absl::Status abortStatus;
-  /// Whether announceAbort is still to be told.
+  /// Whether announceAbort must still be called.
   bool mustAnnounce = false;
   std::map<std::pair<std::vector<int>, std::string>, Entry> groups;
-  /// By rank.
+  /// Indexed by rank.
   std::vector<bool> isGone;
   std::vector<bool> isLost;
   std::vector<std::string> notes;
 
-  /// Held while handlers run; taken before `mutex`.
+  /// Held while handlers run; locked before `mutex`.
   std::mutex handlerMutex;
   /// By rank and owner.
   std::map<std::pair<int, const void *>, std::function<void()>> handlers;
@@ -199,26 +205,27 @@ private:
   const WaitReport report{[this](std::string &text) { appendWaits(text); }};
 };
 
-/// "communicator 'grads': all_reduce of rank 0", and what it is for.
+/// "communicator 'grads': all_reduce of rank 0", and what the call is for.
 std::string describeCall(const std::string &communicator, int rank,
                          std::string_view what,
                          const CommunicatorOptions &options);
 
-/// Unavailable: what a call needs of ranks that have left.
+/// Unavailable: a call needs ranks that have left.
 absl::Status leftBy(const std::vector<int> &ranks, const std::string &call);
 
-/// Within which an abort is known to all processes.
+/// The time within which all processes know of an abort.
 constexpr std::chrono::seconds kNewsLimit(10);
 
-/// InvalidArgument unless the members are distinct ranks of the run, `rank`
-/// among them, and the limit is one.
+/// InvalidArgument unless the members are distinct ranks of the run and include
+/// `rank`, and the timeout is valid.
 absl::Status checkCreation(const std::vector<int> &members,
                            const std::string &name,
                            const CommunicatorOptions &options, int rank,
                            int size);
 
-/// Of checked members that can reach each other's memory; errors are those of
-/// World::createCommunicator and of `makePlace`. In MemoryCommunicator.cpp.
+/// Creates a communicator of checked members that can reach each other's
+/// memory. Errors are those of World::createCommunicator and of `makePlace`. In
+/// MemoryCommunicator.cpp.
 absl::StatusOr<std::unique_ptr<Communicator>> createMemoryCommunicator(
     std::shared_ptr<RunState> state, int rank, const std::vector<int> &members,
     const std::string &name, const CommunicatorOptions &options,

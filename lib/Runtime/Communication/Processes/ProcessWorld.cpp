@@ -1,8 +1,8 @@
 //===- ProcessWorld.cpp - Ranks that are processes ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The state of the run as this process knows it, the connection by which it
-// learns, and the memory that it shares with the other ranks of its host.
+// This process's knowledge of the run, its connection to rank 0, and the memory
+// that it shares with the other ranks of its host.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Processes.h"
@@ -35,8 +35,8 @@
 namespace bagua::runtime {
 namespace {
 
-/// What ranks that can share memory and reach each other's sockets by name have
-/// in common: the kernel they run on, and the network namespace.
+/// Identifies the ranks that can share memory and reach each other's sockets by
+/// name: the kernel they run on, and the network namespace.
 std::string ownHost() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -46,12 +46,12 @@ std::string ownHost() {
   return absl::StrCat(boot, " ", network.st_ino);
 }
 
-/// What a world and its communicators share; the last one to go says goodbye.
+/// Shared by a world and its communicators; the last of them says goodbye.
 struct ProcessRun {
   ~ProcessRun() {
     network = nullptr;
-    // No other survivor is at work there: each call of this rank's has waited
-    // for that.
+    // No other surviving rank works in this memory: each call of this rank has
+    // waited for that.
     if (region)
       region->forgetWithdrawn();
     if (control)
@@ -62,7 +62,7 @@ struct ProcessRun {
   std::shared_ptr<RunState> state;
   std::shared_ptr<ControlPlane> control;
   std::shared_ptr<WorkWatch> watch = std::make_shared<WorkWatch>();
-  /// By rank, as World::hosts and startedAs.
+  /// Indexed by rank, as World::hosts and startedAs.
   std::vector<int> hosts;
   std::vector<int> started;
   std::string secret;
@@ -70,9 +70,9 @@ struct ProcessRun {
   std::unique_ptr<HostNetwork> network;
 };
 
-/// Memory of a group that this rank has allocated. Others may be at work there
-/// when this one's communicator goes, so it stays until the next is made and
-/// all have left.
+/// The memory of groups that this rank has allocated. Other ranks may still
+/// work there when this rank's communicator is destroyed, so the memory stays
+/// until all have left and the next group is made.
 class GroupPlaces {
 public:
   explicit GroupPlaces(std::shared_ptr<SharedRegion> shared)
@@ -164,9 +164,10 @@ public:
   }
 
 private:
-  /// Members on this rank's host.
+  /// The members on this rank's host.
   std::vector<int> neighboursAmong(const std::vector<int> &members) const;
-  /// Where `neighbours`, which are all members or those of this host, meet.
+  /// Finds where `neighbours` meet, which are all members or those on this
+  /// host.
   absl::StatusOr<GroupPlace> findPlace(const std::vector<int> &members,
                                        const std::vector<int> &neighbours,
                                        const std::string &name,
@@ -183,7 +184,8 @@ private:
 
 ProcessWorld::~ProcessWorld() {
   if (!process.isThis()) {
-    // The parent's, with its threads and connections: it stays.
+    // The run belongs to the parent, with its threads and connections, so it is
+    // leaked here.
     (void)new std::shared_ptr<ProcessRun>(run);
     return;
   }
@@ -205,7 +207,7 @@ int placeIn(const std::vector<int> &members, int rank) {
                           members.begin());
 }
 
-/// The memory of a group: that of the first member to ask rank 0 for it.
+/// The memory of a group is the one that the first member offers to rank 0.
 absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
     const std::vector<int> &members, const std::vector<int> &neighbours,
     const std::string &name, const CommunicatorOptions &options) {
@@ -222,7 +224,7 @@ absl::StatusOr<GroupPlace> ProcessWorld::findPlace(
       offset, options.timeout, [this] { return !run->state->status().ok(); });
   uint64_t place = 0;
   if (!kept.ok()) {
-    // Rank 0 may keep the place yet, so it is never used for anything else.
+    // Rank 0 may still keep this place, so it is never used for anything else.
     run->state->abort(
         absl::IsDeadlineExceeded(kept.status())
             ? run->state->lateStatus(
@@ -264,7 +266,7 @@ ProcessWorld::createCommunicator(const std::vector<int> &members,
   if (!status.ok())
     return status;
   const std::vector<int> neighbours = neighboursAmong(members);
-  // Its place is the living one's.
+  // A second communicator would use the place of the first.
   status = run->state->checkNew(members, neighbours, name,
                                 placeIn(neighbours, rank()));
   if (!status.ok())
@@ -276,7 +278,7 @@ ProcessWorld::createCommunicator(const std::vector<int> &members,
   if (neighbours.size() < members.size())
     return createAcrossHosts(members, neighbours, name, options,
                              *std::move(place));
-  // The run stays as long as one of its communicators.
+  // The run lives as long as any of its communicators.
   std::shared_ptr<RunState> state(run, run->state.get());
   return createMemoryCommunicator(std::move(state), rank(), members, name,
                                   options, [&] { return place; });
@@ -295,7 +297,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
   group.members = members;
   group.self = placeIn(members, rank());
   group.secret = run->secret;
-  // Counted from 0 among its members' hosts.
+  // Hosts are counted from 0 among the members' hosts.
   std::map<int, int> numbers;
   for (int member : members)
     group.hosts.push_back(
@@ -308,7 +310,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessWorld::createAcrossHosts(
   group.neighbours = *std::move(joined);
   if (absl::Status status = run->network->connect(group, options);
       !status.ok()) {
-    // Unless another rank's end is the reason.
+    // Has no effect if another rank's end is the reason.
     run->state->abortBy(rank(), status);
     return run->state->status();
   }
@@ -346,14 +348,14 @@ std::vector<int> firstNumbers(size_t count) {
   return numbers;
 }
 
-/// Numbers all ranks anew, host by host; returns the former numbers by new
-/// ones. Rank 0 stays what it is, and so does the order within each host.
+/// Renumbers all ranks host by host; returns the former numbers by new ones.
+/// Rank 0 keeps its number, and so does the order within each host.
 std::vector<int> orderByHost(Joined &joined, std::vector<int> &hosts,
                              int rank) {
   std::vector<int> order = firstNumbers(hosts.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return hosts[a] < hosts[b]; });
-  // Rank 0 has a channel to each of the others, these have one to it alone.
+  // Rank 0 has a channel to each other rank; the others have one, to rank 0.
   if (rank == 0) {
     std::vector<ControlChannel> channels(order.size());
     for (size_t i = 0; i < order.size(); ++i)
@@ -364,7 +366,7 @@ std::vector<int> orderByHost(Joined &joined, std::vector<int> &hosts,
   return order;
 }
 
-/// Ranks of a rank's host.
+/// The ranks on the host of `rank`.
 std::vector<int> neighboursOf(const std::vector<int> &hosts, int rank) {
   std::vector<int> neighbours;
   for (size_t i = 0; i < hosts.size(); ++i)
@@ -373,7 +375,7 @@ std::vector<int> neighboursOf(const std::vector<int> &hosts, int rank) {
   return neighbours;
 }
 
-/// The memory that ranks of this host share, from the first of them.
+/// The memory that ranks of this host share, which the first of them creates.
 absl::StatusOr<std::shared_ptr<SharedRegion>>
 shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
   const std::vector<int> neighbours = neighboursOf(run.hosts, run.rank);
@@ -401,8 +403,8 @@ shareMemory(const ProcessRun &run, size_t partBytes, Deadline deadline) {
                             static_cast<int>(place - neighbours.begin()));
 }
 
-/// By which other hosts reach this rank: as it reaches rank 0. One of rank 0's
-/// host may have come to that over loopback.
+/// The address by which other hosts reach this rank: the one by which it
+/// reaches rank 0. A rank on rank 0's host may reach rank 0 over loopback.
 std::string ownInterface(const Joined &joined, const std::vector<int> &hosts,
                          int rank) {
   if (hosts[rank] == hosts[0] || joined.channels.empty())
@@ -411,7 +413,7 @@ std::string ownInterface(const Joined &joined, const std::vector<int> &hosts,
   return address.ok() ? address->host : std::string();
 }
 
-/// Where rank 0 listens, as far as this rank is to know.
+/// Where rank 0 listens, as far as this rank must know.
 absl::StatusOr<TcpAddress> meetingPlace(const ProcessOptions &options) {
   if (!options.store || !options.address.empty())
     return parseTcpAddress(options.address);
@@ -527,7 +529,7 @@ connectProcesses(const ProcessOptions &options) {
     return started;
   auto region = shareMemory(*run, options.sharedBytes, begin + options.timeout);
   if (!region.ok()) {
-    // Unless another rank's end is the reason.
+    // Has no effect if another rank's end is the reason.
     run->state->abortBy(run->rank,
                         absl::Status(region.status().code(),
                                      absl::StrCat("rank ", run->rank, ": ",

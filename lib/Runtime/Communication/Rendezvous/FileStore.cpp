@@ -1,10 +1,10 @@
 //===- FileStore.cpp - Texts in a file that ranks share -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A line that no other file begins with, and records, appended one by one under
-// a lock: sizes of name and text in decimal, then both. The last record of a
-// name holds. Who is killed while he writes leaves a record that is cut: it is
-// none, and the next writer's takes its place.
+// The file begins with a line that no other file has. Records follow, each
+// appended under a lock: the sizes of name and text in decimal, then both. The
+// last record of a name counts. A writer that is killed leaves an incomplete
+// record, which does not count; the next writer overwrites it.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Store.h"
@@ -34,11 +34,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// More than any run writes.
+/// More bytes than any run writes.
 constexpr size_t kMaxBytes = size_t{64} << 20;
-/// Nobody waits for who is at the other end of a FIFO.
+/// With O_NONBLOCK, opening a FIFO does not wait for its other end.
 constexpr int kAlways = O_NONBLOCK | O_CLOEXEC;
-/// How often who wants the lock tries.
+/// How often a process tries to get the lock.
 constexpr std::chrono::milliseconds kLook(1);
 
 constexpr absl::string_view kFirstLine = "bagua store 1\n";
@@ -47,8 +47,8 @@ struct Record {
   absl::string_view name, text;
 };
 
-/// The one at the beginning of `rest`, and what is behind it. Nothing where it
-/// is cut, InvalidArgument where no record begins so.
+/// Takes the record at the beginning of `rest`. Nothing if it is incomplete,
+/// InvalidArgument if no record begins like this.
 absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
   const auto none = [] {
     return absl::InvalidArgumentError("found bytes that are no record");
@@ -79,8 +79,8 @@ absl::StatusOr<std::optional<Record>> takeRecord(absl::string_view &rest) {
   return record;
 }
 
-/// Calls `see` for each record; how many bytes there are up to the first one
-/// that is cut.
+/// Calls `see` for each record. Returns the number of bytes before the first
+/// incomplete record.
 template <typename See>
 absl::StatusOr<size_t> readRecords(absl::string_view all, See see) {
   const absl::string_view begin = all.substr(0, kFirstLine.size());
@@ -120,9 +120,9 @@ private:
                                   : absl::StatusCode::kUnavailable,
                               absl::StrCat(what, ": ", describeError(errno))));
   }
-  /// With `how` of flock().
+  /// `how` is that of flock().
   absl::Status lock(const Descriptor &file, int how) const;
-  /// Locks it and reads it all.
+  /// Locks the file and reads all of it.
   absl::StatusOr<std::string> readLocked(const Descriptor &file, int how) const;
 
   const std::string path;

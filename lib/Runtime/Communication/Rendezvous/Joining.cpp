@@ -1,9 +1,10 @@
 //===- Joining.cpp - How the processes of a run find each other -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With a store the secret in it tells ranks from strangers, and this run from
-// one before it that left its record there. Without one, whoever names the run
-// and is missing is let in; of several ports guests try one after the other.
+// With a store, the secret in it distinguishes ranks from strangers, and this
+// run from an earlier one that left its record there. Without a store, rank 0
+// admits any process that names the run and a rank that is missing. Guests try
+// several ports one after the other.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Joining.h"
@@ -29,20 +30,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using fb::ControlKind;
 
-/// Where rank 0 listens, the secret, its network; or how it has failed, after a
-/// number by which failures of several runs differ.
+/// The key of rank 0's record. It has where rank 0 listens, the secret and its
+/// network; or how rank 0 has failed, after a number that differs between runs.
 constexpr char kRecord[] = "bagua/rank0";
 constexpr char kFailed[] = "failed";
-/// In which ranks hear of each other, and a connection must say who it is: in
-/// less, so that no rank gives up behind silent strangers.
+/// How long a joining rank tolerates silence, and how long an unidentified
+/// connection may stay open. The second is shorter, so that silent strangers
+/// cannot make a real rank give up.
 constexpr std::chrono::seconds kPatience(5);
 constexpr std::chrono::seconds kStrangersPatience(2);
 constexpr std::chrono::milliseconds kBeat(500);
-/// Between two tries, the first and at most: a name's addresses are asked for
-/// in each.
+/// The first and the longest time between two tries; each try looks up a name's
+/// addresses.
 constexpr std::chrono::milliseconds kFirstRetry(20), kLastRetry(500);
-/// Connections that have not said who they are. Where more come, those that
-/// have said nothing for longest make room.
+/// The most connections that have not identified themselves. If more come, the
+/// oldest make room.
 constexpr size_t kMostStrangers = 64;
 
 //===----------------------------------------------------------------------===//
@@ -68,11 +70,11 @@ private:
   };
   struct Member {
     std::string host;
-    /// What it has drawn for itself, and by which this rank proves itself to
-    /// it.
+    /// The number that the process has drawn, and the proof by which rank 0
+    /// identifies itself to that process.
     uint64_t process = 0;
     std::string proof;
-    /// Whether it was here before.
+    /// Whether the rank was here before.
     bool hasGone = false;
   };
 
@@ -87,7 +89,7 @@ private:
   void hearMembers();
   void beat();
   void tellAll(ControlMessage message);
-  /// By which ranks of this run tell each other from strangers.
+  /// The secret by which ranks of this run recognize each other.
   const std::string &secret() const {
     return options.store ? joined.secret : options.run;
   }
@@ -105,7 +107,7 @@ private:
   bool isOutOfDescriptors = false;
   Deadline lastBeat;
   Joined joined;
-  /// By rank.
+  /// Indexed by rank.
   std::vector<Member> members;
 };
 
@@ -131,7 +133,8 @@ bool Host::areAllHere() const {
   return true;
 }
 
-/// "ranks 2, 5, 6 to come": those that never have; else those that have gone.
+/// "ranks 2, 5, 6 to come": the ranks that never came; if all did, those that
+/// have gone.
 std::string Host::missing() const {
   std::vector<int> never, gone;
   for (int rank = 1; rank < options.size; ++rank)
@@ -152,7 +155,7 @@ void Host::tellAll(ControlMessage message) {
     }
 }
 
-/// Until somebody comes or says something, or it is time to speak.
+/// Waits until a connection or a message comes, or it is time to send.
 void Host::await() const {
   std::vector<pollfd> sockets;
   if (!isOutOfDescriptors)
@@ -165,14 +168,14 @@ void Host::await() const {
   poll(sockets.data(), sockets.size(), static_cast<int>(kBeat.count()));
 }
 
-/// Tells those who have come, too.
+/// Also tells the ranks that have come.
 absl::Status Host::refuseAll(const absl::Status &why) {
   tellAll(refusalOf(why));
   return why;
 }
 
-/// Some of those that wait. Where descriptors are out, strangers may yet give
-/// some back.
+/// Accepts some of the waiting connections. If no descriptors are left,
+/// strangers may yet return some.
 absl::Status Host::acceptStrangers() {
   isOutOfDescriptors = false;
   for (size_t i = 0; i < kMostStrangers; ++i) {
@@ -194,8 +197,8 @@ absl::Status Host::acceptStrangers() {
   return absl::OkStatus();
 }
 
-/// A rank says at once who it is, so of those that have been heard and are
-/// still strangers the oldest is least likely to be one.
+/// A rank identifies itself at once. So of the connections that were heard and
+/// are still strangers, the oldest is least likely to be a rank.
 void Host::makeRoom() {
   size_t tooMany =
       strangers.size() - std::min(strangers.size(), kMostStrangers);
@@ -205,10 +208,11 @@ void Host::makeRoom() {
                   strangers.begin() + static_cast<ptrdiff_t>(tooMany));
 }
 
-/// What keeps a rank of this run from taking part; empty: nothing.
+/// Why a rank of this run can't take part; empty if it can.
 std::string Host::objection(const ControlMessage &hello) const {
   std::string why = disagreement(hello, options);
-  // One whose connection was cut may be back before this side hears of it.
+  // A rank whose connection was cut may be back before this side hears of the
+  // cut.
   if (why.empty() && !isMissing(hello.rank) &&
       members[hello.rank].process != hello.process)
     return absl::StrCat("rank ", hello.rank, " has come twice");
@@ -233,8 +237,8 @@ absl::Status Host::admit(ControlChannel &channel, const ControlMessage &hello) {
   return refuseAll(status);
 }
 
-/// Whether the connection is still a stranger's. Who has gone meanwhile comes
-/// back on another one.
+/// Returns whether the connection is still a stranger's. A rank that went away
+/// meanwhile comes back on another connection.
 bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
   absl::Status read = stranger.channel.fill();
   auto message = stranger.channel.next();
@@ -247,8 +251,8 @@ bool Host::hearStranger(Stranger &stranger, absl::Status &status) {
   return false;
 }
 
-/// Who has come and goes again comes back, or is missing. So is who says
-/// anything: nobody does before all are here.
+/// A rank that came and went away comes back, or is missing. A rank that says
+/// anything counts as gone, too: no rank speaks before all have come.
 void Host::hearMembers() {
   for (int rank = 1; rank < options.size; ++rank) {
     ControlChannel &channel = joined.channels[rank];
@@ -260,7 +264,7 @@ void Host::hearMembers() {
 }
 
 absl::Status Host::hear() {
-  // First, for one that has gone may be here again.
+  // Members first, for one that has gone may be back already.
   hearMembers();
   absl::Status status;
   strangers.erase(std::remove_if(strangers.begin(), strangers.end(),
@@ -271,7 +275,7 @@ absl::Status Host::hear() {
   return status;
 }
 
-/// Tells who waits that this rank still does, and for whom.
+/// Tells waiting ranks that this rank still waits, and for which ranks.
 void Host::beat() {
   if (Clock::now() - lastBeat < kBeat)
     return;
@@ -282,7 +286,7 @@ void Host::beat() {
   tellAll(heartbeat);
 }
 
-/// The number of each rank's host, counted from 0 as they come up.
+/// The number of each rank's host, in the order of first ranks from 0.
 std::vector<int> Host::numberHosts() const {
   std::map<std::string, int> numbers;
   std::vector<int> hosts;
@@ -292,7 +296,7 @@ std::vector<int> Host::numberHosts() const {
   return hosts;
 }
 
-/// Of the connections to other hosts.
+/// This host's address on the connections to other hosts.
 std::string Host::reachedAt() const {
   for (int rank = 1; rank < options.size; ++rank)
     if (members[rank].host != options.host)
@@ -328,7 +332,7 @@ absl::StatusOr<Joined> Host::run() {
 // Other ranks
 //===----------------------------------------------------------------------===//
 
-/// How rank 0 has failed, where a record says so; else Ok.
+/// How rank 0 has failed, if the record says so; else Ok.
 absl::Status readFailure(const std::string &record) {
   constexpr int kLast = static_cast<int>(absl::StatusCode::kUnauthenticated);
   std::vector<std::string> words =
@@ -361,18 +365,18 @@ private:
   const JoinOptions &options;
   const Deadline deadline;
   TcpAddress address;
-  /// What the store has said of rank 0 when this rank came.
+  /// The store's record of rank 0 when this rank came.
   std::optional<std::optional<std::string>> firstRecord;
   std::string secret;
   const uint64_t process = drawNumber();
-  /// Of the address's ports: the one to try.
+  /// The offset of the port to try next.
   int next = 0;
   std::chrono::milliseconds retry = kFirstRetry;
-  /// Whether trying again changes nothing.
+  /// Whether another try would change nothing.
   bool isRefused = false;
 };
 
-/// Where rank 0 is. With a store: as its last record says.
+/// Finds where rank 0 is: with a store, from its last record.
 absl::Status Guest::findHost() {
   if (!options.store) {
     address = {options.address.host, options.address.port + next};
@@ -388,12 +392,12 @@ absl::Status Guest::findHost() {
   if (!record->has_value())
     return absl::NotFoundError("the store says nothing of rank 0");
   if (absl::Status failed = readFailure(**record); !failed.ok())
-    // What was there at first may be a former run's.
+    // The first record that was found may be a former run's.
     return *record == *firstRecord ? absl::UnavailableError(failed.message())
                                    : refuse(failed);
   std::vector<std::string> words = absl::StrSplit(**record, ' ');
   auto found = parseTcpAddress(words[0]);
-  // The text may hold the secret.
+  // The text may contain the secret, so it is not shown.
   if (!found.ok() || words.size() != 3)
     return absl::InvalidArgumentError(
         absl::StrCat("the store says ", words.size(),
@@ -401,7 +405,7 @@ absl::Status Guest::findHost() {
                      "': expected its address, a secret and its network"));
   address = *std::move(found);
   secret = words[1];
-  // The record may be a former run's, so that another one follows.
+  // The record may be a former run's, to be followed by another one.
   if (isLoopback(address.host) &&
       words[2] != absl::BytesToHexString(options.network))
     return absl::FailedPreconditionError(absl::StrCat(
@@ -424,7 +428,7 @@ absl::StatusOr<Joined> Guest::awaitWelcome(ControlChannel channel,
     if (!message->has_value()) {
       if (!read.ok())
         return read;
-      // Where this process stood still, what has come meanwhile lies there.
+      // If this process was stopped, messages may have arrived meanwhile.
       if (Clock::now() < std::min(lastHeard + kPatience, deadline))
         awaitReadable(channel.socket(), Clock::now() + kBeat);
       else if (std::exchange(isLastLook, true))
@@ -474,10 +478,11 @@ absl::StatusOr<Joined> Guest::run() {
   absl::Status why;
   while (true) {
     absl::StatusOr<Joined> joined = attempt();
-    // Without descriptors it can't try again either.
+    // Without descriptors another try can't succeed either.
     if (joined.ok() || isRefused || absl::IsResourceExhausted(joined.status()))
       return joined;
-    // The limit may have cut the last attempt, which then tells less.
+    // The timeout may have cut the last attempt short, so that its error says
+    // less.
     if (why.ok() || !absl::IsCancelled(joined.status()))
       why = joined.status();
     if (Clock::now() >= deadline)
@@ -498,7 +503,7 @@ void leaveFailure(Store &store, const absl::Status &why) {
       .set(kRecord, absl::StrCat(kFailed, " ", absl::Hex(drawNumber()), " ",
                                  why.raw_code(), " ",
                                  why.message().substr(0, kMostName)))
-      .IgnoreError(); // others learn of it when their limit is over
+      .IgnoreError(); // else others time out
 }
 
 absl::StatusOr<Joined> joinRun(const JoinOptions &options) {

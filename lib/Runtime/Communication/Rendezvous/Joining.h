@@ -1,8 +1,9 @@
 //===- Joining.h - How the processes of a run find each other -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rank 0 listens, where all know or as a store says; the others come, say who
-// they are, and are told when all are there. Strangers are turned away.
+// Rank 0 listens at an address that all ranks know, or that a store has. The
+// other ranks connect, say who they are, and are told when all have come.
+// Strangers are turned away.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_RENDEZVOUS_JOINING_H
@@ -24,22 +25,22 @@ namespace bagua::runtime {
 
 /// The most bytes of a host's name, or of an address.
 constexpr size_t kMostName = 1024;
-/// The most ranks: of so many the longest message is below what one may have.
+/// The most ranks, such that the longest message stays below its limit.
 constexpr int kMostRanks = 1 << 17;
 
 struct JoinOptions {
   int rank = 0;
   int size = 1;
-  /// Ranks that say the same run on one host.
+  /// Ranks with the same text run on one host.
   std::string host;
-  /// Where rank 0 listens. With a store its port may be 0, and only rank 0 need
+  /// Where rank 0 listens. With a store its port may be 0, and only rank 0 must
   /// know it.
   TcpAddress address;
-  /// Null: all know the address.
+  /// Null if all ranks know the address.
   Store *store = nullptr;
-  /// Without a store: ranks that say another are strangers.
+  /// Without a store: ranks with another text are strangers.
   std::string run;
-  /// Ranks that say the same reach each other over loopback.
+  /// Ranks with the same text reach each other over loopback.
   std::string network;
   /// The same on all ranks.
   std::chrono::nanoseconds patience = std::chrono::seconds(10);
@@ -47,26 +48,26 @@ struct JoinOptions {
 };
 
 struct Joined {
-  /// As ControlPlane wants them.
+  /// The channels for the ControlPlane.
   std::vector<ControlChannel> channels;
-  /// By rank: the number of its host, counted from 0 as they come up.
+  /// The number of each rank's host, in the order of first ranks from 0.
   std::vector<int> hosts;
-  /// 128 bits, of this run alone.
+  /// 128 bits, different for each run.
   std::string secret;
-  /// The address of rank 0's host by which ranks of others reach it. Empty: all
-  /// are on one host.
+  /// The address by which ranks of other hosts reach rank 0's host. Empty if
+  /// all ranks are on one host.
   std::string reachedAt;
 };
 
-/// Returns on all ranks when all have come. DeadlineExceeded names those that
-/// have not; InvalidArgument ranks that don't agree on the run;
-/// FailedPrecondition where rank 0 listens in vain for this one;
-/// ResourceExhausted where rank 0 has no descriptors for all.
+/// Returns on all ranks when all have come. DeadlineExceeded names the ranks
+/// that have not; InvalidArgument names ranks that don't agree on the run;
+/// FailedPrecondition if rank 0 listens where this rank can't reach it;
+/// ResourceExhausted if rank 0 has too few descriptors for all.
 absl::StatusOr<Joined> joinRun(const JoinOptions &options);
 
-/// What rank 0 leaves where others look for it when it has failed, so that they
-/// do not wait for it: before it listens, nobody else could tell them. Ranks
-/// that look only afterwards do wait, for the record may be a former run's.
+/// Leaves rank 0's failure in the store, so that ranks that look for rank 0 do
+/// not wait for it: before it listens, nobody else could tell them. Ranks that
+/// look only later do wait, since the record may be a former run's.
 void leaveFailure(Store &store, const absl::Status &why);
 
 } // namespace bagua::runtime

@@ -1,7 +1,7 @@
 //===- Launch.cpp - Ranks as a launcher started them ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One row for each launcher. A new one is a row.
+// One row of a table for each launcher.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Runtime/Launch.h"
@@ -32,17 +32,18 @@ struct Launcher {
   const char *name;
   const char *rank;
   const char *size;
-  /// Null: it doesn't say.
+  /// Null if the launcher doesn't say.
   const char *localSize;
-  /// Together they name the run; may be few.
+  /// Together these name the run; there may be few.
   std::vector<const char *> job;
-  /// How many hosts there are, where it doesn't say the ranks of this one.
+  /// The number of hosts, for a launcher that doesn't say how many ranks this
+  /// one has.
   const char *hosts = nullptr;
-  /// Another one's, which sets these variables, too, but not localSize.
+  /// Another launcher, which sets these variables, too, but not localSize.
   const char *other = nullptr;
 };
 
-/// Asked in this order: a torchrun under srun is torchrun's.
+/// Asked in this order: a torchrun under srun counts as torchrun.
 const std::vector<Launcher> &launchers() {
   static constexpr char kTasksOfSrun[] = "SLURM_STEP_NUM_TASKS";
   static const std::vector<Launcher> table = {
@@ -64,8 +65,7 @@ const std::vector<Launcher> &launchers() {
        {},
        nullptr,
        kTasksOfSrun},
-      // Batch scripts have a SLURM_PROCID, too; tasks of srun alone are
-      // counted.
+      // Batch scripts have SLURM_PROCID, too; only tasks of srun count.
       {"Slurm",
        "SLURM_PROCID",
        kTasksOfSrun,
@@ -99,11 +99,11 @@ absl::StatusOr<int> readNumber(const Launcher &launcher, const Environment &get,
       ", expected a number from ", least, " to ", end - 1));
 }
 
-/// How many ports behind its own torchrun leaves to us. The first is mostly
-/// free.
+/// How many ports after its own torchrun leaves free for us. The first is
+/// usually free.
 constexpr int kNextPorts = 16;
 
-/// torchrun's agents keep the port for a store of their own.
+/// torchrun's agents keep the port itself for their own store.
 absl::StatusOr<std::string> findAddress(const Launcher &launcher,
                                         const Environment &get) {
   const char *host = get("MASTER_ADDR");
@@ -130,8 +130,8 @@ std::string readProcess(pid_t process, const char *what) {
           std::istreambuf_iterator<char>()};
 }
 
-/// A field of a process's stat behind its name, which may hold anything; empty
-/// where it has ended.
+/// A field of a process's stat file after its name, which may contain anything.
+/// Empty if the process has ended.
 std::string statField(pid_t process, size_t field) {
   const std::string text = readProcess(process, "stat");
   const size_t end = text.rfind(')');
@@ -141,8 +141,8 @@ std::string statField(pid_t process, size_t field) {
   return fields.size() > field ? fields[field] : std::string();
 }
 
-/// The process that has started all ranks of this host: the nearest above this
-/// one that is not a rank's itself, as a script around it is.
+/// The process that has started all ranks of this host: the nearest ancestor
+/// that does not belong to a rank itself, as a script around one does.
 pid_t findStarter(const Launcher &launcher) {
   constexpr size_t kParent = 2;
   const std::string variable = absl::StrCat(launcher.rank, "=");
@@ -162,7 +162,7 @@ pid_t findStarter(const Launcher &launcher) {
   return process;
 }
 
-/// What the launcher calls the run; empty where it doesn't.
+/// The launcher's name for the run; empty if it has none.
 std::string nameOfJob(const Launcher &launcher, const Environment &get) {
   std::string job;
   for (const char *name : launcher.job)
@@ -171,15 +171,15 @@ std::string nameOfJob(const Launcher &launcher, const Environment &get) {
   return job;
 }
 
-/// Of this host's ranks: who has started them, and when, in ticks since the
-/// host began.
+/// Which process has started this host's ranks, and when, in ticks since the
+/// host booted.
 std::string describeStarter(const Launcher &launcher) {
   constexpr size_t kStart = 20;
   const pid_t starter = findStarter(launcher);
   return absl::StrCat(starter, "-", statField(starter, kStart));
 }
 
-/// A folder of this user's alone.
+/// A folder that only this user can reach.
 absl::StatusOr<std::string> ownFolder() {
   std::string path = absl::StrCat("/tmp/bagua-", geteuid());
   mkdir(path.c_str(), 0700);
@@ -194,9 +194,9 @@ absl::StatusOr<std::string> ownFolder() {
   return path;
 }
 
-/// Where rank 0 listens for other hosts. Its own often takes its name for an
-/// address that they don't reach; only who is told an interface knows better
-/// than all of them.
+/// Where rank 0 listens for other hosts. Its host often resolves its own name
+/// to an address that others can't reach; then it listens on all interfaces
+/// unless it is told one.
 absl::StatusOr<std::string> listeningPlace(const std::string &place,
                                            const std::string &interface) {
   auto address = parseTcpAddress(place);
@@ -214,7 +214,7 @@ absl::StatusOr<std::string> listeningPlace(const std::string &place,
   return toString(*address);
 }
 
-/// A name that a file can have.
+/// The text as a valid file name.
 std::string fileName(const std::string &job) {
   std::string name;
   for (char c : job)
@@ -269,7 +269,7 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   options.size = launch.size;
   options.ordersByHost = true;
   if (options.store) {
-    // Where rank 0 is, at a port that is free.
+    // The host of rank 0, with a free port.
     if (options.address.empty() && options.interface.empty() &&
         !launch.address.empty())
       options.address = absl::StrCat(
@@ -280,7 +280,7 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   if (place.empty())
     place = launch.address;
   if (place.empty() && launch.size == 1)
-    place = "127.0.0.1:0"; // nobody comes
+    place = "127.0.0.1:0"; // no other rank connects
   bool isOwnFile = place.empty() && launch.localSize == launch.size;
   if (isOwnFile) {
     absl::StatusOr<std::string> folder = ownFolder();
@@ -310,7 +310,7 @@ connectLaunched(const Launch &launch, const std::string &rendezvous,
   absl::StatusOr<std::unique_ptr<World>> world = connectProcesses(options);
   if (!isOwnFile)
     return world;
-  // All have come, or nobody needs it any more.
+  // All ranks have come, or none needs the file any more.
   if (launch.rank == 0)
     unlink(place.c_str());
   if (!world.ok())

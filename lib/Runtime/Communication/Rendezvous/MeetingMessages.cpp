@@ -1,7 +1,7 @@
-//===- MeetingMessages.cpp - What ranks say until they have met -----------===//
+//===- MeetingMessages.cpp - The messages of ranks until they have met ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// No field is used before it is checked, whoever has sent it.
+// No field is used before it is checked, whoever sent it.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/MeetingMessages.h"
@@ -21,7 +21,7 @@ namespace {
 
 using fb::ControlKind;
 
-/// How many ranks a message names.
+/// The most ranks that a message names.
 constexpr size_t kMostNamed = 32;
 
 std::string purposeOf(const ControlMessage &hello, absl::string_view speaker) {
@@ -29,7 +29,8 @@ std::string purposeOf(const ControlMessage &hello, absl::string_view speaker) {
                       hello.rank);
 }
 
-/// The number of each rank's host, counted from 0 as they come up.
+/// Checks the number of each rank's host; hosts are numbered in the order of
+/// first ranks from 0.
 absl::Status checkHosts(const std::vector<int> &hosts, int size) {
   if (hosts.size() != static_cast<size_t>(size))
     return absl::AbortedError(absl::StrCat("rank 0 welcomes to a run of ",

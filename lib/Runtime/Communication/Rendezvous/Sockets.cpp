@@ -1,7 +1,7 @@
 //===- Sockets.cpp - Connections between processes ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// getaddrinfo for both versions of IP; SCM_RIGHTS for descriptors.
+// Uses getaddrinfo for both versions of IP, and SCM_RIGHTS for descriptors.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/Rendezvous/Sockets.h"
@@ -33,12 +33,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Between attempts to reach one that is not there yet.
+/// The time between attempts to reach a process that is not there yet.
 constexpr std::chrono::milliseconds kRetry(5);
-/// Between questions whether a wait is over.
+/// The time between questions whether a wait is over.
 constexpr std::chrono::milliseconds kLook(200);
 
-/// ResourceExhausted where there are no more descriptors; else Unavailable.
+/// ResourceExhausted if no descriptors are left; else Unavailable.
 absl::Status failureBy(int error, absl::string_view what) {
   return absl::Status(isOutOfDescriptors(error)
                           ? absl::StatusCode::kResourceExhausted
@@ -92,7 +92,7 @@ bool await(int socket, short events, Deadline deadline) {
   }
 }
 
-/// 0, or why not.
+/// Returns 0, or the error.
 int connectSocket(int socket, const addrinfo &info, Deadline deadline) {
   if (connect(socket, info.ai_addr, info.ai_addrlen) == 0)
     return 0;
@@ -105,7 +105,7 @@ int connectSocket(int socket, const addrinfo &info, Deadline deadline) {
   return error;
 }
 
-/// A name in the kernel's own space, of this network namespace.
+/// Sets a name in the abstract name space of this network namespace.
 socklen_t setName(sockaddr_un &address, const std::string &name) {
   address.sun_family = AF_UNIX;
   size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
@@ -262,12 +262,12 @@ absl::StatusOr<Descriptor> connectTo(const TcpAddress &address,
   int left = lengthOf(list->get());
   for (const addrinfo *info = list->get(); info; info = info->ai_next, --left) {
     Descriptor result = socketFor(*info);
-    // Each has its share of the time.
+    // Each address gets its share of the time.
     const Deadline own = Clock::now() + (deadline - Clock::now()) / left;
     errno = result ? connectSocket(result.number(), *info, own) : errno;
     if (errno != 0)
       continue;
-    // Messages are few and short, and somebody waits for each.
+    // Messages are few and short, and each is waited for.
     int yes = 1;
     setsockopt(result.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     return result;
@@ -346,7 +346,8 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
   while (Clock::now() < deadline) {
     if (isOver())
       return absl::CancelledError("the host's ranks share no memory");
-    // A giver that accepts nobody refuses connections once its queue is full.
+    // The queue of a giver that accepts nobody fills up; it then refuses
+    // connections.
     Descriptor giver(
         socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!giver)
@@ -357,7 +358,7 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
       std::this_thread::sleep_for(kRetry);
       continue;
     }
-    // The giver may be slow, and gives each connection one.
+    // The giver may be slow; it gives one descriptor to each connection.
     while (!awaitReadable(giver.number(),
                           std::min(deadline, Clock::now() + kLook)) &&
            Clock::now() < deadline && !isOver()) {
@@ -366,7 +367,8 @@ absl::StatusOr<Descriptor> takeDescriptor(const std::string &name,
     if (recvmsg(giver.number(), &box.message,
                 MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
       continue;
-    // What there is no descriptor for is left out of the message.
+    // A descriptor that this process has no room for is left out of the
+    // message.
     if (box.message.msg_flags & MSG_CTRUNC)
       return failureBy(EMFILE, "can't take up the host's shared memory");
     cmsghdr *header = CMSG_FIRSTHDR(&box.message);

@@ -1,9 +1,9 @@
-//===- ForkedCopies.cpp - What forked processes see of shared memory ------===//
+//===- ForkedCopies.cpp - The copy of shared memory in forked processes ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The range is left out by fork itself, so that no moment is in which the child
-// could write to what is shared, and mapped again by the child. One list for
-// the process, which is locked while it forks.
+// fork itself leaves the range out, so that the child can at no moment write to
+// shared memory; the child then maps it again. Each process has one list of
+// ranges, which is locked while it forks.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/SharedMemory/ForkedCopies.h"
@@ -30,7 +30,7 @@ List &list();
 
 void mapCopies() {
   for (const auto &[address, range] : list().ranges) {
-    // Where there is no room for it, it is not there.
+    // If there is no room for the copy, the range stays unmapped.
     [[maybe_unused]] void *copy =
         mmap(address, range.bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE, range.file, 0);

@@ -1,10 +1,10 @@
-//===- ForkedCopies.h - What forked processes see of shared memory --------===//
+//===- ForkedCopies.h - The copy of shared memory in forked processes -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A forked process, as workers that load data are, has no part in the run: what
-// it writes to memory that ranks share would change their numbers. So it sees
-// there what the ranks have written, and whatever it writes is its own, as with
-// any other memory.
+// A forked process, such as a worker that loads data, takes no part in the run:
+// its writes to memory that ranks share would change their numbers. So a forked
+// process sees there what the ranks had written, and its own writes are
+// private, as with any other memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_SHAREDMEMORY_FORKEDCOPIES_H
@@ -14,10 +14,10 @@
 
 namespace bagua::runtime {
 
-/// As long as it lives, a range of memory that maps the beginning of `file` is
-/// replaced by a private copy in processes that are forked. Where there is no
-/// room for one, the range is not there (a process that touches it ends by
-/// SIGSEGV).
+/// While this object lives, a range of memory that maps the beginning of `file`
+/// is replaced by a private copy in processes that are forked. If there is no
+/// room for a copy, the range is unmapped there, and a process that touches it
+/// ends by SIGSEGV.
 class ForkedCopies {
 public:
   ForkedCopies(void *address, size_t bytes, int file);

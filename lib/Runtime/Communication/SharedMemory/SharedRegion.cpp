@@ -1,8 +1,8 @@
 //===- SharedRegion.cpp - Memory that processes of one host share ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A memfd, as large as the ranks could ever fill, of which each allocates in
-// its own part, first fit.
+// The region is a memfd, as large as the ranks could ever fill. Each rank
+// allocates in its own part, first fit.
 //
 //===----------------------------------------------------------------------===//
 #include "Communication/SharedMemory/SharedRegion.h"
@@ -32,7 +32,7 @@ size_t bytesOfHost() {
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Of all ranks together: a part of what a process can address.
+/// The most bytes of all ranks together: a part of the address space.
 constexpr size_t kMostBytes = size_t{32} << 40;
 
 size_t pageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
@@ -41,7 +41,7 @@ size_t roundToPage(size_t bytes) {
   return (bytes + pageBytes() - 1) / pageBytes() * pageBytes();
 }
 
-/// Whole pages, so that every part begins at one.
+/// The bytes of a part, in whole pages, so that every part begins at a page.
 size_t bytesOfPart(int ranks, size_t wanted) {
   const size_t most = kMostBytes / static_cast<size_t>(ranks);
   return std::min(wanted ? roundToPage(wanted) : bytesOfHost(),
@@ -70,7 +70,7 @@ SharedRegion::~SharedRegion() {
 absl::StatusOr<std::shared_ptr<SharedRegion>>
 SharedRegion::create(int ranks, size_t wanted) {
   size_t partBytes = bytesOfPart(ranks, wanted);
-  // What is not asked for is what there is.
+  // Without a wanted size, the limits decide.
   const size_t most = mostFileBytes() / static_cast<size_t>(ranks);
   if (wanted == 0)
     partBytes = std::min(partBytes, most / pageBytes() * pageBytes());
@@ -87,7 +87,8 @@ SharedRegion::create(int ranks, size_t wanted) {
   if (ftruncate(region->descriptor(), static_cast<off_t>(region->wholeBytes)) !=
       0)
     return failure("ftruncate");
-  // Nobody cuts it short under those who have mapped it.
+  // The seals prevent anybody from truncating the file while others have it
+  // mapped.
   fcntl(region->descriptor(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   if (absl::Status status = region->map(); !status.ok())
     return status;
@@ -99,7 +100,7 @@ SharedRegion::open(Descriptor file, int ranks, size_t wanted, int place) {
   struct stat status = {};
   if (fstat(file.number(), &status) != 0)
     return failure("fstat");
-  // Of no wanted size, its maker has taken what his limits allow.
+  // Without a wanted size, the creator has taken what its limits allow.
   const auto found = static_cast<size_t>(std::max<off_t>(0, status.st_size));
   const size_t most = bytesOfPart(ranks, wanted);
   const size_t partBytes = wanted ? most : found / static_cast<size_t>(ranks);
@@ -120,7 +121,7 @@ absl::Status SharedRegion::map() {
                        MAP_SHARED | MAP_NORESERVE, descriptor(), 0);
   if (address == MAP_FAILED)
     return failure("mmap");
-  // A core dump of a part of a terabyte helps nobody.
+  // A core dump of part of a terabyte helps nobody.
   madvise(address, wholeBytes, MADV_DONTDUMP);
   copies.emplace(address, wholeBytes, descriptor());
   space = {static_cast<std::byte *>(address), wholeBytes};
@@ -165,21 +166,21 @@ void SharedRegion::free(std::byte *address) {
     return;
   const auto [bytes, use] = found->second;
   if (withdrawn && use == Use::Data)
-    madvise(address, bytes, MADV_DONTNEED); // what this process has of it
+    madvise(address, bytes, MADV_DONTNEED); // frees the private copy
   else
     madvise(address, bytes, MADV_REMOVE);
   taken.erase(found);
 }
 
 //===----------------------------------------------------------------------===//
-// Out of the reach of others
+// Withdrawing memory from others
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// A lock on one byte of the file, whose content doesn't matter: the system
-/// lets go of it when the process has ended, and has no memory any more, or
-/// closes the file.
+/// A lock on one byte of the file. The contents don't matter: the system
+/// releases the lock when the process has ended and has no memory any more, or
+/// when it closes the file.
 struct flock lockOf(int rank) {
   struct flock lock = {};
   lock.l_type = F_WRLCK;
@@ -189,8 +190,8 @@ struct flock lockOf(int rank) {
   return lock;
 }
 
-/// Has each page copied that others could write to. Threads of this process
-/// that write there meanwhile lose nothing.
+/// Copies each page that others could write to. Writes of this process's
+/// threads meanwhile are not lost.
 void touch(std::byte *begin, size_t bytes) {
   for (size_t at = 0; at < bytes; at += pageBytes())
     __atomic_fetch_or(reinterpret_cast<unsigned char *>(begin + at), 0,
@@ -216,7 +217,7 @@ bool SharedRegion::isReachedBy(absl::Span<const int> ranks) const {
 }
 
 absl::Status SharedRegion::withdraw(absl::Span<const int> lost) {
-  // A process that ends has no memory any more a little before it has no lock.
+  // A process that ends gives up its memory a little before its lock.
   constexpr std::chrono::milliseconds kEnding(100);
   const auto end = std::chrono::steady_clock::now() + kEnding;
   while (isReachedBy(lost) && std::chrono::steady_clock::now() < end)
@@ -233,8 +234,8 @@ absl::Status SharedRegion::withdraw(absl::Span<const int> lost) {
   return status;
 }
 
-/// A private mapping of the same pages, and then a copy of each, as the system
-/// makes it before a page is written to: so it has all that threads of this
+/// Maps the same pages privately, and then copies each page, as the system does
+/// before a page is written to. So the copy has everything that threads of this
 /// process have written, before, meanwhile and after.
 absl::Status SharedRegion::makePrivate(size_t at, size_t bytes) const {
   std::byte *begin = space.base + at;
@@ -244,7 +245,7 @@ absl::Status SharedRegion::makePrivate(size_t at, size_t bytes) const {
     return failure("mmap");
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) == 0)
     return absl::OkStatus();
-  if (errno != EINVAL) // a system before Linux 5.14
+  if (errno != EINVAL) // EINVAL: older than Linux 5.14
     return failure("can't be withdrawn");
   touch(begin, bytes);
   return absl::OkStatus();

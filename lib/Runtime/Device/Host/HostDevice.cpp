@@ -1,8 +1,8 @@
 //===- HostDevice.cpp - This process's memory and its threads -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The queue does everything where it is asked to, so nothing is ever under way
-// in it.
+// The queue runs each operation on the calling thread, so nothing is ever under
+// way in it.
 //
 //===----------------------------------------------------------------------===//
 #include "Device/Device.h"
@@ -27,7 +27,7 @@ public:
   absl::Status copyRows(void *to, size_t toStride, const void *from,
                         size_t fromStride, size_t rowBytes,
                         size_t rows) override {
-    if (rowBytes == 0) // then either may be null, which memmove forbids
+    if (rowBytes == 0) // addresses may be null, which memmove forbids
       return absl::OkStatus();
     auto *target = static_cast<std::byte *>(to);
     auto *source = static_cast<const std::byte *>(from);
@@ -63,7 +63,7 @@ class HostDevice final : public Device {
 public:
   absl::Status checkAddress(const void * /*data*/,
                             size_t /*bytes*/) const override {
-    return absl::OkStatus(); // nothing is known of it before it is used
+    return absl::OkStatus(); // unknown before it is used
   }
   absl::StatusOr<std::unique_ptr<Queue>>
   createQueue(std::function<void(const absl::Status &)> /*onError*/) override {

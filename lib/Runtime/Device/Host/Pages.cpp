@@ -1,7 +1,7 @@
 //===- Pages.cpp - Memory of the host, by the page ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Anonymous mappings.
+// Pages are anonymous mappings.
 //
 //===----------------------------------------------------------------------===//
 #include "Device/Host/Pages.h"
@@ -12,8 +12,8 @@
 
 namespace bagua::runtime {
 
-/// From here on a mapping asks for huge pages, on which passes over much memory
-/// take 0.7 of the time.
+/// Mappings of at least this size ask for huge pages, on which passes over much
+/// memory take 0.7 of the time.
 static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 Pages::Pages(size_t size) : length(size) {
@@ -24,7 +24,7 @@ Pages::Pages(size_t size) : length(size) {
   if (result == MAP_FAILED)
     return;
   address = static_cast<std::byte *>(result);
-  // A kernel that has none gives small ones.
+  // A kernel without huge pages uses small ones.
   if (size >= kHugePageBytes)
     madvise(result, size, MADV_HUGEPAGE);
 }

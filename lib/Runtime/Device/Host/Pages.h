@@ -1,8 +1,8 @@
 //===- Pages.h - Memory of the host, by the page --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What arenas are made of: nothing is spent on a page, of 2 MiB in large ones,
-// before it is written to.
+// Arenas consist of such pages. A page, of 2 MiB in large mappings, takes no
+// memory before it is written to.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_DEVICE_HOST_PAGES_H
@@ -12,11 +12,12 @@
 
 namespace bagua::runtime {
 
-/// Pages from the system, zero until written to, freed with the object.
+/// Pages from the system, which are zero until written to and freed with the
+/// object.
 class Pages {
 public:
   Pages() = default;
-  /// Null data where the system has no memory.
+  /// data() is null if the system has no memory.
   explicit Pages(size_t size);
   ~Pages();
   Pages(Pages &&other) noexcept;

@@ -1,9 +1,10 @@
-//===- memory.h - What Debian's package of Gloo leaves out ----------------===//
+//===- memory.h - A header that Debian's package of Gloo lacks ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Headers that it installs include this one, which it does not. What they need
-// of it is the layout of references to buffers: behind others' headers in the
-// compiler's search, so that Gloo's own is taken where it is there.
+// Headers that the package installs include this one, which it does not
+// install. They need only the layout of references to buffers. This folder
+// comes after others in the compiler's search, so that Gloo's own header is
+// used if it exists.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_GLOO_MISSING_GLOO_COMMON_MEMORY_H
@@ -15,13 +16,13 @@ namespace gloo {
 
 template <typename T> class NonOwningPtr;
 
-/// Gloo's own makes them.
+/// Only Gloo's own code creates such pointers.
 template <typename T> class WeakNonOwningPtr final {
   std::weak_ptr<T> ptr_;
   friend class NonOwningPtr<T>;
 };
 
-/// Keeps a buffer, where it is still there.
+/// Keeps a buffer alive if it still exists.
 template <typename T> class NonOwningPtr final {
 public:
   NonOwningPtr() = default;
