@@ -42,6 +42,8 @@ FAULTS = [
      "void f() { changed.wait(lock); }\n", "waits without a limit"),
     ("a condition behind a pointer, too", "lib/Runtime/Communication/Memory/Gate.cpp",
      "void f() { state->changed.wait(guard, isOver); }\n", "waits without a limit"),
+    ("a number is waited for without a limit", "lib/Runtime/Communication/Memory/Gate.cpp",
+     "void f(std::atomic<int> &state) { state.wait(0); }\n", "waits without a limit"),
     ("a result is waited for without a limit", "lib/Runtime/Session/Session.cpp",
      "void f(std::future<int> &result) { result.get(); }\n", "waits without a limit"),
     ("a futex is waited for without a limit", "lib/Runtime/Communication/Memory/Gate.cpp",

@@ -73,7 +73,7 @@ KNOWS_OPCODES = ("Plan/Opcodes.cpp", "Kernels/Arithmetic.cpp", "Replay/Calibrati
 PRINTS_FOR_A_TOOL = "lib/Replay/Replay.cpp"
 PRINTS = re.compile(r"\b(?:llvm|std)::(?:errs|outs|dbgs|cerr|cout|clog)\b|\bf?printf\s*\(|\bf?puts\s*\(")
 # A wait that ends only when somebody else does something. How many a file may have, and why each ends all the same.
-ENDLESS = re.compile(r"(?:\.|->)wait\(\s*(?:\w*Lock|lock|guard)\w*\s*[,)]|\bstd::(?:future|shared_future|latch|barrier|\w+_semaphore)\b|"
+ENDLESS = re.compile(r"(?:\.|->)wait\(\s*(?:\w+\s*\)|(?:\w*Lock|lock|guard)\w*\s*,)|\bstd::(?:future|shared_future|latch|barrier|\w+_semaphore)\b|"
                      r"\b(?:sleep|waitRecv|waitSend)\([^;]*\bk(?:NoLimit|Never)\b|"
                      r"\.join\(\)|\bpthread_join\(|\bpoll\([^;]*,\s*-1\)|\bepoll_wait\([^;]*,\s*-1\)|FUTEX_WAIT\b[^;]*expected,\s*nullptr|"
                      r"\bflock\([^;]*LOCK_(?:EX|SH)\)|F_(?:OFD_)?SETLKW|\bwaitpid\([^;]*,\s*0\)|\bpause\(\)|\bsem_wait\(|"
