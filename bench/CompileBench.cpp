@@ -6,8 +6,8 @@
 // the pipeline alone: without parsing, printing and process start.
 //
 //===----------------------------------------------------------------------===//
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "Rivals.h"
 
-#include "bagua/Scheduling/StrategyText.h"
+#include "bagua/Scheduling/Search/StrategyText.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -5,7 +5,7 @@
 // communication stream and with four that share the link.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Scheduling/Prices/Simulator.h"
 
 #include <benchmark/benchmark.h>
 

@@ -86,7 +86,7 @@ def strategies():
     if not tool:
         sys.exit("expected bagua-sim on the PATH, found none")
     table = subprocess.run([tool, "--list-strategies"], check=True, capture_output=True, text=True).stdout
-    notice = NOTICE.replace("the .td files", "lib/Scheduling/Strategy.cpp").replace("those", "that")
+    notice = NOTICE.replace("the .td files", "lib/Scheduling/Search/Strategy.cpp").replace("those", "that")
     return f"# Strategies\n\n{notice}\n{STRATEGIES}\n{table}"
 
 

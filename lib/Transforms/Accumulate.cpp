@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Algorithms/MicroBatches.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/MicroBatches.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"

@@ -5,7 +5,7 @@
 // measurements.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Roofline.h"
+#include "bagua/Scheduling/Prices/Roofline.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
 

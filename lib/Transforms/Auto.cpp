@@ -5,14 +5,14 @@
 // compiles the step by that plan.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/PlanGraph.h"
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
+#include "bagua/Transforms/Bridge/CommunicationReader.h"
+#include "bagua/Transforms/Bridge/Predict.h"
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/CommunicationReader.h"
-#include "bagua/Transforms/Utils/Predict.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
+#include "bagua/Transforms/Algorithms/GradientReduces.h"
+#include "bagua/Transforms/Bridge/ClusterReader.h"
+#include "bagua/Transforms/Bridge/MessageWriter.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/GradientReduces.h"
-#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Origins.h"
-#include "bagua/Scheduling/Coarsening.h"
+#include "bagua/Scheduling/Search/Coarsening.h"
+#include "bagua/Transforms/Algorithms/MicroBatches.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/MicroBatches.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
+#include "bagua/Transforms/Algorithms/CuttableUpdates.h"
+#include "bagua/Transforms/Algorithms/GradientReduces.h"
+#include "bagua/Transforms/Bridge/ClusterReader.h"
+#include "bagua/Transforms/Bridge/MessageWriter.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
-#include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/CuttableUpdates.h"
-#include "bagua/Transforms/Utils/GradientReduces.h"
-#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 

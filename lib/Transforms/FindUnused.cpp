@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/FactAnalysis.h"
+#include "bagua/Transforms/Algorithms/ProgramOps.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Names.h"
-#include "bagua/Transforms/Utils/ProgramUpdates.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"

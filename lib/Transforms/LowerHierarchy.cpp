@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
-#include "bagua/Scheduling/ServerBalance.h"
+#include "bagua/Scheduling/Search/ServerBalance.h"
+#include "bagua/Transforms/Algorithms/GradientReduces.h"
+#include "bagua/Transforms/Bridge/ClusterReader.h"
+#include "bagua/Transforms/Bridge/MessageWriter.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/GradientReduces.h"
-#include "bagua/Transforms/Utils/MessageWriter.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {

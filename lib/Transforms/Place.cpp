@@ -7,13 +7,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
-#include "bagua/Scheduling/Aliasing.h"
-#include "bagua/Scheduling/ByteRanges.h"
+#include "bagua/Scheduling/Proof/Aliasing.h"
+#include "bagua/Scheduling/Proof/ByteRanges.h"
 #include "bagua/Support/Parts.h"
+#include "bagua/Transforms/Algorithms/Contract.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/Names.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"

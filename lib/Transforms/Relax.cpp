@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
+#include "bagua/Transforms/Algorithms/Contract.h"
+#include "bagua/Transforms/Algorithms/Relaxations.h"
+#include "bagua/Transforms/Algorithms/UnreducedArithmetic.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 #include "mlir/IR/Builders.h"

@@ -5,11 +5,11 @@
 // updates, asks Scheduling for streams and launch order, and writes both.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/LaunchScheduling.h"
+#include "bagua/Scheduling/Prices/LaunchScheduling.h"
+#include "bagua/Transforms/Bridge/ClusterReader.h"
+#include "bagua/Transforms/Bridge/ProgramUpdates.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
-#include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/ProgramUpdates.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 

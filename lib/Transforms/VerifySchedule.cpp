@@ -9,16 +9,16 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Layouts.h"
-#include "bagua/Scheduling/ByteUsers.h"
-#include "bagua/Scheduling/CircularWait.h"
-#include "bagua/Scheduling/HappensBefore.h"
-#include "bagua/Scheduling/LateOps.h"
+#include "bagua/Scheduling/Prices/LateOps.h"
+#include "bagua/Scheduling/Proof/ByteUsers.h"
+#include "bagua/Scheduling/Proof/CircularWait.h"
+#include "bagua/Scheduling/Proof/HappensBefore.h"
+#include "bagua/Transforms/Bridge/OpGraphReader.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/MemoryContents.h"
 #include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
-#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/Report.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 

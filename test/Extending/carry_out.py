@@ -113,7 +113,7 @@ def check_counts(touched):
     if files != ["include/bagua/Transforms/Passes.td", "lib/Transforms/ScaleCosts.cpp", "lib/Transforms/CMakeLists.txt"]:
         sys.exit(f"pass: expected its definition, its file and a line of CMake, found {files}")
     print(f"pass: {', '.join(files)}")
-    if strategy_files != ["lib/Scheduling/Strategy.cpp"]:
+    if strategy_files != ["lib/Scheduling/Search/Strategy.cpp"]:
         sys.exit(f"{strategy}: expected one row, found changes of {strategy_files}")
     print(f"{strategy}: one row of {strategy_files[0]}")
 

@@ -37,7 +37,7 @@ REMOVALS = [
     ("an opcode's docs", "include/bagua/Runtime/Plan.fbs", "  // bucket -> tensors: as Concat.\n", "",
      "opcode Split lacks docs"),
     ("a strategy's docs", "docs/Strategies.md", "| `p3` |", "| `p2` |", "strategy p3 lacks docs"),
-    ("a strategy's relaxation", "lib/Scheduling/Strategy.cpp", '"Sergeev and Del Balso, Horovod, 2018",\n',
+    ("a strategy's relaxation", "lib/Scheduling/Search/Strategy.cpp", '"Sergeev and Del Balso, Horovod, 2018",\n',
      '"Sergeev and Del Balso, Horovod, 2018",\n     .relaxation = "none",\n', "strategy horovod lacks a relaxation"),
 ]
 # Left without a user, which is a warning.

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 FAULTS = [
-    ("Scheduling includes a pass's header", "lib/Scheduling/Merging.cpp",
+    ("Scheduling includes a pass's header", "lib/Scheduling/Search/Merging.cpp",
      '#include "bagua/Transforms/Utils/Names.h"\n', "may not include"),
     ("Kernels include the session", "lib/Runtime/Kernels/UpdateKernels.cpp",
      '#include "Session/Executor.h"\n', "may not include"),
@@ -27,8 +27,8 @@ FAULTS = [
      'bool f(Operation *op) { return op->getName().getStringRef() == "bagua.sgd"; }\n', "lists op kinds"),
     ("a chain of opcodes", "lib/Replay/Gifts.cpp",
      "bool f(const fb::Instruction &op) { return op.opcode() == fb::Opcode::Sgd; }\n", "knows an opcode"),
-    ("a way round", "lib/Scheduling/Merging.cpp", '#include "../Transforms/Utils/Names.h"\n', "by a way round"),
-    ("a generated header of another room", "lib/Scheduling/Merging.cpp", '#include "bagua/Transforms/Passes.h.inc"\n',
+    ("a way round", "lib/Scheduling/Search/Merging.cpp", '#include "../Transforms/Utils/Names.h"\n', "by a way round"),
+    ("a generated header of another room", "lib/Scheduling/Search/Merging.cpp", '#include "bagua/Transforms/Passes.h.inc"\n',
      "may not include"),
     ("the executor includes the session's header", "lib/Runtime/Session/Executor.h",
      '#include "bagua/Runtime/Session.h"\n', "may not include /Session.h"),
@@ -36,7 +36,7 @@ FAULTS = [
      "an installed header includes"),
     ("an installed header includes FlatBuffers", "include/bagua/Runtime/Plan.h", '#include <flatbuffers/flatbuffers.h>\n',
      "an installed header includes"),
-    ("a long function", "lib/Scheduling/Merging.cpp", "void f() {\n" + "  f();\n" * 60 + "}\n", "at most 60 lines"),
+    ("a long function", "lib/Scheduling/Search/Merging.cpp", "void f() {\n" + "  f();\n" * 60 + "}\n", "at most 60 lines"),
     ("a library prints", "lib/Transforms/Place.cpp", 'void f() { llvm::errs() << "placed\\n"; }\n', "a library prints"),
     ("a condition is waited for without a limit", "lib/Runtime/Communication/Memory/Gate.cpp",
      "void f() { changed.wait(lock); }\n", "waits without a limit"),

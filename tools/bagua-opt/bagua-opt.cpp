@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "Common/OwnOptions.h"
 
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Debug/Counter.h"
 #include "mlir/Pass/PassManager.h"

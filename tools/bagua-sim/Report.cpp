@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Report.h"
 
-#include "bagua/Scheduling/Strategy.h"
+#include "bagua/Scheduling/Search/Strategy.h"
 #include "bagua/Support/TraceWriter.h"
 #include "bagua/Transforms/Utils/Names.h"
 

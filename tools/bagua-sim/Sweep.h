@@ -8,7 +8,7 @@
 #ifndef BAGUA_TOOLS_BAGUA_SIM_SWEEP_H
 #define BAGUA_TOOLS_BAGUA_SIM_SWEEP_H
 
-#include "bagua/Transforms/Utils/Predict.h"
+#include "bagua/Transforms/Bridge/Predict.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

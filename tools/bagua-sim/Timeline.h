@@ -9,7 +9,7 @@
 
 #include "MeasuredStep.h"
 
-#include "bagua/Transforms/Utils/Predict.h"
+#include "bagua/Transforms/Bridge/Predict.h"
 
 namespace bagua {
 

@@ -10,10 +10,10 @@
 #include "Timeline.h"
 
 #include "bagua/Target/Clusters.h"
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Retarget.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"

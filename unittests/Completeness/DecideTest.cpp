@@ -6,12 +6,12 @@
 // simulated, without IR, to the same time and the same memory.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Decide.h"
-#include "bagua/Scheduling/PlanGraph.h"
+#include "bagua/Scheduling/Search/Decide.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Transforms/Bridge/CommunicationReader.h"
+#include "bagua/Transforms/Bridge/Predict.h"
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/CommunicationReader.h"
-#include "bagua/Transforms/Utils/Predict.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

@@ -12,9 +12,9 @@
 #include "bagua/Replay/Replay.h"
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Target/PlanExport.h"
+#include "bagua/Transforms/Bridge/ClusterReader.h"
+#include "bagua/Transforms/Bridge/OpGraphReader.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/ClusterReader.h"
-#include "bagua/Transforms/Utils/OpGraphReader.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/IR/Builders.h"

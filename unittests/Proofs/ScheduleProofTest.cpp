@@ -14,8 +14,8 @@
 #include "ScheduleOracle.h"
 
 #include "bagua/Target/PlanExport.h"
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"

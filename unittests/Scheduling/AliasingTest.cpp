@@ -5,8 +5,8 @@
 // classes. Ranges of bytes are held against a list of them.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Aliasing.h"
-#include "bagua/Scheduling/ByteRanges.h"
+#include "bagua/Scheduling/Proof/Aliasing.h"
+#include "bagua/Scheduling/Proof/ByteRanges.h"
 
 #include "gtest/gtest.h"
 

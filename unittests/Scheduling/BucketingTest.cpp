@@ -5,7 +5,7 @@
 // every bucket.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Bucketing.h"
+#include "bagua/Scheduling/Search/Bucketing.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

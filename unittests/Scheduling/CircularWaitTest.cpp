@@ -5,8 +5,8 @@
 // ranges of many users against a walk over all of them.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/CircularWait.h"
-#include "bagua/Scheduling/ByteUsers.h"
+#include "bagua/Scheduling/Proof/CircularWait.h"
+#include "bagua/Scheduling/Proof/ByteUsers.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -5,7 +5,7 @@
 // coarsen must find one with the fewest clusters.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Coarsening.h"
+#include "bagua/Scheduling/Search/Coarsening.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

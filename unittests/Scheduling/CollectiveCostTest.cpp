@@ -5,8 +5,8 @@
 // tables, and that the chosen form is the cheapest.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/CollectiveCost.h"
-#include "bagua/Scheduling/Message.h"
+#include "bagua/Scheduling/Prices/CollectiveCost.h"
+#include "bagua/Scheduling/Prices/Message.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

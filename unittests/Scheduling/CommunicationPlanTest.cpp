@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
-#include "bagua/Scheduling/Decide.h"
-#include "bagua/Scheduling/LowerBound.h"
-#include "bagua/Scheduling/PlanGraph.h"
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Prices/LowerBound.h"
+#include "bagua/Scheduling/Search/Decide.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

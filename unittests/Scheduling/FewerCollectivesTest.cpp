@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
-#include "bagua/Scheduling/Decide.h"
-#include "bagua/Scheduling/FewerCollectives.h"
-#include "bagua/Scheduling/PlanGraph.h"
+#include "bagua/Scheduling/Search/Decide.h"
+#include "bagua/Scheduling/Search/FewerCollectives.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
 
 #include "gtest/gtest.h"
 

@@ -5,7 +5,7 @@
 // and Warshall and compares all pairs of accesses.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/HappensBefore.h"
+#include "bagua/Scheduling/Proof/HappensBefore.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -5,9 +5,9 @@
 // the program op by op, step after step, and waits where it has to.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/LateOps.h"
-#include "bagua/Scheduling/LaunchScheduling.h"
-#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Scheduling/Prices/LateOps.h"
+#include "bagua/Scheduling/Prices/LaunchScheduling.h"
+#include "bagua/Scheduling/Prices/Simulator.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

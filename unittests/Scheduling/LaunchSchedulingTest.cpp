@@ -5,7 +5,7 @@
 // and the runtime touch the same states.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/LaunchScheduling.h"
+#include "bagua/Scheduling/Prices/LaunchScheduling.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 // the bound, the prices or the simulator it would show.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/CollectiveCost.h"
-#include "bagua/Scheduling/LowerBound.h"
-#include "bagua/Scheduling/Message.h"
-#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Scheduling/Prices/CollectiveCost.h"
+#include "bagua/Scheduling/Prices/LowerBound.h"
+#include "bagua/Scheduling/Prices/Message.h"
+#include "bagua/Scheduling/Prices/Simulator.h"
 #include "bagua/Support/StepsInFlight.h"
 
 #include "gtest/gtest.h"

@@ -4,9 +4,9 @@
 // Bounds worked out by hand, and schedules that come close to them.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/LowerBound.h"
-#include "bagua/Scheduling/CollectiveCost.h"
-#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Scheduling/Prices/LowerBound.h"
+#include "bagua/Scheduling/Prices/CollectiveCost.h"
+#include "bagua/Scheduling/Prices/Simulator.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -5,7 +5,7 @@
 // partitions of small problems; how far the greedy rule is from it.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Merging.h"
+#include "bagua/Scheduling/Search/Merging.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
-#include "bagua/Scheduling/Message.h"
+#include "bagua/Scheduling/Prices/Message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // On a rank's device, on the cores that carry its messages, or on servers.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/OpGraph.h"
+#include "bagua/Scheduling/Prices/OpGraph.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

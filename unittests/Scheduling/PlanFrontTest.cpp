@@ -5,7 +5,7 @@
 // times are drawn from few values, so that both are often equal.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/PlanFront.h"
+#include "bagua/Scheduling/Search/PlanFront.h"
 
 #include "gtest/gtest.h"
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "RandomPlanning.h"
 
-#include "bagua/Scheduling/Decide.h"
-#include "bagua/Scheduling/PlanGraph.h"
-#include "bagua/Scheduling/PlanRules.h"
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Search/Decide.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Scheduling/Search/PlanRules.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
 #include "bagua/Support/Limits.h"
 
 #include "gmock/gmock.h"

@@ -5,7 +5,7 @@
 // takes then, comes after.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #ifndef BAGUA_UNITTESTS_SCHEDULING_RANDOMPLANNING_H
 #define BAGUA_UNITTESTS_SCHEDULING_RANDOMPLANNING_H
 
-#include "bagua/Scheduling/CommunicationPlan.h"
+#include "bagua/Scheduling/Search/CommunicationPlan.h"
 
 #include <random>
 

@@ -4,7 +4,7 @@
 // The result is the smallest integer that is large enough.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Roofline.h"
+#include "bagua/Scheduling/Prices/Roofline.h"
 
 #include "gtest/gtest.h"
 

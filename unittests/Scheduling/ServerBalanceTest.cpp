@@ -4,9 +4,9 @@
 // Graham's bound on small problems, by brute force.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/ServerBalance.h"
+#include "bagua/Scheduling/Search/ServerBalance.h"
 
-#include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Scheduling/Prices/CollectiveCost.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

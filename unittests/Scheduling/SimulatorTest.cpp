@@ -5,7 +5,7 @@
 // and random graphs against an event loop written another way.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/Simulator.h"
+#include "bagua/Scheduling/Prices/Simulator.h"
 #include "bagua/Support/StepsInFlight.h"
 
 #include "gmock/gmock.h"

@@ -4,7 +4,7 @@
 // Texts written by hand, and each option of each row with values of its own.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Scheduling/StrategyText.h"
+#include "bagua/Scheduling/Search/StrategyText.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

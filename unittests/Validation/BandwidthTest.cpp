@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ExportedStep.h"
-#include "bagua/Scheduling/PlanGraph.h"
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Target/LayerImport.h"
+#include "bagua/Transforms/Bridge/Predict.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/Predict.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include "mlir/Parser/Parser.h"

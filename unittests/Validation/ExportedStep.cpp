@@ -7,11 +7,11 @@
 #include "ExportedStep.h"
 
 #include "bagua/Target/StableHLOImport.h"
+#include "bagua/Transforms/Bridge/CommunicationReader.h"
+#include "bagua/Transforms/Bridge/StrategyPipeline.h"
 #include "bagua/Transforms/Passes.h"
-#include "bagua/Transforms/Utils/CommunicationReader.h"
 #include "bagua/Transforms/Utils/Retarget.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
-#include "bagua/Transforms/Utils/StrategyPipeline.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

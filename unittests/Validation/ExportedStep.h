@@ -8,7 +8,7 @@
 #ifndef BAGUA_UNITTESTS_VALIDATION_EXPORTEDSTEP_H
 #define BAGUA_UNITTESTS_VALIDATION_EXPORTEDSTEP_H
 
-#include "bagua/Scheduling/CommunicationPlan.h"
+#include "bagua/Scheduling/Search/CommunicationPlan.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

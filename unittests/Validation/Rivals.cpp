@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "Rivals.h"
 
-#include "bagua/Scheduling/Decide.h"
-#include "bagua/Scheduling/PlanGraph.h"
-#include "bagua/Scheduling/Strategy.h"
+#include "bagua/Scheduling/Search/Decide.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Scheduling/Search/Strategy.h"
 
 #include <cmath>
 #include <ctime>

@@ -10,7 +10,7 @@
 #define BAGUA_UNITTESTS_VALIDATION_RIVALS_H
 
 #include "ExportedStep.h"
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
 
 #include <random>
 #include <string>

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Rivals.h"
 
-#include "bagua/Scheduling/StrategyText.h"
+#include "bagua/Scheduling/Search/StrategyText.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include "Survey.h"
 
 #include "ExportedStep.h"
-#include "bagua/Scheduling/Decide.h"
-#include "bagua/Scheduling/PlanGraph.h"
-#include "bagua/Scheduling/PlanSearch.h"
+#include "bagua/Scheduling/Search/Decide.h"
+#include "bagua/Scheduling/Search/PlanGraph.h"
+#include "bagua/Scheduling/Search/PlanSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"

@@ -9,7 +9,7 @@
 #ifndef BAGUA_UNITTESTS_VALIDATION_SURVEY_H
 #define BAGUA_UNITTESTS_VALIDATION_SURVEY_H
 
-#include "bagua/Scheduling/CommunicationPlan.h"
+#include "bagua/Scheduling/Search/CommunicationPlan.h"
 
 #include <array>
 #include <map>

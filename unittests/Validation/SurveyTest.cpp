@@ -8,7 +8,7 @@
 #include "Survey.h"
 
 #include "bagua/Target/Clusters.h"
-#include "bagua/Transforms/Utils/ClusterReader.h"
+#include "bagua/Transforms/Bridge/ClusterReader.h"
 
 #include "mlir/IR/MLIRContext.h"
 

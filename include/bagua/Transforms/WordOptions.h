@@ -10,9 +10,9 @@
 #ifndef BAGUA_TRANSFORMS_WORDOPTIONS_H
 #define BAGUA_TRANSFORMS_WORDOPTIONS_H
 
-#include "bagua/Scheduling/Strategy.h"
+#include "bagua/Scheduling/Search/Strategy.h"
 #include "bagua/Support/Words.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
+#include "bagua/Transforms/Algorithms/Relaxations.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"

@@ -13,8 +13,7 @@
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Support/Parts.h"
 #include "bagua/Target/SizeScale.h"
-#include "bagua/Transforms/Utils/Predict.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
+#include "bagua/Transforms/Bridge/Predict.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include <cmath>

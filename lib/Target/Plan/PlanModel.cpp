@@ -8,13 +8,12 @@
 #include "PlanModel.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
-#include "bagua/Scheduling/ByteUsers.h"
-#include "bagua/Scheduling/LateOps.h"
+#include "bagua/Scheduling/Prices/LateOps.h"
+#include "bagua/Scheduling/Proof/ByteUsers.h"
+#include "bagua/Transforms/Bridge/OpGraphReader.h"
 #include "bagua/Transforms/Utils/BlockOrder.h"
 #include "bagua/Transforms/Utils/NamedPlaces.h"
 #include "bagua/Transforms/Utils/Names.h"
-#include "bagua/Transforms/Utils/OpGraphReader.h"
-#include "bagua/Transforms/Utils/Relaxations.h"
 #include "bagua/Transforms/Utils/StepQueries.h"
 
 #include <algorithm>

@@ -1,0 +1,304 @@
+//===- Message.cpp - What an all_reduce is made of ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Forms as lists of collectives, casts around them, and the cheapest form.
+//
+//===----------------------------------------------------------------------===//
+#include "bagua/Scheduling/Prices/Message.h"
+
+#include "bagua/Support/Parts.h"
+
+#include <cassert>
+
+using namespace bagua;
+
+FormKind bagua::hierarchyOf(FormKind form) {
+  switch (shapeOf(form).hierarchy) {
+  case Hierarchy::Flat:
+    return FormKind::Flat;
+  case Hierarchy::Leader:
+    return FormKind::Leader;
+  case Hierarchy::Rail:
+    return FormKind::Rail;
+  case Hierarchy::Multilevel:
+    return FormKind::Multilevel;
+  }
+  return form;
+}
+
+/// The set of forms that `replace` makes of each form of a set.
+template <typename Replace>
+static FormSet replaceForms(FormSet forms, Replace replace) {
+  FormSet replaced = 0;
+  for (int form = 0; form < kFormKindCount; ++form)
+    if (forms & formBit(static_cast<FormKind>(form)))
+      replaced |= formBit(replace(static_cast<FormKind>(form)));
+  return replaced;
+}
+
+FormSet bagua::hierarchiesOf(FormSet forms) {
+  return replaceForms(forms, hierarchyOf);
+}
+
+AllowedForms bagua::servedForms(FormChoice choice) {
+  FormSet forms = replaceForms(formsOf(choice), [](FormKind form) {
+    switch (form) {
+    case FormKind::Flat:
+    case FormKind::Servers:
+      return FormKind::Servers;
+    case FormKind::Rail:
+    case FormKind::RailServers:
+      return FormKind::RailServers;
+    case FormKind::Leader:
+    case FormKind::Multilevel:
+    case FormKind::Halves:
+      return form;
+    }
+    return form;
+  });
+  return {forms, FormKind::Servers};
+}
+
+AllowedForms bagua::halvedForms(HalvesChoice choice) {
+  constexpr FormSet kAtOnce = formBit(FormKind::Halves);
+  constexpr FormSet kByAxis = formBit(FormKind::Multilevel);
+  switch (choice) {
+  case HalvesChoice::Flat:
+    return {kAtOnce, FormKind::Halves};
+  case HalvesChoice::Multilevel:
+    return {kByAxis, FormKind::Halves};
+  case HalvesChoice::Cheapest:
+    return {kAtOnce | kByAxis, FormKind::Halves};
+  }
+  return {kAtOnce, FormKind::Halves};
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+static bool has(AxisSet set, int axis) { return set >> axis & 1; }
+
+/// The part of `bytes` that a rank has after the bytes are cut over some axes.
+static int64_t partOf(const ClusterModel &cluster, int64_t bytes, AxisSet axes,
+                      int64_t elementBytes) {
+  return partSize(bytes / elementBytes, cluster.groupSize(axes)) * elementBytes;
+}
+
+/// The calls, in order, that leave on each rank of the outer axes the part that
+/// it has to sum. Each call is undone after the sum.
+static std::vector<CollectiveCall> expandInner(const ClusterModel &cluster,
+                                               const AllReduceForm &form,
+                                               AxisSet over, int64_t bytes,
+                                               int64_t elementBytes) {
+  switch (shapeOf(form.kind).hierarchy) {
+  case Hierarchy::Flat:
+    return {};
+  case Hierarchy::Leader:
+    return {{Collective::Reduce, form.inner, bytes}};
+  case Hierarchy::Rail:
+    if (form.inner == 0)
+      return {};
+    return {{Collective::ReduceScatter, form.inner, bytes}};
+  case Hierarchy::Multilevel: {
+    std::vector<CollectiveCall> scatters;
+    for (int axis = cluster.axisCount() - 1; axis >= 0; --axis)
+      if (has(over, axis)) {
+        AxisSet set = AxisSet(1) << axis;
+        scatters.push_back({Collective::ReduceScatter, set, bytes});
+        bytes = partOf(cluster, bytes, set, elementBytes);
+      }
+    return scatters;
+  }
+  }
+  return {};
+}
+
+/// The calls that sum the results of the inner phases: `bytes` over `outer`.
+static std::vector<CollectiveCall> expandSum(FormShape shape, AxisSet outer,
+                                             int64_t bytes, AxisSet roots) {
+  if (shape.hierarchy == Hierarchy::Multilevel)
+    return {}; // the last scatter has summed all
+  if (shape.summedBy == SummedBy::Servers)
+    return {{Collective::Push, outer, bytes}, {Collective::Pull, outer, bytes}};
+  if (shape.isHalved)
+    return {{Collective::ReduceScatter, outer, bytes},
+            {Collective::AllGather, outer, bytes}};
+  return {{Collective::AllReduce, outer, bytes, roots}};
+}
+
+static std::vector<CollectiveCall> expandForm(const ClusterModel &cluster,
+                                              const AllReduceForm &form,
+                                              AxisSet over, int64_t bytes,
+                                              int64_t elementBytes) {
+  const FormShape shape = shapeOf(form.kind);
+  const std::vector<CollectiveCall> inner =
+      expandInner(cluster, form, over, bytes, elementBytes);
+  const bool isScattered = shape.hierarchy == Hierarchy::Rail;
+  const bool isRooted = shape.hierarchy == Hierarchy::Leader;
+  const int64_t sumBytes =
+      isScattered ? partOf(cluster, bytes, form.inner, elementBytes) : bytes;
+  std::vector<CollectiveCall> calls = inner;
+  for (const CollectiveCall &call : expandSum(
+           shape, over & ~form.inner, sumBytes, isRooted ? form.inner : 0))
+    calls.push_back(call);
+  for (size_t i = inner.size(); i-- > 0;) {
+    calls.push_back(inner[i]);
+    calls.back().collective =
+        isRooted ? Collective::Broadcast : Collective::AllGather;
+  }
+  return calls;
+}
+
+/// The bytes of a collective's result that have no place in the program's
+/// tensors.
+static int64_t keptBytesOf(const ClusterModel &cluster,
+                           const CollectiveCall &call, int64_t elementBytes) {
+  auto partOf = [&](int64_t ranks) {
+    return partSize(call.bytes / elementBytes, ranks) * elementBytes;
+  };
+  switch (call.collective) {
+  case Collective::ReduceScatter:
+    return partOf(cluster.groupSize(call.over));
+  case Collective::Reduce:
+    return call.bytes;
+  case Collective::Push: {
+    // A server has a slot for each group that pushes to it.
+    int64_t groups = cluster.workers() / cluster.groupSize(call.over);
+    return groups * (call.server < 0 ? partOf(cluster.servers()) : call.bytes);
+  }
+  case Collective::AllReduce:
+  case Collective::AllGather:
+  case Collective::Broadcast:
+  case Collective::AllToAll:
+  case Collective::ExchangeRing:
+  case Collective::ExchangeShiftOne:
+  case Collective::Permute:
+  case Collective::Pull:
+    return 0; // in place, or where the whole was
+  }
+  return 0;
+}
+
+std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
+                                              const Message &message,
+                                              const AllReduceForm &form,
+                                              int64_t server) {
+  std::vector<MessageStep> steps;
+  int64_t sent = message.bytesOnWire();
+  int64_t elementBytes = message.wire.elementBytes(message.elementBytes);
+  bool isNarrowed = message.wire.type != WireType::AsIs;
+  auto cast = [&](MessageStep::Kind kind, int64_t keptBytes) {
+    MessageStep &step = steps.emplace_back();
+    step.kind = kind;
+    step.wire = message.wire;
+    step.movedBytes = message.bytes() + sent;
+    step.keptBytes = keptBytes;
+  };
+  if (isNarrowed)
+    cast(MessageStep::Kind::Narrow, sent);
+  for (const CollectiveCall &call :
+       expandForm(cluster, form, message.over, sent, elementBytes)) {
+    MessageStep &step = steps.emplace_back();
+    step.kind = MessageStep::Kind::Collective;
+    step.call = call;
+    if (usesServers(call.collective))
+      step.call.server = server;
+    step.keptBytes = keptBytesOf(cluster, step.call, elementBytes);
+  }
+  // A widened message has its place in the elements' own memory.
+  if (isNarrowed)
+    cast(MessageStep::Kind::Widen, 0);
+  return steps;
+}
+
+int64_t bagua::servedBytes(const ClusterModel &cluster, const Message &message,
+                           const AllReduceForm &form) {
+  for (const MessageStep &step : expandMessage(cluster, message, form))
+    if (step.call.collective == Collective::Push)
+      return step.call.bytes;
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+bool bagua::canServe(const ClusterModel &cluster, AxisSet over) {
+  return cluster.servers() > 0 && cluster.groupSize(over) == cluster.workers();
+}
+
+/// The forms of the allowed kinds, simpler forms first.
+static std::vector<AllReduceForm>
+candidateForms(const ClusterModel &cluster, AxisSet over,
+               const AllowedForms &allowedForms) {
+  const FormSet allowed = allowedForms.forms;
+  std::vector<AllReduceForm> forms;
+  if (allowed & formBit(FormKind::Flat))
+    forms.push_back({FormKind::Flat, 0});
+  bool hasServers = cluster.servers() > 0;
+  for (FormKind kind :
+       {FormKind::Leader, FormKind::Rail, FormKind::RailServers})
+    if (allowed & formBit(kind) &&
+        (kind != FormKind::RailServers || hasServers))
+      // The inner axes are a suffix of those in the group.
+      for (int cut = cluster.axisCount() - 1; cut > 0; --cut) {
+        AxisSet inner = over >> cut << cut;
+        // The parts of an axis that was cut are one level of the network.
+        if (cluster.axes[cut].linksOf >= 0 && has(over, cut - 1))
+          continue;
+        if (inner != 0 && inner != over && has(over, cut))
+          forms.push_back({kind, inner});
+      }
+  if (allowed & formBit(FormKind::Multilevel) && (over & (over - 1)) != 0)
+    forms.push_back({FormKind::Multilevel, 0});
+  if (allowed & formBit(FormKind::Halves))
+    forms.push_back({FormKind::Halves, 0});
+  // RailServers with a reduce_scatter over nothing is the same as Servers.
+  if (hasServers &&
+      (allowed & formBit(FormKind::Servers) ||
+       (allowed & formBit(FormKind::RailServers) && (over & (over - 1)) == 0)))
+    forms.push_back({FormKind::Servers, 0});
+  if (forms.empty())
+    forms.push_back({allowedForms.otherwise, 0});
+  return forms;
+}
+
+static double nsOf(const ClusterModel &cluster, int64_t bytes, AxisSet over,
+                   const AllReduceForm &form) {
+  double ns = 0;
+  for (const MessageStep &step :
+       expandMessage(cluster, {over, bytes, /*elementBytes=*/1}, form))
+    ns += cheapestCost(cluster, step.call).ns();
+  return ns;
+}
+
+PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
+                               AxisSet over, AllowedForms allowed) {
+  assert(allowed.forms != 0 && over != 0);
+  std::optional<PricedForm> best;
+  for (const AllReduceForm &form : candidateForms(cluster, over, allowed)) {
+    double ns = nsOf(cluster, bytes, over, form);
+    if (!best || ns < best->ns)
+      best = PricedForm{form, ns};
+  }
+  return *best;
+}
+
+AllReduceForm bagua::formOfKind(const ClusterModel &cluster, int64_t bytes,
+                                AxisSet over, FormKind kind) {
+  std::vector<AllReduceForm> forms =
+      candidateForms(cluster, over, formBit(kind));
+  return forms.size() == 1
+             ? forms.front()
+             : cheapestForm(cluster, bytes, over, formBit(kind)).form;
+}
+
+double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,
+                        AxisSet over, Wire wire, AllowedForms allowed) {
+  constexpr int64_t kFloat32Bytes = 4;
+  int64_t narrowing = kFloat32Bytes / wire.elementBytes(kFloat32Bytes);
+  return cheapestForm(cluster, (bytes + narrowing - 1) / narrowing, over,
+                      allowed)
+      .ns;
+}
