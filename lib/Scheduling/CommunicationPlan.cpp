@@ -71,7 +71,7 @@ std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
 
 MessageCost bagua::messageCost(const ClusterModel &cluster,
                                std::map<int32_t, AxisSet> axesOfClass,
-                               Wire wire, FormSet forms) {
+                               Encoding wire, FormSet forms) {
   return [&cluster, axes = std::move(axesOfClass), wire,
           forms](int64_t bytes, int32_t shareClass) {
     return messageNs(cluster, bytes, axes.at(shareClass), wire, forms);
@@ -89,7 +89,7 @@ static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
 static Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
                          int64_t count) {
   return {like.over, count, like.elementBytes,
-          like.isNarrowable ? bucket.wire : Wire()};
+          like.isNarrowable ? bucket.wire : Encoding()};
 }
 
 /// One that is the only one allowed is kept, even where it comes to flat.
@@ -113,7 +113,7 @@ static FormSet hierarchiesOf(FormSet forms) {
 
 std::vector<PlannedBucket>
 bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
-                   FormSet forms, Wire wire) {
+                   FormSet forms, Encoding wire) {
   std::map<int32_t, AxisSet> axes;
   for (size_t i = 0; i < problem.gradients.size(); ++i)
     axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
@@ -170,7 +170,7 @@ static std::string textOf(const FormCycle &form) {
 }
 
 std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
-                                Wire common) {
+                                Encoding common) {
   std::string text;
   for (size_t i = 0; i < buckets.size();) {
     size_t end = i + 1;
@@ -185,7 +185,7 @@ std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
       text += "/" + std::to_string(bucket.parts);
     text += textOf(bucket.form);
     if (bucket.wire != common)
-      text += ":" + std::string(wordOf(bucket.wire.type));
+      text += ":" + encodingText(bucket.wire);
     i = end;
   }
   return text;
@@ -229,10 +229,10 @@ static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
   while (take(text, ':')) {
     std::string_view name = text.substr(0, text.find_first_of(":,"));
     std::optional<FormCycle> form = parseForms(name);
-    std::optional<WireType> wire = parseWord<WireType>(name);
+    ParsedEncoding wire = parseWire(name);
     text.remove_prefix(name.size());
-    if (wire) {
-      bucket.wire = {*wire};
+    if (wire.error.empty()) {
+      bucket.wire = wire.encoding;
       return true;
     }
     if (!form || hasForm)
@@ -244,7 +244,7 @@ static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
 }
 
 std::optional<std::vector<PlannedBucket>>
-bagua::parseBuckets(std::string_view text, Wire common) {
+bagua::parseBuckets(std::string_view text, Encoding common) {
   constexpr int64_t kMost = 1 << 24;
   std::vector<PlannedBucket> buckets;
   while (!text.empty()) {

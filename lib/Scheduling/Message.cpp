@@ -1,7 +1,7 @@
 //===- Message.cpp - What an all_reduce is made of ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Forms as lists of collectives, casts around them, and the cheapest form.
+// Forms as lists of collectives, encodings around them, and the cheapest form.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Message.h"
@@ -122,17 +122,17 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
                                               const AllReduceForm &form) {
   std::vector<MessageStep> steps;
   int64_t sent = message.bytesOnWire();
-  int64_t elementBytes = message.wire.elementBytes(message.elementBytes);
-  bool isNarrowed = message.wire.type != WireType::AsIs;
-  auto cast = [&](MessageStep::Kind kind, int64_t keptBytes) {
+  int64_t elementBytes = encodedBytes(message.wire, 1, message.elementBytes);
+  bool isEncoded = !message.wire.isNone();
+  auto convert = [&](MessageStep::Kind kind, int64_t keptBytes) {
     MessageStep &step = steps.emplace_back();
     step.kind = kind;
     step.wire = message.wire;
     step.movedBytes = message.bytes() + sent;
     step.keptBytes = keptBytes;
   };
-  if (isNarrowed)
-    cast(MessageStep::Kind::Narrow, sent);
+  if (isEncoded)
+    convert(MessageStep::Kind::Encode, sent);
   for (const CollectiveCall &call :
        expandForm(cluster, form, message.over, sent, elementBytes)) {
     MessageStep &step = steps.emplace_back();
@@ -140,9 +140,9 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
     step.call = call;
     step.keptBytes = keptBytesOf(cluster, call, elementBytes);
   }
-  // What is wide again lies where the elements were.
-  if (isNarrowed)
-    cast(MessageStep::Kind::Widen, 0);
+  // What is decoded lies where the elements were.
+  if (isEncoded)
+    convert(MessageStep::Kind::Decode, 0);
   return steps;
 }
 
@@ -218,11 +218,16 @@ AllReduceForm bagua::formOfKind(const ClusterModel &cluster, int64_t bytes,
              : cheapestForm(cluster, bytes, over, formBit(kind)).form;
 }
 
-double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,
-                        AxisSet over, Wire wire, FormSet allowed) {
+/// Of float32 elements, of which a price may be asked for less than whole ones.
+static int64_t bytesOnWire(const Encoding &wire, int64_t bytes) {
   constexpr int64_t kFloat32Bytes = 4;
-  int64_t narrowing = kFloat32Bytes / wire.elementBytes(kFloat32Bytes);
-  return cheapestForm(cluster, (bytes + narrowing - 1) / narrowing, over,
-                      allowed)
-      .ns;
+  int64_t whole = bytes / kFloat32Bytes, rest = bytes % kFloat32Bytes;
+  int64_t below = encodedBytes(wire, whole, kFloat32Bytes);
+  int64_t above = encodedBytes(wire, whole + 1, kFloat32Bytes);
+  return below + (rest * (above - below) + kFloat32Bytes - 1) / kFloat32Bytes;
+}
+
+double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,
+                        AxisSet over, Encoding wire, FormSet allowed) {
+  return cheapestForm(cluster, bytesOnWire(wire, bytes), over, allowed).ns;
 }

@@ -60,7 +60,7 @@ static auto withValue(Settings &settings, Setting setting, Visitor visit) {
   case Setting::Buckets:
     return visit(settings.bucketList);
   case Setting::WireType:
-    return visit(settings.wire.type);
+    return visit(settings.wire);
   case Setting::Form:
     return settings.isHalved ? visit(settings.halves) : visit(settings.form);
   case Setting::Servers:
@@ -89,6 +89,9 @@ static auto withValue(Settings &settings, Setting setting, Visitor visit) {
 
 static std::string printValue(int64_t value) { return std::to_string(value); }
 static std::string printValue(const std::string &value) { return value; }
+static std::string printValue(const Encoding &value) {
+  return encodingText(value);
+}
 template <typename Enum> static std::string printValue(Enum value) {
   return std::string(wordOf(value));
 }
@@ -126,12 +129,12 @@ std::string bagua::textOf(const Strategy &row, const UserChoices &choices) {
 }
 
 /// The wire of all buckets, if they have one; else none.
-static Wire commonWire(const std::vector<PlannedBucket> &buckets) {
+static Encoding commonWire(const std::vector<PlannedBucket> &buckets) {
   bool isCommon = std::all_of(buckets.begin(), buckets.end(),
                               [&](const PlannedBucket &bucket) {
                                 return bucket.wire == buckets.front().wire;
                               });
-  return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
+  return isCommon && !buckets.empty() ? buckets.front().wire : Encoding();
 }
 
 std::string bagua::textOf(const CommunicationPlan &plan,
@@ -169,6 +172,12 @@ static std::string readValue(std::string_view text, int64_t &value) {
 static std::string readValue(std::string_view text, std::string &value) {
   value = text;
   return "";
+}
+
+static std::string readValue(std::string_view text, Encoding &value) {
+  ParsedEncoding parsed = parseWire(text);
+  value = parsed.encoding;
+  return parsed.error;
 }
 
 template <typename Enum>

@@ -142,7 +142,7 @@ private:
       axes[tensor.shareClass] =
           readAxes(step.lookupCluster(), reduce.getOver());
     }
-    return messageCost(cluster, axes, {wire}, formsOf(form));
+    return messageCost(cluster, axes, wire, formsOf(form));
   }
 
   /// Elements of a bucket.
@@ -193,7 +193,7 @@ private:
                           const BucketingProblem &problem) {
     StepOp step = getOperation();
     // What a bucket doesn't say is left to bagua-cast-wire.
-    Wire common{wire};
+    const Encoding &common = wire;
     auto planned = parseBuckets(bucketList.getValue(), common);
     if (!planned)
       return step.emitError() << "expected buckets such as 3*1,12:rail,1/8, "
@@ -220,7 +220,7 @@ private:
       for (FormKind kind : bucket.form.kinds())
         form.forms.push_back(attributeOf(wordOf(kind)));
       if (bucket.wire != common)
-        form.wire = attributeOf(wordOf(bucket.wire.type));
+        form.wire = attributeOf(encodingText(bucket.wire));
       writeBucket(candidates, members, form);
     }
     return success();

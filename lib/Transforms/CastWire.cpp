@@ -27,7 +27,7 @@ static bool canNarrow(AllReduceOp reduce) {
 }
 
 static void castAround(AllReduceOp reduce, const ClusterModel &cluster,
-                       Wire wire) {
+                       const Encoding &wire) {
   OpBuilder builder(reduce);
   Message message = messageOf(reduce);
   message.wire = wire;
@@ -53,14 +53,13 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     bool isChanged = false;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
-      FailureOr<WireType> wire =
-          readChoice(reduce, kWireAttr, "wire", type.getValue());
+      FailureOr<Encoding> wire = readWire(reduce, type.getValue());
       if (failed(wire))
         return signalPassFailure();
       isChanged |= reduce->removeAttr(kWireAttr) != nullptr;
-      if (*wire == WireType::AsIs || !canNarrow(reduce))
+      if (wire->isNone() || !canNarrow(reduce))
         continue;
-      castAround(reduce, *cluster, {*wire});
+      castAround(reduce, *cluster, *wire);
       isChanged = true;
       ++casts;
     }
@@ -72,7 +71,7 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     if (Report *report = getReport(&getContext()))
       report->add(
           step, getArgument(),
-          llvm::json::Object{{"type", std::string(wordOf(type.getValue()))},
+          llvm::json::Object{{"type", encodingText(type.getValue())},
                              {"all_reduces", casts}});
   }
 };

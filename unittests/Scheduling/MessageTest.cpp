@@ -77,7 +77,7 @@ TEST(MessageTest, KeepsWhatItsFormLeaves) {
       EXPECT_EQ(keptBytes(expandMessage(cluster, message, chosen)),
                 kFloatBytes * keptElements(form, count))
           << wordOf(form) << " of " << count;
-      message.wire = {WireType::BFloat16};
+      message.wire = {EncodingId::BFloat16};
       EXPECT_EQ(keptBytes(expandMessage(cluster, message, chosen)),
                 2 * (count + keptElements(form, count)))
           << wordOf(form) << " of " << count << " in 16 bits";
@@ -86,12 +86,12 @@ TEST(MessageTest, KeepsWhatItsFormLeaves) {
 
 TEST(MessageTest, CastsOnceEachWay) {
   ClusterModel cluster = makeCluster();
-  Message message{cluster.allAxes(), 1000, kFloatBytes, {WireType::Float16}};
+  Message message{cluster.allAxes(), 1000, kFloatBytes, {EncodingId::Float16}};
   std::vector<MessageStep> steps =
       expandMessage(cluster, message, {FormKind::Rail, 2});
   ASSERT_EQ(steps.size(), 5u);
-  EXPECT_EQ(steps.front().kind, MessageStep::Kind::Narrow);
-  EXPECT_EQ(steps.back().kind, MessageStep::Kind::Widen);
+  EXPECT_EQ(steps.front().kind, MessageStep::Kind::Encode);
+  EXPECT_EQ(steps.back().kind, MessageStep::Kind::Decode);
   // Four bytes on one side, two on the other.
   EXPECT_EQ(steps.front().movedBytes, 6000);
   EXPECT_EQ(steps.back().movedBytes, 6000);
@@ -120,16 +120,9 @@ TEST(MessageTest, CheapestIsTheCheapest) {
     ASSERT_EQ(cheapestForm(cluster, bytes, cluster.allAxes(), all).ns, least);
     // Two bytes an element, whatever merges them.
     ASSERT_EQ(messageNs(cluster, 2 * bytes, cluster.allAxes(),
-                        {WireType::Float16}, all),
-              messageNs(cluster, bytes, cluster.allAxes(), Wire(), all));
+                        {EncodingId::Float16}, all),
+              messageNs(cluster, bytes, cluster.allAxes(), Encoding(), all));
   }
-}
-
-TEST(MessageTest, Names) {
-  for (int type = 0; type < kWireTypeCount; ++type)
-    EXPECT_EQ(parseWord<WireType>(wordOf(static_cast<WireType>(type))),
-              static_cast<WireType>(type));
-  EXPECT_EQ(parseWord<WireType>("f8"), std::nullopt);
 }
 
 } // namespace

@@ -38,7 +38,7 @@ TEST(StrategyTextTest, Options) {
   const StrategySettings &settings = parsed.settings;
   EXPECT_EQ(settings.buckets.policy, BucketPolicy::None);
   EXPECT_EQ(settings.buckets.capBytes, -7); // for the pass to refuse
-  EXPECT_EQ(settings.wire.type, WireType::BFloat16);
+  EXPECT_EQ(settings.wire.id, EncodingId::BFloat16);
   EXPECT_EQ(settings.form, FormChoice::Cheapest);
   EXPECT_EQ(settings.schedule.policy, SchedulePolicy::Bsp);
   EXPECT_EQ(settings.updates, UpdatesBy::Late);
@@ -117,14 +117,14 @@ TEST(StrategyTextTest, ChoicesAreReadBack) {
     for (AllowedUpdates updates :
          {AllowedUpdates::Any, AllowedUpdates::Program, AllowedUpdates::Late,
           AllowedUpdates::Runtime})
-      for (WireType wire : {WireType::AsIs, WireType::BFloat16}) {
+      for (EncodingId wire : {EncodingId::None, EncodingId::BFloat16}) {
         if (row.use != Strategy::Use::Published)
           continue;
         UserChoices choices{{wire}, updates, /*memoryBytes=*/5};
         std::string text = textOf(row, choices);
         ParsedStrategy parsed = parseStrategy(text);
         ASSERT_EQ(parsed.error, "") << text;
-        EXPECT_EQ(parsed.settings.wire.type, wire) << text;
+        EXPECT_EQ(parsed.settings.wire.id, wire) << text;
         EXPECT_EQ(parsed.settings.memoryBytes, 5) << text;
         EXPECT_EQ(parsed.settings.updates, settingsOf(row, choices).updates);
         EXPECT_EQ(textOf(row, UserChoices{row.wire}), row.name);
@@ -145,7 +145,7 @@ TEST(StrategyTextTest, PlansAreReadBack) {
   EXPECT_EQ(textOf(plan, {}),
             "custom{buckets=2,3/4:rail policy=bsp updates=runtime}");
   for (PlannedBucket &bucket : plan.buckets)
-    bucket.wire = {WireType::Float16};
+    bucket.wire = {EncodingId::Float16};
   ParsedStrategy parsed = parseStrategy(textOf(plan, {}));
   ASSERT_EQ(parsed.error, "");
   EXPECT_EQ(parseBuckets(parsed.settings.bucketList, parsed.settings.wire),

@@ -87,7 +87,7 @@ struct PlannedBucket {
   int64_t parts = 1;
   FormCycle form = {};
   /// Of float32 gradients; others travel as they are.
-  Wire wire = {};
+  Encoding wire = {};
 
   bool operator==(const PlannedBucket &other) const {
     return gradients == other.gradients && parts == other.parts &&
@@ -110,7 +110,7 @@ std::vector<int32_t> planOrder(const BucketingProblem &problem);
 /// Prices of the messages of each class of gradients, by the axes that they are
 /// reduced over. `cluster` outlives the prices.
 MessageCost messageCost(const ClusterModel &cluster,
-                        std::map<int32_t, AxisSet> axesOfClass, Wire wire,
+                        std::map<int32_t, AxisSet> axesOfClass, Encoding wire,
                         FormSet forms);
 
 /// Buckets by a rule, of one wire, each of the form among those allowed that is
@@ -118,7 +118,7 @@ MessageCost messageCost(const ClusterModel &cluster,
 /// one class together that follow each other.
 std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
                                        const BucketRule &rule, FormSet forms,
-                                       Wire wire);
+                                       Encoding wire);
 
 /// checkParts of a plan's buckets.
 std::optional<std::string>
@@ -129,10 +129,10 @@ checkParts(const std::vector<PlannedBucket> &buckets);
 /// in turn, in 16 bits. Repetitions, `/1`, `:flat` and the wire that is common
 /// may be left out.
 std::string printBuckets(const std::vector<PlannedBucket> &buckets,
-                         Wire common = {});
+                         Encoding common = {});
 /// Nothing for another text.
 std::optional<std::vector<PlannedBucket>> parseBuckets(std::string_view text,
-                                                       Wire common = {});
+                                                       Encoding common = {});
 
 /// The buckets' members; or what is wrong with them: other gradients than there
 /// are, a bucket of two classes, more parts than elements.

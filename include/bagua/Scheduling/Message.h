@@ -1,7 +1,7 @@
 //===- Message.h - What an all_reduce is made of --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The element type on the wire, the hierarchy of collectives, and the one list
+// The encoding on the wire, the hierarchy of collectives, and the one list
 // of steps that both come to. Prices, simulated plans, sizes of arenas and the
 // passes that write ops all read that list.
 //
@@ -10,36 +10,10 @@
 #define BAGUA_SCHEDULING_MESSAGE_H
 
 #include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/Words.h"
 
 namespace bagua {
-
-//===----------------------------------------------------------------------===//
-// On the wire
-//===----------------------------------------------------------------------===//
-
-/// As what float32 gradients are sent.
-enum class WireType { AsIs, Float16, BFloat16 };
-
-inline constexpr int kWireTypeCount = 3;
-
-template <>
-inline constexpr std::array<std::string_view, kWireTypeCount>
-    kWordsOf<WireType> = {"none", "f16", "bf16"};
-
-/// How the elements of a bucket travel.
-struct Wire {
-  WireType type = WireType::AsIs;
-
-  /// Bytes of an element that takes `elementBytes` where it is at home.
-  int64_t elementBytes(int64_t elementBytes) const {
-    return type == WireType::AsIs ? elementBytes : 2;
-  }
-  friend bool operator==(const Wire &a, const Wire &b) {
-    return a.type == b.type;
-  }
-  friend bool operator!=(const Wire &a, const Wire &b) { return !(a == b); }
-};
 
 //===----------------------------------------------------------------------===//
 // Forms
@@ -139,32 +113,32 @@ struct Message {
   AxisSet over = 0;
   int64_t count = 0;
   int64_t elementBytes = 1;
-  /// AsIs but for float32.
-  Wire wire = {};
+  /// None but for float32.
+  Encoding wire = {};
 
   int64_t bytes() const { return count * elementBytes; }
   int64_t bytesOnWire() const {
-    return count * wire.elementBytes(elementBytes);
+    return encodedBytes(wire, count, elementBytes);
   }
 };
 
 struct MessageStep {
   enum class Kind {
-    /// To the type on the wire.
-    Narrow,
+    /// To the encoding on the wire.
+    Encode,
     Collective,
     /// Back to the elements' own type.
-    Widen,
+    Decode,
   };
   Kind kind;
   /// Of Collective.
   CollectiveCall call = {};
-  /// Of Narrow: to this.
-  Wire wire = {};
-  /// Of Narrow and Widen: what a rank reads and writes.
+  /// Of Encode and Decode.
+  Encoding wire = {};
+  /// Of Encode and Decode: what a rank reads and writes.
   int64_t movedBytes = 0;
   /// Memory of the runtime's that the result takes on the rank or server that
-  /// stores most: parts and narrowed copies lie nowhere else.
+  /// stores most: parts and encoded copies lie nowhere else.
   int64_t keptBytes = 0;
 };
 
@@ -192,10 +166,10 @@ AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
                          AxisSet over, FormKind kind);
 
 /// What a message of `bytes` costs whoever merges and cuts, launches included,
-/// casts left out: they run beside other messages. Narrowed gradients are
+/// encoding left out: it runs beside other messages. Encoded gradients are
 /// float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
-                 Wire wire, FormSet allowed);
+                 Encoding wire, FormSet allowed);
 
 } // namespace bagua
 

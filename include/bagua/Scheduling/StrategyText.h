@@ -21,7 +21,7 @@ struct StrategySettings {
   BucketRule buckets = {};
   /// With the policy List: each bucket (parseBuckets).
   std::string bucketList;
-  Wire wire = {};
+  Encoding wire = {};
   /// Whether an all_reduce is made of reduce_scatter and all_gather, and over
   /// which axes at once.
   bool isHalved = false;

@@ -255,7 +255,7 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     Option<"cycleNs", "cycle-ns", "int64_t", "::bagua::kHorovodCycleNs", "time between ticks (cycle)">,
     Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice(::bagua::FormKind::Flat)", "what prices are of: a form of bagua-lower-hierarchy">,
-    Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "what prices are of: a type of bagua-cast-wire">,
+    Option<"wire", "wire", "::bagua::Encoding", "::bagua::Encoding()", "what prices are of: a type of bagua-cast-wire">,
     Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers:bf16">,
   ];
 }
@@ -291,7 +291,7 @@ def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"type", "type", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients are sent">,
+    Option<"type", "type", "::bagua::Encoding", "::bagua::Encoding()", "as what gradients are sent">,
   ];
 }
 
@@ -545,7 +545,7 @@ def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"evaluations", "evaluations", "int64_t", "::bagua::kDefaultEvaluations", "limit of simulations">,
-    Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients may be sent, as in bagua-cast-wire">,
+    Option<"wire", "wire", "::bagua::Encoding", "::bagua::Encoding()", "as what gradients may be sent, as in bagua-cast-wire">,
     Option<"updates", "updates", "::bagua::AllowedUpdates", "::bagua::AllowedUpdates::Any",
            "who may run updates of whole tensors">,
     Option<"memory", "memory", "int64_t", "0",

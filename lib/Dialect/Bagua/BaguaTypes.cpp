@@ -81,8 +81,8 @@ std::string bagua::gradientName(StringRef param) {
 // EncodedType
 //===----------------------------------------------------------------------===//
 
-CodecAttrInterface EncodedType::getCodecInterface() const {
-  return llvm::cast<CodecAttrInterface>(getCodec());
+EncodingAttr EncodedType::getEncodingAttr() const {
+  return llvm::cast<EncodingAttr>(getCodec());
 }
 
 Type EncodedType::parse(AsmParser &parser) {
@@ -128,10 +128,10 @@ void EncodedType::print(AsmPrinter &printer) const {
 LogicalResult EncodedType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   RankedTensorType tensor, Attribute codec,
                                   AxesAttr parts, AxesAttr terms) {
-  auto interface = llvm::dyn_cast<CodecAttrInterface>(codec);
-  if (!interface)
+  auto encoding = llvm::dyn_cast<EncodingAttr>(codec);
+  if (!encoding)
     return emitError() << "expected a codec, found " << codec;
-  if (!interface.supports(tensor.getElementType()))
+  if (!encoding.supports(tensor.getElementType()))
     return emitError() << "codec " << codec << " doesn't support elements of "
                        << tensor.getElementType();
   return success();

@@ -131,7 +131,7 @@ LogicalResult AllReduceOp::verify() {
     return failure();
   if (getFeedback() && !getCodecAttr())
     return emitOpError("expected a codec with 'feedback'");
-  if (getCodec() && getCodec()->needsFeedback() && !getFeedback())
+  if (getCodec() && getCodec()->getRow().needsFeedback && !getFeedback())
     return emitOpError() << "expected 'feedback' for codec " << *getCodec()
                          << ", which does not converge without";
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
@@ -143,10 +143,9 @@ LogicalResult AllReduceOp::verify() {
                            << tensor.getElementType();
     return success();
   }
-  CodecAttrInterface codec = encoded.getCodecInterface();
   if (getCodecAttr())
     return emitOpError("expected no codec for a value that is encoded");
-  if (!codec.isLinear() && !codec.isMergeable())
+  if (!encoded.getRow().isLinear && !encoded.getRow().isMergeable)
     return emitOpError() << "expected a codec whose encoded values add or "
                             "merge, found "
                          << encoded.getCodec();
@@ -649,7 +648,7 @@ LogicalResult EncodeOp::verify() {
     return emitOpError() << "expected a result without terms, found " << output;
   if (bool(getResidual()) != bool(getNextResidual()))
     return emitOpError("expected a residual among operands and results alike");
-  bool isNeeded = output.getCodecInterface().needsFeedback();
+  bool isNeeded = output.getRow().needsFeedback;
   if (getUnchecked() && (getResidual() || !isNeeded))
     return emitOpError("expected 'unchecked' only for a codec that needs "
                        "feedback and has none");

@@ -23,16 +23,6 @@
 using namespace mlir;
 using namespace bagua;
 
-std::optional<DataType> bagua::dataTypeOf(Type elementType) {
-  // Flags are bytes of 0 or 1, unsigned integers have the bits of signed ones.
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    elementType = IntegerType::get(
-        integer.getContext(), integer.getWidth() == 1 ? 8 : integer.getWidth());
-  std::string text;
-  llvm::raw_string_ostream(text) << elementType;
-  return parseDataType(text);
-}
-
 int64_t PlanModel::bytesOf(Value value) const {
   return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
 }

@@ -17,7 +17,7 @@ Message bagua::messageOf(AllReduceOp reduce) {
   auto type = cast<RankedTensorType>(reduce.getInput().getType());
   int64_t elementBytes = getElementBytes(type.getElementType());
   return {readAxes(cluster, reduce.getOver()),
-          maxLocalBytes(type, cluster) / elementBytes, elementBytes, Wire()};
+          maxLocalBytes(type, cluster) / elementBytes, elementBytes, Encoding()};
 }
 
 LogicalResult bagua::expectServed(AllReduceOp reduce,
@@ -43,16 +43,25 @@ LogicalResult bagua::expectServed(AllReduceOp reduce,
          << writeAxes(cluster, all & ~over).str();
 }
 
-static Type elementTypeOf(MLIRContext *context, WireType type, Type own) {
-  switch (type) {
-  case WireType::AsIs:
-    return own;
-  case WireType::Float16:
-    return Float16Type::get(context);
-  case WireType::BFloat16:
-    return BFloat16Type::get(context);
-  }
-  llvm_unreachable("all types are handled");
+FailureOr<Encoding> bagua::readWire(AllReduceOp reduce,
+                                    const Encoding &otherwise) {
+  Attribute chosen = reduce->getAttr(kWireAttr);
+  if (!chosen)
+    return otherwise;
+  auto word = dyn_cast<StringAttr>(chosen);
+  ParsedEncoding parsed =
+      word ? parseWire(std::string_view(word.getValue())) : ParsedEncoding();
+  if (word && parsed.error.empty())
+    return parsed.encoding;
+  return reduce.emitOpError()
+         << "expected a wire in '" << kWireAttr << "', found " << chosen;
+}
+
+/// The elements of what a cast makes.
+static Type castElement(MLIRContext *context, const Encoding &wire) {
+  return *rowOf(wire).castTo == DataType::Float16
+             ? Type(Float16Type::get(context))
+             : Type(BFloat16Type::get(context));
 }
 
 namespace {
@@ -133,14 +142,14 @@ Value bagua::writeMessage(OpBuilder &builder, AllReduceOp reduce,
       cast<RankedTensorType>(reduce.getInput().getType()).getElementType();
   for (auto [index, step] : llvm::enumerate(steps)) {
     switch (step.kind) {
-    case MessageStep::Kind::Narrow:
-      writer.convert(elementTypeOf(reduce.getContext(), step.wire.type, own));
+    case MessageStep::Kind::Encode:
+      writer.convert(castElement(reduce.getContext(), step.wire));
       break;
     case MessageStep::Kind::Collective:
       writer.write(step.call, index + 1 == steps.size() ? reduce.getNamesAttr()
                                                         : ArrayAttr());
       break;
-    case MessageStep::Kind::Widen:
+    case MessageStep::Kind::Decode:
       writer.convert(own);
       break;
     }

@@ -9,6 +9,7 @@
 
 #include "bagua/Dialect/Bagua/Facts.h"
 #include "bagua/Support/Collective.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/ReduceKind.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -56,6 +57,17 @@ struct LayoutEntry {
   }
 };
 
+/// Of attributes; found by the encoding's namespace.
+inline llvm::hash_code hash_value(const Encoding &encoding) {
+  llvm::hash_code hash = llvm::hash_value(encoding.id);
+  for (double parameter : encoding.parameters) // -0 is 0
+    hash = llvm::hash_combine(hash, llvm::bit_cast<uint64_t>(parameter + 0.0));
+  return hash;
+}
+
+/// The element type as plans and the runtime have it; nothing for others.
+std::optional<DataType> dataTypeOf(mlir::Type elementType);
+
 /// Where a scheduled value lies; see PlaceAttr.
 enum class PlaceKind { Program, Named, Arena };
 
@@ -85,8 +97,6 @@ template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
 
 #include "bagua/Dialect/Bagua/BaguaDialect.h.inc"
 #include "bagua/Dialect/Bagua/BaguaEnums.h.inc"
-
-#include "bagua/Dialect/Bagua/BaguaCodecInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "bagua/Dialect/Bagua/BaguaAttributes.h.inc"

@@ -49,7 +49,7 @@ defvar Bagua_InPlace = [{
 }];
 
 def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
-    (ins Bagua_Value:$input, OptionalAttr<Bagua_CodecAttrInterface>:$codec, UnitAttr:$feedback), 1,
+    (ins Bagua_Value:$input, OptionalAttr<Bagua_Codec>:$codec, UnitAttr:$feedback), 1,
     "::bagua::Collective::AllReduce", [SameOperandsAndResultType], !strconcat(Bagua_Transit, Bagua_InPlace, [{
       std::optional<::bagua::RelationKind> getRelation() { return ::bagua::RelationKind::Reduced; }
       std::optional<::bagua::InstructionFields> getInstruction();
