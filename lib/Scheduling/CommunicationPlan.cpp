@@ -39,7 +39,7 @@ std::optional<std::string> CommunicationProblem::check() const {
 }
 
 bool CommunicationProblem::canServeAll() const {
-  return cluster.servers() > 0 &&
+  return canServeWire && cluster.servers() > 0 &&
          std::all_of(gradients.begin(), gradients.end(),
                      [this](const StepGradient &gradient) {
                        return gradient.isStatistic ||
@@ -98,8 +98,7 @@ static FormKind kindOf(const ClusterModel &cluster, const Message &message,
   for (int form = 0; form < kFormKindCount; ++form)
     if (forms == formBit(static_cast<FormKind>(form)))
       return static_cast<FormKind>(form);
-  return cheapestForm(cluster, message.bytesOnWire(), message.over, forms)
-      .form.kind;
+  return cheapestForm(cluster, message, forms).form.kind;
 }
 
 /// What is left of forms for what only the ranks themselves reduce.
@@ -309,7 +308,7 @@ ResolvedBuckets bagua::resolveBuckets(const std::vector<PlannedBucket> &buckets,
 
 static AllReduceForm formOf(const ClusterModel &cluster, FormKind kind,
                             const Message &message) {
-  return formOfKind(cluster, message.bytesOnWire(), message.over, kind);
+  return formOfKind(cluster, message, kind);
 }
 
 namespace {

@@ -158,7 +158,7 @@ bagua::planOf(const Strategy &strategy, const CommunicationProblem &problem,
   if (strategy.use != Strategy::Use::Published ||
       strategy.relaxation != kDataParallel ||
       (!isOwnWire && !strategy.findOption(Setting::WireType)) ||
-      (needsServers && !problem.canServeAll()))
+      (needsServers && (!problem.canServeAll() || !isReducible(choices.wire))))
     return std::nullopt;
   StrategySettings settings = settingsOf(strategy, choices);
   CommunicationPlan plan;

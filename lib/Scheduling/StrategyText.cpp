@@ -237,6 +237,11 @@ static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
            "': expected updates=runtime with update=shard, for no program has "
            "the shards, found updates=" +
            std::string(wordOf(settings.updates));
+  if (settings.servers != ServerUse::None && !isReducible(settings.wire))
+    return "strategy '" + std::string(parsed.row->name) +
+           "': expected a wire whose values servers can sum (none, f16, bf16), "
+           "found wire=" +
+           encodingText(settings.wire);
   return "";
 }
 

@@ -83,7 +83,7 @@ EncodingParameter count(std::string_view name, double most = kMostElements) {
   return {name, /*isWhole=*/true, 1, most};
 }
 
-std::vector<EncodingRow> makeRows() {
+std::vector<EncodingRow> casts() {
   return {
       {.id = EncodingId::Float16,
        .word = "f16",
@@ -105,15 +105,26 @@ std::vector<EncodingRow> makeRows() {
        .elementTypes = {DataType::Float32},
        .relativeError = 0x1p-8,
        .isOffered = true},
+  };
+}
+
+/// A code for each element.
+std::vector<EncodingRow> quantizers() {
+  return {
       {.id = EncodingId::MinmaxUint8,
        .word = "minmax_uint8",
        .summary = "8 bits an element between a part's minimum and maximum "
                   "(BAGUA ByteGrad); `eps` is added to their difference",
+       // Of more, codes of common gradients would be too coarse.
        .parameters = {{"eps", /*isWhole=*/false, 0, 1e-3, 0}},
-       .bytes = byteBytes},
+       .bytes = byteBytes,
+       // Half of a 255th of at most twice that magnitude, and rounding.
+       .relativeError = 1.0 / 254,
+       .isOffered = true},
       {.id = EncodingId::Fp8E4M3,
        .word = "fp8_e4m3",
-       .summary = "8-bit floats with a float32 scale for each block of elements",
+       .summary =
+           "8-bit floats with a float32 scale for each block of elements",
        .parameters = {count("block")},
        .bytes = blockByteBytes},
       {.id = EncodingId::Qsgd,
@@ -139,6 +150,12 @@ std::vector<EncodingRow> makeRows() {
                   "magnitude (EF-signSGD)",
        .bytes = bitBytes,
        .needsFeedback = true},
+  };
+}
+
+/// Some of the elements.
+std::vector<EncodingRow> sparsifiers() {
+  return {
       {.id = EncodingId::Topk,
        .word = "topk",
        .summary = "the `count` elements of largest magnitude of a part, as "
@@ -203,7 +220,12 @@ bool EncodingRow::supports(DataType elementType) const {
 }
 
 const std::vector<EncodingRow> &getEncodings() {
-  static const std::vector<EncodingRow> kRows = makeRows();
+  static const std::vector<EncodingRow> kRows = [] {
+    std::vector<EncodingRow> rows = casts();
+    for (const auto &more : {quantizers(), sparsifiers()})
+      rows.insert(rows.end(), more.begin(), more.end());
+    return rows;
+  }();
   return kRows;
 }
 
@@ -270,13 +292,13 @@ std::string checkParameters(const Encoding &encoding) {
   return "";
 }
 
-std::string encodingText(const Encoding &encoding) {
+std::string encodingText(const Encoding &encoding, bool saysAll) {
   if (encoding.isNone())
     return std::string(kNoneWord);
   const EncodingRow &row = rowOf(encoding);
   std::string said;
   for (size_t i = 0; i < row.parameters.size(); ++i)
-    if (row.parameters[i].otherwise != encoding.parameters[i])
+    if (saysAll || row.parameters[i].otherwise != encoding.parameters[i])
       said += (said.empty() ? "" : ";") + std::string(row.parameters[i].name) +
               "=" + numberText(encoding.parameters[i]);
   std::string word(row.word);
@@ -292,9 +314,9 @@ std::vector<std::string_view> wireWords() {
 }
 
 /// `name=value` into the encoding; returns what is wrong with it.
-static std::string readParameter(const EncodingRow &row, std::string_view text,
-                                 Encoding &encoding,
-                                 std::array<bool, kMaxEncodingParameters> &set) {
+static std::string
+readParameter(const EncodingRow &row, std::string_view text, Encoding &encoding,
+              std::array<bool, kMaxEncodingParameters> &set) {
   size_t equals = std::min(text.find('='), text.size());
   std::string_view name = text.substr(0, equals);
   std::string_view number = text.substr(std::min(equals + 1, text.size()));
@@ -308,8 +330,8 @@ static std::string readParameter(const EncodingRow &row, std::string_view text,
     return error == std::errc() && rest == end
                ? ""
                : "expected a number for " + std::string(name) + " of " +
-                     std::string(row.word) + ", found '" +
-                     std::string(number) + "'";
+                     std::string(row.word) + ", found '" + std::string(number) +
+                     "'";
   }
   return "expected each parameter of " + std::string(row.word) +
          " once, as NAME=NUMBER, found '" + std::string(text) + "'";

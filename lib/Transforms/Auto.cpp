@@ -67,6 +67,7 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
         readCommunication(module, choices.allows(UpdatesBy::Late));
     if (failed(problem))
       return signalPassFailure();
+    problem->canServeWire = isReducible(choices.wire);
     // Of no gradient there is nothing to decide.
     CommunicationPlan nothing;
     nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);

@@ -1,7 +1,8 @@
 //===- CastWire.cpp - bagua-cast-wire -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A cast before each all_reduce of a gradient or bucket, and one back.
+// A cast before each all_reduce of a gradient or bucket, and one back; or the
+// request for an encoding that is no cast.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
@@ -20,14 +21,18 @@ using namespace mlir;
 using namespace bagua;
 
 /// Gradients of float32 that nobody but the runtime sees on their way.
-static bool canNarrow(AllReduceOp reduce) {
-  auto tensor = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return tensor && tensor.getElementType().isF32() && !reduce.getCodecAttr() &&
-         !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
+static bool canEncode(AllReduceOp reduce) {
+  return reduce.whyNot(Rewriting::Wire).empty() &&
+         logicalTensor(reduce.getInput().getType()).getElementType().isF32() &&
+         isOfGradients(reduce.getInput());
 }
 
-static void castAround(AllReduceOp reduce, const ClusterModel &cluster,
-                       const Encoding &wire) {
+/// What is no cast is asked for, and written by bagua-lower-hierarchy or
+/// bagua-lower-compression.
+static void sendAs(AllReduceOp reduce, const ClusterModel &cluster,
+                   const Encoding &wire) {
+  if (!isReducible(wire))
+    return reduce.setCodecAttr(EncodingAttr::get(reduce.getContext(), wire));
   OpBuilder builder(reduce);
   Message message = messageOf(reduce);
   message.wire = wire;
@@ -57,9 +62,9 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
       if (failed(wire))
         return signalPassFailure();
       isChanged |= reduce->removeAttr(kWireAttr) != nullptr;
-      if (wire->isNone() || !canNarrow(reduce))
+      if (wire->isNone() || !canEncode(reduce))
         continue;
-      castAround(reduce, *cluster, *wire);
+      sendAs(reduce, *cluster, *wire);
       isChanged = true;
       ++casts;
     }
@@ -69,10 +74,9 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     if (casts > 0 && step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))
-      report->add(
-          step, getArgument(),
-          llvm::json::Object{{"type", encodingText(type.getValue())},
-                             {"all_reduces", casts}});
+      report->add(step, getArgument(),
+                  llvm::json::Object{{"type", encodingText(type.getValue())},
+                                     {"all_reduces", casts}});
   }
 };
 } // namespace

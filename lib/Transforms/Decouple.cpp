@@ -314,7 +314,8 @@ void Decoupler::shardBucket(UpdatedBucket &bucket) {
 void Decoupler::run(bool shardsUpdates) {
   for (AllReduceOp reduce :
        llvm::to_vector(step.getBody().front().getOps<AllReduceOp>())) {
-    if (getLayout(tensorTypeOf(reduce.getInput())) || reduce.getCodecAttr() ||
+    if (!reduce.whyNot(Rewriting::Halves).empty() ||
+        getLayout(tensorTypeOf(reduce.getInput())) ||
         !isOfGradients(reduce.getInput()))
       continue;
     if (std::optional<UpdatedBucket> bucket =

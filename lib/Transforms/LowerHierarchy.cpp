@@ -18,10 +18,10 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-/// Whether the op is a whole tensor's, without a codec.
+/// Whether the op is a whole tensor's.
 static bool canLower(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && !getLayout(type) && !reduce.getCodecAttr();
+  return reduce.whyNot(Rewriting::Hierarchy).empty() &&
+         !getLayout(logicalTensor(reduce.getInput().getType()));
 }
 
 namespace {
@@ -49,13 +49,12 @@ struct LowerHierarchyPass
         return signalPassFailure();
       isChanged |= reduce->removeAttr(kFormAttr) != nullptr;
       Message message = messageOf(reduce);
-      PricedForm best =
-          cheapestForm(*model, message.bytes(), message.over, allowed);
+      PricedForm best = cheapestForm(*model, message, allowed);
       decided.push_back(
           llvm::json::Object{{"bytes", message.bytes()},
                              {"form", std::string(wordOf(best.form.kind))},
                              {"ns", best.ns}});
-      if (best.form.kind == FormKind::Flat)
+      if (best.form.kind == FormKind::Flat && message.wire.isNone())
         continue;
       OpBuilder builder(reduce);
       Value result = writeMessage(builder, reduce,

@@ -28,8 +28,7 @@ using namespace bagua;
 static SmallVector<AllReduceOp> collectReduces(StepOp step) {
   SmallVector<AllReduceOp> reduces;
   for (auto reduce : step.getBody().front().getOps<AllReduceOp>()) {
-    auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-    if (type && isOnEveryRank(type) && !reduce.getCodecAttr() &&
+    if (isOnEveryRank(logicalTensor(reduce.getInput().getType())) &&
         isOfGradients(reduce.getInput()))
       reduces.push_back(reduce);
   }

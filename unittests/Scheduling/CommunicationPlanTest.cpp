@@ -95,10 +95,8 @@ TEST(CommunicationPlanTest, TextThereAndBack) {
   for (int trial = 0; trial < 10000; ++trial) {
     std::vector<PlannedBucket> buckets(random.below(8));
     for (PlannedBucket &bucket : buckets)
-      bucket = {static_cast<int32_t>(1 + random.below(3)),
-                1 + random.below(3),
-                randomForms(random),
-                randomWire(random)};
+      bucket = {static_cast<int32_t>(1 + random.below(3)), 1 + random.below(3),
+                randomForms(random), randomWire(random)};
     ASSERT_EQ(parseBuckets(printBuckets(buckets)), buckets);
     Encoding common = randomWire(random);
     ASSERT_EQ(parseBuckets(printBuckets(buckets, common), common), buckets);

@@ -45,6 +45,9 @@ struct CommunicationProblem {
   /// else the step sends, and what updates by the runtime leave there.
   int64_t otherBytesByProgram = 0, otherBytesByRuntime = 0;
 
+  /// Servers can sum the encoding in which gradients are sent.
+  bool canServeWire = true;
+
   /// What is wrong with it; nothing if it is sound.
   std::optional<std::string> check() const;
   /// Whether servers can sum all of the gradients.

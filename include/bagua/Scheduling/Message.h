@@ -133,8 +133,11 @@ struct MessageStep {
   Kind kind;
   /// Of Collective.
   CollectiveCall call = {};
-  /// Of Encode and Decode.
+  /// Of Encode and Decode. Of an encoding whose values can't be reduced, in as
+  /// many parts as ranks on `parts`, or of a term for each rank on `terms`.
   Encoding wire = {};
+  AxisSet parts = 0;
+  AxisSet terms = 0;
   /// Of Encode and Decode: what a rank reads and writes.
   int64_t movedBytes = 0;
   /// Memory of the runtime's that the result takes on the rank or server that
@@ -143,6 +146,13 @@ struct MessageStep {
 };
 
 /// The steps of a message, in order. Parts are of whole elements.
+///
+/// With a wire whose values collectives can't reduce, each all_reduce of the
+/// form is scatter-gather (docs/Semantics.md, "Encodings"): encode in parts,
+/// all_to_all, decode and reduce the terms, encode, all_gather, decode. What is
+/// around it sends elements as they are. There, all axes at once is flat, axis
+/// by axis keeps the outermost axis for the all_reduce, and what servers would
+/// sum the ranks do.
 std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
                                        const Message &message,
                                        const AllReduceForm &form);
@@ -161,9 +171,15 @@ struct PricedForm {
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, FormSet allowed);
 
+/// The same of a message, in its encoding.
+PricedForm cheapestForm(const ClusterModel &cluster, const Message &message,
+                        FormSet allowed);
+
 /// The same of one kind, by which its inner axes are chosen.
 AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
                          AxisSet over, FormKind kind);
+AllReduceForm formOfKind(const ClusterModel &cluster, const Message &message,
+                         FormKind kind);
 
 /// What a message of `bytes` costs whoever merges and cuts, launches included,
 /// encoding left out: it runs beside other messages. Encoded gradients are

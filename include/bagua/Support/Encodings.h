@@ -109,7 +109,7 @@ struct EncodingRow {
   bool supports(DataType elementType) const;
 };
 
-/// All but None, by number.
+/// All but None.
 const std::vector<EncodingRow> &getEncodings();
 
 /// Null for None and for a number or word that no row has.
@@ -135,8 +135,8 @@ bool isReducible(const Encoding &encoding);
 std::string checkParameters(const Encoding &encoding);
 
 /// `none`, `bf16`, `minmax_uint8`, `qsgd<levels=7;block=256>`: parameters that
-/// are what a text without them means are left out.
-std::string encodingText(const Encoding &encoding);
+/// are what a text without them means are left out, unless it is to say all.
+std::string encodingText(const Encoding &encoding, bool saysAll = false);
 
 struct ParsedEncoding {
   Encoding encoding;

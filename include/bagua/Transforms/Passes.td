@@ -261,12 +261,15 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
 }
 
 def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
-  let summary = "Sends gradients with 16 bits an element";
+  let summary = "Sends gradients in another encoding";
   let description = [{
     Each all_reduce of float32 gradients, alone or in a bucket, goes as `f16` or
     `bf16`: a cast to nearest even before it and one back. The sum itself is in
     float32 and rounded once; with `none`, nothing changes. Lossy: `bagua.meaning` is
-    written anew.
+    written anew. For an encoding that is no cast (`minmax_uint8`) the all_reduce
+    asks for it (`codec`), and bagua-lower-hierarchy or bagua-lower-compression
+    writes its collectives. Parameters follow the word:
+    `type=minmax_uint8<eps=1e-07>`.
 
     With `type=bf16`
 
@@ -352,7 +355,9 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     `halves` (reduce_scatter and all_gather over all axes; DeAR), `servers` (push to
     all servers, pull) and `rail-servers` (the same of parts; BytePS). An
     all_reduce with an attribute `bagua.form` takes the form that this names. A mean
-    becomes a mean of means. What is already cut or asks for a codec stays, and so
+    becomes a mean of means. Of an all_reduce that asks for a codec the all_reduce
+    within the form is encoded, as bagua-lower-compression has it: in `rail`, that
+    over the outer axes, whose links are slow. What is already cut stays, and so
     does what no form applies to.
 
     With `form=rail`
@@ -380,6 +385,42 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
   let options = [
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice::Cheapest", "which forms are allowed">,
   ];
+}
+
+def LowerCompressionPass : Pass<"bagua-lower-compression", "::bagua::StepOp"> {
+  let summary = "Makes all_reduces that ask for a codec of collectives on encoded parts";
+  let description = [{
+    Scatter-gather (BAGUA, Gan et al., VLDB 2022): each rank encodes the parts of
+    its tensor, an all_to_all gives each owner all terms of its part, and the owner
+    decodes and combines them; it encodes the result, an all_gather gives all parts
+    to all ranks, and all of them decode, so that all end with the same bits. The
+    owner of a part, too, has what is decoded. An all_reduce that asks for feedback,
+    or for a codec that the runtime doesn't offer, stays, and so does one whose group
+    is a rank alone.
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node] codec (#bagua.minmax_uint8) : tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %q = bagua.encode %g : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]>)
+      %t = bagua.all_to_all %q over [node] : !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]> -> !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8, terms [node]>
+      %m = bagua.decode mean %t : !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8, terms [node]> -> tensor<8xf32, #bagua.layout<shard [node]>>
+      %o = bagua.encode %m : (tensor<8xf32, #bagua.layout<shard [node]>>) -> (!bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8>)
+      %p = bagua.all_gather %o over [node] : !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8> -> !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]>
+      %r = bagua.decode %p : !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]> -> tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+  }];
 }
 
 def SelectArchitecturePass : Pass<"bagua-select-architecture", "::bagua::StepOp"> {

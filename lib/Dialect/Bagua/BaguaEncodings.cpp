@@ -8,6 +8,8 @@
 
 #include "mlir/IR/DialectImplementation.h"
 
+#include <charconv>
+
 using namespace mlir;
 using namespace bagua;
 
@@ -88,6 +90,16 @@ Attribute EncodingAttr::parseParameters(AsmParser &parser,
                     parser.getContext(), encoding);
 }
 
+/// The shortest literal that MLIR reads as the same number: `1.0e-07`.
+static std::string floatLiteral(double value) {
+  char text[32];
+  std::string literal(
+      text, std::to_chars(std::begin(text), std::end(text), value).ptr);
+  if (literal.find('.') == std::string::npos)
+    literal.insert(std::min(literal.find('e'), literal.size()), ".0");
+  return literal;
+}
+
 void EncodingAttr::printWithWord(AsmPrinter &printer) const {
   const EncodingRow &row = getRow();
   printer << StringRef(row.word);
@@ -100,7 +112,7 @@ void EncodingAttr::printWithWord(AsmPrinter &printer) const {
     if (parameter.isWhole)
       printer << getEncoding().whole(index);
     else
-      printer.printFloat(llvm::APFloat(value));
+      printer << floatLiteral(value);
     separator = ", ";
   }
   if (separator != "<")

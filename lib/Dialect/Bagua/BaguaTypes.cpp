@@ -51,10 +51,13 @@ RankedTensorType bagua::popEntry(RankedTensorType type, LayoutEntry entry) {
       type, rest.empty() ? nullptr : LayoutAttr::get(type.getContext(), rest));
 }
 
-bool bagua::isCutOver(Type type, AxesAttr over) {
+RankedTensorType bagua::logicalTensor(Type type) {
   auto encoded = dyn_cast<EncodedType>(type);
-  LayoutAttr layout =
-      getLayout(encoded ? encoded.getTensor() : cast<RankedTensorType>(type));
+  return encoded ? encoded.getTensor() : cast<RankedTensorType>(type);
+}
+
+bool bagua::isCutOver(Type type, AxesAttr over) {
+  LayoutAttr layout = getLayout(logicalTensor(type));
   if (!layout)
     return false;
   return llvm::any_of(layout.getEntries(), [&](const LayoutEntry &entry) {

@@ -20,13 +20,15 @@ static LogicalResult verifyCollective(Operation *op, AxesAttr over,
     return op->emitOpError()
            << "expected one name for each of " << op->getNumResults()
            << " results, found " << names.size();
+  // A name is how the program gets a tensor.
+  if (names && isa<EncodedType>(op->getResult(0).getType()))
+    return op->emitOpError()
+           << "expected no name for an encoded result, found " << names[0];
   return success();
 }
 
 static bool isOnServer(Type type) {
-  auto encoded = dyn_cast<EncodedType>(type);
-  LayoutAttr layout =
-      getLayout(encoded ? encoded.getTensor() : cast<RankedTensorType>(type));
+  LayoutAttr layout = getLayout(logicalTensor(type));
   return layout && layout.getEntries().back().kind == LayoutEntry::Kind::Server;
 }
 
@@ -152,9 +154,30 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
-/// With a codec, all_reduce is a request still to be lowered.
+/// With a codec, all_reduce is a request still to be lowered; no runtime adds
+/// encoded values so far.
 std::optional<InstructionFields> AllReduceOp::getInstruction() {
-  return getCodecAttr() ? std::nullopt : std::optional(InstructionFields());
+  if (getCodecAttr() || isa<EncodedType>(getInput().getType()))
+    return std::nullopt;
+  return InstructionFields();
+}
+
+std::string AllReduceOp::whyNot(Rewriting rewriting) {
+  if (isa<EncodedType>(getInput().getType()))
+    return "its operand is encoded";
+  bool joins = rewriting == Rewriting::Bucket || rewriting == Rewriting::Wire;
+  if (getNamesAttr() && joins)
+    return "its result has a name";
+  std::optional<EncodingAttr> codec = getCodec();
+  if (!codec)
+    return "";
+  bool isOffered = codec->getRow().isOffered && !getFeedback();
+  if (rewriting == Rewriting::Hierarchy && isOffered)
+    return "";
+  std::string text = "it asks for codec ";
+  llvm::raw_string_ostream(text)
+      << *codec << (isOffered ? "" : ", which the runtime doesn't offer");
+  return text;
 }
 
 LogicalResult AllReduceOp::inferFacts(const FactContext &context,
@@ -401,10 +424,10 @@ LogicalResult AllToAllOp::verifyOnCluster(ClusterOp &cluster) {
 }
 
 std::optional<InstructionFields> AllToAllOp::getInstruction() {
-  auto type = dyn_cast<RankedTensorType>(getInput().getType());
-  if (!type)
-    return std::nullopt;
   InstructionFields fields;
+  auto type = dyn_cast<RankedTensorType>(getInput().getType());
+  if (!type) // whole parts
+    return fields;
   fields.shape.assign(type.getShape().begin(), type.getShape().end());
   fields.splitDim = static_cast<int64_t>(getSplitDim().value_or(0));
   fields.concatDim = static_cast<int64_t>(getConcatDim().value_or(0));
@@ -663,6 +686,12 @@ LogicalResult EncodeOp::verify() {
       return emitOpError() << "expected a residual of the operand's type "
                            << getInput().getType() << ", found " << type;
   return success();
+}
+
+std::optional<InstructionFields> EncodeOp::getInstruction() {
+  if (getResidual() || !getOutput().getType().getRow().isOffered)
+    return std::nullopt;
+  return InstructionFields();
 }
 
 LogicalResult EncodeOp::inferFacts(const FactContext &context,

@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace bagua;
 
 int64_t PlanModel::bytesOf(Value value) const {
-  return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
+  return maxLocalBytes(value.getType(), cluster);
 }
 
 std::optional<uint32_t> PlanModel::findTensor(StringRef name) const {
@@ -78,8 +78,8 @@ LogicalResult PlanModel::readValues() {
     for (Value value :
          llvm::concat<Value>(llvm::to_vector(op.getOperands()),
                              llvm::to_vector_of<Value>(op.getResults()))) {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || !dataTypeOf(type.getElementType()))
+      RankedTensorType type = logicalTensor(value.getType());
+      if (!dataTypeOf(type.getElementType()))
         return op.emitOpError() << "has a value of type " << value.getType()
                                 << ", which the runtime doesn't know";
       // What computes with numbers takes them for what they travel as.

@@ -31,9 +31,9 @@ bool bagua::isOfGradients(Value value) {
 /// Whole tensors that can be reduced where they lie: nobody else uses them, and
 /// the result has no memory of its own by a name.
 static bool canShare(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && !getLayout(type) && reduce.getInput().hasOneUse() &&
-         !reduce.getCodecAttr() && !reduce.getNamesAttr();
+  return reduce.whyNot(Rewriting::Bucket).empty() &&
+         !getLayout(logicalTensor(reduce.getInput().getType())) &&
+         reduce.getInput().hasOneUse();
 }
 
 /// The ops that lead to a gradient.

@@ -65,6 +65,20 @@ inline llvm::hash_code hash_value(const Encoding &encoding) {
   return hash;
 }
 
+/// What a pass may make of a reduction.
+enum class Rewriting {
+  /// One with others, or several of one.
+  Bucket,
+  /// The same in another encoding.
+  Wire,
+  /// Collectives over some of its axes one after the other.
+  Hierarchy,
+  /// A reduce_scatter and an all_gather.
+  Halves,
+  /// A push and a pull.
+  Servers,
+};
+
 /// The element type as plans and the runtime have it; nothing for others.
 std::optional<DataType> dataTypeOf(mlir::Type elementType);
 
@@ -105,6 +119,9 @@ template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
 #include "bagua/Dialect/Bagua/BaguaTypes.h.inc"
 
 namespace bagua {
+
+/// The tensor that a value is, or whose encoded form it is.
+mlir::RankedTensorType logicalTensor(mlir::Type type);
 
 /// A bucket and the tensors that lie in it one after the other, or by parts.
 struct BucketView {

@@ -54,6 +54,9 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
                     "::llvm::LogicalResult", "verifyOnCluster", (ins "::bagua::ClusterOp &":$cluster), "",
                     "return ::mlir::success();">,
 
+    InterfaceMethod<"What keeps it from being rewritten so, as a clause about it (`it asks for ...`); empty if nothing does.",
+                    "std::string", "whyNot", (ins "::bagua::Rewriting":$rewriting), "", "return \"\";">,
+
     // Agreement and meaning.
     InterfaceMethod<[{
         Facts of the results from those of the operands, one Facts an operand and
@@ -67,7 +70,7 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
                     "bool", "carriesGradients", (ins), "", "return false;">,
     InterfaceMethod<[{
         Whether its one result is its one operand on the way to or from other
-        ranks: sent, reduced, or in another element type.
+        ranks: sent, reduced, in another element type or in an encoding's form.
       }], "bool", "isTransit", (ins), "", "return false;">,
     InterfaceMethod<"How its result, given back, follows from its operand; nothing where no check knows.",
                     "std::optional<::bagua::RelationKind>", "getRelation", (ins), "", "return std::nullopt;">,
