@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One all_reduce over one group is exact to the bit (docs/Semantics.md,
-// "Collectives"). A hierarchy adds the same numbers in another order, and
-// narrower elements on the wire round them: the same value up to rounding,
-// which is bounded here by the group, the levels and the element types.
+// "Collectives"). A hierarchy adds the same numbers in another order, narrower
+// elements on the wire round them, and encodings lose what their rows say: the
+// same value up to that, which is bounded here by the group, the levels, the
+// element types and the encodings.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_TOLERANCE_H
@@ -38,10 +39,16 @@ private:
     /// The largest of a cast whose result is sent, maybe in pieces or with
     /// others; 0 if there is none.
     double narrowest = 0;
+    /// Of all encodings on the way of one value: the difference that they make
+    /// together, relative to the largest magnitude.
+    double encoded = 0;
     /// Whether sums are made of sums.
     bool isReassociated = false;
   };
 
+  /// What is lost of each value on its way: of an encoded one by all
+  /// encodings before and by its own.
+  std::vector<double> findLosses() const;
   const Roundings &over(const std::vector<int64_t> &axes);
   Roundings find(const std::vector<int64_t> &axes) const;
 

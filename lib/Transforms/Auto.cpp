@@ -63,11 +63,12 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    UserChoices choices{{wire}, updates, memory};
+    UserChoices choices{wire, updates, memory};
     FailureOr<CommunicationProblem> problem =
         readCommunication(module, choices.allows(UpdatesBy::Late));
     if (failed(problem))
       return signalPassFailure();
+    problem->canServeWire = isReducible(choices.wire);
     // Of no gradient there is nothing to decide.
     CommunicationPlan nothing;
     nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);
@@ -123,7 +124,7 @@ private:
     options.evaluations = evaluations;
     options.choices = choices;
     // 16-bit gradients take half the bytes, so no bound of 32-bit ones holds.
-    options.boundNs = choices.wire.type == WireType::AsIs ? boundNs : 0;
+    options.boundNs = choices.wire.isNone() ? boundNs : 0;
     // A log needs none, and gets a remark's parts one by one.
     if (llvm::sys::Process::StandardErrIsDisplayed())
       options.progress = makeProgress(getOperation(), evaluations);

@@ -87,7 +87,7 @@ private:
 } // namespace
 
 int64_t Placer::bytesOf(Value value) {
-  return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
+  return maxLocalBytes(value.getType(), cluster);
 }
 
 /// Whatever the program makes for the runtime has a name.
@@ -101,10 +101,6 @@ LogicalResult Placer::nameCrossing() {
       if (maker)
         names.nameValue(operand);
     }
-    for (Type type : op->getResultTypes())
-      if (!isa<RankedTensorType>(type))
-        return op->emitOpError("can't be placed yet: encoded values have no "
-                               "run-time form so far");
   }
   return success();
 }

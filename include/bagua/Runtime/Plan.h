@@ -30,7 +30,7 @@ struct PlanT;
 /// The version that this code writes. It reads those of the same first number
 /// that need nothing that it doesn't know.
 inline constexpr uint32_t kPlanVersion = 1;
-inline constexpr uint32_t kPlanMinorVersion = 1;
+inline constexpr uint32_t kPlanMinorVersion = 2;
 
 /// An immutable plan.
 class Plan {

@@ -77,6 +77,9 @@ struct CommunicationProblem {
   /// else the step sends, and what updates by the runtime leave there.
   int64_t otherBytesByProgram = 0, otherBytesByRuntime = 0;
 
+  /// Servers can sum the encoding in which gradients are sent.
+  bool canServeWire = true;
+
   /// What is wrong with it; nothing if it is sound.
   std::optional<std::string> check() const;
   /// Whether servers can sum all of the gradients.
@@ -119,7 +122,7 @@ struct PlannedBucket {
   int64_t parts = 1;
   FormCycle form = {};
   /// Of float32 gradients; others travel as they are.
-  Wire wire = {};
+  Encoding wire = {};
 
   bool operator==(const PlannedBucket &other) const {
     return gradients == other.gradients && parts == other.parts &&
@@ -158,7 +161,7 @@ std::vector<int32_t> planOrder(const BucketingProblem &problem);
 /// Prices of the messages of each class of gradients, by the axes that they are
 /// reduced over. `cluster` outlives the prices.
 MessageCost messageCost(const ClusterModel &cluster,
-                        std::map<int32_t, AxisSet> axesOfClass, Wire wire,
+                        std::map<int32_t, AxisSet> axesOfClass, Encoding wire,
                         AllowedForms forms);
 
 /// Which forms the messages of a plan by rule may take: those of gradients, and
@@ -179,7 +182,8 @@ struct MessageForms {
 /// one class together that follow each other.
 std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
                                        const BucketRule &rule,
-                                       const MessageForms &forms, Wire wire);
+                                       const MessageForms &forms,
+                                       Encoding wire);
 
 /// A part of a bucket of gradients that are like one, as it is sent.
 Message messageOf(const PlannedBucket &bucket, const StepGradient &like,
@@ -190,7 +194,7 @@ std::optional<std::string>
 checkParts(const std::vector<PlannedBucket> &buckets);
 
 /// The wire of all buckets, if they have one; else none.
-Wire commonWire(const std::vector<PlannedBucket> &buckets);
+Encoding commonWire(const std::vector<PlannedBucket> &buckets);
 
 /// What is wrong with a plan's decisions about so many other all_reduces, of
 /// which there is at least one; empty if nothing is.
@@ -202,10 +206,10 @@ std::string checkOthers(const std::vector<PlannedBucket> &others,
 /// in turn, in 16 bits. Repetitions, `/1`, `:flat` and the wire that is common
 /// may be left out.
 std::string printBuckets(const std::vector<PlannedBucket> &buckets,
-                         Wire common = {});
+                         Encoding common = {});
 /// Nothing for another text.
 std::optional<std::vector<PlannedBucket>> parseBuckets(std::string_view text,
-                                                       Wire common = {});
+                                                       Encoding common = {});
 
 /// The buckets' members; or what is wrong with them: other gradients than there
 /// are, a bucket of two classes, more parts than elements.

@@ -1,7 +1,7 @@
 //===- Message.h - What an all_reduce is made of --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The element type on the wire, the hierarchy of collectives, and the one list
+// The encoding on the wire, the hierarchy of collectives, and the one list
 // of steps that both come to. Prices, simulated plans, sizes of arenas and the
 // passes that write ops all read that list.
 //
@@ -10,36 +10,10 @@
 #define BAGUA_SCHEDULING_MESSAGE_H
 
 #include "bagua/Scheduling/CollectiveCost.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/Words.h"
 
 namespace bagua {
-
-//===----------------------------------------------------------------------===//
-// On the wire
-//===----------------------------------------------------------------------===//
-
-/// As what float32 gradients are sent.
-enum class WireType { AsIs, Float16, BFloat16 };
-
-inline constexpr int kWireTypeCount = 3;
-
-template <>
-inline constexpr std::array<std::string_view, kWireTypeCount>
-    kWordsOf<WireType> = {"none", "f16", "bf16"};
-
-/// How the elements of a bucket travel.
-struct Wire {
-  WireType type = WireType::AsIs;
-
-  /// Bytes of an element that takes `elementBytes` where it is at home.
-  int64_t elementBytes(int64_t elementBytes) const {
-    return type == WireType::AsIs ? elementBytes : 2;
-  }
-  friend bool operator==(const Wire &a, const Wire &b) {
-    return a.type == b.type;
-  }
-  friend bool operator!=(const Wire &a, const Wire &b) { return !(a == b); }
-};
 
 //===----------------------------------------------------------------------===//
 // Forms
@@ -185,6 +159,10 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<HalvesChoice> = {
 /// The forms of an all_reduce that is cut in halves that way.
 AllowedForms halvedForms(HalvesChoice choice);
 
+/// What is left of them for values that collectives can't reduce: there is
+/// nothing between two halves.
+AllowedForms formsForWire(const AllowedForms &allowed, const Encoding &wire);
+
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;
   /// For leader and rails: the inner axes.
@@ -205,32 +183,35 @@ struct Message {
   AxisSet over = 0;
   int64_t count = 0;
   int64_t elementBytes = 1;
-  /// AsIs but for float32.
-  Wire wire = {};
+  /// None but for float32.
+  Encoding wire = {};
 
   int64_t bytes() const { return count * elementBytes; }
   int64_t bytesOnWire() const {
-    return count * wire.elementBytes(elementBytes);
+    return encodedBytes(wire, count, elementBytes);
   }
 };
 
 struct MessageStep {
   enum class Kind {
-    /// To the type on the wire.
-    Narrow,
+    /// To the encoding on the wire.
+    Encode,
     Collective,
     /// Back to the elements' own type.
-    Widen,
+    Decode,
   };
   Kind kind;
   /// Of Collective.
   CollectiveCall call = {};
-  /// Of Narrow: to this.
-  Wire wire = {};
-  /// Of Narrow and Widen: what a rank reads and writes.
+  /// Of Encode and Decode. Of an encoding whose values can't be reduced, in as
+  /// many parts as ranks on `parts`, or of a term for each rank on `terms`.
+  Encoding wire = {};
+  AxisSet parts = 0;
+  AxisSet terms = 0;
+  /// Of Encode and Decode: what a rank reads and writes.
   int64_t movedBytes = 0;
   /// Memory of the runtime's that the result takes on the rank or server that
-  /// stores most: parts and narrowed copies lie nowhere else.
+  /// stores most: parts and encoded copies lie nowhere else.
   int64_t keptBytes = 0;
 };
 
@@ -238,7 +219,14 @@ struct MessageStep {
 int64_t servedBytes(const ClusterModel &cluster, const Message &message,
                     const AllReduceForm &form);
 
-/// The steps of a message, in order. Parts are of whole elements. `server`: the
+/// The steps of a message, in order. Parts are of whole elements.
+///
+/// With a wire whose values collectives can't reduce, each all_reduce of the
+/// form is scatter-gather (docs/Semantics.md, "Encodings"): encode in parts,
+/// all_to_all, decode and reduce the terms, encode, all_gather, decode. What is
+/// around it sends elements as they are. There, all axes at once is flat, axis
+/// by axis keeps the outermost axis for the all_reduce, and what servers would
+/// sum the ranks do. `server`: the
 /// one that sums all of it, where servers do; -1: each a part.
 std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
                                        const Message &message,
@@ -258,15 +246,21 @@ struct PricedForm {
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, AllowedForms allowed);
 
+/// The same of a message, in its encoding.
+PricedForm cheapestForm(const ClusterModel &cluster, const Message &message,
+                        AllowedForms allowed);
+
 /// The same of one kind, by which its inner axes are chosen.
 AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
                          AxisSet over, FormKind kind);
+AllReduceForm formOfKind(const ClusterModel &cluster, const Message &message,
+                         FormKind kind);
 
 /// What a message of `bytes` costs whoever merges and cuts, launches included,
-/// casts left out: they run beside other messages. Narrowed gradients are
+/// encoding left out: it runs beside other messages. Encoded gradients are
 /// float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
-                 Wire wire, AllowedForms allowed);
+                 Encoding wire, AllowedForms allowed);
 
 } // namespace bagua
 

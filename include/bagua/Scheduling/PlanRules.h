@@ -47,7 +47,7 @@ struct PlanRule {
 };
 
 CommunicationPlan planByRule(const CommunicationProblem &problem,
-                             const PlanRule &rule, Wire wire);
+                             const PlanRule &rule, Encoding wire);
 
 /// The number under which a rule has the form of a bucket's messages.
 int sizeClassOf(const PlannedBucket &bucket, int64_t bytes);

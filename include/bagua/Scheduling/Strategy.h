@@ -67,7 +67,7 @@ inline constexpr std::array<std::string_view, 4> kWordsOf<AllowedUpdates> = {
 /// What a user fixes for all strategies alike.
 struct UserChoices {
   /// As what float32 gradients are sent.
-  Wire wire = {};
+  Encoding wire = {};
   AllowedUpdates updates = AllowedUpdates::Any;
   /// The most bytes that the runtime's arenas may have; 0: any.
   int64_t memoryBytes = 0;
@@ -143,7 +143,7 @@ struct Strategy {
   /// Of bagua-relax: the algorithm.
   std::string_view relaxation = kDataParallel;
   BucketRule buckets = {};
-  Wire wire = {};
+  Encoding wire = {};
   FormKind form = FormKind::Flat;
   SchedulingOptions schedule = {};
   /// Updates that the runtime can run are its own.

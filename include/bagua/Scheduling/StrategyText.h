@@ -22,7 +22,7 @@ struct StrategySettings {
   /// With the policy List: each bucket, and each other all_reduce in the same
   /// words (parseBuckets); no word about those: flat.
   std::string bucketList, otherList;
-  Wire wire = {};
+  Encoding wire = {};
   /// Whether an all_reduce is made of reduce_scatter and all_gather, and over
   /// which axes at once.
   bool isHalved = false;

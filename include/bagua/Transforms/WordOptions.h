@@ -1,16 +1,17 @@
 //===- WordOptions.h - Options that are one word of an enum's -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// With this, a pass (or a tool) declares `Option<..., "::bagua::WireType",
+// With this, a pass (or a tool) declares `Option<..., "::bagua::FormChoice",
 // ...>` and another word than the enum's is refused where the pipeline is read,
 // with a message that lists the words. A further enum needs one line at the
-// end.
+// end. Encodings have parameters besides their word.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_WORDOPTIONS_H
 #define BAGUA_TRANSFORMS_WORDOPTIONS_H
 
 #include "bagua/Scheduling/Strategy.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/Words.h"
 #include "bagua/Transforms/Utils/Relaxations.h"
 
@@ -46,7 +47,7 @@ public:
     llvm::outs() << "= " << llvm::StringRef(wordOf(value)) << "\n";
   }
 
-  /// For --help: `--wire=<none|f16|bf16>`.
+  /// For --help: `--form=<flat|leader|...>`.
   llvm::StringRef getValueName() const override {
     static const std::string words = listWords<T>("|", "|");
     return words;
@@ -105,8 +106,32 @@ class parser<bagua::UpdatesBy> : public bagua::WordParser<bagua::UpdatesBy> {
   using WordParser::WordParser;
 };
 template <>
-class parser<bagua::WireType> : public bagua::WordParser<bagua::WireType> {
-  using WordParser::WordParser;
+class parser<bagua::Encoding> : public basic_parser<bagua::Encoding> {
+public:
+  using basic_parser::basic_parser;
+
+  bool parse(Option &option, StringRef name, StringRef text,
+             bagua::Encoding &value) {
+    bagua::ParsedEncoding parsed = bagua::parseWire(std::string_view(text));
+    if (!parsed.error.empty())
+      return option.error(parsed.error, name);
+    value = parsed.encoding;
+    return false;
+  }
+  static void print(raw_ostream &os, const bagua::Encoding &value) {
+    os << bagua::encodingText(value);
+  }
+  void printOptionDiff(const Option &option, const bagua::Encoding &value,
+                       const OptionValue<bagua::Encoding> &,
+                       size_t width) const {
+    printOptionName(option, width);
+    outs() << "= " << bagua::encodingText(value) << "\n";
+  }
+  StringRef getValueName() const override {
+    static const std::string words =
+        bagua::joinWords(bagua::wireWords(), "|", "|");
+    return words;
+  }
 };
 
 } // namespace llvm::cl

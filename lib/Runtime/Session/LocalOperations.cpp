@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // concat, split and slice become lists of copies, from which those drop out
-// whose ends are one place; cast and arithmetic become kernels of the device.
+// whose ends are one place; cast, encode, decode and arithmetic become kernels
+// of the device.
 //
 //===----------------------------------------------------------------------===//
 #include "Device/Device.h"
@@ -176,6 +177,8 @@ std::unique_ptr<Operation> LocalBuilder::build() {
   case InstructionKind::Slice:
     return slice();
   case InstructionKind::Cast:
+  case InstructionKind::Encode:
+  case InstructionKind::Decode:
   case InstructionKind::Arithmetic:
   case InstructionKind::Update:
     return kernel();

@@ -30,22 +30,22 @@ bool bagua::isOfGradients(Value value) {
 }
 
 bool bagua::canTakeForm(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && isOnEveryRank(type) && !reduce.getCodecAttr();
+  return reduce.whyNot(Rewriting::Hierarchy).empty() &&
+         isOnEveryRank(logicalTensor(reduce.getInput().getType()));
 }
 
 bool bagua::canNarrow(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && type.getElementType().isF32() && !reduce.getCodecAttr() &&
-         !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
+  return reduce.whyNot(Rewriting::Wire).empty() &&
+         logicalTensor(reduce.getInput().getType()).getElementType().isF32() &&
+         isOfGradients(reduce.getInput());
 }
 
 /// Whole tensors that can be reduced where they lie: nobody else uses them, and
 /// the result has no memory of its own by a name.
 static bool canShare(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && !getLayout(type) && reduce.getInput().hasOneUse() &&
-         !reduce.getCodecAttr() && !reduce.getNamesAttr();
+  return reduce.whyNot(Rewriting::Bucket).empty() &&
+         !getLayout(logicalTensor(reduce.getInput().getType())) &&
+         reduce.getInput().hasOneUse();
 }
 
 /// The ops that lead to a gradient.

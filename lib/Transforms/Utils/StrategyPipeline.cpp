@@ -136,6 +136,8 @@ void PipelineBuilder::addDecisions() {
   // Before the hierarchy, so that all of its levels send the narrow type.
   addToStep("cast-wire", {{"type", Setting::WireType}});
   addCommunication();
+  // What no hierarchy has been asked for.
+  addToStep("lower-compression");
   // The last moment at which the graph means what the algorithm said: from here
   // on, updates become the program's.
   addToModule("verify-graph");

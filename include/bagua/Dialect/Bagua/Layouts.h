@@ -18,9 +18,10 @@ int64_t partCount(LayoutAttr layout, ClusterOp cluster);
 /// Elements of the largest part of `count` elements in a layout (null: whole).
 int64_t maxLocalCount(int64_t count, LayoutAttr layout, ClusterOp cluster);
 
-/// Bytes that the rank with the largest part stores of a tensor. A server
-/// behind shards stores a part of each of them.
-int64_t maxLocalBytes(mlir::RankedTensorType type, ClusterOp cluster);
+/// Bytes that the rank with the largest part stores of a tensor or an encoded
+/// value. A server behind shards stores a part of each of them. Encoded parts
+/// lie in slots of the largest part's size.
+int64_t maxLocalBytes(mlir::Type type, ClusterOp cluster);
 
 /// Elements that a tensor takes in a bucket laid out by `striped`: every part
 /// is padded to the largest.
