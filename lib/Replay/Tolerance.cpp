@@ -10,6 +10,9 @@
 #include "CheckValues.h"
 #include "Plan/Opcodes.h"
 
+#include "bagua/Runtime/PlanLayout.h"
+#include "bagua/Support/Encodings.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -50,6 +53,8 @@ static bool movesElements(const fb::Instruction &instruction) {
   case runtime::InstructionKind::After:
     return true;
   case runtime::InstructionKind::Cast:
+  case runtime::InstructionKind::Encode:
+  case runtime::InstructionKind::Decode:
   case runtime::InstructionKind::Arithmetic:
   case runtime::InstructionKind::Update:
     return false;
@@ -67,8 +72,36 @@ static bool meets(const fb::Instruction &instruction,
                      });
 }
 
+/// The numbers of a list, which may be missing.
+static std::vector<uint32_t>
+numbersOf(const flatbuffers::Vector<uint32_t> *list) {
+  return list ? std::vector<uint32_t>(list->begin(), list->end())
+              : std::vector<uint32_t>();
+}
+
+std::vector<double> Tolerances::findLosses() const {
+  std::vector<double> losses(plan.root().values()->size(), 0);
+  for (const fb::Instruction *instruction : *plan.root().instructions()) {
+    double before = 0;
+    for (uint32_t input : numbersOf(instruction->inputs()))
+      before = std::max(before, losses[input]);
+    for (uint32_t output : numbersOf(instruction->outputs())) {
+      const fb::Value &value = *plan.root().values()->Get(output);
+      bool isNew = runtime::kindOf(instruction->opcode()) ==
+                   runtime::InstructionKind::Encode;
+      double own =
+          isNew ? rowOf(runtime::readEncoding(value).encoding).relativeError
+                : 0;
+      // What comes decoded is larger than what was given by what it lost.
+      losses[output] = before + own * (1 + before);
+    }
+  }
+  return losses;
+}
+
 Tolerances::Roundings Tolerances::find(const std::vector<int64_t> &axes) const {
   std::vector<double> roundoff(plan.root().values()->size(), 0);
+  const std::vector<double> losses = findLosses();
   Roundings found;
   for (const fb::Instruction *instruction : *plan.root().instructions()) {
     const bool isOver = meets(*instruction, axes);
@@ -84,8 +117,11 @@ Tolerances::Roundings Tolerances::find(const std::vector<int64_t> &axes) const {
     double largest = 0;
     for (uint32_t input : *instruction->inputs())
       largest = std::max(largest, roundoff[input]);
-    if (isOver)
+    if (isOver) {
       found.narrowest = std::max(found.narrowest, largest);
+      for (uint32_t output : *instruction->outputs())
+        found.encoded = std::max(found.encoded, losses[output]);
+    }
     for (uint32_t output : *instruction->outputs())
       if (converts)
         roundoff[output] = roundoffOf(
@@ -124,7 +160,8 @@ double Tolerances::of(const fb::Relation &relation) {
   stored = std::max(stored, roundings.narrowest);
   bool adds = relation.reduce() == fb::ReduceKind::Sum ||
               relation.reduce() == fb::ReduceKind::Mean;
-  if (!isNarrowed && !(roundings.isReassociated && adds))
+  bool isEncoded = roundings.encoded > 0;
+  if (!isNarrowed && !isEncoded && !(roundings.isReassociated && adds))
     return 0;
   auto ranks = static_cast<double>(plan.topology().groupOf(0, axes).size());
   auto levels = static_cast<double>(axes.size());
@@ -135,7 +172,7 @@ double Tolerances::of(const fb::Relation &relation) {
                  roundoffOf(type == DataType::Float64 ? DataType::Float64
                                                       : DataType::Float32)
            : 0;
-  double relative = accumulated + 2 * (levels + 2) * stored;
+  double relative = accumulated + 2 * (levels + 2) * stored + roundings.encoded;
   double largest = relation.reduce() == fb::ReduceKind::Sum
                        ? kLargestValue * ranks
                        : kLargestValue;

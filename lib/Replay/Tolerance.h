@@ -3,9 +3,9 @@
 //
 // An all_reduce over one group is exact to the bit (docs/Semantics.md,
 // "Collectives"). A hierarchy adds the same numbers in another order, and
-// narrower elements on the wire round them, so the result is the same up to
-// rounding. This error is bounded here by the group, the levels and the element
-// types.
+// narrower elements on the wire round them, and encodings lose what their rows
+// say, so the result is the same up to that. This error is bounded here by the
+// group, the levels, the element types and the encodings.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_TOLERANCE_H
@@ -39,10 +39,16 @@ private:
     /// The largest roundoff of a cast whose result is sent, maybe in pieces or
     /// together with others; 0 if there is none.
     double narrowest = 0;
+    /// The difference that all encodings on the way of one value make together,
+    /// relative to the largest magnitude.
+    double encoded = 0;
     /// Whether sums of partial sums occur.
     bool isReassociated = false;
   };
 
+  /// What is lost of each value on its way: of an encoded one by all
+  /// encodings before and by its own.
+  std::vector<double> findLosses() const;
   const Roundings &over(const std::vector<int64_t> &axes);
   Roundings find(const std::vector<int64_t> &axes) const;
 

@@ -63,11 +63,12 @@ struct AutoPass : public bagua::impl::AutoPassBase<AutoPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    UserChoices choices{{wire}, updates, memory};
+    UserChoices choices{wire, updates, memory};
     FailureOr<CommunicationProblem> problem =
         readCommunication(module, choices.allows(UpdatesBy::Late));
     if (failed(problem))
       return signalPassFailure();
+    problem->canServeWire = isReducible(choices.wire);
     // Without gradients there is nothing to decide.
     CommunicationPlan nothing;
     nothing.isUpdatedByRuntime = !choices.allows(UpdatesBy::Program);
@@ -125,7 +126,7 @@ private:
     options.choices = choices;
     // 16-bit gradients take half the bytes, so the bound for 32-bit ones does
     // not hold.
-    options.boundNs = choices.wire.type == WireType::AsIs ? boundNs : 0;
+    options.boundNs = choices.wire.isNone() ? boundNs : 0;
     // A log needs no progress, and would get the parts of each remark one by
     // one.
     if (llvm::sys::Process::StandardErrIsDisplayed())

@@ -142,7 +142,7 @@ private:
       axes[tensor.shareClass] =
           readAxes(step.lookupCluster(), reduce.getOver());
     }
-    return messageCost(cluster, axes, {wire}, formsOf(form));
+    return messageCost(cluster, axes, wire, formsOf(form));
   }
 
   /// Elements of a bucket.
@@ -193,7 +193,7 @@ private:
                           const BucketingProblem &problem) {
     StepOp step = getOperation();
     // bagua-cast-wire decides the wire of a bucket that names none.
-    Wire common{wire};
+    const Encoding &common = wire;
     auto planned = parseList(bucketList, common);
     auto others = parseList(otherList, common);
     if (failed(planned) || failed(others))
@@ -218,7 +218,7 @@ private:
   }
 
   FailureOr<std::vector<PlannedBucket>> parseList(const std::string &text,
-                                                  Wire common) {
+                                                  const Encoding &common) {
     auto planned = parseBuckets(text, common);
     if (planned)
       return std::move(*planned);
@@ -227,7 +227,7 @@ private:
            << "'";
   }
 
-  BucketForm formOf(const PlannedBucket &bucket, Wire common) {
+  BucketForm formOf(const PlannedBucket &bucket, const Encoding &common) {
     auto attributeOf = [&](std::string_view name) {
       return StringAttr::get(&getContext(), std::string(name));
     };
@@ -236,13 +236,14 @@ private:
     for (FormKind kind : bucket.form.kinds())
       form.forms.push_back(attributeOf(wordOf(kind)));
     if (bucket.wire != common)
-      form.wire = attributeOf(wordOf(bucket.wire.type));
+      form.wire = attributeOf(encodingText(bucket.wire));
     return form;
   }
 
   /// Writes the forms and wires of the all_reduces that are in no bucket.
   LogicalResult writeOthers(ArrayRef<GradientReduce> candidates,
-                            ArrayRef<PlannedBucket> planned, Wire common) {
+                            ArrayRef<PlannedBucket> planned,
+                            const Encoding &common) {
     StepOp step = getOperation();
     SmallVector<AllReduceOp> others = collectOtherReduces(step, candidates);
     std::vector<PlannedBucket> forms = planned;

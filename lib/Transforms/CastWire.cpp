@@ -1,7 +1,8 @@
 //===- CastWire.cpp - bagua-cast-wire -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A cast before each all_reduce of a gradient or bucket, and one back.
+// A cast before each all_reduce of a gradient or bucket, and one back; or the
+// request for an encoding that is no cast.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Dialect/Bagua/Provenance.h"
@@ -19,8 +20,12 @@ namespace bagua {
 using namespace mlir;
 using namespace bagua;
 
-static void castAround(AllReduceOp reduce, const ClusterModel &cluster,
-                       Wire wire) {
+/// What is no cast is asked for, and written by bagua-lower-hierarchy or
+/// bagua-lower-compression.
+static void sendAs(AllReduceOp reduce, const ClusterModel &cluster,
+                   const Encoding &wire) {
+  if (!isReducible(wire))
+    return reduce.setCodecAttr(EncodingAttr::get(reduce.getContext(), wire));
   OpBuilder builder(reduce);
   Message message = messageOf(reduce);
   message.wire = wire;
@@ -46,14 +51,13 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     bool isChanged = false;
     auto reduces = step.getBody().front().getOps<AllReduceOp>();
     for (AllReduceOp reduce : llvm::make_early_inc_range(reduces)) {
-      FailureOr<WireType> wire =
-          readChoice(reduce, kWireAttr, "wire", type.getValue());
+      FailureOr<Encoding> wire = readWire(reduce, type.getValue());
       if (failed(wire))
         return signalPassFailure();
       isChanged |= reduce->removeAttr(kWireAttr) != nullptr;
-      if (*wire == WireType::AsIs || !canNarrow(reduce))
+      if (wire->isNone() || !canNarrow(reduce))
         continue;
-      castAround(reduce, *cluster, {*wire});
+      sendAs(reduce, *cluster, *wire);
       isChanged = true;
       ++casts;
     }
@@ -63,10 +67,9 @@ struct CastWirePass : public bagua::impl::CastWirePassBase<CastWirePass> {
     if (casts > 0 && step->hasAttr(kMeaningAttr) && failed(recordMeaning(step)))
       return signalPassFailure();
     if (Report *report = getReport(&getContext()))
-      report->add(
-          step, getArgument(),
-          llvm::json::Object{{"type", std::string(wordOf(type.getValue()))},
-                             {"all_reduces", casts}});
+      report->add(step, getArgument(),
+                  llvm::json::Object{{"type", encodingText(type.getValue())},
+                                     {"all_reduces", casts}});
   }
 };
 } // namespace

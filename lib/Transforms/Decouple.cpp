@@ -298,7 +298,8 @@ bool Decoupler::isHalved(AllReduceOp reduce) const {
 void Decoupler::run(bool shardsUpdates) {
   for (AllReduceOp reduce :
        llvm::to_vector(step.getBody().front().getOps<AllReduceOp>())) {
-    if (getLayout(tensorTypeOf(reduce.getInput())) || reduce.getCodecAttr() ||
+    if (!reduce.whyNot(Rewriting::Halves).empty() ||
+        getLayout(tensorTypeOf(reduce.getInput())) ||
         !isOfGradients(reduce.getInput()) || !isHalved(reduce))
       continue;
     if (std::optional<UpdatedBucket> bucket =

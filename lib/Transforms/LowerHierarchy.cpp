@@ -80,7 +80,7 @@ private:
                        SmallVectorImpl<FormedReduce> &reduces) {
     if (!canTakeForm(reduce))
       return success();
-    auto type = cast<RankedTensorType>(reduce.getInput().getType());
+    RankedTensorType type = logicalTensor(reduce.getInput().getType());
     bool isGradient = isOfGradients(reduce.getInput());
     bool isServed = servers != ServerUse::None && isGradient;
     if (getLayout(type) && !isServed)
@@ -106,8 +106,7 @@ private:
     FormedReduce &formed = reduces.emplace_back();
     formed.op = reduce;
     formed.message = messageOf(reduce);
-    formed.priced = cheapestForm(model, formed.message.bytes(),
-                                 formed.message.over, allowed);
+    formed.priced = cheapestForm(model, formed.message, allowed);
     return success();
   }
 
@@ -141,7 +140,8 @@ private:
   /// step.
   static bool write(FormedReduce &reduce, const ClusterModel &model) {
     AllReduceOp op = reduce.op;
-    if (reduce.priced.form.kind == FormKind::Flat)
+    if (reduce.priced.form.kind == FormKind::Flat &&
+        reduce.message.wire.isNone())
       return op->removeAttr(kFormAttr) != nullptr;
     OpBuilder builder(op);
     op.getOutput().replaceAllUsesWith(

@@ -86,7 +86,7 @@ private:
 } // namespace
 
 int64_t Placer::bytesOf(Value value) {
-  return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
+  return maxLocalBytes(value.getType(), cluster);
 }
 
 /// Gives names to all values that the program makes for the runtime.
@@ -100,10 +100,6 @@ LogicalResult Placer::nameCrossing() {
       if (maker)
         names.nameValue(operand);
     }
-    for (Type type : op->getResultTypes())
-      if (!isa<RankedTensorType>(type))
-        return op->emitOpError("can't be placed yet: encoded values have no "
-                               "run-time form so far");
   }
   return success();
 }

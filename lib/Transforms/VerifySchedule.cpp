@@ -112,8 +112,7 @@ static std::optional<BucketView> plainBucketOf(Operation *op) {
 }
 
 int64_t ScheduleVerifier::bytesOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? maxLocalBytes(type, cluster) : 0;
+  return maxLocalBytes(value.getType(), cluster);
 }
 
 int32_t ScheduleVerifier::memoryOf(PlaceAttr place) {

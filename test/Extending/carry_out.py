@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Carries out the worked examples of docs/Extending.md: carry_out.py compile|run SOURCE WORK
 
-Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass and the strategy to what it
+Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass, the strategy and the encoding to what it
 promises: how many files each touches, and with `compile` that these files compile; with `run` that nothing lacks anything, that they
 run, and that `auto` rates the strategy right and never sends 16 bits unasked. Prints a line for each.
 """
@@ -21,6 +21,10 @@ MOST_FILES_OF_OP = 5
 # Holds the C++ that the definitions of ops have in them.
 FILE_OF_OPS = "lib/Dialect/Bagua/BaguaOps.cpp"
 STRATEGY = "ddp-rails"
+# Its number, its row, its kernel, the kernel's line in the table, and CMake's.
+FILES_OF_ENCODING = ["include/bagua/Support/Encodings.h", "lib/Support/Encodings.cpp", "lib/Runtime/Kernels/Encodings/HalfByte.cpp",
+                     "lib/Runtime/Kernels/Encodings/EncodingKernels.cpp", "lib/Runtime/CMakeLists.txt"]
+WIRE = "half_byte<block=32>"
 # Gradients that are clipped by value before sgd uses them.
 CLAMPED = """
 bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>]
@@ -103,7 +107,7 @@ def carry_out(tree):
 
 def check_counts(touched):
     isTest = lambda path: path.startswith(("test/", "unittests/"))
-    (op, op_files), (_, pass_files), (strategy, strategy_files) = touched.items()
+    (op, op_files), (_, pass_files), (strategy, strategy_files), (encoding, encoding_files) = touched.items()
     # The manual is renewed, and counts.
     files = [path for path in op_files if not isTest(path)] + ["docs/Dialect.md"]
     if len(files) > MOST_FILES_OF_OP:
@@ -116,6 +120,10 @@ def check_counts(touched):
     if strategy_files != ["lib/Scheduling/Search/Strategy.cpp"]:
         sys.exit(f"{strategy}: expected one row, found changes of {strategy_files}")
     print(f"{strategy}: one row of {strategy_files[0]}")
+    files = [path for path in encoding_files if not isTest(path)]
+    if files != FILES_OF_ENCODING:
+        sys.exit(f"{encoding}: expected its number, its row, its kernel and where that registers, found {files}")
+    print(f"{encoding}: {len(files)} files besides its tests: {', '.join(files)}")
 
 
 def configure(tree):
@@ -131,7 +139,7 @@ def compile_files(tree, touched):
 
 def build(tree):
     run("cmake", "--build", "--preset", "release", "--target", "bagua-opt", "bagua-translate", "bagua-run", "bagua-sim",
-        "BaguaCompletenessTests", "BaguaSessionTests", cwd=tree)
+        "BaguaCompletenessTests", "BaguaSessionTests", "BaguaRuntimeTests", "BaguaSupportTests", cwd=tree)
     run("cmake", "--build", "--preset", "release", "--target", "bagua-doc", cwd=tree)
 
 
@@ -189,6 +197,30 @@ def check_strategy(work):
             sys.exit(f"expected the choice of {text}, found {decided['chosen']}")
 
 
+def check_encoding(tree, work):
+    """From the option to a run: passes, prediction, plan, ranks."""
+    run("build/bin/BaguaSupportTests", "--gtest_filter=Encodings*", "--gtest_brief=1", cwd=tree)
+    found = run("build/bin/BaguaRuntimeTests", "--gtest_filter=HalfByte*:EncodingKernels*", "--gtest_brief=1", cwd=tree)
+    if "[  PASSED  ] 8 tests." not in found:
+        sys.exit(f"expected the encoding's test and those of all encodings to pass, found {found}")
+    step, plan = f"{work}/wire.mlir", f"{work}/wire.bagua"
+    pathlib.Path(step).write_text(layers(2, "tensor<1001xf32>"))
+    scheduled = run("bagua-opt", f"--bagua-strategy=ddp{{wire={WIRE}}}", step)
+    if "#bagua.half_byte<block = 32>" not in scheduled:
+        sys.exit("expected encoded values in the scheduled step")
+    sent = {wire: json.loads(run("bagua-sim", step, f"--strategy=ddp{{wire={wire}}}", "--json"))["bytes_sent"]
+            for wire in ("none", "minmax_uint8", WIRE)}
+    if not sent[WIRE] < sent["minmax_uint8"] < sent["none"]:
+        sys.exit(f"expected fewer bytes by fewer bits, found {sent}")
+    run("bagua-translate", "--export-plan", "-o", plan, input=scheduled)
+    if "half_byte<block=32> parts" not in run("bagua-translate", "--print-plan", plan):
+        sys.exit("expected the encoding in the plan's text")
+    checked = json.loads(run("bagua-run", plan, "--check", "--json", "--time-scale=0"))["check"]
+    if not checked["passed"] or checked["max_error"] == 0:
+        sys.exit(f"expected results within the encoding's bound and not exact, found {checked}")
+    print(f"encoding: in 4 bits {sent[WIRE]} bytes, in 8 {sent['minmax_uint8']}, in 32 {sent['none']}; off by {checked['max_error']:.3f}")
+
+
 def main(what, source, work):
     source, work = os.path.abspath(source), os.path.abspath(work)
     tree = f"{work}/tree"
@@ -204,6 +236,7 @@ def main(what, source, work):
     check_op(tree, work)
     check_pass(tree)
     check_strategy(work)
+    check_encoding(tree, work)
 
 
 if __name__ == "__main__":

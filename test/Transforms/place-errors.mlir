@@ -12,18 +12,6 @@ bagua.step @train on @pod data [node] (batch %x "x" : !t, param %w "w" : !t) {
 
 // -----
 
-// Encoded values have no form at run time so far.
-!t = tensor<8xf32>
-!q = !bagua.encoded<!t, #bagua.signsgd>
-bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
-bagua.step @train on @pod data [node] streams [comm] (batch %x "x" : !t, param %w "w" : !t) {
-  // expected-error @+1 {{can't be placed yet: encoded values have no run-time form so far}}
-  %q = bagua.encode %x on comm : (!t) -> (!q)
-  bagua.yield %w : !t
-}
-
-// -----
-
 // The program binds tensors by name. A piece of a bucket has none; it goes by its
 // gradient's, if it lies where the gradient does, which it can't here: something
 // reads the rank's own gradient later.

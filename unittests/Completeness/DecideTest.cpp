@@ -107,7 +107,7 @@ std::vector<std::string> valuesOf(const Strategy &row, Setting setting) {
   case Setting::PartitionBytes:
     return {"50000"};
   case Setting::WireType:
-    return {"f16", "bf16"};
+    return {"f16", "bf16", "minmax_uint8"};
   case Setting::Form:
     if (row.form == FormKind::Halves)
       return {"multilevel", "cheapest"};

@@ -89,7 +89,7 @@ void StrategyTest::walk(const Strategy &strategy, const UserChoices &choices) {
   predicted.module->walk([&](CastOp op) {
     isNarrow |= op.getOutput().getType().getElementTypeBitWidth() == 16;
   });
-  if (isNarrow != (choices.wire.type != WireType::AsIs))
+  if (isNarrow != (choices.wire.id != EncodingId::None))
     lack("a wire: " + text + " sends " + (isNarrow ? "16" : "32") + " bits");
   bool isByRuntime = false;
   predicted.module->walk([&](SgdOp) { isByRuntime = true; });
@@ -122,14 +122,14 @@ TEST_F(StrategyTest, LacksNothing) {
     if (!relaxation || relaxation->strategyClass > strategy.strategyClass)
       lacking.push_back("strategy " + name +
                         " lacks a relaxation of its class");
-    bool isLossy = strategy.wire.type != WireType::AsIs;
+    bool isLossy = strategy.wire.id != EncodingId::None;
     if (isLossy && strategy.strategyClass == StrategyClass::Lossless)
       lacking.push_back("strategy " + name +
                         " lacks a class: it rounds, and is lossless");
     if (strategy.use != Strategy::Use::Published)
       continue;
-    for (WireType type :
-         {WireType::AsIs, WireType::Float16, WireType::BFloat16})
+    for (EncodingId type :
+         {EncodingId::None, EncodingId::Float16, EncodingId::BFloat16})
       walk(strategy, {{type}});
     for (AllowedUpdates updates :
          {AllowedUpdates::Program, AllowedUpdates::Late,

@@ -295,8 +295,9 @@ TEST(CollectiveCostTest, EveryCollectiveIsLaunched) {
   EXPECT_DOUBLE_EQ(cheapestForm(cluster, 1000, 3, formBit(FormKind::Leader)).ns,
                    leader + 21000);
   // Charged once, whoever asks.
-  EXPECT_DOUBLE_EQ(messageNs(cluster, 1000, 3, Wire(), formBit(FormKind::Flat)),
-                   flat + 7000);
+  EXPECT_DOUBLE_EQ(
+      messageNs(cluster, 1000, 3, Encoding(), formBit(FormKind::Flat)),
+      flat + 7000);
   EXPECT_DOUBLE_EQ(cheapestCost(cluster, {Collective::AllReduce, 3, 1000}).ns(),
                    flat + 7000);
 }

@@ -35,7 +35,7 @@ TEST(CommunicationPlanTest, Text) {
   EXPECT_EQ(parseBuckets(""), std::vector<PlannedBucket>());
   // The parts' forms in turn, then the wire.
   PlannedBucket mixed{1, 8, FormCycle({FormKind::Servers, FormKind::Flat})};
-  mixed.wire = {WireType::BFloat16};
+  mixed.wire = {EncodingId::BFloat16};
   EXPECT_EQ(printBuckets({mixed}), "1/8:servers+flat:bf16");
   EXPECT_EQ(parseBuckets("1/8:servers+flat:bf16"), std::vector{mixed});
   for (const char *wrong : {"x",
@@ -85,17 +85,22 @@ TEST(CommunicationPlanTest, PartsTakeFormsInTurn) {
   }
 }
 
+Encoding randomWire(RandomPlanning &random) {
+  std::vector<std::string_view> words = wireWords();
+  ParsedEncoding parsed = parseWire(words[random.below(words.size())]);
+  EXPECT_EQ(parsed.error, "");
+  return parsed.encoding;
+}
+
 TEST(CommunicationPlanTest, TextThereAndBack) {
   RandomPlanning random(1);
   for (int trial = 0; trial < 10000; ++trial) {
     std::vector<PlannedBucket> buckets(random.below(8));
     for (PlannedBucket &bucket : buckets)
-      bucket = {static_cast<int32_t>(1 + random.below(3)),
-                1 + random.below(3),
-                randomForms(random),
-                {static_cast<WireType>(random.below(kWireTypeCount))}};
+      bucket = {static_cast<int32_t>(1 + random.below(3)), 1 + random.below(3),
+                randomForms(random), randomWire(random)};
     ASSERT_EQ(parseBuckets(printBuckets(buckets)), buckets);
-    Wire common{static_cast<WireType>(random.below(kWireTypeCount))};
+    Encoding common = randomWire(random);
     ASSERT_EQ(parseBuckets(printBuckets(buckets, common), common), buckets);
   }
 }
@@ -142,7 +147,7 @@ CommunicationPlan randomPlan(RandomPlanning &random,
                      random.below(3) * 1000000};
   plan.isUpdatedByRuntime = random.below(2);
   for (PlannedBucket &bucket : plan.buckets)
-    bucket.wire = {random.below(2) ? WireType::Float16 : WireType::AsIs};
+    bucket.wire = {random.below(2) ? EncodingId::Float16 : EncodingId::None};
   return plan;
 }
 

@@ -77,7 +77,7 @@ TEST(MessageTest, KeepsWhatItsFormLeaves) {
       EXPECT_EQ(keptBytes(expandMessage(cluster, message, chosen)),
                 kFloatBytes * keptElements(form, count))
           << wordOf(form) << " of " << count;
-      message.wire = {WireType::BFloat16};
+      message.wire = {EncodingId::BFloat16};
       EXPECT_EQ(keptBytes(expandMessage(cluster, message, chosen)),
                 2 * (count + keptElements(form, count)))
           << wordOf(form) << " of " << count << " in 16 bits";
@@ -86,12 +86,12 @@ TEST(MessageTest, KeepsWhatItsFormLeaves) {
 
 TEST(MessageTest, CastsOnceEachWay) {
   ClusterModel cluster = makeCluster();
-  Message message{cluster.allAxes(), 1000, kFloatBytes, {WireType::Float16}};
+  Message message{cluster.allAxes(), 1000, kFloatBytes, {EncodingId::Float16}};
   std::vector<MessageStep> steps =
       expandMessage(cluster, message, {FormKind::Rail, 2});
   ASSERT_EQ(steps.size(), 5u);
-  EXPECT_EQ(steps.front().kind, MessageStep::Kind::Narrow);
-  EXPECT_EQ(steps.back().kind, MessageStep::Kind::Widen);
+  EXPECT_EQ(steps.front().kind, MessageStep::Kind::Encode);
+  EXPECT_EQ(steps.back().kind, MessageStep::Kind::Decode);
   // Four bytes on one side, two on the other.
   EXPECT_EQ(steps.front().movedBytes, 6000);
   EXPECT_EQ(steps.back().movedBytes, 6000);
@@ -104,6 +104,71 @@ TEST(MessageTest, CastsOnceEachWay) {
   }
   // A quarter of a thousand crosses the nodes.
   EXPECT_THAT(bytes, testing::ElementsAre(2000, 500, 2000));
+}
+
+/// Of minmax_uint8: a header and a byte for each element, in multiples of 32.
+int64_t slotOf(int64_t count) { return (32 + count + 31) / 32 * 32; }
+
+TEST(MessageTest, ScattersAndGathersWhatCantBeReduced) {
+  ClusterModel cluster = makeCluster();
+  Message message{
+      cluster.allAxes(), 1000, kFloatBytes, {EncodingId::MinmaxUint8}};
+  std::vector<MessageStep> steps =
+      expandMessage(cluster, message, {FormKind::Flat, 0});
+  ASSERT_EQ(steps.size(), 6u);
+  // 12 parts of 84 elements at most.
+  const int64_t slot = slotOf(84), slots = 12 * slot, part = 84 * kFloatBytes;
+  using Kind = MessageStep::Kind;
+  struct Expected {
+    Kind kind;
+    int64_t moved, kept;
+    AxisSet parts, terms;
+  };
+  const Expected expected[] = {
+      {Kind::Encode, 4000 + slots, slots, message.over, 0},
+      {Kind::Collective, 0, slots, 0, 0},
+      {Kind::Decode, slots + part, part, 0, message.over},
+      {Kind::Encode, part + slot, slot, 0, 0},
+      {Kind::Collective, 0, 0, 0, 0},
+      {Kind::Decode, slots + 4000, 0, message.over, 0}};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].kind, expected[i].kind) << i;
+    EXPECT_EQ(steps[i].movedBytes, expected[i].moved) << i;
+    EXPECT_EQ(steps[i].keptBytes, expected[i].kept) << i;
+    EXPECT_EQ(steps[i].parts, expected[i].parts) << i;
+    EXPECT_EQ(steps[i].terms, expected[i].terms) << i;
+  }
+  EXPECT_EQ(steps[1].call.collective, Collective::AllToAll);
+  EXPECT_EQ(steps[4].call.collective, Collective::AllGather);
+  for (size_t i : {1, 4})
+    EXPECT_EQ(steps[i].call.bytes, slots);
+}
+
+// On rails only what crosses the nodes is encoded; servers sum nothing.
+TEST(MessageTest, EncodesWithinAHierarchy) {
+  ClusterModel cluster = makeCluster();
+  Message message{
+      cluster.allAxes(), 1000, kFloatBytes, {EncodingId::MinmaxUint8}};
+  for (auto [kind, inner] :
+       {std::pair(FormKind::Rail, 2u), std::pair(FormKind::Multilevel, 0u),
+        std::pair(FormKind::RailServers, 2u)}) {
+    std::vector<MessageStep> steps =
+        expandMessage(cluster, message, {kind, inner});
+    ASSERT_EQ(steps.size(), 8u) << wordOf(kind);
+    EXPECT_EQ(steps.front().call.collective, Collective::ReduceScatter);
+    EXPECT_EQ(steps.front().call.bytes, 4000);
+    EXPECT_EQ(steps[2].call.collective, Collective::AllToAll);
+    EXPECT_EQ(steps[2].call.over, AxisSet(1));
+    EXPECT_EQ(steps[2].call.bytes, 3 * slotOf(partOf(250, 3)));
+    EXPECT_EQ(steps.back().call.collective, Collective::AllGather);
+    EXPECT_EQ(steps.back().call.bytes, 4000);
+  }
+  for (FormKind kind : {FormKind::Halves, FormKind::Servers})
+    EXPECT_EQ(expandMessage(cluster, message, {kind, 0}).size(), 6u);
+  // A rank alone.
+  cluster.axes[0].size = 1;
+  message.over = 1;
+  EXPECT_EQ(expandMessage(cluster, message, {FormKind::Flat, 0}).size(), 1u);
 }
 
 TEST(MessageTest, CheapestIsTheCheapest) {
@@ -120,16 +185,9 @@ TEST(MessageTest, CheapestIsTheCheapest) {
     ASSERT_EQ(cheapestForm(cluster, bytes, cluster.allAxes(), all).ns, least);
     // Two bytes an element, whatever merges them.
     ASSERT_EQ(messageNs(cluster, 2 * bytes, cluster.allAxes(),
-                        {WireType::Float16}, all),
-              messageNs(cluster, bytes, cluster.allAxes(), Wire(), all));
+                        {EncodingId::Float16}, all),
+              messageNs(cluster, bytes, cluster.allAxes(), Encoding(), all));
   }
-}
-
-TEST(MessageTest, Names) {
-  for (int type = 0; type < kWireTypeCount; ++type)
-    EXPECT_EQ(parseWord<WireType>(wordOf(static_cast<WireType>(type))),
-              static_cast<WireType>(type));
-  EXPECT_EQ(parseWord<WireType>("f8"), std::nullopt);
 }
 
 } // namespace

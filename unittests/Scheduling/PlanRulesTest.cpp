@@ -83,10 +83,10 @@ TEST(PlanRulesTest, LargeMessagesAreMixed) {
   rule.mergeBytes = 0;
   rule.partitionBytes = 2000000;
   rule.form.mix = mixOf({{FormKind::Flat, 4}, {FormKind::Servers, 4}});
-  CommunicationPlan plan = planByRule(problem, rule, Wire());
+  CommunicationPlan plan = planByRule(problem, rule, Encoding());
   EXPECT_EQ(printBuckets(plan.buckets), "2*1,4*1/2:flat+servers");
   rule.partitionBytes = 0;
-  plan = planByRule(problem, rule, Wire());
+  plan = planByRule(problem, rule, Encoding());
   EXPECT_EQ(printBuckets(plan.buckets), "3*1,1:servers,1,1:servers");
 }
 
@@ -100,7 +100,7 @@ TEST(PlanRulesTest, LeanerPlansTakeLessAndLess) {
     PlanRule rule;
     rule.form.forms = formBit(FormKind::Multilevel);
     rule.partitionBytes = 1 << 18;
-    CommunicationPlan plan = planByRule(problem, rule, Wire());
+    CommunicationPlan plan = planByRule(problem, rule, Encoding());
     int64_t before[] = {arenaBytes(problem, plan), arenaBytes(problem, plan)};
     std::vector<CommunicationPlan> plans = leanerPlans(problem, plan);
     for (size_t i = 0; i < plans.size(); ++i) {

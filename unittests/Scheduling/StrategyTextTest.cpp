@@ -38,7 +38,7 @@ TEST(StrategyTextTest, Options) {
   const StrategySettings &settings = parsed.settings;
   EXPECT_EQ(settings.buckets.policy, BucketPolicy::None);
   EXPECT_EQ(settings.buckets.capBytes, -7); // for the pass to refuse
-  EXPECT_EQ(settings.wire.type, WireType::BFloat16);
+  EXPECT_EQ(settings.wire.id, EncodingId::BFloat16);
   EXPECT_EQ(settings.form, FormChoice::Cheapest);
   EXPECT_EQ(settings.schedule.policy, SchedulePolicy::Bsp);
   EXPECT_EQ(settings.updates, UpdatesBy::Late);
@@ -63,7 +63,7 @@ TEST(StrategyTextTest, Mistakes) {
        {"ddp{", "ddp{wire=f16", "ddp{wire=f16}}", "ddp{}x", "ddp{{}", "ddp}{"})
     EXPECT_NE(errorOf(text), "") << text;
   EXPECT_EQ(errorOf("ddp{wire}"), "option 'wire' of strategy 'ddp': expected "
-                                  "none, f16 or bf16, found ''");
+                                  "none, f16, bf16 or minmax_uint8, found ''");
   for (const char *number :
        {"", "x", "1x", "0x10", "1e3", " ", "1.5", "9223372036854775808"})
     EXPECT_THAT(errorOf(std::string("ddp{cap-bytes=") + number + "}"),
@@ -123,14 +123,14 @@ TEST(StrategyTextTest, ChoicesAreReadBack) {
     for (AllowedUpdates updates :
          {AllowedUpdates::Any, AllowedUpdates::Program, AllowedUpdates::Late,
           AllowedUpdates::Runtime})
-      for (WireType wire : {WireType::AsIs, WireType::BFloat16}) {
+      for (EncodingId wire : {EncodingId::None, EncodingId::BFloat16}) {
         if (row.use != Strategy::Use::Published)
           continue;
         UserChoices choices{{wire}, updates, /*memoryBytes=*/5};
         std::string text = textOf(row, choices);
         ParsedStrategy parsed = parseStrategy(text);
         ASSERT_EQ(parsed.error, "") << text;
-        EXPECT_EQ(parsed.settings.wire.type, wire) << text;
+        EXPECT_EQ(parsed.settings.wire.id, wire) << text;
         EXPECT_EQ(parsed.settings.memoryBytes, 5) << text;
         EXPECT_EQ(parsed.settings.updates, settingsOf(row, choices).updates);
         EXPECT_EQ(textOf(row, UserChoices{row.wire}), row.name);
@@ -151,7 +151,7 @@ TEST(StrategyTextTest, PlansAreReadBack) {
   EXPECT_EQ(textOf(plan, {}),
             "custom{buckets=2,3/4:rail policy=bsp updates=runtime}");
   for (PlannedBucket &bucket : plan.buckets)
-    bucket.wire = {WireType::Float16};
+    bucket.wire = {EncodingId::Float16};
   ParsedStrategy parsed = parseStrategy(textOf(plan, {}));
   ASSERT_EQ(parsed.error, "");
   EXPECT_EQ(parseBuckets(parsed.settings.bucketList, parsed.settings.wire),

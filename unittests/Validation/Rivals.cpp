@@ -183,7 +183,7 @@ bagua::test::presetVariants(const CommunicationProblem &problem) {
     for (const BucketRule &rule : choices.rules)
       for (const auto &[form, forms] : choices.forms) {
         Rival rival;
-        rival.plan.buckets = planBuckets(problem, rule, forms, Wire());
+        rival.plan.buckets = planBuckets(problem, rule, forms, Encoding());
         for (const SchedulingOptions &scheduling : choices.schedulings)
           for (bool isUpdatedByRuntime : {false, true}) {
             rival.plan.scheduling = scheduling;
@@ -226,7 +226,7 @@ static CommunicationPlan randomPlan(const CommunicationProblem &problem,
   if (random.below(3) > 0)
     rule.partitionBytes = random.between(kMiB / 4, 128 * kMiB);
   CommunicationPlan plan;
-  plan.buckets = planBuckets(problem, rule, formBit(forms.front()), Wire());
+  plan.buckets = planBuckets(problem, rule, formBit(forms.front()), Encoding());
   // Forms by bucket, by runs of buckets, or within each.
   int64_t mix = random.below(4), run = 1 + random.below(16);
   FormCycle cycle = randomCycle(forms, random);

@@ -8,6 +8,7 @@
 #ifndef BAGUA_RUNTIME_PLANLAYOUT_H
 #define BAGUA_RUNTIME_PLANLAYOUT_H
 
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/Parts.h"
 #include "bagua/Support/Topology.h"
 
@@ -26,6 +27,7 @@ namespace bagua::runtime {
 namespace fb {
 struct LayoutEntry;
 struct Tensor;
+struct Value;
 } // namespace fb
 
 /// The topology, and the ranks of its servers. Dedicated servers are numbered
@@ -105,6 +107,33 @@ int64_t maxLocalCount(int64_t count, const Layout &layout,
 int64_t serverSlots(const Layout &layout, const PlanCluster &cluster);
 int64_t serverSlotCount(int64_t count, const Layout &layout,
                         const PlanCluster &cluster);
+
+/// How a value is encoded: in as many parts as ranks on some axes, and one term
+/// for each rank on others. With None there is one part and one term.
+struct EncodedForm {
+  Encoding encoding;
+  /// The cluster's axes, ascending.
+  std::vector<int64_t> parts;
+  std::vector<int64_t> terms;
+
+  friend bool operator==(const EncodedForm &a, const EncodedForm &b) {
+    return a.encoding == b.encoding && a.parts == b.parts && a.terms == b.terms;
+  }
+  friend bool operator!=(const EncodedForm &a, const EncodedForm &b) {
+    return !(a == b);
+  }
+};
+
+/// The form of a value that the loader has verified.
+EncodedForm readEncoding(const fb::Value &value);
+
+/// Bytes from one part of a value to the next: those of the largest part of any
+/// rank, so that members of a group exchange blocks of one size.
+int64_t slotBytes(const fb::Value &value, const PlanCluster &cluster);
+
+/// Bytes that the rank which stores most has of a value, whether encoded or
+/// not.
+int64_t maxLocalBytes(const fb::Value &value, const PlanCluster &cluster);
 
 /// The number of elements in a tensor's shape.
 int64_t elementsOf(const fb::Tensor &tensor);

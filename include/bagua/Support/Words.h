@@ -20,8 +20,8 @@ namespace bagua {
 /// Each enumerator's word at its number. An enum that has words specialises it:
 ///
 ///   template <>
-///   inline constexpr std::array<std::string_view, 3> kWordsOf<WireType> = {
-///       "none", "f16", "bf16"};
+///   inline constexpr std::array<std::string_view, 2> kWordsOf<UpdatedPart> = {
+///       "whole", "shard"};
 template <typename Enum>
 inline constexpr std::array<std::string_view, 0> kWordsOf{};
 

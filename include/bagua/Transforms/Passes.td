@@ -256,19 +256,22 @@ def BucketizePass : Pass<"bagua-bucketize", "::bagua::StepOp"> {
     Option<"cycleNs", "cycle-ns", "int64_t", "::bagua::kHorovodCycleNs", "time between ticks (cycle)">,
     Option<"partitionBytes", "partition-bytes", "int64_t", "0", "what is larger is cut into parts; 0: nothing">,
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice(::bagua::FormKind::Flat)", "what prices are of: a form of bagua-lower-hierarchy">,
-    Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "what prices are of: a type of bagua-cast-wire">,
+    Option<"wire", "wire", "::bagua::Encoding", "::bagua::Encoding()", "what prices are of: a type of bagua-cast-wire">,
     Option<"bucketList", "buckets", "std::string", "\"\"", "each bucket (list), such as 3*1,12:rail,1/8:servers:bf16">,
     Option<"otherList", "others", "std::string", "\"\"", "each all_reduce that is in no bucket (list), in the order of the step; none: flat">,
   ];
 }
 
 def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
-  let summary = "Sends gradients with 16 bits an element";
+  let summary = "Sends gradients in another encoding";
   let description = [{
     Each all_reduce of float32 gradients, alone or in a bucket, goes as `f16` or
     `bf16`: a cast to nearest even before it and one back. The sum itself is in
     float32 and rounded once; with `none`, nothing changes. Lossy: `bagua.meaning` is
-    written anew.
+    written anew. For an encoding that is no cast (`minmax_uint8`) the all_reduce
+    asks for it (`codec`), and bagua-lower-hierarchy or bagua-lower-compression
+    writes its collectives. Parameters follow the word:
+    `type=minmax_uint8<eps=1e-07>`.
 
     With `type=bf16`
 
@@ -293,7 +296,7 @@ def CastWirePass : Pass<"bagua-cast-wire", "::bagua::StepOp"> {
     ```
   }];
   let options = [
-    Option<"type", "type", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients are sent">,
+    Option<"type", "type", "::bagua::Encoding", "::bagua::Encoding()", "as what gradients are sent">,
   ];
 }
 
@@ -355,8 +358,10 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     all servers, pull) and `rail-servers` (the same of parts; BytePS). An
     all_reduce with an attribute `bagua.form` takes the form that this names. An
     all_reduce of no gradient takes only the hierarchy of the form. A mean becomes a
-    mean of means. An all_reduce of a part of a tensor stays as it is, and so does one
-    that asks for a codec or that no form applies to.
+    mean of means. Of an all_reduce that asks for a codec the all_reduce
+    within the form is encoded, as bagua-lower-compression has it: in `rail`, that
+    over the outer axes, whose links are slow. An all_reduce of a part of a tensor
+    stays as it is, and so does one that no form applies to.
 
     With `servers=spread` servers sum gradients: the last level of `flat`, `rail` and
     `cheapest` becomes a push to all servers, each of which sums its part, and a pull
@@ -391,6 +396,42 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     Option<"form", "form", "::bagua::FormChoice", "::bagua::FormChoice::Cheapest", "which forms are allowed">,
     Option<"servers", "servers", "::bagua::ServerUse", "::bagua::ServerUse::None", "what servers sum of gradients">,
   ];
+}
+
+def LowerCompressionPass : Pass<"bagua-lower-compression", "::bagua::StepOp"> {
+  let summary = "Makes all_reduces that ask for a codec of collectives on encoded parts";
+  let description = [{
+    Scatter-gather (BAGUA, Gan et al., VLDB 2022): each rank encodes the parts of
+    its tensor, an all_to_all gives each owner all terms of its part, and the owner
+    decodes and combines them; it encodes the result, an all_gather gives all parts
+    to all ranks, and all of them decode, so that all end with the same bits. The
+    owner of a part, too, has what is decoded. An all_reduce that asks for feedback,
+    or for a codec that the runtime doesn't offer, stays, and so does one whose group
+    is a rank alone.
+
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %r = bagua.all_reduce mean %g over [node] codec (#bagua.minmax_uint8) : tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```
+    bagua.step @train on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+      %g = bagua.compute backward "l"(%x, %w) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32> grad "w")
+      %q = bagua.encode %g : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]>)
+      %t = bagua.all_to_all %q over [node] : !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]> -> !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8, terms [node]>
+      %m = bagua.decode mean %t : !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8, terms [node]> -> tensor<8xf32, #bagua.layout<shard [node]>>
+      %o = bagua.encode %m : (tensor<8xf32, #bagua.layout<shard [node]>>) -> (!bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8>)
+      %p = bagua.all_gather %o over [node] : !bagua.encoded<tensor<8xf32, #bagua.layout<shard [node]>>, #bagua.minmax_uint8> -> !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]>
+      %r = bagua.decode %p : !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [node]> -> tensor<8xf32>
+      %n = bagua.sgd (%w) grad %r lr 0.1 : tensor<8xf32>
+      bagua.yield %n : tensor<8xf32>
+    }
+    ```
+  }];
 }
 
 def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
@@ -519,7 +560,7 @@ def AutoPass : Pass<"bagua-auto", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"evaluations", "evaluations", "int64_t", "::bagua::kDefaultEvaluations", "limit of simulations">,
-    Option<"wire", "wire", "::bagua::WireType", "::bagua::WireType::AsIs", "as what gradients may be sent, as in bagua-cast-wire">,
+    Option<"wire", "wire", "::bagua::Encoding", "::bagua::Encoding()", "as what gradients may be sent, as in bagua-cast-wire">,
     Option<"updates", "updates", "::bagua::AllowedUpdates", "::bagua::AllowedUpdates::Any",
            "who may run updates of whole tensors">,
     Option<"memory", "memory", "int64_t", "0",

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parsers for pass options of enum types. A pass (or a tool) declares
-// `Option<..., "::bagua::WireType", ...>`. A word that the enum doesn't have is
+// `Option<..., "::bagua::FormChoice", ...>`. A word that the enum doesn't have is
 // refused when the pipeline is read, with a message that lists the words. A
-// further enum needs one line at the end of this file.
+// further enum needs one line at the end of this file. Encodings have parameters besides their word.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_WORDOPTIONS_H
 #define BAGUA_TRANSFORMS_WORDOPTIONS_H
 
 #include "bagua/Scheduling/Search/Strategy.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/Words.h"
 #include "bagua/Transforms/Algorithms/Relaxations.h"
 
@@ -46,7 +47,7 @@ public:
     llvm::outs() << "= " << llvm::StringRef(wordOf(value)) << "\n";
   }
 
-  /// The value's name in --help: `--wire=<none|f16|bf16>`.
+  /// The value's name in --help: `--form=<flat|leader|...>`.
   llvm::StringRef getValueName() const override {
     static const std::string words = listWords<T>("|", "|");
     return words;
@@ -105,8 +106,32 @@ class parser<bagua::UpdatesBy> : public bagua::WordParser<bagua::UpdatesBy> {
   using WordParser::WordParser;
 };
 template <>
-class parser<bagua::WireType> : public bagua::WordParser<bagua::WireType> {
-  using WordParser::WordParser;
+class parser<bagua::Encoding> : public basic_parser<bagua::Encoding> {
+public:
+  using basic_parser::basic_parser;
+
+  bool parse(Option &option, StringRef name, StringRef text,
+             bagua::Encoding &value) {
+    bagua::ParsedEncoding parsed = bagua::parseWire(std::string_view(text));
+    if (!parsed.error.empty())
+      return option.error(parsed.error, name);
+    value = parsed.encoding;
+    return false;
+  }
+  static void print(raw_ostream &os, const bagua::Encoding &value) {
+    os << bagua::encodingText(value);
+  }
+  void printOptionDiff(const Option &option, const bagua::Encoding &value,
+                       const OptionValue<bagua::Encoding> &,
+                       size_t width) const {
+    printOptionName(option, width);
+    outs() << "= " << bagua::encodingText(value) << "\n";
+  }
+  StringRef getValueName() const override {
+    static const std::string words =
+        bagua::joinWords(bagua::wireWords(), "|", "|");
+    return words;
+  }
 };
 
 } // namespace llvm::cl

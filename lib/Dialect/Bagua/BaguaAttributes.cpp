@@ -28,6 +28,30 @@ void BaguaDialect::registerAttributes() {
       >();
 }
 
+/// An attribute whose mnemonic none of the others has is an encoding, which
+/// begins with the word of a row.
+Attribute BaguaDialect::parseAttribute(DialectAsmParser &parser,
+                                       Type type) const {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef mnemonic;
+  Attribute attribute;
+  OptionalParseResult parsed =
+      generatedAttributeParser(parser, &mnemonic, type, attribute);
+  if (parsed.has_value())
+    return attribute;
+  if (const EncodingRow *row = findEncoding(std::string_view(mnemonic)))
+    return EncodingAttr::parseParameters(parser, *row);
+  parser.emitError(location) << "unknown attribute `" << mnemonic
+                             << "` in dialect `" << getNamespace() << "`";
+  return nullptr;
+}
+
+void BaguaDialect::printAttribute(Attribute attribute,
+                                  DialectAsmPrinter &printer) const {
+  if (failed(generatedAttributePrinter(attribute, printer)))
+    cast<EncodingAttr>(attribute).printWithWord(printer);
+}
+
 //===----------------------------------------------------------------------===//
 // Pieces of syntax
 //===----------------------------------------------------------------------===//

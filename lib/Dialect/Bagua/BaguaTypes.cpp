@@ -51,10 +51,13 @@ RankedTensorType bagua::popEntry(RankedTensorType type, LayoutEntry entry) {
       type, rest.empty() ? nullptr : LayoutAttr::get(type.getContext(), rest));
 }
 
-bool bagua::isCutOver(Type type, AxesAttr over) {
+RankedTensorType bagua::logicalTensor(Type type) {
   auto encoded = dyn_cast<EncodedType>(type);
-  LayoutAttr layout =
-      getLayout(encoded ? encoded.getTensor() : cast<RankedTensorType>(type));
+  return encoded ? encoded.getTensor() : cast<RankedTensorType>(type);
+}
+
+bool bagua::isCutOver(Type type, AxesAttr over) {
+  LayoutAttr layout = getLayout(logicalTensor(type));
   if (!layout)
     return false;
   return llvm::any_of(layout.getEntries(), [&](const LayoutEntry &entry) {
@@ -81,8 +84,8 @@ std::string bagua::gradientName(StringRef param) {
 // EncodedType
 //===----------------------------------------------------------------------===//
 
-CodecAttrInterface EncodedType::getCodecInterface() const {
-  return llvm::cast<CodecAttrInterface>(getCodec());
+EncodingAttr EncodedType::getEncodingAttr() const {
+  return llvm::cast<EncodingAttr>(getCodec());
 }
 
 Type EncodedType::parse(AsmParser &parser) {
@@ -128,10 +131,10 @@ void EncodedType::print(AsmPrinter &printer) const {
 LogicalResult EncodedType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   RankedTensorType tensor, Attribute codec,
                                   AxesAttr parts, AxesAttr terms) {
-  auto interface = llvm::dyn_cast<CodecAttrInterface>(codec);
-  if (!interface)
+  auto encoding = llvm::dyn_cast<EncodingAttr>(codec);
+  if (!encoding)
     return emitError() << "expected a codec, found " << codec;
-  if (!interface.supports(tensor.getElementType()))
+  if (!encoding.supports(tensor.getElementType()))
     return emitError() << "codec " << codec << " doesn't support elements of "
                        << tensor.getElementType();
   return success();

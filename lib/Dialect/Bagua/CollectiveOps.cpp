@@ -21,13 +21,15 @@ static LogicalResult verifyCollective(Operation *op, AxesAttr over,
     return op->emitOpError()
            << "expected one name for each of " << op->getNumResults()
            << " results, found " << names.size();
+  // A name is how the program gets a tensor.
+  if (names && isa<EncodedType>(op->getResult(0).getType()))
+    return op->emitOpError()
+           << "expected no name for an encoded result, found " << names[0];
   return success();
 }
 
 static bool isOnServer(Type type) {
-  auto encoded = dyn_cast<EncodedType>(type);
-  LayoutAttr layout =
-      getLayout(encoded ? encoded.getTensor() : cast<RankedTensorType>(type));
+  LayoutAttr layout = getLayout(logicalTensor(type));
   return layout && layout.getEntries().back().kind == LayoutEntry::Kind::Server;
 }
 
@@ -134,7 +136,7 @@ LogicalResult AllReduceOp::verify() {
     return failure();
   if (getFeedback() && !getCodecAttr())
     return emitOpError("expected a codec with 'feedback'");
-  if (getCodec() && getCodec()->needsFeedback() && !getFeedback())
+  if (getCodec() && getCodec()->getRow().needsFeedback && !getFeedback())
     return emitOpError() << "expected 'feedback' for codec " << *getCodec()
                          << ", which does not converge without";
   auto encoded = dyn_cast<EncodedType>(getInput().getType());
@@ -146,10 +148,9 @@ LogicalResult AllReduceOp::verify() {
                            << tensor.getElementType();
     return success();
   }
-  CodecAttrInterface codec = encoded.getCodecInterface();
   if (getCodecAttr())
     return emitOpError("expected no codec for a value that is encoded");
-  if (!codec.isLinear() && !codec.isMergeable())
+  if (!encoded.getRow().isLinear && !encoded.getRow().isMergeable)
     return emitOpError() << "expected a codec whose encoded values add or "
                             "merge, found "
                          << encoded.getCodec();
@@ -157,9 +158,29 @@ LogicalResult AllReduceOp::verify() {
 }
 
 /// An all_reduce with a codec is still to be lowered, and so has no
-/// instruction.
+/// instruction. Nor has one of encoded values, which no runtime adds.
 std::optional<InstructionFields> AllReduceOp::getInstruction() {
-  return getCodecAttr() ? std::nullopt : std::optional(InstructionFields());
+  if (getCodecAttr() || isa<EncodedType>(getInput().getType()))
+    return std::nullopt;
+  return InstructionFields();
+}
+
+std::string AllReduceOp::whyNot(Rewriting rewriting) {
+  if (isa<EncodedType>(getInput().getType()))
+    return "its operand is encoded";
+  bool joins = rewriting == Rewriting::Bucket || rewriting == Rewriting::Wire;
+  if (getNamesAttr() && joins)
+    return "its result has a name";
+  std::optional<EncodingAttr> codec = getCodec();
+  if (!codec)
+    return "";
+  bool isOffered = codec->getRow().isOffered && !getFeedback();
+  if (rewriting == Rewriting::Hierarchy && isOffered)
+    return "";
+  std::string text = "it asks for codec ";
+  llvm::raw_string_ostream(text)
+      << *codec << (isOffered ? "" : ", which the runtime doesn't offer");
+  return text;
 }
 
 LogicalResult AllReduceOp::inferFacts(const FactContext &context,
@@ -407,10 +428,10 @@ LogicalResult AllToAllOp::verifyOnCluster(ClusterOp &cluster) {
 }
 
 std::optional<InstructionFields> AllToAllOp::getInstruction() {
-  auto type = dyn_cast<RankedTensorType>(getInput().getType());
-  if (!type)
-    return std::nullopt;
   InstructionFields fields;
+  auto type = dyn_cast<RankedTensorType>(getInput().getType());
+  if (!type) // whole parts
+    return fields;
   fields.shape.assign(type.getShape().begin(), type.getShape().end());
   fields.splitDim = static_cast<int64_t>(getSplitDim().value_or(0));
   fields.concatDim = static_cast<int64_t>(getConcatDim().value_or(0));
@@ -656,7 +677,7 @@ LogicalResult EncodeOp::verify() {
     return emitOpError() << "expected a result without terms, found " << output;
   if (bool(getResidual()) != bool(getNextResidual()))
     return emitOpError("expected a residual among operands and results alike");
-  bool isNeeded = output.getCodecInterface().needsFeedback();
+  bool isNeeded = output.getRow().needsFeedback;
   if (getUnchecked() && (getResidual() || !isNeeded))
     return emitOpError("expected 'unchecked' only for a codec that needs "
                        "feedback and has none");
@@ -671,6 +692,12 @@ LogicalResult EncodeOp::verify() {
       return emitOpError() << "expected a residual of the operand's type "
                            << getInput().getType() << ", found " << type;
   return success();
+}
+
+std::optional<InstructionFields> EncodeOp::getInstruction() {
+  if (getResidual() || !getOutput().getType().getRow().isOffered)
+    return std::nullopt;
+  return InstructionFields();
 }
 
 LogicalResult EncodeOp::inferFacts(const FactContext &context,

@@ -177,7 +177,23 @@ int64_t bagua::maxLocalCount(int64_t count, LayoutAttr layout,
   return count;
 }
 
-int64_t bagua::maxLocalBytes(RankedTensorType type, ClusterOp cluster) {
+static int64_t encodedLocalBytes(EncodedType type, ClusterOp cluster) {
+  auto groupSize = [&](AxesAttr axes) {
+    return axes ? cluster.getGroupSize(axes) : 1;
+  };
+  RankedTensorType tensor = type.getTensor();
+  int64_t parts = groupSize(type.getParts());
+  int64_t count =
+      maxLocalCount(getElementCount(tensor), getLayout(tensor), cluster);
+  return encodedSlotBytes(type.getEncoding(), partSize(count, parts),
+                          getElementBytes(tensor.getElementType())) *
+         parts * groupSize(type.getTerms());
+}
+
+int64_t bagua::maxLocalBytes(Type value, ClusterOp cluster) {
+  if (auto encoded = dyn_cast<EncodedType>(value))
+    return encodedLocalBytes(encoded, cluster);
+  auto type = cast<RankedTensorType>(value);
   LayoutAttr layout = getLayout(type);
   int64_t part = maxLocalCount(getElementCount(type), layout, cluster) *
                  getElementBytes(type.getElementType());

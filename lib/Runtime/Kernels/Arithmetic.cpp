@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels/Arithmetic.h"
 
+#include "Kernels/Encodings/EncodingKernels.h"
 #include "Kernels/UpdateKernels.h"
 
 namespace bagua::runtime {
@@ -140,6 +141,14 @@ BoundKernel bindKernel(const fb::Instruction &instruction,
     return bindAdamApply(binding);
   case fb::Opcode::Cast:
     return bindCast(binding);
+  case fb::Opcode::Encode:
+    return
+        [from = inputs[0], to = outputs[0]](int64_t) { encodeValue(from, to); };
+  case fb::Opcode::Decode:
+    return [from = inputs[0], to = outputs[0],
+            kind = static_cast<ReduceKind>(instruction.kind())](int64_t) {
+      decodeValue(from, to, kind);
+    };
   case fb::Opcode::AllReduce:
   case fb::Opcode::ReduceScatter:
   case fb::Opcode::AllGather:

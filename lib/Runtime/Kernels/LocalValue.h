@@ -1,7 +1,8 @@
 //===- LocalValue.h - What a rank stores of a value -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What operations are made for: a place, and how many of which elements.
+// What operations are made for: a place, how many of which elements, and how
+// they are encoded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
@@ -24,8 +25,16 @@ struct LocalValue {
   int64_t count = 0;
   int64_t wholeCount = 0;
   Layout layout;
+  /// Without one: a part and a term, and no slots.
+  Encoding encoding;
+  int64_t parts = 1;
+  int64_t terms = 1;
+  int64_t slotBytes = 0;
 
-  int64_t bytes() const { return count * dataTypeBytes(type); }
+  int64_t bytes() const {
+    return encoding.isNone() ? count * dataTypeBytes(type)
+                             : parts * terms * slotBytes;
+  }
 };
 
 } // namespace bagua::runtime

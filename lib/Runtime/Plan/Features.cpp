@@ -1,13 +1,15 @@
 //===- Features.cpp - What a plan needs of its runtime --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// So far: opcodes. A field or another enum's value that a later version adds
-// gets a name here, where a runtime that doesn't know it would go wrong.
+// Opcodes, and encodings of values. A field or another enum's value that a
+// later version adds gets a name here, where a runtime that doesn't know it
+// would go wrong.
 //
 //===----------------------------------------------------------------------===//
 #include "Features.h"
 
 #include "bagua/Runtime/Plan.h"
+#include "bagua/Support/Encodings.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -44,6 +46,37 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
+/// Of values in the form of an encoding that is no cast.
+static std::string featureOf(const EncodingRow &row) {
+  return absl::StrCat("encoding.",
+                      absl::string_view(row.word.data(), row.word.size()));
+}
+
+static absl::Status requireListed(const std::set<std::string> &listed,
+                                  const fb::ValueEncoding &encoding) {
+  const EncodingRow *row = findEncoding(static_cast<EncodingId>(encoding.id()));
+  if (!row)
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid plan: encoding ", static_cast<int>(encoding.id()),
+                     " is unknown, and its features don't name it"));
+  if (listed.count(featureOf(*row)) == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid plan: expected '", featureOf(*row),
+                     "' among its features, for it has one"));
+  return absl::OkStatus();
+}
+
+/// What this runtime can run: an encoding that it doesn't offer is unknown.
+static std::set<std::string> knownFeatures() {
+  std::set<std::string> known;
+  for (fb::Opcode opcode : fb::EnumValuesOpcode())
+    known.insert(featureOf(opcode));
+  for (const EncodingRow &row : getEncodings())
+    if (row.isOffered && !row.castTo)
+      known.insert(featureOf(row));
+  return known;
+}
+
 std::vector<std::string> featuresOf(const fb::PlanT &plan) {
   std::set<std::string> features;
   auto add = [&](fb::Opcode opcode) {
@@ -55,13 +88,16 @@ std::vector<std::string> featuresOf(const fb::PlanT &plan) {
   for (const auto &relation : plan.contract)
     if (relation->update)
       add(relation->update->opcode);
+  for (const auto &value : plan.values)
+    if (value->encoding)
+      if (const EncodingRow *row =
+              findEncoding(static_cast<EncodingId>(value->encoding->id)))
+        features.insert(featureOf(*row));
   return {features.begin(), features.end()};
 }
 
 absl::Status verifyFeatures(const fb::Plan &plan) {
-  std::set<std::string> known;
-  for (fb::Opcode opcode : fb::EnumValuesOpcode())
-    known.insert(featureOf(opcode));
+  const std::set<std::string> known = knownFeatures();
   std::set<std::string> listed;
   for (const flatbuffers::String *feature : *plan.features()) {
     if (known.count(feature->str()) == 0)
@@ -76,6 +112,11 @@ absl::Status verifyFeatures(const fb::Plan &plan) {
     if (absl::Status status = requireListed(listed, instruction->opcode());
         !status.ok())
       return status;
+  for (const fb::Value *value : *plan.values())
+    if (value->encoding())
+      if (absl::Status status = requireListed(listed, *value->encoding());
+          !status.ok())
+        return status;
   for (const fb::Relation *relation : *plan.contract())
     if (relation->update())
       if (absl::Status status =

@@ -1,10 +1,10 @@
 //===- Features.h - What a plan needs of its runtime ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plan names what a runtime has to know to run it: each of its opcodes, and
-// whatever a later minor version adds that changes what the rest means. So a
-// runtime loads plans of newer minor versions, and refuses, by name, those that
-// it would run wrongly.
+// A plan names what a runtime has to know to run it: each of its opcodes, each
+// encoding of its values (`encoding.minmax_uint8`), and whatever a later minor
+// version adds that changes what the rest means. So a runtime loads plans of
+// newer minor versions, and refuses, by name, those that it would run wrongly.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_PLAN_FEATURES_H

@@ -41,6 +41,11 @@ private:
   absl::Status verifyConcat();
   absl::Status verifySplit();
   absl::Status verifyCast();
+  absl::Status verifyEncode();
+  absl::Status verifyDecode();
+  absl::Status expectPlain();
+  absl::Status verifyEncodedAllToAll();
+  absl::Status verifyEncodedAllGather();
   absl::Status verifyArithmetic();
   absl::Status expectCounts(size_t inputCount, size_t outputCount);
   absl::Status expectOneType();
@@ -187,6 +192,53 @@ absl::Status InstructionVerifier::verifyShape(const VerifiedValue &whole,
   if (op.shape()->Get(dimension) % groupSize() != 0)
     return invalid(StrCat("expected dimension ", dimension, " divisible by ",
                           groupSize(), ", found ", op.shape()->Get(dimension)));
+  return absl::OkStatus();
+}
+
+/// Of what no other op than a few works on: no value is encoded.
+absl::Status InstructionVerifier::expectPlain() {
+  for (auto *list : {&inputs, &outputs})
+    for (const VerifiedValue &value : *list)
+      if (value.isEncoded())
+        return invalid("expected values that are not encoded, found one");
+  return absl::OkStatus();
+}
+
+/// x in parts over the axes -> terms over the axes of a rank's part of x.
+absl::Status InstructionVerifier::verifyEncodedAllToAll() {
+  const VerifiedValue &input = inputs[0];
+  const VerifiedValue &output = outputs[0];
+  EncodedForm parts = plan.formOf(input);
+  EncodedForm terms = {parts.encoding, {}, axes};
+  Layout part = plan.layoutOf(input);
+  part.push_back({LayoutPart::Kind::Shard, axes, -1});
+  if (!input.isEncoded() || parts.parts != axes || !parts.terms.empty() ||
+      plan.formOf(output) != terms || input.type != output.type ||
+      input.count != output.count || plan.layoutOf(output) != part)
+    return invalid("expected a value in parts over the axes, and of a part of "
+                   "it a term for each of their ranks, in one encoding");
+  return absl::OkStatus();
+}
+
+/// An encoded part of x -> x in parts; an encoded x -> a term of each rank.
+absl::Status InstructionVerifier::verifyEncodedAllGather() {
+  const VerifiedValue &input = inputs[0];
+  const VerifiedValue &output = outputs[0];
+  EncodedForm form = plan.formOf(input);
+  Layout layout = plan.layoutOf(input);
+  bool isPart = !layout.empty() &&
+                layout.back() == LayoutPart{LayoutPart::Kind::Shard, axes, -1};
+  bool isSound = input.isEncoded() && form.parts.empty() && form.terms.empty();
+  if (isPart) {
+    layout.pop_back();
+    form.parts = axes;
+  } else {
+    form.terms = axes;
+  }
+  if (!isSound || plan.formOf(output) != form || input.type != output.type ||
+      input.count != output.count || plan.layoutOf(output) != layout)
+    return invalid("expected an encoded part and the whole in such parts, or "
+                   "an encoded value and such terms, in one encoding");
   return absl::OkStatus();
 }
 
@@ -359,6 +411,29 @@ absl::Status InstructionVerifier::verifyAfter() {
   return absl::OkStatus();
 }
 
+absl::Status InstructionVerifier::verifyEncode() {
+  if (absl::Status status = expectCounts(1, 1); !status.ok())
+    return status;
+  if (inputs[0].isEncoded() || !outputs[0].isEncoded() ||
+      !inputs[0].hasTensorOf(outputs[0]) ||
+      !plan.formOf(outputs[0]).terms.empty())
+    return invalid("expected a value and its encoded form without terms");
+  if (findEncoding(plan.formOf(outputs[0]).encoding.id)->needsFeedback)
+    return invalid("expected an encoding that needs no feedback");
+  return absl::OkStatus();
+}
+
+absl::Status InstructionVerifier::verifyDecode() {
+  if (absl::Status status = expectCounts(1, 1); !status.ok())
+    return status;
+  if (!inputs[0].isEncoded() || outputs[0].isEncoded() ||
+      !inputs[0].hasTensorOf(outputs[0]))
+    return invalid("expected an encoded value and what it is the form of");
+  if (op.kind() != fb::ReduceKind::Sum && op.kind() != fb::ReduceKind::Mean)
+    return invalid("expected kind sum or mean for encoded terms");
+  return absl::OkStatus();
+}
+
 absl::Status InstructionVerifier::verifyCollective(Collective collective) {
   bool isExchange = collective == Collective::ExchangeRing ||
                     collective == Collective::ExchangeShiftOne;
@@ -368,6 +443,15 @@ absl::Status InstructionVerifier::verifyCollective(Collective collective) {
   if (isReduction(collective) && op.kind() == fb::ReduceKind::Mean &&
       isInteger(inputs[0].type))
     return invalid("a mean of integers is not defined");
+  bool isEncoded = !expectPlain().ok();
+  if (isEncoded && op.shape() && op.shape()->size() > 0)
+    return invalid("expected no shape for encoded values");
+  if (isEncoded && collective == Collective::AllToAll)
+    return verifyEncodedAllToAll();
+  if (isEncoded && collective == Collective::AllGather)
+    return verifyEncodedAllGather();
+  if (isEncoded && !isExchange)
+    return expectPlain();
   switch (collective) {
   case Collective::AllReduce:
     return verifyAllReduce();
@@ -447,9 +531,20 @@ absl::Status InstructionVerifier::verifyOpcode() {
   // An instruction that only waits may say what it likes.
   if (!isArithmetic && kind() != InstructionKind::After && constantCount() > 0)
     return invalid("expected no constants");
+  bool takesEncoded = kind() == InstructionKind::Collective ||
+                      kind() == InstructionKind::Encode ||
+                      kind() == InstructionKind::Decode ||
+                      kind() == InstructionKind::After;
+  if (absl::Status status = takesEncoded ? absl::OkStatus() : expectPlain();
+      !status.ok())
+    return status;
   switch (kind()) {
   case InstructionKind::Collective:
     return verifyCollective(*collectiveOf(op));
+  case InstructionKind::Encode:
+    return verifyEncode();
+  case InstructionKind::Decode:
+    return verifyDecode();
   case InstructionKind::Concat:
     return verifyConcat();
   case InstructionKind::Split:
@@ -501,6 +596,9 @@ bool InstructionVerifier::mayOverlap(const VerifiedValue &input,
     return mayOverlap(*collectiveOf(op), input, output);
   case InstructionKind::Cast:
     return input.hasPlaceOf(output) && input.maxBytes == output.maxBytes;
+  case InstructionKind::Encode:
+  case InstructionKind::Decode:
+    return false; // statistics are of all elements
   case InstructionKind::Slice:
   case InstructionKind::Arithmetic:
   case InstructionKind::Update:

@@ -90,6 +90,10 @@ Row rowOf(fb::Opcode opcode) {
     return {Kind::After};
   case fb::Opcode::Permute:
     return {Kind::Collective, {}, Collective::Permute};
+  case fb::Opcode::Encode:
+    return {Kind::Encode};
+  case fb::Opcode::Decode:
+    return {Kind::Decode};
   }
   return {Kind::After};
 }

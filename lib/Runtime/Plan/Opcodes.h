@@ -28,6 +28,9 @@ enum class InstructionKind {
   Slice,
   /// Another element type.
   Cast,
+  /// A value in an encoding's form, and back.
+  Encode,
+  Decode,
   /// Element `i` of the output from elements `i` of the inputs and constants.
   Arithmetic,
   /// An optimizer's: new states from the old ones, a gradient and a rate.

@@ -85,12 +85,18 @@ Json tensor(const fb::Tensor &tensor) {
 }
 
 Json value(const fb::Value &value) {
-  return {{"type", fb::EnumNameDataType(value.type())},
-          {"count", value.count()},
-          {"layout", listOf(value.layout(), layoutEntry)},
-          {"tensor", value.tensor()},
-          {"arena", value.arena()},
-          {"offset", value.offset()}};
+  Json json = {{"type", fb::EnumNameDataType(value.type())},
+               {"count", value.count()},
+               {"layout", listOf(value.layout(), layoutEntry)},
+               {"tensor", value.tensor()},
+               {"arena", value.arena()},
+               {"offset", value.offset()}};
+  if (const fb::ValueEncoding *encoding = value.encoding())
+    json["encoding"] = {{"id", encoding->id()},
+                        {"parameters", list(encoding->parameters())},
+                        {"parts", list(encoding->parts())},
+                        {"terms", list(encoding->terms())}};
+  return json;
 }
 
 Json instruction(const fb::Instruction &op) {

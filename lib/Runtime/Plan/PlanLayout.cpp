@@ -140,6 +140,37 @@ int64_t maxLocalCount(int64_t count, const Layout &layout,
   return isOnServers(layout) ? part * serverSlots(layout, cluster) : part;
 }
 
+EncodedForm readEncoding(const fb::Value &value) {
+  EncodedForm form;
+  const fb::ValueEncoding *found = value.encoding();
+  if (!found)
+    return form;
+  form.encoding.id = static_cast<EncodingId>(found->id());
+  if (found->parameters())
+    std::copy(found->parameters()->begin(), found->parameters()->end(),
+              form.encoding.parameters.begin());
+  if (found->parts())
+    form.parts.assign(found->parts()->begin(), found->parts()->end());
+  if (found->terms())
+    form.terms.assign(found->terms()->begin(), found->terms()->end());
+  return form;
+}
+
+int64_t slotBytes(const fb::Value &value, const PlanCluster &cluster) {
+  const EncodedForm form = readEncoding(value);
+  int64_t count =
+      maxLocalCount(value.count(), readLayout(value.layout()), cluster);
+  return encodedSlotBytes(
+      form.encoding, partSize(count, cluster.topology().groupSize(form.parts)),
+      dataTypeBytes(static_cast<DataType>(value.type())));
+}
+
+int64_t maxLocalBytes(const fb::Value &value, const PlanCluster &cluster) {
+  const EncodedForm form = readEncoding(value);
+  return slotBytes(value, cluster) * cluster.topology().groupSize(form.parts) *
+         cluster.topology().groupSize(form.terms);
+}
+
 int64_t elementsOf(const fb::Tensor &tensor) {
   int64_t count = 1;
   if (tensor.shape())

@@ -10,6 +10,7 @@
 
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Runtime/PlanLayout.h"
 #include "bagua/Support/DataType.h"
 #include "bagua/Support/ReduceKind.h"
 
@@ -87,8 +88,10 @@ private:
       const flatbuffers::Vector<flatbuffers::Offset<fb::LayoutEntry>> *layout)
       const;
   std::string tensorNames(const flatbuffers::Vector<uint32_t> *list) const;
+  std::string encodingToString(const fb::Value &value) const;
   std::string valueToString(uint32_t value) const;
   std::string describeWaits(const fb::Instruction &op) const;
+  bool combines(const fb::Instruction &op) const;
   int64_t maxBytes(const fb::Value &value) const;
 
   const Plan &plan;
@@ -133,9 +136,7 @@ PlanPrinter::tensorNames(const flatbuffers::Vector<uint32_t> *list) const {
 }
 
 int64_t PlanPrinter::maxBytes(const fb::Value &value) const {
-  return maxLocalCount(value.count(), readLayout(value.layout()),
-                       plan.cluster()) *
-         dataTypeBytes(static_cast<DataType>(value.type()));
+  return maxLocalBytes(value, plan.cluster());
 }
 
 std::string PlanPrinter::valueToString(uint32_t number) const {
@@ -147,7 +148,22 @@ std::string PlanPrinter::valueToString(uint32_t number) const {
           : absl::StrCat(
                 "'", nameOf(root.tensors()->Get(value.tensor())->name()), "'",
                 value.offset() ? absl::StrCat(":", value.offset()) : "");
-  return absl::StrCat(place, layoutToString(value.layout()));
+  return absl::StrCat(place, layoutToString(value.layout()),
+                      encodingToString(value));
+}
+
+/// ` minmax_uint8<eps=0> parts [node]`; nothing for elements as they are.
+std::string PlanPrinter::encodingToString(const fb::Value &value) const {
+  const fb::ValueEncoding *encoding = value.encoding();
+  if (!encoding)
+    return "";
+  std::string text = absl::StrCat(
+      " ", encodingText(readEncoding(value).encoding, /*saysAll=*/true));
+  for (auto [word, axes] : {std::pair("parts", encoding->parts()),
+                            std::pair("terms", encoding->terms())})
+    if (axes && axes->size() > 0)
+      absl::StrAppend(&text, " ", word, " ", axesToString(axes));
+  return text;
 }
 
 void PlanPrinter::printHeader() {
@@ -228,14 +244,23 @@ std::string PlanPrinter::describeWaits(const fb::Instruction &op) const {
   return absl::StrJoin(waits, "; ");
 }
 
+/// Whether it has a kind of reduction: of ranks' values, or of encoded terms.
+bool PlanPrinter::combines(const fb::Instruction &op) const {
+  if (kindOf(op.opcode()) == InstructionKind::Decode) {
+    const fb::Value &terms = *root.values()->Get(op.inputs()->Get(0));
+    return !readEncoding(terms).terms.empty();
+  }
+  auto collective = collectiveOf(op);
+  return collective && isReduction(*collective);
+}
+
 void PlanPrinter::printInstructions() {
   TextTable table;
   table.add({"#", "stream", "op", "bytes", "group", "values", "waits", "name"});
   for (uint32_t i = 0; i < root.instructions()->size(); ++i) {
     const fb::Instruction &op = *root.instructions()->Get(i);
     std::string name = snakeCase(fb::EnumNameOpcode(op.opcode()));
-    if (auto collective = collectiveOf(op);
-        collective && isReduction(*collective))
+    if (combines(op))
       absl::StrAppend(&name, " ",
                       view(reduceKindName(static_cast<ReduceKind>(op.kind()))));
     int64_t bytes = 0;

@@ -65,16 +65,21 @@ absl::Status verifyEnum(Enum value, Enum last, const char *what) {
 
 } // namespace
 
+/// FlatBuffers looks at the alignment of a vector's length alone, and does not
+/// align one without elements.
+template <typename T>
+static bool isAligned(const flatbuffers::Vector<T> *list) {
+  return lengthOf(list) == 0 ||
+         reinterpret_cast<uintptr_t>(list->Data()) % alignof(T) == 0;
+}
+
 absl::StatusOr<int64_t>
 countElements(const flatbuffers::Vector<int64_t> *shape) {
   int64_t count = 1;
   if (lengthOf(shape) > kMaxAxes)
     return invalid(StrCat("expected at most ", kMaxAxes, " dimensions, found ",
                           lengthOf(shape)));
-  // FlatBuffers looks at the alignment of a vector's length alone, and does not
-  // align one without elements.
-  if (lengthOf(shape) > 0 &&
-      reinterpret_cast<uintptr_t>(shape->Data()) % alignof(int64_t))
+  if (!isAligned(shape))
     return invalid("the shape's numbers are not aligned");
   for (size_t i = 0; i < lengthOf(shape); ++i) {
     int64_t size = shape->Get(i);
@@ -259,7 +264,61 @@ absl::Status PlanVerifier::measure(fb::DataType type, int64_t count, int layout,
   // A server keeps at most as many slots as there are ranks, each of at most
   // ceil(count / slots) elements.
   int64_t elements = maxLocalCount(count, layouts[layout], shape);
-  info.maxBytes = elements * dataTypeBytes(static_cast<DataType>(type));
+  info.alignment = dataTypeBytes(static_cast<DataType>(type));
+  info.maxBytes = elements * info.alignment;
+  return absl::OkStatus();
+}
+
+/// The row is one that this runtime offers (verifyFeatures), and the value has
+/// been measured without an encoding.
+absl::Status PlanVerifier::verifyEncoding(const fb::Value &value,
+                                          VerifiedValue &info) {
+  const fb::ValueEncoding &found = *value.encoding();
+  const EncodingRow *row = findEncoding(static_cast<EncodingId>(found.id()));
+  if (!row || row->castTo || !row->isOffered)
+    return invalid(StrCat("expected an encoding that is no cast and that this "
+                          "runtime offers, found number ",
+                          found.id()));
+  absl::string_view word(row->word.data(), row->word.size());
+  if (lengthOf(found.parameters()) != row->parameters.size())
+    return invalid(StrCat("expected ", row->parameters.size(),
+                          " parameters of encoding '", word, "', found ",
+                          lengthOf(found.parameters())));
+  if (!isAligned(found.parameters()))
+    return invalid("the encoding's parameters are not aligned");
+  for (auto *axes : {found.parts(), found.terms()}) {
+    absl::Status status = spend(lengthOf(axes));
+    if (status.ok())
+      status = verifyAxes(axes);
+    if (!status.ok())
+      return status;
+  }
+  EncodedForm form = readEncoding(value);
+  if (std::string wrong = checkParameters(form.encoding); !wrong.empty())
+    return invalid(StrCat("encoding '", word, "': ", wrong));
+  if (!row->supports(static_cast<DataType>(info.type)))
+    return invalid(
+        StrCat("encoding '", word, "' doesn't support the element type"));
+  if (value.arena() < 0)
+    return invalid("expected an encoded value in an arena, found a tensor");
+  if (isOnServers(layouts[info.layout]))
+    return invalid(
+        "expected an encoded value on workers, found one on servers");
+  const Topology &topology = shape.topology();
+  int64_t pieces = topology.groupSize(form.parts);
+  int64_t slot = slotBytes(value, shape);
+  for (int64_t more : {pieces, topology.groupSize(form.terms)}) {
+    if (slot > kMaxBytes / more)
+      return invalid(StrCat("expected at most ", kMaxBytes,
+                            " bytes of an encoded value, found more"));
+    slot *= more;
+  }
+  info.maxBytes = slot;
+  info.alignment = row->alignment;
+  auto known = std::find(forms.begin(), forms.end(), form);
+  info.form = static_cast<int>(known - forms.begin());
+  if (known == forms.end())
+    forms.push_back(std::move(form));
   return absl::OkStatus();
 }
 
@@ -269,17 +328,17 @@ absl::Status PlanVerifier::verifyArenaPlace(const VerifiedValue &info,
     return invalid(StrCat("expected an arena below ", plan.arenas()->size(),
                           ", found ", arena));
   int64_t bytes = plan.arenas()->Get(arena)->bytes();
-  int64_t alignment = dataTypeBytes(static_cast<DataType>(info.type));
   if (info.offset < 0 || info.offset > bytes ||
       info.maxBytes > bytes - info.offset)
     return invalid(StrCat("expected bytes inside arena '",
                           nameOf(plan.arenas()->Get(arena)->name()), "' of ",
                           bytes, ", found ", info.maxBytes, " at ",
                           info.offset));
-  if (info.offset % alignment != 0)
-    return invalid(StrCat("offset ", info.offset,
-                          " is not a multiple of the element size ",
-                          alignment));
+  if (info.offset % info.alignment != 0)
+    return invalid(
+        StrCat("offset ", info.offset, " is not a multiple of the ",
+               info.isEncoded() ? "encoding's alignment " : "element size ",
+               info.alignment));
   return absl::OkStatus();
 }
 
@@ -341,6 +400,8 @@ PlanVerifier::verifyValue(const fb::Value &value) {
     return layout.status();
   VerifiedValue info;
   absl::Status status = measure(value.type(), value.count(), *layout, info);
+  if (status.ok() && value.encoding())
+    status = verifyEncoding(value, info);
   if (!status.ok())
     return status;
   if ((value.tensor() < 0) == (value.arena() < 0))
@@ -368,10 +429,9 @@ PlanVerifier::verifyValue(const fb::Value &value) {
   if (tensor.layout != 0 && (info.count != tensor.count || info.offset != 0))
     return invalid(StrCat("expected all of tensor ", value.tensor(),
                           ", which has a layout"));
-  int64_t alignment = dataTypeBytes(static_cast<DataType>(info.type));
   if (info.offset < 0 || info.offset > tensor.maxBytes ||
       info.maxBytes > tensor.maxBytes - info.offset ||
-      info.offset % alignment != 0)
+      info.offset % info.alignment != 0)
     return invalid(StrCat("expected elements inside tensor ", value.tensor(),
                           " of ", tensor.maxBytes, " bytes, found ",
                           info.maxBytes, " bytes at ", info.offset));

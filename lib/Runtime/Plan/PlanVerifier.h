@@ -40,11 +40,15 @@ struct VerifiedValue {
   int64_t count = 0;
   /// Index into PlanVerifier::layouts: equal layouts have equal numbers.
   int layout = 0;
+  /// Index into PlanVerifier::forms, likewise; 0 for elements as they are.
+  int form = 0;
   /// Whether dedicated servers store it, too, though it has no layout; false
   /// where there are none.
   bool isOnEveryRank = false;
   /// Of the rank that stores most.
   int64_t maxBytes = 0;
+  /// Of its first byte.
+  int64_t alignment = 1;
   /// Where: a tensor's number, or -1 - an arena's; and the bytes in it.
   int64_t space = 0;
   int64_t offset = 0;
@@ -56,8 +60,13 @@ struct VerifiedValue {
   bool hasPlaceOf(const VerifiedValue &other) const {
     return space == other.space && offset == other.offset;
   }
-  /// Element type, count and layout.
+  bool isEncoded() const { return form != 0; }
+  /// Element type, count, layout and encoding.
   bool hasTypeOf(const VerifiedValue &other) const {
+    return hasTensorOf(other) && form == other.form;
+  }
+  /// The same but for the encoding.
+  bool hasTensorOf(const VerifiedValue &other) const {
     return type == other.type && count == other.count && layout == other.layout;
   }
 };
@@ -73,6 +82,9 @@ public:
   const PlanCluster &cluster() const { return shape; }
   const Layout &layoutOf(const VerifiedValue &value) const {
     return layouts[value.layout];
+  }
+  const EncodedForm &formOf(const VerifiedValue &value) const {
+    return forms[value.form];
   }
   /// The number of a layout; a new one if it is new.
   int internLayout(const Layout &layout);
@@ -114,6 +126,7 @@ private:
   absl::Status verifyWaits();
   absl::Status measure(fb::DataType type, int64_t count, int layout,
                        VerifiedValue &info);
+  absl::Status verifyEncoding(const fb::Value &value, VerifiedValue &info);
   absl::Status verifyArenaPlace(const VerifiedValue &info, int64_t arena);
 
   const fb::Plan &plan;
@@ -122,6 +135,8 @@ private:
   std::vector<Layout> layouts;
   /// By the layout's contents.
   std::map<std::vector<int64_t>, int> layoutNumbers;
+  /// The first is of elements as they are.
+  std::vector<EncodedForm> forms = {EncodedForm()};
   std::vector<VerifiedValue> tensorInfos;
   std::vector<bool> isPromised;
   std::vector<VerifiedValue> valueInfos;

@@ -312,12 +312,23 @@ private:
 // From instructions
 //===----------------------------------------------------------------------===//
 
+/// What an encoded value's parts are to communicators: bytes, of which each
+/// member owns a slot.
+LocalValue asBytes(LocalValue value) {
+  if (value.encoding.isNone())
+    return value;
+  value.count = value.bytes();
+  value.type = DataType::Int8;
+  value.encoding = Encoding();
+  return value;
+}
+
 class CollectiveBuilder {
 public:
   CollectiveBuilder(const OperationSource &source, const fb::Instruction &op)
       : source(source), op(op), groups(source.communicators.groupsOf(op)),
-        input(source.memory.value(op.inputs()->Get(0))),
-        output(source.memory.value(op.outputs()->Get(0))),
+        input(asBytes(source.memory.value(op.inputs()->Get(0)))),
+        output(asBytes(source.memory.value(op.outputs()->Get(0)))),
         kind(static_cast<ReduceKind>(op.kind())),
         collective(*collectiveOf(op)) {}
 
@@ -473,6 +484,10 @@ std::unique_ptr<Operation> CollectiveBuilder::withServers(bool isPush) {
 
 absl::StatusOr<std::unique_ptr<Operation>> CollectiveBuilder::allToAll() {
   int64_t size = groups[0].workers;
+  if (!op.shape() || op.shape()->size() == 0) // encoded parts
+    return std::make_unique<AllToAllOperation>(*groups[0].communicator,
+                                               input.place, output.place,
+                                               input.bytes() / size);
   BlockView split, concat;
   split.blocks = concat.blocks = size;
   split.innerBytes = concat.innerBytes = dataTypeBytes(input.type);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // concat, split and slice become lists of copies, without those whose source is
-// their target. cast and arithmetic become kernels of the device.
+// their target. cast, encode, decode and arithmetic become
+// kernels of the device.
 //
 //===----------------------------------------------------------------------===//
 #include "Device/Device.h"
@@ -177,6 +178,8 @@ std::unique_ptr<Operation> LocalBuilder::build() {
   case InstructionKind::Slice:
     return slice();
   case InstructionKind::Cast:
+  case InstructionKind::Encode:
+  case InstructionKind::Decode:
   case InstructionKind::Arithmetic:
   case InstructionKind::Update:
     return kernel();

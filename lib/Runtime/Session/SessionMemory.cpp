@@ -143,6 +143,14 @@ LocalValue SessionMemory::value(uint32_t number) const {
   if (value.arena() >= 0) {
     result.count =
         localCount(value.count(), result.layout, plan.cluster(), rank);
+    if (value.encoding()) {
+      const EncodedForm form = readEncoding(value);
+      const Topology &topology = plan.cluster().topology();
+      result.encoding = form.encoding;
+      result.parts = topology.groupSize(form.parts);
+      result.terms = topology.groupSize(form.terms);
+      result.slotBytes = slotBytes(value, plan.cluster());
+    }
     result.place = Place(&arenaAddresses[value.arena()], value.offset());
     return result;
   }

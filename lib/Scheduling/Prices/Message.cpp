@@ -1,7 +1,7 @@
 //===- Message.cpp - What an all_reduce is made of ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Forms as lists of collectives, casts around them, and the cheapest form.
+// Forms as lists of collectives, encodings around them, and the cheapest form.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Scheduling/Prices/Message.h"
@@ -71,6 +71,13 @@ AllowedForms bagua::halvedForms(HalvesChoice choice) {
     return {kAtOnce | kByAxis, FormKind::Halves};
   }
   return {kAtOnce, FormKind::Halves};
+}
+
+AllowedForms bagua::formsForWire(const AllowedForms &allowed,
+                                 const Encoding &wire) {
+  if (isReducible(wire) || allowed.otherwise != FormKind::Halves)
+    return allowed;
+  return formBit(FormKind::Flat);
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,23 +187,92 @@ static int64_t keptBytesOf(const ClusterModel &cluster,
   return 0;
 }
 
+/// A form round all_reduces, whose own steps are to be expanded further.
+static std::vector<CollectiveCall> expandAround(const ClusterModel &cluster,
+                                                const AllReduceForm &form,
+                                                const Message &message) {
+  AllReduceForm kept = {hierarchyOf(form.kind), form.inner};
+  std::vector<CollectiveCall> calls = expandForm(
+      cluster, kept, message.over, message.bytes(), message.elementBytes);
+  if (kept.kind != FormKind::Multilevel)
+    return calls;
+  // The innermost pair of halves is over the outermost axis.
+  auto pair = calls.begin() + static_cast<int64_t>(calls.size()) / 2 - 1;
+  pair->collective = Collective::AllReduce;
+  calls.erase(pair + 1);
+  return calls;
+}
+
+/// An all_reduce whose terms are encoded on their way.
+static void scatterGather(const ClusterModel &cluster,
+                          const CollectiveCall &call, const Message &message,
+                          std::vector<MessageStep> &steps) {
+  int64_t ranks = cluster.groupSize(call.over);
+  int64_t part = partSize(call.bytes / message.elementBytes, ranks);
+  int64_t partBytes = part * message.elementBytes;
+  int64_t slot = encodedSlotBytes(message.wire, part, message.elementBytes);
+  int64_t slots = ranks * slot;
+  auto add = [&](MessageStep::Kind kind, int64_t moved, int64_t kept) {
+    MessageStep &step = steps.emplace_back();
+    step.kind = kind;
+    step.wire = message.wire;
+    step.movedBytes = moved;
+    step.keptBytes = kept;
+    return &step;
+  };
+  auto send = [&](Collective collective, int64_t kept) {
+    add(MessageStep::Kind::Collective, 0, kept)->call = {collective, call.over,
+                                                         slots, call.roots};
+  };
+  using Kind = MessageStep::Kind;
+  add(Kind::Encode, call.bytes + slots, slots)->parts = call.over;
+  send(Collective::AllToAll, slots);
+  add(Kind::Decode, slots + partBytes, partBytes)->terms = call.over;
+  add(Kind::Encode, partBytes + slot, slot);
+  // All parts lie where this rank's were, what is decoded where the elements
+  // were.
+  send(Collective::AllGather, 0);
+  add(Kind::Decode, slots + call.bytes, 0)->parts = call.over;
+}
+
+static std::vector<MessageStep> expandEncoded(const ClusterModel &cluster,
+                                              const Message &message,
+                                              const AllReduceForm &form) {
+  std::vector<MessageStep> steps;
+  for (const CollectiveCall &call : expandAround(cluster, form, message)) {
+    // A rank alone has nothing to send, and loses nothing.
+    if (call.collective == Collective::AllReduce &&
+        cluster.groupSize(call.over) > 1) {
+      scatterGather(cluster, call, message, steps);
+      continue;
+    }
+    MessageStep &step = steps.emplace_back();
+    step.kind = MessageStep::Kind::Collective;
+    step.call = call;
+    step.keptBytes = keptBytesOf(cluster, call, message.elementBytes);
+  }
+  return steps;
+}
+
 std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
                                               const Message &message,
                                               const AllReduceForm &form,
                                               int64_t server) {
+  if (!isReducible(message.wire))
+    return expandEncoded(cluster, message, form);
   std::vector<MessageStep> steps;
   int64_t sent = message.bytesOnWire();
-  int64_t elementBytes = message.wire.elementBytes(message.elementBytes);
-  bool isNarrowed = message.wire.type != WireType::AsIs;
-  auto cast = [&](MessageStep::Kind kind, int64_t keptBytes) {
+  int64_t elementBytes = encodedBytes(message.wire, 1, message.elementBytes);
+  bool isEncoded = !message.wire.isNone();
+  auto convert = [&](MessageStep::Kind kind, int64_t keptBytes) {
     MessageStep &step = steps.emplace_back();
     step.kind = kind;
     step.wire = message.wire;
     step.movedBytes = message.bytes() + sent;
     step.keptBytes = keptBytes;
   };
-  if (isNarrowed)
-    cast(MessageStep::Kind::Narrow, sent);
+  if (isEncoded)
+    convert(MessageStep::Kind::Encode, sent);
   for (const CollectiveCall &call :
        expandForm(cluster, form, message.over, sent, elementBytes)) {
     MessageStep &step = steps.emplace_back();
@@ -206,9 +282,9 @@ std::vector<MessageStep> bagua::expandMessage(const ClusterModel &cluster,
       step.call.server = server;
     step.keptBytes = keptBytesOf(cluster, step.call, elementBytes);
   }
-  // A widened message has its place in the elements' own memory.
-  if (isNarrowed)
-    cast(MessageStep::Kind::Widen, 0);
+  // A decoded message has its place in the elements' own memory.
+  if (isEncoded)
+    convert(MessageStep::Kind::Decode, 0);
   return steps;
 }
 
@@ -264,41 +340,71 @@ candidateForms(const ClusterModel &cluster, AxisSet over,
   return forms;
 }
 
-static double nsOf(const ClusterModel &cluster, int64_t bytes, AxisSet over,
+static double nsOf(const ClusterModel &cluster, const Message &message,
                    const AllReduceForm &form) {
   double ns = 0;
-  for (const MessageStep &step :
-       expandMessage(cluster, {over, bytes, /*elementBytes=*/1}, form))
-    ns += cheapestCost(cluster, step.call).ns();
+  for (const MessageStep &step : expandMessage(cluster, message, form))
+    if (step.kind == MessageStep::Kind::Collective)
+      ns += cheapestCost(cluster, step.call).ns();
   return ns;
 }
 
-PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
-                               AxisSet over, AllowedForms allowed) {
-  assert(allowed.forms != 0 && over != 0);
+/// What a form is chosen by: bytes where these are what is sent.
+static Message pricedAs(const Message &message) {
+  if (!isReducible(message.wire))
+    return message;
+  return {message.over, message.bytesOnWire(), /*elementBytes=*/1};
+}
+
+PricedForm bagua::cheapestForm(const ClusterModel &cluster,
+                               const Message &message, AllowedForms allowed) {
+  assert(allowed.forms != 0 && message.over != 0);
+  const Message priced = pricedAs(message);
   std::optional<PricedForm> best;
-  for (const AllReduceForm &form : candidateForms(cluster, over, allowed)) {
-    double ns = nsOf(cluster, bytes, over, form);
+  for (const AllReduceForm &form :
+       candidateForms(cluster, message.over, allowed)) {
+    double ns = nsOf(cluster, priced, form);
     if (!best || ns < best->ns)
       best = PricedForm{form, ns};
   }
   return *best;
 }
 
+PricedForm bagua::cheapestForm(const ClusterModel &cluster, int64_t bytes,
+                               AxisSet over, AllowedForms allowed) {
+  return cheapestForm(cluster, {over, bytes, /*elementBytes=*/1}, allowed);
+}
+
+AllReduceForm bagua::formOfKind(const ClusterModel &cluster,
+                                const Message &message, FormKind kind) {
+  std::vector<AllReduceForm> forms =
+      candidateForms(cluster, message.over, formBit(kind));
+  return forms.size() == 1 ? forms.front()
+                           : cheapestForm(cluster, message, formBit(kind)).form;
+}
+
 AllReduceForm bagua::formOfKind(const ClusterModel &cluster, int64_t bytes,
                                 AxisSet over, FormKind kind) {
-  std::vector<AllReduceForm> forms =
-      candidateForms(cluster, over, formBit(kind));
-  return forms.size() == 1
-             ? forms.front()
-             : cheapestForm(cluster, bytes, over, formBit(kind)).form;
+  return formOfKind(cluster, {over, bytes, /*elementBytes=*/1}, kind);
+}
+
+static constexpr int64_t kFloat32Bytes = 4;
+
+/// Of float32 elements, of which a price may be asked for less than whole ones.
+static int64_t bytesOnWire(const Encoding &wire, int64_t bytes) {
+  int64_t whole = bytes / kFloat32Bytes, rest = bytes % kFloat32Bytes;
+  int64_t below = encodedBytes(wire, whole, kFloat32Bytes);
+  int64_t above = encodedBytes(wire, whole + 1, kFloat32Bytes);
+  return below + (rest * (above - below) + kFloat32Bytes - 1) / kFloat32Bytes;
 }
 
 double bagua::messageNs(const ClusterModel &cluster, int64_t bytes,
-                        AxisSet over, Wire wire, AllowedForms allowed) {
-  constexpr int64_t kFloat32Bytes = 4;
-  int64_t narrowing = kFloat32Bytes / wire.elementBytes(kFloat32Bytes);
-  return cheapestForm(cluster, (bytes + narrowing - 1) / narrowing, over,
+                        AxisSet over, Encoding wire, AllowedForms allowed) {
+  if (isReducible(wire))
+    return cheapestForm(cluster, bytesOnWire(wire, bytes), over, allowed).ns;
+  return cheapestForm(cluster,
+                      {over, (bytes + kFloat32Bytes - 1) / kFloat32Bytes,
+                       kFloat32Bytes, wire},
                       allowed)
       .ns;
 }

@@ -38,7 +38,7 @@ std::optional<std::string> CommunicationProblem::check() const {
 }
 
 bool CommunicationProblem::canServeAll() const {
-  return cluster.servers() > 0 &&
+  return canServeWire && cluster.servers() > 0 &&
          std::all_of(gradients.begin(), gradients.end(),
                      [this](const StepGradient &gradient) {
                        return gradient.isStatistic ||
@@ -70,7 +70,7 @@ std::vector<int32_t> bagua::planOrder(const BucketingProblem &problem) {
 
 MessageCost bagua::messageCost(const ClusterModel &cluster,
                                std::map<int32_t, AxisSet> axesOfClass,
-                               Wire wire, AllowedForms forms) {
+                               Encoding wire, AllowedForms forms) {
   return [&cluster, axes = std::move(axesOfClass), wire,
           forms](int64_t bytes, int32_t shareClass) {
     return messageNs(cluster, bytes, axes.at(shareClass), wire, forms);
@@ -87,19 +87,19 @@ static int64_t bytesOf(const BucketingProblem &problem, const Bucket &bucket) {
 Message bagua::messageOf(const PlannedBucket &bucket, const StepGradient &like,
                          int64_t count) {
   return {like.over, count, like.elementBytes,
-          like.isNarrowable ? bucket.wire : Wire()};
+          like.isNarrowable ? bucket.wire : Encoding()};
 }
 
 /// The kind of form for a message. A single allowed kind is kept, even if it
 /// amounts to flat.
 static FormKind kindOf(const ClusterModel &cluster, const Message &message,
                        AllowedForms allowed) {
+  allowed = formsForWire(allowed, message.wire);
   if (allowed.otherwise == FormKind::Flat)
     for (int form = 0; form < kFormKindCount; ++form)
       if (allowed.forms == formBit(static_cast<FormKind>(form)))
         return static_cast<FormKind>(form);
-  return cheapestForm(cluster, message.bytesOnWire(), message.over, allowed)
-      .form.kind;
+  return cheapestForm(cluster, message, allowed).form.kind;
 }
 
 /// The form of each part; parts differ by at most one element.
@@ -126,7 +126,7 @@ static FormCycle cycleOf(const ClusterModel &cluster,
 
 std::vector<PlannedBucket>
 bagua::planBuckets(const CommunicationProblem &problem, const BucketRule &rule,
-                   const MessageForms &forms, Wire wire) {
+                   const MessageForms &forms, Encoding wire) {
   std::map<int32_t, AxisSet> axes;
   for (size_t i = 0; i < problem.gradients.size(); ++i)
     axes[problem.bucketing.tensors[i].shareClass] = problem.gradients[i].over;
@@ -167,12 +167,12 @@ bagua::checkParts(const std::vector<PlannedBucket> &buckets) {
   return checkParts(parts);
 }
 
-Wire bagua::commonWire(const std::vector<PlannedBucket> &buckets) {
+Encoding bagua::commonWire(const std::vector<PlannedBucket> &buckets) {
   bool isCommon = std::all_of(buckets.begin(), buckets.end(),
                               [&](const PlannedBucket &bucket) {
                                 return bucket.wire == buckets.front().wire;
                               });
-  return isCommon && !buckets.empty() ? buckets.front().wire : Wire();
+  return isCommon && !buckets.empty() ? buckets.front().wire : Encoding();
 }
 
 std::string bagua::checkOthers(const std::vector<PlannedBucket> &others,
@@ -205,7 +205,7 @@ static std::string textOf(const FormCycle &form) {
 }
 
 std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
-                                Wire common) {
+                                Encoding common) {
   std::string text;
   for (size_t i = 0; i < buckets.size();) {
     size_t end = i + 1;
@@ -220,7 +220,7 @@ std::string bagua::printBuckets(const std::vector<PlannedBucket> &buckets,
       text += "/" + std::to_string(bucket.parts);
     text += textOf(bucket.form);
     if (bucket.wire != common)
-      text += ":" + std::string(wordOf(bucket.wire.type));
+      text += ":" + encodingText(bucket.wire);
     i = end;
   }
   return text;
@@ -264,10 +264,10 @@ static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
   while (take(text, ':')) {
     std::string_view name = text.substr(0, text.find_first_of(":,"));
     std::optional<FormCycle> form = parseForms(name);
-    std::optional<WireType> wire = parseWord<WireType>(name);
+    ParsedEncoding wire = parseWire(name);
     text.remove_prefix(name.size());
-    if (wire) {
-      bucket.wire = {*wire};
+    if (wire.error.empty()) {
+      bucket.wire = wire.encoding;
       return true;
     }
     if (!form || hasForm)
@@ -279,7 +279,7 @@ static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
 }
 
 std::optional<std::vector<PlannedBucket>>
-bagua::parseBuckets(std::string_view text, Wire common) {
+bagua::parseBuckets(std::string_view text, Encoding common) {
   constexpr int64_t kMost = 1 << 24;
   std::vector<PlannedBucket> buckets;
   while (!text.empty()) {

@@ -37,8 +37,8 @@ static PlannedBucket decideOther(const StepReduce &reduce,
   Message message = reduce.message;
   if (reduce.isNarrowable)
     message.wire = settings.wire;
-  decided.form = cheapestForm(problem.cluster, message.bytesOnWire(),
-                              message.over, allowed)
+  decided.form = cheapestForm(problem.cluster, message,
+                              formsForWire(allowed, message.wire))
                      .form.kind;
   return decided;
 }
@@ -54,13 +54,31 @@ static std::string whatServersLack(const CommunicationProblem &problem) {
   return "";
 }
 
-static bool areServed(const std::vector<PlannedBucket> &buckets) {
+static bool isServed(const PlannedBucket &bucket) {
   return std::any_of(
-      buckets.begin(), buckets.end(), [](const PlannedBucket &bucket) {
-        return std::any_of(
-            bucket.form.kinds().begin(), bucket.form.kinds().end(),
-            [](FormKind form) { return (formBit(form) & kServerForms) != 0; });
-      });
+      bucket.form.kinds().begin(), bucket.form.kinds().end(),
+      [](FormKind form) { return (formBit(form) & kServerForms) != 0; });
+}
+
+/// What is wrong with what a plan leaves to servers; empty if nothing.
+static std::string checkServed(const CommunicationPlan &plan,
+                               const CommunicationProblem &problem) {
+  const std::vector<int32_t> order = planOrder(problem.bucketing);
+  size_t next = 0;
+  bool isAny = false, areSums = true;
+  auto see = [&](const PlannedBucket &bucket, bool isNarrowable) {
+    isAny |= isServed(bucket);
+    areSums &= !isServed(bucket) || !isNarrowable || isReducible(bucket.wire);
+  };
+  for (const PlannedBucket &bucket : plan.buckets) {
+    see(bucket, problem.gradients[order[next]].isNarrowable);
+    next += bucket.gradients;
+  }
+  for (size_t i = 0; i < plan.others.size(); ++i)
+    see(plan.others[i], problem.others[i].isNarrowable);
+  if (!areSums)
+    return "expected a wire whose values servers can sum";
+  return isAny ? whatServersLack(problem) : "";
 }
 
 /// Reads a list of buckets; returns what is wrong with it.
@@ -114,9 +132,8 @@ DecidedPlan bagua::decide(const StrategySettings &settings,
     decided.error = readList(settings, problem, plan);
   else
     decideByRule(settings, problem, plan);
-  if (decided.error.empty() &&
-      (areServed(plan.buckets) || areServed(plan.others)))
-    decided.error = whatServersLack(problem);
+  if (decided.error.empty())
+    decided.error = checkServed(plan, problem);
   if (decided.error.empty())
     decided.error = checkParts(plan.buckets).value_or("");
   plan.scheduling = settings.schedule;

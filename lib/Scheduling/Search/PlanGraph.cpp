@@ -57,7 +57,7 @@ struct PlannedGroup {
 
 static AllReduceForm formOf(const ClusterModel &cluster, FormKind kind,
                             const Message &message) {
-  return formOfKind(cluster, message.bytesOnWire(), message.over, kind);
+  return formOfKind(cluster, message, kind);
 }
 
 /// Calls `visit` with each group of the plan.
@@ -141,6 +141,7 @@ static bool isCut(const CommunicationPlan &plan, const PlannedGroup &planned) {
   return plan.updatedPart == UpdatedPart::Shard && plan.isUpdatedByRuntime &&
          planned.group.parts == 1 &&
          planned.updates.size() == planned.counts.size() &&
+         isReducible(planned.messages.front().message.wire) &&
          shapeOf(planned.messages.front().form.kind).isHalved;
 }
 
@@ -177,10 +178,10 @@ static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
   params.elementBytes = cut.tensors.front().update->paramElementBytes;
   params.wire = {};
   for (MessageStep &step : expandMessage(cluster, gradients, form)) {
-    if (step.kind == MessageStep::Kind::Widen)
+    if (step.kind == MessageStep::Kind::Decode)
       step.movedBytes =
           part * (message.elementBytes +
-                  message.wire.elementBytes(message.elementBytes));
+                  encodedBytes(message.wire, 1, message.elementBytes));
     if (step.kind != MessageStep::Kind::Collective || isScatter(step))
       cut.toParts.push_back(step);
   }
@@ -478,7 +479,7 @@ public:
   void visitMessage(const std::vector<MessageStep> &steps) override {
     // The sum on a root takes the place of the elements summed, unless these
     // are in the program's memory.
-    bool isOwn = isMade || steps.front().kind == MessageStep::Kind::Narrow;
+    bool isOwn = isMade || steps.front().kind == MessageStep::Kind::Encode;
     for (const MessageStep &step : steps)
       if (!isOwn || step.call.collective != Collective::Reduce)
         bytes.back() += arenaAligned(step.keptBytes);

@@ -110,7 +110,7 @@ static FormCycle cycleFrom(const std::vector<FormKind> &mix, int64_t from,
 }
 
 CommunicationPlan bagua::planByRule(const CommunicationProblem &problem,
-                                    const PlanRule &rule, Wire wire) {
+                                    const PlanRule &rule, Encoding wire) {
   CommunicationPlan plan;
   plan.scheduling = rule.scheduling;
   plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;

@@ -67,7 +67,7 @@ static auto withValue(Settings &settings, Setting setting, Visitor visit) {
   case Setting::Others:
     return visit(settings.otherList);
   case Setting::WireType:
-    return visit(settings.wire.type);
+    return visit(settings.wire);
   case Setting::Form:
     return settings.isHalved ? visit(settings.halves) : visit(settings.form);
   case Setting::Servers:
@@ -96,6 +96,9 @@ static auto withValue(Settings &settings, Setting setting, Visitor visit) {
 
 static std::string printValue(int64_t value) { return std::to_string(value); }
 static std::string printValue(const std::string &value) { return value; }
+static std::string printValue(const Encoding &value) {
+  return encodingText(value);
+}
 template <typename Enum> static std::string printValue(Enum value) {
   return std::string(wordOf(value));
 }
@@ -172,6 +175,12 @@ static std::string readValue(std::string_view text, std::string &value) {
   return "";
 }
 
+static std::string readValue(std::string_view text, Encoding &value) {
+  ParsedEncoding parsed = parseWire(text);
+  value = parsed.encoding;
+  return parsed.error;
+}
+
 template <typename Enum>
 static std::string readValue(std::string_view text, Enum &value) {
   std::optional<Enum> parsed = parseWord<Enum>(text);
@@ -229,6 +238,11 @@ static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
            "': expected updates=runtime with update=shard, for no program has "
            "the shards, found updates=" +
            std::string(wordOf(settings.updates));
+  if (settings.servers != ServerUse::None && !isReducible(settings.wire))
+    return "strategy '" + std::string(parsed.row->name) +
+           "': expected a wire whose values servers can sum (none, f16, bf16), "
+           "found wire=" +
+           encodingText(settings.wire);
   return "";
 }
 

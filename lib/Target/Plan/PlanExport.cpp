@@ -89,8 +89,21 @@ void PlanWriter::writeTensor(const PlanTensor &tensor) {
   written.users = tensor.users;
 }
 
+static std::unique_ptr<fb::ValueEncodingT> writeEncoding(ClusterOp cluster,
+                                                         EncodedType type) {
+  auto written = std::make_unique<fb::ValueEncodingT>();
+  Encoding encoding = type.getEncoding();
+  written->id = static_cast<uint8_t>(encoding.id);
+  written->parameters.assign(encoding.parameters.begin(),
+                             encoding.parameters.begin() +
+                                 type.getRow().parameters.size());
+  written->parts = axisNumbers(cluster, type.getParts());
+  written->terms = axisNumbers(cluster, type.getTerms());
+  return written;
+}
+
 void PlanWriter::writeValue(Value value, const Storage &storage) {
-  auto type = cast<RankedTensorType>(value.getType());
+  RankedTensorType type = logicalTensor(value.getType());
   fb::ValueT &written = append(plan.values);
   written.type = elementTypeOf(type);
   written.count = getElementCount(type);
@@ -98,6 +111,8 @@ void PlanWriter::writeValue(Value value, const Storage &storage) {
   written.tensor = storage.tensor;
   written.arena = storage.arena;
   written.offset = storage.offset;
+  if (auto encoded = dyn_cast<EncodedType>(value.getType()))
+    written.encoding = writeEncoding(model.cluster, encoded);
 }
 
 /// The number of a tensor that the contract names.

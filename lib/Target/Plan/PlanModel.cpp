@@ -22,18 +22,8 @@
 using namespace mlir;
 using namespace bagua;
 
-std::optional<DataType> bagua::dataTypeOf(Type elementType) {
-  // Flags are bytes of 0 or 1, unsigned integers have the bits of signed ones.
-  if (auto integer = dyn_cast<IntegerType>(elementType))
-    elementType = IntegerType::get(
-        integer.getContext(), integer.getWidth() == 1 ? 8 : integer.getWidth());
-  std::string text;
-  llvm::raw_string_ostream(text) << elementType;
-  return parseDataType(text);
-}
-
 int64_t PlanModel::bytesOf(Value value) const {
-  return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
+  return maxLocalBytes(value.getType(), cluster);
 }
 
 std::optional<uint32_t> PlanModel::findTensor(StringRef name) const {
@@ -87,8 +77,8 @@ LogicalResult PlanModel::readValues() {
     for (Value value :
          llvm::concat<Value>(llvm::to_vector(op.getOperands()),
                              llvm::to_vector_of<Value>(op.getResults()))) {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || !dataTypeOf(type.getElementType()))
+      RankedTensorType type = logicalTensor(value.getType());
+      if (!dataTypeOf(type.getElementType()))
         return op.emitOpError() << "has a value of type " << value.getType()
                                 << ", which the runtime doesn't know";
       // What computes with numbers takes them for what they travel as.

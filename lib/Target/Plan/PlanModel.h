@@ -110,9 +110,6 @@ private:
   llvm::DenseMap<mlir::Operation *, uint32_t> instructionNumbers;
 };
 
-/// The element type as the runtime knows it; nothing for others.
-std::optional<DataType> dataTypeOf(mlir::Type elementType);
-
 } // namespace bagua
 
 #endif // BAGUA_LIB_TARGET_PLAN_PLANMODEL_H

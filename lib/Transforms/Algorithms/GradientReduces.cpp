@@ -31,22 +31,22 @@ bool bagua::isOfGradients(Value value) {
 }
 
 bool bagua::canTakeForm(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && isOnEveryRank(type) && !reduce.getCodecAttr();
+  return reduce.whyNot(Rewriting::Hierarchy).empty() &&
+         isOnEveryRank(logicalTensor(reduce.getInput().getType()));
 }
 
 bool bagua::canNarrow(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && type.getElementType().isF32() && !reduce.getCodecAttr() &&
-         !reduce.getNamesAttr() && isOfGradients(reduce.getInput());
+  return reduce.whyNot(Rewriting::Wire).empty() &&
+         logicalTensor(reduce.getInput().getType()).getElementType().isF32() &&
+         isOfGradients(reduce.getInput());
 }
 
 /// Whether a whole tensor can be reduced in its place: it has no other user,
 /// and the result has no name, and so no memory, of its own.
 static bool canShare(AllReduceOp reduce) {
-  auto type = dyn_cast<RankedTensorType>(reduce.getInput().getType());
-  return type && !getLayout(type) && reduce.getInput().hasOneUse() &&
-         !reduce.getCodecAttr() && !reduce.getNamesAttr();
+  return reduce.whyNot(Rewriting::Bucket).empty() &&
+         !getLayout(logicalTensor(reduce.getInput().getType())) &&
+         reduce.getInput().hasOneUse();
 }
 
 /// The ops that lead to a gradient.

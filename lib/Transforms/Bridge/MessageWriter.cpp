@@ -16,12 +16,16 @@ Message bagua::messageOf(AllReduceOp reduce) {
   ClusterOp cluster = cast<StepOp>(reduce->getParentOp()).lookupCluster();
   auto type = cast<RankedTensorType>(reduce.getInput().getType());
   int64_t elementBytes = getElementBytes(type.getElementType());
+  std::optional<EncodingAttr> codec = reduce.getCodec();
   return {readAxes(cluster, reduce.getOver()),
-          maxLocalBytes(type, cluster) / elementBytes, elementBytes, Wire()};
+          maxLocalBytes(type, cluster) / elementBytes, elementBytes,
+          codec ? codec->getEncoding() : Encoding()};
 }
 
 LogicalResult bagua::expectServed(AllReduceOp reduce,
                                   const ClusterModel &model) {
+  if (std::string reason = reduce.whyNot(Rewriting::Servers); !reason.empty())
+    return reduce.emitOpError() << "can't be left to servers: " << reason;
   ClusterOp cluster = cast<StepOp>(reduce->getParentOp()).lookupCluster();
   if (model.servers() == 0)
     return reduce.emitOpError()
@@ -43,16 +47,25 @@ LogicalResult bagua::expectServed(AllReduceOp reduce,
          << writeAxes(cluster, all & ~over).str();
 }
 
-static Type elementTypeOf(MLIRContext *context, WireType type, Type own) {
-  switch (type) {
-  case WireType::AsIs:
-    return own;
-  case WireType::Float16:
-    return Float16Type::get(context);
-  case WireType::BFloat16:
-    return BFloat16Type::get(context);
-  }
-  llvm_unreachable("all types are handled");
+FailureOr<Encoding> bagua::readWire(AllReduceOp reduce,
+                                    const Encoding &otherwise) {
+  Attribute chosen = reduce->getAttr(kWireAttr);
+  if (!chosen)
+    return otherwise;
+  auto word = dyn_cast<StringAttr>(chosen);
+  ParsedEncoding parsed =
+      word ? parseWire(std::string_view(word.getValue())) : ParsedEncoding();
+  if (word && parsed.error.empty())
+    return parsed.encoding;
+  return reduce.emitOpError()
+         << "expected a wire in '" << kWireAttr << "', found " << chosen;
+}
+
+/// The elements of what a cast makes.
+static Type castElement(MLIRContext *context, const Encoding &wire) {
+  return *rowOf(wire).castTo == DataType::Float16
+             ? Type(Float16Type::get(context))
+             : Type(BFloat16Type::get(context));
 }
 
 namespace {
@@ -64,7 +77,8 @@ public:
         cluster(cast<StepOp>(reduce->getParentOp()).lookupCluster()),
         value(reduce.getInput()) {}
 
-  void convert(Type element);
+  void encode(const MessageStep &step);
+  void decode(const MessageStep &step);
   void write(const CollectiveCall &call, ArrayAttr names);
   Value result() const { return value; }
 
@@ -76,13 +90,64 @@ private:
 };
 } // namespace
 
-void MessageWriter::convert(Type element) {
-  value = builder.create<CastOp>(reduce.getLoc(), value, element);
+void MessageWriter::encode(const MessageStep &step) {
+  MLIRContext *context = reduce.getContext();
+  if (rowOf(step.wire).castTo) {
+    value = builder.create<CastOp>(reduce.getLoc(), value,
+                                   castElement(context, step.wire));
+    return;
+  }
+  auto type = EncodedType::get(
+      context, cast<RankedTensorType>(value.getType()),
+      EncodingAttr::get(context, step.wire),
+      step.parts ? writeAxes(cluster, step.parts) : nullptr, nullptr);
+  value = builder
+              .create<EncodeOp>(reduce.getLoc(), type, Type(), value, Value(),
+                                /*unchecked=*/nullptr, /*stream=*/nullptr,
+                                /*places=*/nullptr)
+              .getOutput();
+}
+
+/// Back to the elements that the all_reduce has.
+void MessageWriter::decode(const MessageStep &step) {
+  RankedTensorType whole = cast<RankedTensorType>(reduce.getInput().getType());
+  if (rowOf(step.wire).castTo) {
+    value =
+        builder.create<CastOp>(reduce.getLoc(), value, whole.getElementType());
+    return;
+  }
+  value = builder.create<DecodeOp>(
+      reduce.getLoc(), logicalTensor(value.getType()),
+      step.terms ? reduce.getKindAttr() : ReduceKindAttr(), value,
+      /*stream=*/nullptr, /*places=*/nullptr);
+}
+
+/// The value that comes of `collective`, which moves encoded pieces.
+static Type exchangedType(EncodedType type, Collective collective,
+                          AxesAttr over) {
+  RankedTensorType tensor = type.getTensor();
+  LayoutEntry part = LayoutEntry::shard(over);
+  if (collective == Collective::AllToAll)
+    return EncodedType::get(type.getContext(), pushEntry(tensor, part),
+                            type.getCodec(), nullptr, over);
+  return EncodedType::get(type.getContext(), popEntry(tensor, part),
+                          type.getCodec(), over, nullptr);
 }
 
 void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
   Location location = reduce.getLoc();
   AxesAttr over = writeAxes(cluster, call.over);
+  if (auto encoded = dyn_cast<EncodedType>(value.getType())) {
+    Type result = exchangedType(encoded, call.collective, over);
+    if (call.collective == Collective::AllToAll)
+      value = builder.create<AllToAllOp>(
+          location, result, value, /*split_dim=*/nullptr,
+          /*concat_dim=*/nullptr, over, /*names=*/nullptr, /*stream=*/nullptr,
+          /*places=*/nullptr);
+    else
+      value = builder.create<AllGatherOp>(location, result, value, over);
+    return;
+  }
   auto type = cast<RankedTensorType>(value.getType());
   switch (call.collective) {
   case Collective::ReduceScatter:
@@ -129,19 +194,17 @@ void MessageWriter::write(const CollectiveCall &call, ArrayAttr names) {
 Value bagua::writeMessage(OpBuilder &builder, AllReduceOp reduce,
                           ArrayRef<MessageStep> steps) {
   MessageWriter writer(builder, reduce);
-  Type own =
-      cast<RankedTensorType>(reduce.getInput().getType()).getElementType();
   for (auto [index, step] : llvm::enumerate(steps)) {
     switch (step.kind) {
-    case MessageStep::Kind::Narrow:
-      writer.convert(elementTypeOf(reduce.getContext(), step.wire.type, own));
+    case MessageStep::Kind::Encode:
+      writer.encode(step);
       break;
     case MessageStep::Kind::Collective:
       writer.write(step.call, index + 1 == steps.size() ? reduce.getNamesAttr()
                                                         : ArrayAttr());
       break;
-    case MessageStep::Kind::Widen:
-      writer.convert(own);
+    case MessageStep::Kind::Decode:
+      writer.decode(step);
       break;
     }
   }

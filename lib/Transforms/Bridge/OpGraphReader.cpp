@@ -32,7 +32,7 @@ private:
   FailureOr<CollectiveCall> readCall(StepOpInterface op);
   int64_t movedBytes(StepOpInterface op);
   int64_t bytesOf(Value value) {
-    return maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster);
+    return maxLocalBytes(value.getType(), cluster);
   }
 
   StepOp step;
@@ -44,22 +44,18 @@ private:
 } // namespace
 
 FailureOr<CollectiveCall> GraphReader::readCall(StepOpInterface op) {
-  auto type = dyn_cast<RankedTensorType>(op.getWholeValue().getType());
-  if (!type)
-    return op->emitOpError("can't be priced yet: encoded values have no cost "
-                           "so far");
+  Value whole = op.getWholeValue();
   CollectiveCall call{*op.getCollective(), readAxes(cluster, op.getGroupAxes()),
-                      maxLocalBytes(type, cluster)};
-  if (LayoutAttr layout = getLayout(type))
+                      bytesOf(whole)};
+  if (LayoutAttr layout = getLayout(logicalTensor(whole.getType())))
     for (const LayoutEntry &entry : layout.getEntries())
       if (entry.kind == LayoutEntry::Kind::Root)
         call.roots |= readAxes(cluster, entry.getAxes());
   if (usesServers(call.collective))
-    call.server =
-        getLayout(cast<RankedTensorType>(op.getPartialValue().getType()))
-            .getEntries()
-            .back()
-            .server;
+    call.server = getLayout(logicalTensor(op.getPartialValue().getType()))
+                      .getEntries()
+                      .back()
+                      .server;
   return call;
 }
 
@@ -174,13 +170,8 @@ FailureOr<GraphOp> GraphReader::readOp(StepOpInterface op) {
     result.call = *call;
     return result;
   }
-  for (Type type : op->getResultTypes())
-    if (!isa<RankedTensorType>(type))
-      return op->emitOpError("can't be priced yet: encoded values have no "
-                             "cost so far");
   result.ns = model.localNs(op.getHostWork().str(), movedBytes(op));
-  LayoutAttr layout =
-      getLayout(cast<RankedTensorType>(op->getResult(0).getType()));
+  LayoutAttr layout = getLayout(logicalTensor(op->getResult(0).getType()));
   result.isOnServers =
       layout && layout.getEntries().back().kind == LayoutEntry::Kind::Server;
   return result;
@@ -231,10 +222,9 @@ static int64_t arenaBytesOf(StepOp step) {
   auto touch = [&](Value value) {
     PlaceAttr place = getPlace(value);
     if (place && place.getKind() == PlaceKind::Arena)
-      arenas[place.getName()] = std::max(
-          arenas[place.getName()],
-          place.getOffset() +
-              maxLocalBytes(cast<RankedTensorType>(value.getType()), cluster));
+      arenas[place.getName()] =
+          std::max(arenas[place.getName()],
+                   place.getOffset() + maxLocalBytes(value.getType(), cluster));
   };
   for (BlockArgument argument : step.getBody().getArguments())
     touch(argument);

@@ -137,6 +137,8 @@ void PipelineBuilder::addDecisions() {
   // The cast precedes the hierarchy, so that all levels send the narrow type.
   addToStep("cast-wire", {{"type", Setting::WireType}});
   addCommunication();
+  // The all_reduces with a codec that no hierarchy has taken.
+  addToStep("lower-compression");
   // This is the last point at which the graph has the meaning that the
   // algorithm gave it: later, updates become the program's.
   addToModule("verify-graph");

@@ -309,3 +309,31 @@ module attributes {bagua.example = #bagua.update<["w"] by sgd [0.9] lr 0.1 : f32
 // Learning rates are float32.
 // expected-error @+1 {{expected a learning rate of type f32 or the name of an input, found 7 : i32}}
 module attributes {bagua.example = #bagua.update<["w"] by sgd [] lr 7 : i32 grad mean "w.grad" over [node]>} {}
+
+// -----
+
+// What is no row of the table is no attribute.
+// expected-error @+1 {{unknown attribute `minmax_uint9` in dialect `bagua`}}
+module attributes {bagua.example = #bagua.minmax_uint9} {}
+
+// -----
+
+// A cast makes a tensor.
+// expected-error @+1 {{expected an encoding that is no cast, found bf16}}
+module attributes {bagua.example = #bagua.bf16} {}
+
+// -----
+
+// Parameters have names, ranges, and are there once.
+// expected-error @+1 {{expected eps from 0 to 0.001, found 2}}
+module attributes {bagua.example = #bagua.minmax_uint8<eps = 2>} {}
+
+// -----
+
+// expected-error @+1 {{expected each parameter of minmax_uint8 once, found 'block'}}
+module attributes {bagua.example = #bagua.minmax_uint8<block = 2>} {}
+
+// -----
+
+// expected-error @+1 {{expected block of qsgd, found none}}
+module attributes {bagua.example = #bagua.qsgd<levels = 7>} {}

@@ -195,3 +195,14 @@ bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "
   %q1 = bagua.encode %x unchecked : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8>)
   bagua.yield %w : tensor<8xf32>
 }
+
+// -----
+
+// A name is how the program gets a tensor, which an encoded value is not.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  %q = bagua.encode %x : (tensor<8xf32>) -> (!bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [gpu]>)
+  // expected-error @+1 {{expected no name for an encoded result, found "x.parts"}}
+  %r = bagua.all_to_all %q over [gpu] : !bagua.encoded<tensor<8xf32>, #bagua.minmax_uint8, parts [gpu]> -> !bagua.encoded<tensor<8xf32, #bagua.layout<shard [gpu]>>, #bagua.minmax_uint8, terms [gpu]> as "x.parts"
+  bagua.yield %w : tensor<8xf32>
+}

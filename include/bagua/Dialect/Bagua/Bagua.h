@@ -9,6 +9,7 @@
 
 #include "bagua/Dialect/Bagua/Facts.h"
 #include "bagua/Support/Collective.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/ReduceKind.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -56,6 +57,31 @@ struct LayoutEntry {
   }
 };
 
+/// The hash of attributes, found by the namespace of the encoding.
+inline llvm::hash_code hash_value(const Encoding &encoding) {
+  llvm::hash_code hash = llvm::hash_value(encoding.id);
+  for (double parameter : encoding.parameters) // -0 is 0
+    hash = llvm::hash_combine(hash, llvm::bit_cast<uint64_t>(parameter + 0.0));
+  return hash;
+}
+
+/// What a pass may make of a reduction.
+enum class Rewriting {
+  /// One bucket with others, or several parts.
+  Bucket,
+  /// The same in another encoding.
+  Wire,
+  /// Collectives over some of its axes one after the other.
+  Hierarchy,
+  /// A reduce_scatter and an all_gather.
+  Halves,
+  /// A push and a pull.
+  Servers,
+};
+
+/// The element type as plans and the runtime have it; nothing for others.
+std::optional<DataType> dataTypeOf(mlir::Type elementType);
+
 /// The kind of a scheduled value's place; see PlaceAttr.
 enum class PlaceKind { Program, Named, Arena };
 
@@ -87,8 +113,6 @@ template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
 #include "bagua/Dialect/Bagua/BaguaDialect.h.inc"
 #include "bagua/Dialect/Bagua/BaguaEnums.h.inc"
 
-#include "bagua/Dialect/Bagua/BaguaCodecInterfaces.h.inc"
-
 #define GET_ATTRDEF_CLASSES
 #include "bagua/Dialect/Bagua/BaguaAttributes.h.inc"
 
@@ -96,6 +120,9 @@ template <> struct mlir::AttrTypeSubElementHandler<bagua::LayoutEntry> {
 #include "bagua/Dialect/Bagua/BaguaTypes.h.inc"
 
 namespace bagua {
+
+/// The tensor that a value is, or whose encoded form it is.
+mlir::RankedTensorType logicalTensor(mlir::Type type);
 
 /// A bucket and its tensors, which lie in it one after the other or part by
 /// part.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Axes, cluster descriptions, layouts, places, step arguments and results, and
-// the enumerations that ops share. Codecs are in BaguaCodecs.td.
+// the enumerations that ops share. Encodings are in BaguaEncodings.td.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_ATTRIBUTES_TD

@@ -49,10 +49,11 @@ defvar Bagua_InPlace = [{
 }];
 
 def Bagua_AllReduceOp : Bagua_Collective<"all_reduce",
-    (ins Bagua_Value:$input, OptionalAttr<Bagua_CodecAttrInterface>:$codec, UnitAttr:$feedback), 1,
+    (ins Bagua_Value:$input, OptionalAttr<Bagua_Codec>:$codec, UnitAttr:$feedback), 1,
     "::bagua::Collective::AllReduce", [SameOperandsAndResultType], !strconcat(Bagua_Transit, Bagua_InPlace, [{
       std::optional<::bagua::RelationKind> getRelation() { return ::bagua::RelationKind::Reduced; }
       std::optional<::bagua::InstructionFields> getInstruction();
+      std::string whyNot(::bagua::Rewriting rewriting);
     }])> {
   let summary = "every rank of the group gets the combination of all ranks' values";
   let description = [{
@@ -204,7 +205,12 @@ def Bagua_AllToAllOp : Bagua_Collective<"all_to_all",
     (ins Bagua_Value:$input, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$split_dim,
          OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$concat_dim), 0, "::bagua::Collective::AllToAll", [], [{
       ::llvm::LogicalResult verifyOnCluster(::bagua::ClusterOp &cluster);
-      std::optional<::bagua::RelationKind> getRelation() { return ::bagua::RelationKind::AllToAll; }
+      bool isEncoded() { return ::llvm::isa<::bagua::EncodedType>(getInput().getType()); }
+      bool isTransit() { return isEncoded(); }
+      bool carriesGradients() { return isEncoded(); }
+      std::optional<::bagua::RelationKind> getRelation() {
+        return isEncoded() ? std::nullopt : std::optional(::bagua::RelationKind::AllToAll);
+      }
       std::optional<::bagua::InstructionFields> getInstruction();
     }]> {
   let summary = "each rank sends a different piece to each";
@@ -329,7 +335,12 @@ def Bagua_PullOp : Bagua_Collective<"pull", (ins Bagua_Value:$input), 0, "::bagu
 }
 
 def Bagua_EncodeOp : Bagua_InStep<"encode",
-    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual, UnitAttr:$unchecked), [Pure], Bagua_NotInPlansYet> {
+    (ins Bagua_Tensor:$input, Optional<Bagua_Tensor>:$residual, UnitAttr:$unchecked), [Pure],
+    [{
+      bool isTransit() { return !getResidual(); }
+      bool carriesGradients() { return !getResidual(); }
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }]> {
   let summary = "a tensor in a codec's form";
   let description = [{
     With `feedback` the residual is added first and what the codec lost is the
@@ -340,6 +351,8 @@ def Bagua_EncodeOp : Bagua_InStep<"encode",
 
     ```
     %q = bagua.encode %g : (tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8, parts [node]>)
+    ```
+    ```
     %t, %n = bagua.encode %g feedback %e : (tensor<4096xf32>, tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.onebit>, tensor<4096xf32>)
     ```
   }];
@@ -353,7 +366,11 @@ def Bagua_EncodeOp : Bagua_InStep<"encode",
 
 def Bagua_DecodeOp : Bagua_InStep<"decode",
     (ins OptionalAttr<Bagua_ReduceKindAttr>:$kind, Bagua_EncodedType:$input), [Pure],
-    !strconcat(Bagua_NotInPlansYet, "::bagua::ReduceKindAttr getReduction() { return getKindAttr(); }\n")> {
+    [{
+      bool isTransit() { return true; }
+      bool carriesGradients() { return true; }
+      ::bagua::ReduceKindAttr getReduction() { return getKindAttr(); }
+    }]> {
   let summary = "the tensor back from a codec's form";
   let description = [{
     Parts concatenate; terms are combined in rank order, by `sum` or `mean`.

@@ -45,9 +45,12 @@ def Bagua_Dialect : Dialect {
     }
     ```
   }];
-  let useDefaultAttributePrinterParser = 1;
+  // Its own, for the words of encodings.
+  let useDefaultAttributePrinterParser = 0;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
+    ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser, ::mlir::Type type) const override;
+    void printAttribute(::mlir::Attribute attribute, ::mlir::DialectAsmPrinter &printer) const override;
     void registerAttributes();
     void registerTypes();
   }];

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every pass may ask of every op inside a step, so that none has to switch
-// over op kinds, and of every codec.
+// over op kinds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_INTERFACES_TD
@@ -54,6 +54,9 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
                     "::llvm::LogicalResult", "verifyOnCluster", (ins "::bagua::ClusterOp &":$cluster), "",
                     "return ::mlir::success();">,
 
+    InterfaceMethod<"What keeps it from being rewritten so, as a clause about it (`it asks for ...`); empty if nothing does.",
+                    "std::string", "whyNot", (ins "::bagua::Rewriting":$rewriting), "", "return \"\";">,
+
     // Agreement and meaning.
     InterfaceMethod<[{
         Facts of the results from those of the operands, one Facts an operand and
@@ -67,7 +70,7 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
                     "bool", "carriesGradients", (ins), "", "return false;">,
     InterfaceMethod<[{
         Whether its one result is its one operand on the way to or from other
-        ranks: sent, reduced, or in another element type.
+        ranks: sent, reduced, in another element type or in an encoding's form.
       }], "bool", "isTransit", (ins), "", "return false;">,
     InterfaceMethod<"How its result, given back, follows from its operand; nothing where no check knows.",
                     "std::optional<::bagua::RelationKind>", "getRelation", (ins), "", "return std::nullopt;">,
@@ -114,31 +117,6 @@ def Bagua_StepOpInterface : OpInterface<"StepOpInterface"> {
     ::mlir::Value getPartialValue();
     bool isUpdate() { return getStateCount() > 0; }
   }];
-}
-
-def Bagua_CodecAttrInterface : AttrInterface<"CodecAttrInterface"> {
-  let cppNamespace = "::bagua";
-  let description = [{
-    What passes and verifiers need to know of a codec. A part is what one encode
-    makes of consecutive elements; statistics (min, norm, scale) belong to a part.
-  }];
-  let methods = [
-    InterfaceMethod<"Bytes of an encoded part of `count` elements; 0 for none.",
-                    "int64_t", "getEncodedBytes", (ins "int64_t":$count)>,
-    InterfaceMethod<"Encoded values may be added element by element.",
-                    "bool", "isLinear", (ins), "", "return false;">,
-    InterfaceMethod<"Encoded values merge pairwise in a fixed tree order.",
-                    "bool", "isMergeable", (ins), "", "return false;">,
-    InterfaceMethod<"The same input encodes to the same bytes, without a seed.",
-                    "bool", "isDeterministic", (ins), "", "return true;">,
-    InterfaceMethod<"Whether what it loses must be added to what it encodes next: biased, it does not converge otherwise.",
-                    "bool", "needsFeedback", (ins), "", "return false;">,
-    InterfaceMethod<"Alignment of a part in bytes.",
-                    "int64_t", "getAlignment", (ins), "", "return 32;">,
-    InterfaceMethod<"Whether elements of this type can be encoded.",
-                    "bool", "supports", (ins "::mlir::Type":$elementType), "",
-                    "return elementType.isF32() || elementType.isF16() || elementType.isBF16();">,
-  ];
 }
 
 #endif // BAGUA_INTERFACES_TD

@@ -7,7 +7,8 @@
 #ifndef BAGUA_TYPES_TD
 #define BAGUA_TYPES_TD
 
-include "bagua/Dialect/Bagua/BaguaCodecs.td"
+include "bagua/Dialect/Bagua/BaguaEncodings.td"
+include "bagua/Dialect/Bagua/BaguaInterfaces.td"
 
 def Bagua_EncodedType : TypeDef<Bagua_Dialect, "Encoded"> {
   let mnemonic = "encoded";
@@ -26,7 +27,9 @@ def Bagua_EncodedType : TypeDef<Bagua_Dialect, "Encoded"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    ::bagua::CodecAttrInterface getCodecInterface() const;
+    ::bagua::EncodingAttr getEncodingAttr() const;
+    const ::bagua::EncodingRow &getRow() const { return getEncodingAttr().getRow(); }
+    ::bagua::Encoding getEncoding() const { return getEncodingAttr().getEncoding(); }
   }];
 }
 

@@ -20,9 +20,10 @@ int64_t partCount(LayoutAttr layout, ClusterOp cluster);
 /// them whole.
 int64_t maxLocalCount(int64_t count, LayoutAttr layout, ClusterOp cluster);
 
-/// The bytes that the rank with the largest part of a tensor stores. If a
-/// server entry follows shards, a server stores a part of each shard.
-int64_t maxLocalBytes(mlir::RankedTensorType type, ClusterOp cluster);
+/// The bytes that the rank with the largest part stores of a tensor or of an
+/// encoded value. If a server entry follows shards, a server stores a part of
+/// each shard. Encoded parts lie in slots of the largest part's size.
+int64_t maxLocalBytes(mlir::Type type, ClusterOp cluster);
 
 /// The elements that a tensor takes in a bucket laid out by `striped`: every
 /// part is padded to the size of the largest.

@@ -1,7 +1,7 @@
 //===- Message.h - What an all_reduce is made of --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The element type on the wire, the hierarchy of collectives, and the one list
+// The encoding on the wire, the hierarchy of collectives, and the one list
 // of steps that follows from both. Prices, simulated plans, sizes of arenas and
 // the passes that write ops all read that list.
 //
@@ -10,36 +10,10 @@
 #define BAGUA_SCHEDULING_PRICES_MESSAGE_H
 
 #include "bagua/Scheduling/Prices/CollectiveCost.h"
+#include "bagua/Support/Encodings.h"
 #include "bagua/Support/Words.h"
 
 namespace bagua {
-
-//===----------------------------------------------------------------------===//
-// On the wire
-//===----------------------------------------------------------------------===//
-
-/// The type in which float32 gradients are sent.
-enum class WireType { AsIs, Float16, BFloat16 };
-
-inline constexpr int kWireTypeCount = 3;
-
-template <>
-inline constexpr std::array<std::string_view, kWireTypeCount>
-    kWordsOf<WireType> = {"none", "f16", "bf16"};
-
-/// How the elements of a bucket travel.
-struct Wire {
-  WireType type = WireType::AsIs;
-
-  /// Bytes on the wire of an element that has `elementBytes` in memory.
-  int64_t elementBytes(int64_t elementBytes) const {
-    return type == WireType::AsIs ? elementBytes : 2;
-  }
-  friend bool operator==(const Wire &a, const Wire &b) {
-    return a.type == b.type;
-  }
-  friend bool operator!=(const Wire &a, const Wire &b) { return !(a == b); }
-};
 
 //===----------------------------------------------------------------------===//
 // Forms
@@ -185,6 +159,10 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<HalvesChoice> = {
 /// The forms of an all_reduce that is cut in halves that way.
 AllowedForms halvedForms(HalvesChoice choice);
 
+/// What is left of them for values that collectives can't reduce: there is
+/// nothing between two halves.
+AllowedForms formsForWire(const AllowedForms &allowed, const Encoding &wire);
+
 struct AllReduceForm {
   FormKind kind = FormKind::Flat;
   /// For leader and rails: the inner axes.
@@ -205,32 +183,35 @@ struct Message {
   AxisSet over = 0;
   int64_t count = 0;
   int64_t elementBytes = 1;
-  /// AsIs for all types but float32.
-  Wire wire = {};
+  /// None for all types but float32.
+  Encoding wire = {};
 
   int64_t bytes() const { return count * elementBytes; }
   int64_t bytesOnWire() const {
-    return count * wire.elementBytes(elementBytes);
+    return encodedBytes(wire, count, elementBytes);
   }
 };
 
 struct MessageStep {
   enum class Kind {
-    /// To the type on the wire.
-    Narrow,
+    /// To the encoding on the wire.
+    Encode,
     Collective,
     /// Back to the elements' own type.
-    Widen,
+    Decode,
   };
   Kind kind;
   /// For Collective.
   CollectiveCall call = {};
-  /// For Narrow: the wire to which elements are narrowed.
-  Wire wire = {};
-  /// For Narrow and Widen: the bytes that a rank reads and writes.
+  /// For Encode and Decode. An encoding whose values collectives can't reduce
+  /// has as many parts as ranks on `parts`, or a term for each rank on `terms`.
+  Encoding wire = {};
+  AxisSet parts = 0;
+  AxisSet terms = 0;
+  /// For Encode and Decode: the bytes that a rank reads and writes.
   int64_t movedBytes = 0;
   /// The runtime's memory that the result takes on the rank or server that
-  /// stores most. It holds parts and narrowed copies, which have no other
+  /// stores most. It holds parts and encoded copies, which have no other
   /// place.
   int64_t keptBytes = 0;
 };
@@ -242,6 +223,13 @@ int64_t servedBytes(const ClusterModel &cluster, const Message &message,
 /// The steps of a message, in order. Parts consist of whole elements. `server`
 /// is the server that sums the whole message if servers do; -1: each server
 /// sums a part.
+///
+/// If collectives can't reduce the wire's values, each all_reduce of the form is
+/// scatter-gather (docs/Semantics.md, "Encodings"): encode in parts, all_to_all,
+/// decode and reduce the terms, encode, all_gather, decode. The collectives
+/// around it send elements as they are. All axes at once are then flat, axis by
+/// axis keeps the outermost axis for the all_reduce, and ranks sum instead of
+/// servers.
 std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
                                        const Message &message,
                                        const AllReduceForm &form,
@@ -260,15 +248,21 @@ struct PricedForm {
 PricedForm cheapestForm(const ClusterModel &cluster, int64_t bytes,
                         AxisSet over, AllowedForms allowed);
 
+/// The same for a message, in its encoding.
+PricedForm cheapestForm(const ClusterModel &cluster, const Message &message,
+                        AllowedForms allowed);
+
 /// The form of one kind with its cheapest inner axes.
 AllReduceForm formOfKind(const ClusterModel &cluster, int64_t bytes,
                          AxisSet over, FormKind kind);
+AllReduceForm formOfKind(const ClusterModel &cluster, const Message &message,
+                         FormKind kind);
 
 /// The price of a message of `bytes` for rules that merge and cut. Launches are
-/// included; casts are not, because they run beside other messages. Narrowed
+/// included; encoding is not, because it runs beside other messages. Encoded
 /// gradients are float32.
 double messageNs(const ClusterModel &cluster, int64_t bytes, AxisSet over,
-                 Wire wire, AllowedForms allowed);
+                 Encoding wire, AllowedForms allowed);
 
 } // namespace bagua
 

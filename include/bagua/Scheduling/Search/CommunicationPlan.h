@@ -80,6 +80,9 @@ struct CommunicationProblem {
   /// there.
   int64_t otherBytesByProgram = 0, otherBytesByRuntime = 0;
 
+  /// Whether servers can sum the encoding in which gradients are sent.
+  bool canServeWire = true;
+
   /// What is wrong with the problem; nothing if it is sound.
   std::optional<std::string> check() const;
   /// Whether servers can sum all of the gradients.
@@ -122,7 +125,7 @@ struct PlannedBucket {
   int64_t parts = 1;
   FormCycle form = {};
   /// For float32 gradients; others travel as they are.
-  Wire wire = {};
+  Encoding wire = {};
 
   bool operator==(const PlannedBucket &other) const {
     return gradients == other.gradients && parts == other.parts &&
@@ -162,7 +165,7 @@ std::vector<int32_t> planOrder(const BucketingProblem &problem);
 /// Prices of the messages of each class of gradients. `axesOfClass` has the
 /// axes over which each class is reduced. `cluster` must outlive the prices.
 MessageCost messageCost(const ClusterModel &cluster,
-                        std::map<int32_t, AxisSet> axesOfClass, Wire wire,
+                        std::map<int32_t, AxisSet> axesOfClass, Encoding wire,
                         AllowedForms forms);
 
 /// The forms that the messages of a plan by rule may take: messages of
@@ -183,7 +186,8 @@ struct MessageForms {
 /// the cheapest allowed form for its parts.
 std::vector<PlannedBucket> planBuckets(const CommunicationProblem &problem,
                                        const BucketRule &rule,
-                                       const MessageForms &forms, Wire wire);
+                                       const MessageForms &forms,
+                                       Encoding wire);
 
 /// The message for `count` elements of a bucket whose gradients are like
 /// `like`.
@@ -195,7 +199,7 @@ std::optional<std::string>
 checkParts(const std::vector<PlannedBucket> &buckets);
 
 /// The wire that all buckets have; the default wire if they differ.
-Wire commonWire(const std::vector<PlannedBucket> &buckets);
+Encoding commonWire(const std::vector<PlannedBucket> &buckets);
 
 /// What is wrong with a plan's decisions about the `expected` (at least one)
 /// other all_reduces; empty if nothing is.
@@ -207,10 +211,10 @@ std::string checkOthers(const std::vector<PlannedBucket> &others,
 /// servers and among the ranks in turn, in 16 bits. Repetitions, `/1`, `:flat`
 /// and the common wire may be left out.
 std::string printBuckets(const std::vector<PlannedBucket> &buckets,
-                         Wire common = {});
+                         Encoding common = {});
 /// Reads such a text; nothing if it is another text.
 std::optional<std::vector<PlannedBucket>> parseBuckets(std::string_view text,
-                                                       Wire common = {});
+                                                       Encoding common = {});
 
 /// The members of each bucket; or what is wrong with the buckets: they name
 /// more or fewer gradients than there are, a bucket has gradients of two

@@ -49,7 +49,7 @@ struct PlanRule {
 };
 
 CommunicationPlan planByRule(const CommunicationProblem &problem,
-                             const PlanRule &rule, Wire wire);
+                             const PlanRule &rule, Encoding wire);
 
 /// The key of a bucket's messages in `formsBySize`.
 int sizeClassOf(const PlannedBucket &bucket, int64_t bytes);

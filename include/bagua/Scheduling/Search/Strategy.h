@@ -66,8 +66,8 @@ inline constexpr std::array<std::string_view, 4> kWordsOf<AllowedUpdates> = {
 
 /// What a user fixes for all strategies alike.
 struct UserChoices {
-  /// The type in which float32 gradients are sent.
-  Wire wire = {};
+  /// The encoding in which float32 gradients are sent.
+  Encoding wire = {};
   AllowedUpdates updates = AllowedUpdates::Any;
   /// The most bytes that the runtime's arenas may have; 0: no limit.
   int64_t memoryBytes = 0;
@@ -145,7 +145,7 @@ struct Strategy {
   /// The algorithm that bagua-relax applies.
   std::string_view relaxation = kDataParallel;
   BucketRule buckets = {};
-  Wire wire = {};
+  Encoding wire = {};
   FormKind form = FormKind::Flat;
   SchedulingOptions schedule = {};
   /// The runtime runs all updates that it can run.

@@ -22,7 +22,7 @@ struct StrategySettings {
   /// For the policy List: the buckets, and the other all_reduces in the same
   /// words (parseBuckets). If the second is empty, they are flat.
   std::string bucketList, otherList;
-  Wire wire = {};
+  Encoding wire = {};
   /// Whether an all_reduce is made of reduce_scatter and all_gather, and over
   /// which axes these go at once.
   bool isHalved = false;

@@ -40,6 +40,10 @@ mlir::FailureOr<Enum> readChoice(AllReduceOp reduce, llvm::StringRef attribute,
                               << "', found " << chosen;
 }
 
+/// The same of kWireAttr.
+mlir::FailureOr<Encoding> readWire(AllReduceOp reduce,
+                                   const Encoding &otherwise);
+
 /// An all_reduce of a tensor as Scheduling has it, with its own elements on the
 /// wire.
 Message messageOf(AllReduceOp reduce);
