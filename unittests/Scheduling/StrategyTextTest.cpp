@@ -63,7 +63,7 @@ TEST(StrategyTextTest, Mistakes) {
        {"ddp{", "ddp{wire=f16", "ddp{wire=f16}}", "ddp{}x", "ddp{{}", "ddp}{"})
     EXPECT_NE(errorOf(text), "") << text;
   EXPECT_EQ(errorOf("ddp{wire}"), "option 'wire' of strategy 'ddp': expected "
-                                  "none, f16 or bf16, found ''");
+                                  "none, f16, bf16 or minmax_uint8, found ''");
   for (const char *number :
        {"", "x", "1x", "0x10", "1e3", " ", "1.5", "9223372036854775808"})
     EXPECT_THAT(errorOf(std::string("ddp{cap-bytes=") + number + "}"),
@@ -72,6 +72,10 @@ TEST(StrategyTextTest, Mistakes) {
   EXPECT_THAT(errorOf("dear{update=shard updates=late}"),
               HasSubstr("expected updates=runtime with update=shard"));
   EXPECT_EQ(errorOf("dear{update=shard updates=runtime}"), "");
+  EXPECT_EQ(errorOf("byteps{wire=minmax_uint8}"),
+            "strategy 'byteps': expected a wire whose values servers can sum "
+            "(none, f16, bf16), found wire=minmax_uint8");
+  EXPECT_EQ(errorOf("horovod{wire=minmax_uint8<eps=1e-07>}"), "");
 }
 
 /// For each setting a value that no row has.
