@@ -221,8 +221,7 @@ static Value encodeAlone(EncodeOp op) {
   EncodedType type = op.getOutput().getType();
   return OpBuilder(op)
       .create<EncodeOp>(op.getLoc(), type, Type(), op.getInput(), Value(),
-                        type.getCodecInterface().needsFeedback(), StringAttr(),
-                        ArrayAttr())
+                        type.getRow().needsFeedback, StringAttr(), ArrayAttr())
       .getOutput();
 }
 

@@ -72,6 +72,10 @@ TEST(StrategyTextTest, Mistakes) {
   EXPECT_THAT(errorOf("dear{update=shard updates=late}"),
               HasSubstr("expected updates=runtime with update=shard"));
   EXPECT_EQ(errorOf("dear{update=shard updates=runtime}"), "");
+  EXPECT_EQ(errorOf("byteps{wire=minmax_uint8}"),
+            "strategy 'byteps': expected a wire whose values servers can sum "
+            "(none, f16, bf16), found wire=minmax_uint8");
+  EXPECT_EQ(errorOf("horovod{wire=minmax_uint8<eps=1e-07>}"), "");
 }
 
 /// For each setting a value that no row has.

@@ -351,6 +351,7 @@ def Bagua_EncodeOp : Bagua_InStep<"encode",
 
     ```
     %q = bagua.encode %g : (tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8, parts [node]>)
+    %r = bagua.decode %q : !bagua.encoded<tensor<4096xf32>, #bagua.minmax_uint8, parts [node]> -> tensor<4096xf32>
     ```
     ```
     %t, %n = bagua.encode %g feedback %e : (tensor<4096xf32>, tensor<4096xf32>) -> (!bagua.encoded<tensor<4096xf32>, #bagua.onebit>, tensor<4096xf32>)
