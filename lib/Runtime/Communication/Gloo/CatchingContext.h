@@ -40,7 +40,8 @@
 
 namespace bagua::runtime {
 
-/// What has come is no message, or none that anybody awaits.
+/// What has come is no message, none that anybody awaits, or not the next one
+/// of its slot.
 class NoMessage final : public gloo::IoException {
 public:
   using gloo::IoException::IoException;
@@ -48,7 +49,8 @@ public:
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
-  /// A connection counts its messages by their slots modulo this.
+  /// A connection counts its messages by their slots modulo this, and each
+  /// message has its number. Slots of streams come first, in their order.
   static constexpr uint64_t kSlots = 8;
 
   CatchingPair(gloo::transport::tcp::Context *context, RestingDevice *device,
@@ -87,6 +89,7 @@ protected:
 
 private:
   void accept();
+  bool isNext();
   void end(const std::exception_ptr &why);
   void attempt(absl::FunctionRef<void()> work);
   size_t transmit(absl::Span<gloo::transport::tcp::Op *const> ops);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gloo's unbound buffers are ranges of memory with counts of what has come and
-// gone. Here each has all memory for its range, so that one serves a channel
+// gone. Here each has all memory for its range, so that one serves a stream
 // for good, and a message is an address in it; what is left of messages when a
 // buffer is destroyed never touches memory. Gloo says by exceptions what goes
 // wrong, where a connection is lost to buffers with messages that have not
@@ -10,9 +10,10 @@
 // asked for what is there by now, or lost: waits are at the poller.
 //
 //===----------------------------------------------------------------------===//
+#include "Communication/Gloo/GlooNetwork.h"
+
 #include "Communication/DurationToString.h"
 #include "Communication/Gloo/CatchingContext.h"
-#include "Communication/Hosts/Transport.h"
 #include "Communication/Secret.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -50,7 +51,7 @@ absl::Status attempt(absl::string_view what, Work work) {
     work();
     return absl::OkStatus();
   } catch (const NoMessage &error) {
-    return absl::DataLossError(absl::StrCat(what, ": ", error.what()));
+    return absl::DataLossError(error.what());
   } catch (const std::exception &error) {
     return absl::UnavailableError(absl::StrCat(what, ": ", error.what()));
   }
@@ -115,7 +116,8 @@ public:
     for (const std::string &what : words)
       if (absl::StrContains(status.message(), what))
         return absl::AbortedError(status.message());
-    return status;
+    return absl::IsDataLoss(status) ? absl::AbortedError(status.message())
+                                    : status;
   }
   absl::Status renew(int peer) override {
     Peer &of = peers[peer];
@@ -123,7 +125,8 @@ public:
     of.greeted.reset();
     of.firstSlot += CatchingPair::kSlots;
     for (Inbox &inbox : of.received)
-      inbox.taken = 0;
+      inbox.posted = inbox.taken = 0;
+    of.posted = {};
     of.taken = of.unsent = 0;
     of.isWatched = false;
     return attempt("can't listen", [&] { of.pair = createPair(peer); });
@@ -157,21 +160,26 @@ public:
     return std::string(of.theirs.data(), of.theirs.size());
   }
 
-  absl::Status send(int peer, Channel channel, const void *data,
+  absl::Status send(int peer, Tag tag, const void *data,
                     int64_t bytes) override {
     Peer &of = peers[peer];
+    if (absl::Status status = checkNext(peer, tag, of.postedOf(tag.stream));
+        !status.ok())
+      return status;
+    ++of.postedOf(tag.stream);
     ++of.unsent;
     return post(peer, "can't send", [&] {
-      of.sent->send(peer, of.slotOf(static_cast<int>(channel)), offsetOf(data),
-                    bytes);
+      of.sent->send(peer, of.slotOf(tag.stream), offsetOf(data), bytes);
     });
   }
-  absl::Status receive(int peer, Channel channel, void *data,
-                       int64_t bytes) override {
+  absl::Status receive(int peer, Tag tag, void *data, int64_t bytes) override {
     Peer &of = peers[peer];
+    Inbox &inbox = of.inboxOf(tag.stream);
+    if (absl::Status status = checkNext(peer, tag, inbox.posted); !status.ok())
+      return status;
+    ++inbox.posted;
     return post(peer, "can't receive", [&] {
-      of.inboxOf(channel).buffer->recv(
-          peer, of.slotOf(static_cast<int>(channel)), offsetOf(data), bytes);
+      inbox.buffer->recv(peer, of.slotOf(tag.stream), offsetOf(data), bytes);
     });
   }
 
@@ -183,20 +191,25 @@ public:
     dirty.clear();
   }
 
-  absl::Status awaitReceived(int peer, Channel channel) override {
+  absl::Status awaitReceived(int peer, Tag tag) override {
     drive();
-    Inbox &inbox = peers[peer].inboxOf(channel);
-    absl::Status status = await(
-        *peers[peer].pair, [&] { return peers[peer].hasMore(channel); },
-        [&] { inbox.buffer->waitRecv(nullptr, kNever); });
-    inbox.taken += status.ok();
-    return status;
+    Peer &of = peers[peer];
+    Inbox &inbox = of.inboxOf(tag.stream);
+    // A buffer says one by one that messages have come, or why they will not.
+    for (; inbox.taken <= tag.sequence; ++inbox.taken) {
+      absl::Status status = await(
+          *of.pair, [&] { return of.hasCome({tag.stream, inbox.taken}); },
+          [&] { inbox.buffer->waitRecv(nullptr, kNever); });
+      if (!status.ok())
+        return absl::IsCancelled(status) ? status : withPlace(status, {peer});
+    }
+    return absl::OkStatus();
   }
-  bool hasReceived(int peer, Channel channel) override {
+  bool hasReceived(int peer, Tag tag) override {
     drive();
     flush();
     moveBytes(/*mayBlock=*/false);
-    return peers[peer].hasMore(channel) && awaitReceived(peer, channel).ok();
+    return peers[peer].hasCome(tag);
   }
   absl::StatusOr<bool> awaitSent() override {
     drive();
@@ -246,21 +259,24 @@ public:
   }
 
 private:
-  /// Behind the channels'.
-  static constexpr int kGreetings = kChannels;
-  static constexpr int kNothing = kChannels + 1;
+  /// Behind the streams'.
+  static constexpr int kGreetings = kStreams;
+  static constexpr int kNothing = kStreams + 1;
   static_assert(kNothing < static_cast<int>(CatchingPair::kSlots));
 
   struct Inbox {
     std::unique_ptr<UnboundBuffer> buffer;
-    /// Messages that awaitReceived() has seen.
+    /// Messages that receive() and awaitReceived() have seen.
+    int64_t posted = 0;
     int64_t taken = 0;
   };
   struct Peer {
     /// The context's.
     CatchingPair *pair = nullptr;
-    std::array<Inbox, kChannels> received;
+    std::array<Inbox, kStreams> received;
     std::unique_ptr<UnboundBuffer> sent;
+    /// Messages that send() has seen, by stream.
+    std::array<int64_t, kStreams> posted = {};
     /// Messages that awaitSent() has seen, and has not.
     int64_t taken = 0;
     int64_t unsent = 0;
@@ -277,20 +293,25 @@ private:
     /// whichever connection he has said it on.
     uint64_t firstSlot = 0;
 
-    uint64_t slotOf(int channel) const {
-      return firstSlot + static_cast<uint64_t>(channel);
+    uint64_t slotOf(int number) const {
+      return firstSlot + static_cast<uint64_t>(number);
     }
-    Inbox &inboxOf(Channel channel) {
-      return received[static_cast<size_t>(channel)];
+    uint64_t slotOf(MessageStream stream) const {
+      return slotOf(static_cast<int>(stream));
     }
-    bool hasMore(Channel channel) {
-      return pair->received(slotOf(static_cast<int>(channel))) !=
-             inboxOf(channel).taken;
+    Inbox &inboxOf(MessageStream stream) {
+      return received[static_cast<size_t>(stream)];
+    }
+    int64_t &postedOf(MessageStream stream) {
+      return posted[static_cast<size_t>(stream)];
+    }
+    bool hasCome(Tag tag) const {
+      return pair->received(slotOf(tag.stream)) > tag.sequence;
     }
     bool hasSentMore() const {
       int64_t count = 0;
-      for (int channel = 0; channel < kChannels; ++channel)
-        count += pair->sent(slotOf(channel));
+      for (int stream = 0; stream < kStreams; ++stream)
+        count += pair->sent(slotOf(stream));
       return count != taken;
     }
   };

@@ -24,8 +24,6 @@ struct alignas(64) CallExchange::Header {
 
 namespace {
 
-using Channel = Transport::Channel;
-
 constexpr size_t kLine = 64;
 
 size_t linesFor(size_t bytes) { return (bytes + kLine - 1) / kLine; }
@@ -47,15 +45,16 @@ CollectiveCall *CallExchange::callIn(std::byte *place) const {
   return reinterpret_cast<CollectiveCall *>(place + sizeof(Header));
 }
 
-absl::Status CallExchange::start() { return post(turn ^ 1); }
+absl::Status CallExchange::start() { return post(number + 1); }
 
-/// Receives the records of a side.
-absl::Status CallExchange::post(int side) {
+/// Receives the records of a call.
+absl::Status CallExchange::post(int64_t call) {
   for (int peer : peers) {
+    std::byte *place = record(side(call), peer);
     // What was there before must not be taken for what comes.
-    std::memset(record(side, peer), 0, payloadBegin);
+    std::memset(place, 0, payloadBegin);
     absl::Status status = group.transport->receive(
-        peer, Channel::Calls, record(side, peer), recordBytes);
+        peer, {MessageStream::Calls, call}, place, recordBytes);
     if (!status.ok())
       return status;
   }
@@ -63,12 +62,12 @@ absl::Status CallExchange::post(int side) {
 }
 
 CollectiveCall &CallExchange::next() {
-  turn ^= 1;
+  ++number;
   return own();
 }
 
 void CallExchange::setHeader(bool isGoodbye) {
-  auto *header = reinterpret_cast<Header *>(ownRecord(turn));
+  auto *header = reinterpret_cast<Header *>(ownRecord(side(number)));
   *header = {};
   group.secret.copy(header->secret, sizeof header->secret);
   header->isGoodbye = isGoodbye;
@@ -77,14 +76,14 @@ void CallExchange::setHeader(bool isGoodbye) {
 absl::Status CallExchange::sendRecord(size_t bytes) {
   absl::Status status;
   for (int peer : peers)
-    status.Update(group.transport->send(peer, Channel::Calls, ownRecord(turn),
+    status.Update(group.transport->send(peer, tag(), ownRecord(side(number)),
                                         static_cast<int64_t>(bytes)));
   return status;
 }
 
 absl::Status CallExchange::send(int64_t payloadBytes) {
   // First what the next call needs: peers may be there before this member.
-  if (absl::Status status = post(turn ^ 1); !status.ok())
+  if (absl::Status status = post(number + 1); !status.ok())
     return status;
   setHeader(/*isGoodbye=*/false);
   return sendRecord(payloadBegin + static_cast<size_t>(payloadBytes));
@@ -92,25 +91,25 @@ absl::Status CallExchange::send(int64_t payloadBytes) {
 
 absl::Status CallExchange::send(
     absl::FunctionRef<absl::Span<const std::byte>(int)> payloadFor) {
-  if (absl::Status status = post(turn ^ 1); !status.ok())
+  if (absl::Status status = post(number + 1); !status.ok())
     return status;
   setHeader(/*isGoodbye=*/false);
   absl::Status status;
   for (int peer : peers) {
-    std::byte *place = recordFor(turn, peer);
+    std::byte *place = recordFor(side(number), peer);
     const absl::Span<const std::byte> payload = payloadFor(peer);
-    std::memcpy(place, ownRecord(turn), payloadBegin);
+    std::memcpy(place, ownRecord(side(number)), payloadBegin);
     if (!payload.empty())
       std::memcpy(place + payloadBegin, payload.data(), payload.size());
     status.Update(group.transport->send(
-        peer, Channel::Calls, place,
+        peer, tag(), place,
         static_cast<int64_t>(payloadBegin + payload.size())));
   }
   return status;
 }
 
 absl::Status CallExchange::sendGoodbye() {
-  turn ^= 1;
+  ++number;
   setHeader(/*isGoodbye=*/true);
   return sendRecord(sizeof(Header));
 }
@@ -120,13 +119,13 @@ absl::Status CallExchange::receive(PeerWaits &waits) {
   const size_t callBytes = CallTable::bytesFor(1, size);
   for (size_t i = 0; i < peers.size(); ++i) {
     const int peer = peers[i];
-    absl::Status status = waits.await(
-        peer, Channel::Calls, absl::MakeConstSpan(peers).subspan(i + 1));
+    absl::Status status =
+        waits.await(peer, tag(), absl::MakeConstSpan(peers).subspan(i + 1));
     if (!status.ok())
       return status;
-    const std::byte *place = record(turn, peer);
+    std::byte *place = record(side(number), peer);
     const auto *header = reinterpret_cast<const Header *>(place);
-    const CollectiveCall *call = callIn(record(turn, peer));
+    const CollectiveCall *call = callIn(place);
     if (std::string_view(header->secret, sizeof header->secret)
             .compare(0, group.secret.size(), group.secret) != 0)
       return waits.refuse(peer, "a message without this run's secret");

@@ -36,11 +36,12 @@ public:
   /// The next call of this member, to be filled in.
   CollectiveCall &next();
   /// The same, of the call in progress.
-  CollectiveCall &own() const { return *callIn(ownRecord(turn)); }
+  CollectiveCall &own() const { return *callIn(ownRecord(side(number))); }
+  /// Of its records, from and to all peers.
+  Tag tag() const { return {MessageStream::Calls, number}; }
   /// Where its input goes if it is small; and where the others' came to.
   std::byte *payload(int member) const {
-    return (member == group.self ? ownRecord(turn) : record(turn, member)) +
-           payloadBegin;
+    return record(side(number), member) + payloadBegin;
   }
 
   /// Of what a record has beside the call, at most.
@@ -68,6 +69,7 @@ private:
     std::byte bytes[64];
   };
 
+  static int side(int64_t call) { return static_cast<int>(call % 2); }
   std::byte *record(int side, int member) const {
     return lines[0].bytes +
            (side * group.members.size() + member) * recordBytes;
@@ -78,7 +80,7 @@ private:
     return record(side + 2, peer);
   }
   CollectiveCall *callIn(std::byte *place) const;
-  absl::Status post(int side);
+  absl::Status post(int64_t call);
   void setHeader(bool isGoodbye);
   absl::Status sendRecord(size_t bytes);
 
@@ -89,7 +91,8 @@ private:
   mutable std::vector<Line> lines;
   std::vector<Line> tableLines;
   CallTable table;
-  int turn = 0;
+  /// Of the call in progress.
+  int64_t number = -1;
 };
 
 } // namespace bagua::runtime

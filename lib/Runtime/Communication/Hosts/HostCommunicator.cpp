@@ -27,8 +27,6 @@
 namespace bagua::runtime {
 namespace {
 
-using Channel = Transport::Channel;
-
 /// Blocks go piece by piece: each puts off the limit.
 constexpr int64_t kPieceBytes = int64_t{16} << 20;
 
@@ -63,7 +61,7 @@ public:
       return !absl::IsCancelled(status);
     };
     while (!staying.empty() && isOver([&] {
-      return transport.awaitReceived(staying.back(), Channel::Calls);
+      return transport.awaitReceived(staying.back(), exchange.tag());
     }))
       staying.pop_back();
     absl::StatusOr<bool> hasSent = true;
@@ -130,6 +128,7 @@ private:
   const HostLayout layout;
   std::unique_ptr<PeerWaits> waits;
   PartMover parts;
+  StreamTags blocks;
 
   // Of the call in progress.
   int turn = 0;
@@ -156,7 +155,8 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
       layout(group.hosts, group.self),
       waits(std::make_unique<PeerWaits>(group, services.state, *services.alarm,
                                         options)),
-      parts(layout, *group.transport, *waits) {
+      parts(layout, *group.transport, *waits),
+      blocks(MessageStream::Blocks, size()) {
   reachable.inputs.resize(group.members.size());
   reachable.outputs.resize(group.members.size());
   firsts.resize(group.members.size());
@@ -390,7 +390,8 @@ absl::Status HostCommunicator::receiveBlock(int from, std::byte *to,
                                             int64_t bytes) {
   absl::Status status;
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    status.Update(group.transport->receive(from, Channel::Blocks, to + at,
+    status.Update(group.transport->receive(from, blocks.nextReceived(from),
+                                           to + at,
                                            std::min(bytes - at, kPieceBytes)));
   return status;
 }
@@ -399,14 +400,15 @@ absl::Status HostCommunicator::sendBlock(int to, const std::byte *from,
                                          int64_t bytes) {
   absl::Status status;
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    status.Update(group.transport->send(to, Channel::Blocks, from + at,
+    status.Update(group.transport->send(to, blocks.nextSent(to), from + at,
                                         std::min(bytes - at, kPieceBytes)));
   return status;
 }
 
 absl::Status HostCommunicator::awaitBlock(int from, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    if (absl::Status status = waits->await(from, Channel::Blocks); !status.ok())
+    if (absl::Status status = waits->await(from, blocks.nextAwaited(from));
+        !status.ok())
       return status;
   return absl::OkStatus();
 }
