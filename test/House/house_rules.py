@@ -87,6 +87,7 @@ ENDS_ALL_THE_SAME = {
     "lib/Runtime/Communication/Hosts/Alarm.cpp": (2, "nothing is due; rings are quick, so the thread that is joined ends"),
     "lib/Runtime/Communication/Gloo/GlooNetwork.cpp": (3, "a limit of Gloo's ends all connections: alarms and aborts interrupt it"),
     "lib/Runtime/Communication/Gloo/RestingDevice.cpp": (2, "Gloo's thread has nothing to do; handlers don't block, so it comes when it is called"),
+    "lib/Runtime/Communication/Transport/MemoryNetwork.cpp": (1, "alarms and aborts interrupt it"),
     "lib/Runtime/Communication/Control/ControlPlane.cpp": (1, "rank 0 hands on what others say until each has left or is lost, and a failed "
                                                               "run ends it in time"),
     "lib/Runtime/Communication/Rendezvous/Sockets.cpp": (1, "the resolver has limits of its own"),
