@@ -4,9 +4,9 @@
 // Scatter-gather of encoded parts for each all_reduce that asks for a codec.
 //
 //===----------------------------------------------------------------------===//
-#include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Bridge/ClusterReader.h"
 #include "bagua/Transforms/Bridge/MessageWriter.h"
+#include "bagua/Transforms/Passes.h"
 #include "bagua/Transforms/Utils/Report.h"
 
 namespace bagua {

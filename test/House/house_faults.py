@@ -58,6 +58,8 @@ FAULTS = [
      "void f() { std::this_thread::sleep_for(100ms); }\n", "expected 0 sleeps"),
     ("a file of lib/ without a room", "lib/Codecs/Row.h", "", "is in no room"),
     ("a room of the runtime knows those above it", "lib/Runtime/Files/ReadFile.cpp", '#include "Session/Executor.h"\n', "may not include"),
+    ("a transport knows of hosts", "lib/Runtime/Communication/Transport/Tag.h", '#include "Communication/Hosts/HostLayout.h"\n',
+     "may not include"),
     ("a file without a licence", "lib/Scheduling/Rows.cpp", "int rows = 0;\n", "expected its licence"),
     ("two files of one name", "lib/Scheduling/Place.cpp", "", "one name for"),
 ]

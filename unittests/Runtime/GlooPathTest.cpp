@@ -5,7 +5,7 @@
 // that nobody has closed and of which nobody is told.
 //
 //===----------------------------------------------------------------------===//
-#include "Communication/Hosts/Transport.h"
+#include "Communication/Gloo/GlooNetwork.h"
 #include "OpenConnections.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,6 @@ namespace bagua::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using Channel = Transport::Channel;
 
 /// Of these ends of connections: packets of more than `most` bytes are dropped.
 void dropLarger(const std::vector<int> &ends, uint32_t most) {
@@ -63,14 +62,13 @@ protected:
   void send(size_t bytes) {
     sent.assign(bytes, 's');
     received.assign(bytes, 'r');
-    EXPECT_TRUE(members[1]
-                    ->receive(0, Channel::Blocks, received.data(),
-                              static_cast<int64_t>(bytes))
-                    .ok());
     EXPECT_TRUE(
-        members[0]
-            ->send(1, Channel::Blocks, sent.data(), static_cast<int64_t>(bytes))
+        members[1]
+            ->receive(0, tag, received.data(), static_cast<int64_t>(bytes))
             .ok());
+    EXPECT_TRUE(members[0]
+                    ->send(1, tag, sent.data(), static_cast<int64_t>(bytes))
+                    .ok());
     members[1]->flush();
   }
   void exchange(size_t bytes) {
@@ -81,8 +79,9 @@ protected:
         left = members[0]->awaitSent();
       EXPECT_TRUE(left.ok()) << left.status();
     });
-    EXPECT_TRUE(members[1]->awaitReceived(0, Channel::Blocks).ok());
+    EXPECT_TRUE(members[1]->awaitReceived(0, tag).ok());
     sender.join();
+    ++tag.sequence;
     EXPECT_EQ(received, sent);
   }
   /// Without a limit: what does not come fails the whole suite.
@@ -93,6 +92,8 @@ protected:
                                    "for 1s"));
   }
 
+  /// Of the next message.
+  Tag tag = {MessageStream::Blocks, 0};
   std::string sent, received;
   std::vector<int> ends;
   std::array<std::unique_ptr<Network>, 2> networks;
@@ -111,7 +112,7 @@ TEST_F(GlooPathTest, what_is_not_acknowledged_ends_a_connection) {
       expectLost(left.status());
     break;
   }
-  expectLost(members[0]->awaitReceived(1, Channel::Calls));
+  expectLost(members[0]->awaitReceived(1, Tag()));
   EXPECT_EQ(members[0]->ends(1).own, "127.0.0.1");
   EXPECT_EQ(members[0]->ends(1).peer, "127.0.0.1");
 }
@@ -122,14 +123,14 @@ TEST_F(GlooPathTest, though_small_packets_pass) {
   dropLarger(ends, kSmall);
   exchange(8);
   send(1 << 20);
-  expectLost(members[0]->awaitReceived(1, Channel::Calls));
+  expectLost(members[0]->awaitReceived(1, Tag()));
 }
 
 // Both ask each other whether they are there.
 TEST_F(GlooPathTest, who_has_nothing_to_send_notices_it) {
   dropLarger(ends, 0);
   for (int self : {0, 1})
-    expectLost(members[self]->awaitReceived(1 - self, Channel::Calls));
+    expectLost(members[self]->awaitReceived(1 - self, Tag()));
 }
 
 // However long nothing is sent.

@@ -6,15 +6,17 @@
 // is on its way.
 //
 //===----------------------------------------------------------------------===//
-#include "Communication/Hosts/Transport.h"
+#include "Communication/Gloo/GlooNetwork.h"
 #include "Communication/Secret.h"
 #include "CommunicatorBackends.h"
 #include "Files/Descriptor.h"
 #include "OpenConnections.h"
 #include "Yardstick.h"
 
+#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/Fingerprint.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 
@@ -41,7 +43,8 @@ namespace bagua::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using Channel = Transport::Channel;
+
+constexpr Tag kBlock = {MessageStream::Blocks, 0};
 
 /// Two members of one group, each with a transport of its own.
 class GlooTransportTest : public testing::Test {
@@ -58,6 +61,7 @@ protected:
 
   std::array<absl::Status, 2> connect() {
     before = openConnections();
+    next = {};
     std::string addresses[] = {members[0]->address(1), members[1]->address(0)};
     std::array<absl::Status, 2> statuses;
     std::thread other(
@@ -111,16 +115,17 @@ protected:
   /// From one member to the other, each of which waits.
   void expectMessage() {
     int sent = 7, received = 0;
-    ASSERT_TRUE(members[0]
-                    ->receive(1, Channel::Calls, &received, sizeof received)
-                    .ok());
-    ASSERT_TRUE(members[1]->send(0, Channel::Calls, &sent, sizeof sent).ok());
+    ASSERT_TRUE(members[0]->receive(1, next, &received, sizeof received).ok());
+    ASSERT_TRUE(members[1]->send(0, next, &sent, sizeof sent).ok());
     std::thread sender([&] { EXPECT_TRUE(members[1]->awaitSent().ok()); });
-    EXPECT_TRUE(members[0]->awaitReceived(1, Channel::Calls).ok());
+    EXPECT_TRUE(members[0]->awaitReceived(1, next).ok());
     sender.join();
+    ++next.sequence;
     EXPECT_EQ(received, sent);
   }
 
+  /// Of expectMessage() on this connection.
+  Tag next;
   /// Connections at the last connect().
   std::vector<int> before;
   std::array<std::unique_ptr<Network>, 2> networks;
@@ -170,12 +175,12 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
   for (int end : ends)
     setsockopt(end, SOL_SOCKET, SO_MAX_PACING_RATE, &kBytesPerSecond,
                sizeof kBytesPerSecond);
-  ASSERT_TRUE(members[0]->receive(1, Channel::Blocks, to.data(), bytes).ok());
-  ASSERT_TRUE(members[1]->send(0, Channel::Blocks, from.data(), bytes).ok());
+  ASSERT_TRUE(members[0]->receive(1, kBlock, to.data(), bytes).ok());
+  ASSERT_TRUE(members[1]->send(0, kBlock, from.data(), bytes).ok());
   absl::Status received;
   absl::StatusOr<bool> hasSent = true;
   std::thread receiver(
-      [&] { received = members[0]->awaitReceived(1, Channel::Blocks); });
+      [&] { received = members[0]->awaitReceived(1, kBlock); });
   std::thread sender([&] {
     while (hasSent.ok() && *hasSent)
       hasSent = members[1]->awaitSent();
@@ -189,10 +194,11 @@ TEST_F(GlooTransportTest, a_connection_lost_in_the_middle_of_a_message) {
   EXPECT_EQ(to.back(), 0) << "the message was whole";
 }
 
-/// A message of Gloo's: its size, opcode, slot, offset, length and offset
-/// there.
-std::string messageOf(uint64_t opcode, uint64_t slot) {
-  const uint64_t fields[] = {opcode == 1 ? 80u : 48u, opcode, slot, 0, 32, 0};
+/// A message of Gloo's: its size, opcode, slot, offset and length, and ours,
+/// its number.
+std::string messageOf(uint64_t opcode, uint64_t slot, uint64_t sequence = 0) {
+  const uint64_t fields[] = {
+      opcode == 1 ? 80u : 48u, opcode, slot, 0, 32, sequence};
   return {reinterpret_cast<const char *>(fields), sizeof fields};
 }
 
@@ -211,8 +217,8 @@ TEST_F(GlooTransportTest, a_greeting_that_breaks_off) {
   ASSERT_EQ(ends.size(), 2u);
   for (int self : {0, 1})
     EXPECT_TRUE(absl::IsCancelled(hear(self, 1ms).status()));
-  // Behind the channels'.
-  const std::string head = messageOf(1, firstSlot() + Transport::kChannels);
+  // Behind the streams'.
+  const std::string head = messageOf(1, firstSlot() + kStreams);
   for (int end : ends)
     EXPECT_EQ(send(end, head.data(), head.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(head.size()));
@@ -236,18 +242,17 @@ TEST_F(GlooTransportTest, what_is_no_message_ends_the_connection) {
       ASSERT_TRUE(status.ok()) << status;
     int received[2] = {};
     for (int self : {0, 1})
-      ASSERT_TRUE(members[self]
-                      ->receive(1 - self, Channel::Calls, &received[self],
-                                sizeof received[self])
-                      .ok());
+      ASSERT_TRUE(
+          members[self]
+              ->receive(1 - self, Tag(), &received[self], sizeof received[self])
+              .ok());
     const std::vector<int> ends = connectionsSince(before);
     ASSERT_EQ(ends.size(), 2u);
     send(ends[0], text.data(), text.size(), MSG_NOSIGNAL);
     // One of them has heard it, and closes.
     std::array<absl::StatusCode, 2> found = {};
     auto wait = [&](int self) {
-      found[self] =
-          members[self]->awaitReceived(1 - self, Channel::Calls).code();
+      found[self] = members[self]->awaitReceived(1 - self, Tag()).code();
     };
     isInterruptedAfter(kLongTime, [&] {
       std::thread other(wait, 1);
@@ -259,6 +264,40 @@ TEST_F(GlooTransportTest, what_is_no_message_ends_the_connection) {
                                               absl::StatusCode::kUnavailable));
     open();
   }
+}
+
+TEST_F(GlooTransportTest, a_message_out_of_order_ends_the_connection) {
+  for (const absl::Status &status : connect())
+    ASSERT_TRUE(status.ok()) << status;
+  ASSERT_NO_FATAL_FAILURE(expectMessage());
+  const std::vector<int> ends = connectionsSince(before);
+  ASSERT_EQ(ends.size(), 2u);
+  std::array<std::array<std::byte, 32>, 2> received;
+  // Member 0 has had a message of calls, and member 1 none.
+  for (int self : {0, 1})
+    ASSERT_TRUE(members[self]
+                    ->receive(1 - self, {MessageStream::Calls, 1 - self},
+                              received[self].data(), received[self].size())
+                    .ok());
+  const std::string text = messageOf(1, firstSlot(), 5) + std::string(32, 'x');
+  ASSERT_EQ(send(ends[0], text.data(), text.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(text.size()));
+  std::array<absl::Status, 2> found;
+  auto wait = [&](int self) {
+    found[self] = members[self]->awaitReceived(
+        1 - self, {MessageStream::Calls, 1 - self});
+  };
+  std::thread other(wait, 1);
+  wait(0);
+  other.join();
+  const int reader = absl::IsDataLoss(found[0]) ? 0 : 1;
+  EXPECT_TRUE(absl::IsDataLoss(found[reader])) << found[reader];
+  EXPECT_EQ(found[reader].message(),
+            absl::StrCat("it sent message 5 of calls, expected message ",
+                         1 - reader));
+  EXPECT_TRUE(absl::IsUnavailable(found[1 - reader])) << found[1 - reader];
+  for (int self : {0, 1})
+    EXPECT_EQ(errorPlaceOf(found[self])->rank, 1 - self);
 }
 
 // Whatever a stranger says before the peer comes: the port is the peer's, or

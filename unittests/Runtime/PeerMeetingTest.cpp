@@ -168,17 +168,17 @@ public:
   bool isWithPeer(int peer) const { return isPeer(here(peer)); }
 
   // Nobody gets as far as messages.
-  absl::Status send(int, Channel, const void *, int64_t) override {
+  absl::Status send(int, Tag, const void *, int64_t) override {
     return absl::InternalError("a message");
   }
-  absl::Status receive(int, Channel, void *, int64_t) override {
+  absl::Status receive(int, Tag, void *, int64_t) override {
     return absl::InternalError("a message");
   }
   void flush() override {}
-  absl::Status awaitReceived(int, Channel) override {
+  absl::Status awaitReceived(int, Tag) override {
     return absl::InternalError("a message");
   }
-  bool hasReceived(int, Channel) override { return false; }
+  bool hasReceived(int, Tag) override { return false; }
   absl::StatusOr<bool> awaitSent() override { return false; }
   void close() override {}
 

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parsers for pass options of enum types. A pass (or a tool) declares
-// `Option<..., "::bagua::FormChoice", ...>`. A word that the enum doesn't have is
-// refused when the pipeline is read, with a message that lists the words. A
-// further enum needs one line at the end of this file. Encodings have parameters besides their word.
+// `Option<..., "::bagua::FormChoice", ...>`. A word that the enum doesn't have
+// is refused when the pipeline is read, with a message that lists the words. A
+// further enum needs one line at the end of this file. Encodings have
+// parameters besides their word.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_TRANSFORMS_WORDOPTIONS_H

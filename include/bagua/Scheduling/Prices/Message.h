@@ -224,12 +224,12 @@ int64_t servedBytes(const ClusterModel &cluster, const Message &message,
 /// is the server that sums the whole message if servers do; -1: each server
 /// sums a part.
 ///
-/// If collectives can't reduce the wire's values, each all_reduce of the form is
-/// scatter-gather (docs/Semantics.md, "Encodings"): encode in parts, all_to_all,
-/// decode and reduce the terms, encode, all_gather, decode. The collectives
-/// around it send elements as they are. All axes at once are then flat, axis by
-/// axis keeps the outermost axis for the all_reduce, and ranks sum instead of
-/// servers.
+/// If collectives can't reduce the wire's values, each all_reduce of the form
+/// is scatter-gather (docs/Semantics.md, "Encodings"): encode in parts,
+/// all_to_all, decode and reduce the terms, encode, all_gather, decode. The
+/// collectives around it send elements as they are. All axes at once are then
+/// flat, axis by axis keeps the outermost axis for the all_reduce, and ranks
+/// sum instead of servers.
 std::vector<MessageStep> expandMessage(const ClusterModel &cluster,
                                        const Message &message,
                                        const AllReduceForm &form,

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Gloo/CatchingContext.h"
 
+#include "Communication/Transport/Tag.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <netdb.h>
@@ -61,10 +63,13 @@ template <typename End> std::string hostOf(int socket, End end) {
 }
 
 /// Throws the error that Gloo throws if the peer closes the connection.
-template <typename Exception = gloo::IoException>
 std::exception_ptr closedBy(const char *why) {
   return std::make_exception_ptr(
-      Exception(absl::StrCat("Connection closed: ", why)));
+      gloo::IoException(absl::StrCat("Connection closed: ", why)));
+}
+
+std::exception_ptr noMessage(const std::string &found = "what is no message") {
+  return std::make_exception_ptr(NoMessage(absl::StrCat("it sent ", found)));
 }
 
 } // namespace
@@ -148,8 +153,7 @@ void CatchingPair::attempt(absl::FunctionRef<void()> work) {
     work();
   } catch (const gloo::EnforceNotMet &error) {
     // A message with a valid head that nobody awaits.
-    end(state_ == CONNECTED ? closedBy<NoMessage>(error.what())
-                            : closedBy(error.what()));
+    end(state_ == CONNECTED ? noMessage() : closedBy(error.what()));
   } catch (const std::exception &error) {
     end(closedBy(error.what()));
   }
@@ -240,6 +244,9 @@ void CatchingPair::transmitAll() {
 size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
   std::array<NonOwningPtr<UnboundBuffer>, kMostAtOnce> buffers;
   std::array<iovec, 2 * buffers.size()> pieces;
+  // Of the next message, by slot: the same again for one that has gone in part.
+  std::array<int64_t, kSlots> numbers;
+  std::copy(hasGone.begin(), hasGone.end(), numbers.begin());
   msghdr message = {};
   message.msg_iov = pieces.data();
   size_t count = 0;
@@ -251,6 +258,8 @@ size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
       buffer = NonOwningPtr<UnboundBuffer>(ops[count]->ubuf);
       if (!buffer)
         break;
+      ops[count]->preamble.roffset =
+          static_cast<size_t>(numbers[ops[count]->preamble.slot % kSlots]++);
     }
     int own = 0;
     prepareWrite(*ops[count], buffer, &pieces[message.msg_iovlen], own);
@@ -283,6 +292,20 @@ size_t CatchingPair::transmit(absl::Span<Op *const> ops) {
   return count;
 }
 
+/// Whether a message has the number that is the next of its slot, where Gloo's
+/// own buffers have an address. Ends the connection where not.
+bool CatchingPair::isNext() {
+  const uint64_t slot = rx_.preamble.slot % kSlots;
+  const auto found = static_cast<int64_t>(rx_.preamble.roffset);
+  if (rx_.getOpcode() != Op::SEND_UNBOUND_BUFFER || found == hasCome[slot])
+    return true;
+  end(noMessage(describeWrongSequence(
+      slot < kStreams ? streamName(static_cast<MessageStream>(slot))
+                      : "greetings",
+      found, hasCome[slot])));
+  return false;
+}
+
 /// Reads a message's head, as Gloo's own function does, and checks it: Gloo
 /// would skip a head that it does not know.
 bool CatchingPair::read() {
@@ -299,9 +322,11 @@ bool CatchingPair::read() {
       return Pair::read(); // Gloo reports the end itself
     rx_.nread += static_cast<size_t>(got);
     if (rx_.nread == sizeof rx_.preamble && !isSound(rx_)) {
-      end(closedBy<NoMessage>("it sent what is no message"));
+      end(noMessage());
       return false;
     }
+    if (rx_.nread == sizeof rx_.preamble && !isNext())
+      return false;
   }
   const Op::Opcode opcode = rx_.getOpcode();
   const uint64_t slot = rx_.preamble.slot;

@@ -46,7 +46,8 @@
 
 namespace bagua::runtime {
 
-/// The received bytes are no message, or one that nobody awaits.
+/// The received bytes are no message, one that nobody awaits, or not the next
+/// one of their slot.
 class NoMessage final : public gloo::IoException {
 public:
   using gloo::IoException::IoException;
@@ -54,7 +55,8 @@ public:
 
 class CatchingPair final : public gloo::transport::tcp::Pair {
 public:
-  /// A connection counts messages by slot modulo this number.
+  /// A connection counts its messages by their slots modulo this number, and
+  /// each message has its number. Slots of streams come first, in their order.
   static constexpr uint64_t kSlots = 8;
 
   CatchingPair(gloo::transport::tcp::Context *context, RestingDevice *device,
@@ -94,6 +96,7 @@ protected:
 
 private:
   void accept();
+  bool isNext();
   void end(const std::exception_ptr &why);
   void attempt(absl::FunctionRef<void()> work);
   size_t transmit(absl::Span<gloo::transport::tcp::Op *const> ops);

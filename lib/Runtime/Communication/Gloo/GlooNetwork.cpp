@@ -3,7 +3,7 @@
 //
 // Gloo's unbound buffers are ranges of memory with counts of the messages that
 // were received and sent. Here each buffer spans all memory, so that one buffer
-// serves a channel for good, and a message is an address in it. Gloo drops what
+// serves a stream for good, and a message is an address in it. Gloo drops what
 // is left of a buffer's messages when the buffer is destroyed, so a call that
 // has ended touches no memory any more.
 //
@@ -13,9 +13,10 @@
 // lost: all waiting is done at the poller.
 //
 //===----------------------------------------------------------------------===//
+#include "Communication/Gloo/GlooNetwork.h"
+
 #include "Communication/DurationToString.h"
 #include "Communication/Gloo/CatchingContext.h"
-#include "Communication/Hosts/Transport.h"
 #include "Communication/Secret.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -54,7 +55,7 @@ absl::Status attempt(absl::string_view what, Work work) {
     work();
     return absl::OkStatus();
   } catch (const NoMessage &error) {
-    return absl::DataLossError(absl::StrCat(what, ": ", error.what()));
+    return absl::DataLossError(error.what());
   } catch (const std::exception &error) {
     return absl::UnavailableError(absl::StrCat(what, ": ", error.what()));
   }
@@ -120,7 +121,8 @@ public:
     for (const std::string &what : words)
       if (absl::StrContains(status.message(), what))
         return absl::AbortedError(status.message());
-    return status;
+    return absl::IsDataLoss(status) ? absl::AbortedError(status.message())
+                                    : status;
   }
   absl::Status renew(int peer) override {
     Peer &of = peers[peer];
@@ -128,7 +130,8 @@ public:
     of.greeted.reset();
     of.firstSlot += CatchingPair::kSlots;
     for (Inbox &inbox : of.received)
-      inbox.taken = 0;
+      inbox.posted = inbox.taken = 0;
+    of.posted = {};
     of.taken = of.unsent = 0;
     of.isWatched = false;
     return attempt("can't listen", [&] { of.pair = createPair(peer); });
@@ -162,21 +165,26 @@ public:
     return std::string(of.theirs.data(), of.theirs.size());
   }
 
-  absl::Status send(int peer, Channel channel, const void *data,
+  absl::Status send(int peer, Tag tag, const void *data,
                     int64_t bytes) override {
     Peer &of = peers[peer];
+    if (absl::Status status = checkNext(peer, tag, of.postedOf(tag.stream));
+        !status.ok())
+      return status;
+    ++of.postedOf(tag.stream);
     ++of.unsent;
     return post(peer, "can't send", [&] {
-      of.sent->send(peer, of.slotOf(static_cast<int>(channel)), offsetOf(data),
-                    bytes);
+      of.sent->send(peer, of.slotOf(tag.stream), offsetOf(data), bytes);
     });
   }
-  absl::Status receive(int peer, Channel channel, void *data,
-                       int64_t bytes) override {
+  absl::Status receive(int peer, Tag tag, void *data, int64_t bytes) override {
     Peer &of = peers[peer];
+    Inbox &inbox = of.inboxOf(tag.stream);
+    if (absl::Status status = checkNext(peer, tag, inbox.posted); !status.ok())
+      return status;
+    ++inbox.posted;
     return post(peer, "can't receive", [&] {
-      of.inboxOf(channel).buffer->recv(
-          peer, of.slotOf(static_cast<int>(channel)), offsetOf(data), bytes);
+      inbox.buffer->recv(peer, of.slotOf(tag.stream), offsetOf(data), bytes);
     });
   }
 
@@ -188,20 +196,25 @@ public:
     dirty.clear();
   }
 
-  absl::Status awaitReceived(int peer, Channel channel) override {
+  absl::Status awaitReceived(int peer, Tag tag) override {
     drive();
-    Inbox &inbox = peers[peer].inboxOf(channel);
-    absl::Status status = await(
-        *peers[peer].pair, [&] { return peers[peer].hasMore(channel); },
-        [&] { inbox.buffer->waitRecv(nullptr, kNever); });
-    inbox.taken += status.ok();
-    return status;
+    Peer &of = peers[peer];
+    Inbox &inbox = of.inboxOf(tag.stream);
+    // A buffer says one by one that messages have come, or why they will not.
+    for (; inbox.taken <= tag.sequence; ++inbox.taken) {
+      absl::Status status = await(
+          *of.pair, [&] { return of.hasCome({tag.stream, inbox.taken}); },
+          [&] { inbox.buffer->waitRecv(nullptr, kNever); });
+      if (!status.ok())
+        return absl::IsCancelled(status) ? status : withPlace(status, {peer});
+    }
+    return absl::OkStatus();
   }
-  bool hasReceived(int peer, Channel channel) override {
+  bool hasReceived(int peer, Tag tag) override {
     drive();
     flush();
     moveBytes(/*mayBlock=*/false);
-    return peers[peer].hasMore(channel) && awaitReceived(peer, channel).ok();
+    return peers[peer].hasCome(tag);
   }
   absl::StatusOr<bool> awaitSent() override {
     drive();
@@ -251,22 +264,25 @@ public:
   }
 
 private:
-  /// The slot after those of the channels.
-  static constexpr int kGreetings = kChannels;
-  static constexpr int kNothing = kChannels + 1;
+  /// The slot after those of the streams.
+  static constexpr int kGreetings = kStreams;
+  static constexpr int kNothing = kStreams + 1;
   static_assert(kNothing < static_cast<int>(CatchingPair::kSlots));
 
   struct Inbox {
     std::unique_ptr<UnboundBuffer> buffer;
-    /// The number of messages that awaitReceived() has seen.
+    /// The numbers of messages that receive() and awaitReceived() have seen.
+    int64_t posted = 0;
     int64_t taken = 0;
   };
   struct Peer {
     /// Owned by the context.
     CatchingPair *pair = nullptr;
-    std::array<Inbox, kChannels> received;
+    std::array<Inbox, kStreams> received;
     std::unique_ptr<UnboundBuffer> sent;
-    /// The number of messages that awaitSent() has seen, and has not seen.
+    /// Messages that send() has seen, by stream.
+    std::array<int64_t, kStreams> posted = {};
+    /// Messages that awaitSent() has seen, and has not.
     int64_t taken = 0;
     int64_t unsent = 0;
     /// Whether the buffers above hear of a loss.
@@ -282,20 +298,25 @@ private:
     /// connection a peer said that it is ready to receive in a slot.
     uint64_t firstSlot = 0;
 
-    uint64_t slotOf(int channel) const {
-      return firstSlot + static_cast<uint64_t>(channel);
+    uint64_t slotOf(int number) const {
+      return firstSlot + static_cast<uint64_t>(number);
     }
-    Inbox &inboxOf(Channel channel) {
-      return received[static_cast<size_t>(channel)];
+    uint64_t slotOf(MessageStream stream) const {
+      return slotOf(static_cast<int>(stream));
     }
-    bool hasMore(Channel channel) {
-      return pair->received(slotOf(static_cast<int>(channel))) !=
-             inboxOf(channel).taken;
+    Inbox &inboxOf(MessageStream stream) {
+      return received[static_cast<size_t>(stream)];
+    }
+    int64_t &postedOf(MessageStream stream) {
+      return posted[static_cast<size_t>(stream)];
+    }
+    bool hasCome(Tag tag) const {
+      return pair->received(slotOf(tag.stream)) > tag.sequence;
     }
     bool hasSentMore() const {
       int64_t count = 0;
-      for (int channel = 0; channel < kChannels; ++channel)
-        count += pair->sent(slotOf(channel));
+      for (int stream = 0; stream < kStreams; ++stream)
+        count += pair->sent(slotOf(stream));
       return count != taken;
     }
   };

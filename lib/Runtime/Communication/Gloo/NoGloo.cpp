@@ -4,7 +4,7 @@
 // Compiled in place of GlooNetwork.cpp.
 //
 //===----------------------------------------------------------------------===//
-#include "Communication/Hosts/Transport.h"
+#include "Communication/Gloo/GlooNetwork.h"
 
 namespace bagua::runtime {
 

@@ -8,17 +8,19 @@
 // A message that is larger than its receiver expects ends a connection of
 // Gloo's. So nothing but records, whose size is bounded, is sent before the
 // calls are known to agree.
+// Members of this host show each other their calls in memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_CALLEXCHANGE_H
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_CALLEXCHANGE_H
 
 #include "Communication/CollectiveCall.h"
+#include "Communication/Hosts/CallPhases.h"
 #include "Communication/Hosts/HostCommunicator.h"
+#include "Communication/Hosts/HostLayout.h"
 #include "Communication/Hosts/PartMover.h"
 #include "Communication/Hosts/PeerWaits.h"
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
@@ -31,47 +33,39 @@ namespace bagua::runtime {
 
 class CallExchange {
 public:
-  /// `peers`: members on other hosts.
-  CallExchange(const HostGroup &group, std::vector<int> peers);
+  explicit CallExchange(const HostGroup &group);
 
   /// Once, before the first call.
   absl::Status start();
 
-  /// The next call of this member, to be filled in.
+  /// The next call of this member, to be filled in; its phases begin with
+  /// filled().
   CollectiveCall &next();
-  /// The same, of the call in progress.
-  CollectiveCall &own() const { return *callIn(ownRecord(turn)); }
-  /// Where its input goes if it is small; and where the others' came to.
-  std::byte *payload(int member) const {
-    return (member == group.self ? ownRecord(turn) : record(turn, member)) +
-           payloadBegin;
-  }
-
+  FilledCall filled() { return FilledCall(*this); }
+  /// Where its input goes if it is small.
+  std::byte *payload() const { return ownRecord(side(number)) + payloadBegin; }
   /// Of what a record has beside the call, at most.
   static constexpr int64_t kPayloadBytes = PartMover::kFirstBytes;
 
-  /// Sends this member's record with `payloadBytes` of input to all peers.
-  absl::Status send(int64_t payloadBytes);
-  /// The same, to each with what `payloadFor` gives it.
-  absl::Status
-  send(absl::FunctionRef<absl::Span<const std::byte>(int)> payloadFor);
-  /// Waits for those of all peers.
-  absl::Status receive(PeerWaits &waits);
-  /// By member, once all are there; those of this host are the caller's to
-  /// bring.
-  const CallTable &calls() const { return table; }
-
+  /// Of the last call's records, from and to all peers.
+  Tag tag() const { return {MessageStream::Calls, number}; }
   /// Tells peers that this member is going.
   absl::Status sendGoodbye();
 
-  const std::vector<int> peers;
+  const HostLayout layout;
 
 private:
+  friend class FilledCall;
+  friend class SentCall;
+  friend class ShownCall;
+  friend class CollectedCall;
+  friend class AgreedCall;
   struct Header;
   struct alignas(64) Line {
     std::byte bytes[64];
   };
 
+  static int side(int64_t call) { return static_cast<int>(call % 2); }
   std::byte *record(int side, int member) const {
     return lines[0].bytes +
            (side * group.members.size() + member) * recordBytes;
@@ -82,18 +76,33 @@ private:
     return record(side + 2, peer);
   }
   CollectiveCall *callIn(std::byte *place) const;
-  absl::Status post(int side);
+  CollectiveCall &own() const { return *callIn(ownRecord(side(number))); }
+  /// Of members of this host.
+  CollectiveCall &callOf(int neighbour) const {
+    return group.neighbours->memory.calls(
+        side(number))[layout.placeOf(neighbour)];
+  }
+  std::byte *stageOf(int neighbour) const {
+    return group.neighbours->memory.stage(side(number),
+                                          layout.placeOf(neighbour));
+  }
+  absl::Status post(int64_t call);
   void setHeader(bool isGoodbye);
   absl::Status sendRecord(size_t bytes);
+  absl::Status take(PeerWaits &waits, int peer, absl::Span<const int> others);
 
   const HostGroup &group;
+  const int size;
+  const size_t callBytes;
   size_t payloadBegin = 0;
   size_t recordBytes = 0;
   /// Records of two calls by member, and what goes to each.
   mutable std::vector<Line> lines;
+  /// All calls by member, once they are collected.
   std::vector<Line> tableLines;
   CallTable table;
-  int turn = 0;
+  /// Of the call in progress.
+  int64_t number = -1;
 };
 
 } // namespace bagua::runtime

@@ -27,8 +27,6 @@
 namespace bagua::runtime {
 namespace {
 
-using Channel = Transport::Channel;
-
 /// Blocks go piece by piece: each puts off the limit.
 constexpr int64_t kPieceBytes = int64_t{16} << 20;
 
@@ -43,9 +41,9 @@ bool hasParts(const CollectiveCall &call) {
 /// write to.
 class Membership final : public Farewell {
 public:
-  Membership(HostGroup ownGroup, std::vector<int> peers)
-      : group(std::move(ownGroup)), exchange(group, std::move(peers)),
-        staying(exchange.peers) {}
+  explicit Membership(HostGroup ownGroup)
+      : group(std::move(ownGroup)), exchange(group),
+        staying(exchange.layout.peers()) {}
   /// Connections first: what is not done yet is written to the exchange.
   ~Membership() override { group.transport.reset(); }
 
@@ -63,7 +61,7 @@ public:
       return !absl::IsCancelled(status);
     };
     while (!staying.empty() && isOver([&] {
-      return transport.awaitReceived(staying.back(), Channel::Calls);
+      return transport.awaitReceived(staying.back(), exchange.tag());
     }))
       staying.pop_back();
     absl::StatusOr<bool> hasSent = true;
@@ -100,20 +98,16 @@ private:
   absl::Status run(CollectiveCall &call, const CallBuffers &buffers) override;
 
   bool hasNeighbours() const { return layout.neighbours().size() > 1; }
-  const CollectiveCall &callOf(int neighbour) const {
-    return group.neighbours->memory.calls(turn)[layout.placeOf(neighbour)];
-  }
 
   absl::Status offer(CollectiveCall &call, bool isSmall);
-  absl::Status showCall(CollectiveCall &call, bool isSmall);
-  absl::Status collectCalls();
-  bool areNeighboursAlike() const;
-  absl::Status leaveWork(const absl::Status &work, const absl::Status &agreed);
-  void combineSmall(const CollectiveCall &call);
-  absl::Status move(const CollectiveCall &call);
+  absl::StatusOr<ShownCall> showCall(const CollectiveCall &call, bool isSmall);
+  absl::Status leaveWork(const absl::Status &work,
+                         const absl::Status &difference);
+  void combineSmall(const AgreedCall &agreed);
+  absl::Status move(const AgreedCall &agreed);
   absl::Status finish(absl::Status status);
 
-  absl::Status moveParts();
+  absl::Status moveParts(const AgreedCall &agreed);
   absl::Status receiveBlock(int from, std::byte *to, int64_t bytes);
   absl::Status sendBlock(int to, const std::byte *from, int64_t bytes);
   absl::Status awaitBlock(int from, int64_t bytes);
@@ -127,12 +121,12 @@ private:
   const CommunicatorOptions movingOptions;
   HostGroup &group;
   CallExchange &exchange;
-  const HostLayout layout;
+  const HostLayout &layout;
   std::unique_ptr<PeerWaits> waits;
   PartMover parts;
+  StreamTags blocks;
 
   // Of the call in progress.
-  int turn = 0;
   /// As in messages.
   std::string_view callName;
   /// What this member reads and writes: its buffers, or what neighbours can
@@ -153,10 +147,11 @@ HostCommunicator::HostCommunicator(std::unique_ptr<Membership> ownMembership,
     : membership(std::move(ownMembership)), services(std::move(ownServices)),
       options(ownOptions), movingOptions(PeerWaits::whileMoving(ownOptions)),
       group(membership->group), exchange(membership->exchange),
-      layout(group.hosts, group.self),
+      layout(exchange.layout),
       waits(std::make_unique<PeerWaits>(group, services.state, *services.alarm,
                                         options)),
-      parts(layout, *group.transport, *waits) {
+      parts(layout, *group.transport, *waits),
+      blocks(MessageStream::Blocks, size()) {
   reachable.inputs.resize(group.members.size());
   reachable.outputs.resize(group.members.size());
   firsts.resize(group.members.size());
@@ -191,7 +186,6 @@ absl::Status HostCommunicator::start() {
 
 CollectiveCall &HostCommunicator::nextCall(CollectiveOp op) {
   CollectiveCall &call = exchange.next();
-  turn ^= 1;
   callName = collectiveOpName(op);
   call.reset(op);
   return call;
@@ -217,52 +211,47 @@ absl::Status HostCommunicator::run(CollectiveCall &call,
                          absl::StrCat("rank ", own, ": ", status.message())));
     status = services.state->status();
   }
-  if (status.ok())
-    status = showCall(call, isSmall);
   if (!status.ok())
     return finish(status);
+  absl::StatusOr<ShownCall> shown = showCall(call, isSmall);
+  if (!shown.ok())
+    return finish(shown.status());
   // The same on all neighbours: whether they may come to work on each other's
   // memory, so that none returns while another may be at work.
-  const bool mayShare = hasNeighbours() && !isSmall && areNeighboursAlike();
-  status = collectCalls();
-  absl::Status agreed;
-  if (status.ok())
-    agreed = checkCalls(exchange.calls(), group.members, group.name);
-  if (status.ok() && agreed.ok()) {
-    if (isSmall)
-      combineSmall(call);
-    else
-      status = move(call);
+  const bool mayShare =
+      hasNeighbours() && !isSmall && shown->areNeighboursAlike();
+  absl::StatusOr<CollectedCall> collected = (*std::move(shown)).collect(*waits);
+  status = collected.status();
+  absl::Status difference;
+  if (status.ok()) {
+    absl::StatusOr<AgreedCall> agreed = (*std::move(collected)).agree();
+    difference = agreed.status();
+    if (agreed.ok() && isSmall)
+      combineSmall(*agreed);
+    else if (agreed.ok())
+      status = move(*agreed);
   }
   // Bytes move within the transport's waits alone, so peers get nothing while
   // this member waits for neighbours: first all must be sent.
   if (status.ok())
     status = waits->awaitSent();
   if (mayShare)
-    status = leaveWork(status, agreed);
-  if (status.ok() && agreed.ok() && !isSmall && output != buffers.output)
+    status = leaveWork(status, difference);
+  if (status.ok() && difference.ok() && !isSmall && output != buffers.output)
     copyBytes(static_cast<std::byte *>(buffers.output), output,
               call.outputBytes(group.self));
   status = finish(status);
-  return status.ok() ? agreed : status;
-}
-
-bool HostCommunicator::areNeighboursAlike() const {
-  const CollectiveCall &own = callOf(group.self);
-  for (int member : layout.neighbours())
-    if (callOf(member).isRefused() || !callOf(member).agreesWith(own))
-      return false;
-  return true;
+  return status.ok() ? difference : status;
 }
 
 /// Until no neighbour is at work on this member's memory.
 absl::Status HostCommunicator::leaveWork(const absl::Status &work,
-                                         const absl::Status &agreed) {
+                                         const absl::Status &difference) {
   RunState &state = *services.state;
   const int self = layout.placeOf(group.self);
   if (!work.ok())
     state.departAfterAbort(*group.neighbours, self);
-  else if (!agreed.ok())
+  else if (!difference.ok())
     state.depart(*group.neighbours, self); // nobody is
   else
     return state.meetAfterWork(*group.neighbours, self, callName,
@@ -286,7 +275,7 @@ absl::Status HostCommunicator::offer(CollectiveCall &call, bool isSmall) {
   const int64_t inputBytes =
       call.isRefused() ? 0 : call.inputBytes(group.self, size());
   if (isSmall) {
-    copyBytes(exchange.payload(group.self), input, inputBytes);
+    copyBytes(exchange.payload(), input, inputBytes);
     return absl::OkStatus();
   }
   if (!hasNeighbours())
@@ -316,66 +305,53 @@ absl::Status HostCommunicator::offer(CollectiveCall &call, bool isSmall) {
 
 /// To peers first, for which it takes longer, then to neighbours, whose calls
 /// are here afterwards.
-absl::Status HostCommunicator::showCall(CollectiveCall &call, bool isSmall) {
-  const int64_t payload =
-      isSmall && !call.isRefused() ? call.inputBytes(group.self, size()) : 0;
-  absl::Status sent;
-  if (!isSmall && hasParts(call)) {
+absl::StatusOr<ShownCall> HostCommunicator::showCall(const CollectiveCall &call,
+                                                     bool isSmall) {
+  const bool goesInParts = !isSmall && hasParts(call);
+  if (goesInParts) {
     reachable.inputs[group.self] = input;
     reachable.outputs[group.self] = output;
     parts.begin(call, reachable);
-    sent = exchange.send([this](int peer) { return parts.firstFor(peer); });
-  } else {
-    sent = exchange.send(payload);
   }
+  absl::StatusOr<SentCall> sent =
+      goesInParts
+          ? exchange.filled().send(
+                [this](int peer) { return parts.firstFor(peer); })
+          : exchange.filled().send(isSmall && !call.isRefused()
+                                       ? call.inputBytes(group.self, size())
+                                       : 0);
   if (!sent.ok())
-    return waits->lose(sent);
+    return waits->lose(sent.status());
   group.transport->flush();
-  const GroupMemory &memory = group.neighbours->memory;
-  const int self = layout.placeOf(group.self);
-  std::memcpy(static_cast<void *>(&memory.calls(turn)[self]), &call,
-              CallTable::bytesFor(1, size()));
-  copyBytes(memory.stage(turn, self), exchange.payload(group.self), payload);
-  return services.state->meet(*group.neighbours, self, callName, options);
+  return (*std::move(sent)).show(*services.state, callName, options);
 }
 
-/// Peers' calls beside those of neighbours.
-absl::Status HostCommunicator::collectCalls() {
-  if (absl::Status status = exchange.receive(*waits); !status.ok())
-    return status;
-  for (int member : layout.neighbours())
-    std::memcpy(static_cast<void *>(&exchange.calls()[member]), &callOf(member),
-                CallTable::bytesFor(1, size()));
-  return absl::OkStatus();
-}
-
-void HostCommunicator::combineSmall(const CollectiveCall &call) {
+void HostCommunicator::combineSmall(const AgreedCall &agreed) {
   for (int member = 0; member < size(); ++member)
-    reachable.inputs[member] =
-        layout.isNeighbour(member)
-            ? group.neighbours->memory.stage(turn, layout.placeOf(member))
-            : exchange.payload(member);
-  combineInputs(call, group.self, absl::MakeSpan(reachable.inputs), buffers);
+    reachable.inputs[member] = agreed.payloadOf(member);
+  combineInputs(agreed.callOf(group.self), group.self,
+                absl::MakeSpan(reachable.inputs), buffers);
 }
 
-absl::Status HostCommunicator::move(const CollectiveCall &call) {
+absl::Status HostCommunicator::move(const AgreedCall &agreed) {
   waits->beginMoving();
   const AddressSpace &space = group.neighbours->place.addresses;
   for (int member : layout.neighbours()) {
-    reachable.inputs[member] = space.at(callOf(member).input);
-    reachable.outputs[member] = space.at(callOf(member).output);
+    reachable.inputs[member] = space.at(agreed.callOf(member).input);
+    reachable.outputs[member] = space.at(agreed.callOf(member).output);
   }
   reachable.inputs[group.self] = input;
   reachable.outputs[group.self] = output;
+  const CollectiveCall &call = agreed.callOf(group.self);
   if (hasParts(call))
-    return moveParts();
+    return moveParts(agreed);
   return call.op == CollectiveOp::AllToAll ? moveBlocks(call)
                                            : moveMessages(call);
 }
 
-absl::Status HostCommunicator::moveParts() {
-  for (int peer : exchange.peers)
-    firsts[peer] = exchange.payload(peer);
+absl::Status HostCommunicator::moveParts(const AgreedCall &agreed) {
+  for (int peer : layout.peers())
+    firsts[peer] = agreed.payloadOf(peer);
   absl::Status status = parts.exchange(firsts);
   if (status.ok() && hasNeighbours())
     status = waits->awaitSent();
@@ -391,7 +367,8 @@ absl::Status HostCommunicator::receiveBlock(int from, std::byte *to,
                                             int64_t bytes) {
   absl::Status status;
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    status.Update(group.transport->receive(from, Channel::Blocks, to + at,
+    status.Update(group.transport->receive(from, blocks.nextReceived(from),
+                                           to + at,
                                            std::min(bytes - at, kPieceBytes)));
   return status;
 }
@@ -400,23 +377,24 @@ absl::Status HostCommunicator::sendBlock(int to, const std::byte *from,
                                          int64_t bytes) {
   absl::Status status;
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    status.Update(group.transport->send(to, Channel::Blocks, from + at,
+    status.Update(group.transport->send(to, blocks.nextSent(to), from + at,
                                         std::min(bytes - at, kPieceBytes)));
   return status;
 }
 
 absl::Status HostCommunicator::awaitBlock(int from, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    if (absl::Status status = waits->await(from, Channel::Blocks); !status.ok())
+    if (absl::Status status = waits->await(from, blocks.nextAwaited(from));
+        !status.ok())
       return status;
   return absl::OkStatus();
 }
 
 absl::Status HostCommunicator::moveBlocks(const CollectiveCall &call) {
   absl::Status status;
-  for (int peer : exchange.peers)
+  for (int peer : layout.peers())
     status.Update(receiveBlock(peer, output + peer * call.count, call.count));
-  for (int peer : exchange.peers)
+  for (int peer : layout.peers())
     status.Update(sendBlock(peer, input + peer * call.count, call.count));
   if (!status.ok())
     return waits->lose(status);
@@ -424,7 +402,7 @@ absl::Status HostCommunicator::moveBlocks(const CollectiveCall &call) {
   for (int member : layout.neighbours())
     copyBytes(output + member * call.count,
               reachable.inputs[member] + group.self * call.count, call.count);
-  for (int peer : exchange.peers)
+  for (int peer : layout.peers())
     if (status = awaitBlock(peer, call.count); !status.ok())
       return status;
   return absl::OkStatus();
@@ -460,9 +438,7 @@ absl::Status HostCommunicator::moveMessages(const CollectiveCall &call) {
 absl::StatusOr<std::unique_ptr<Communicator>>
 createHostCommunicator(HostGroup group, HostServices services,
                        const CommunicatorOptions &options) {
-  const HostLayout layout(group.hosts, group.self);
-  auto membership =
-      std::make_unique<Membership>(std::move(group), layout.peers());
+  auto membership = std::make_unique<Membership>(std::move(group));
   auto communicator = std::make_unique<HostCommunicator>(
       std::move(membership), std::move(services), options);
   if (absl::Status status = communicator->start(); !status.ok())

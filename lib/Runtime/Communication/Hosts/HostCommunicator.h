@@ -11,8 +11,8 @@
 #define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_HOSTCOMMUNICATOR_H
 
 #include "Communication/Hosts/Alarm.h"
-#include "Communication/Hosts/Transport.h"
 #include "Communication/Memory/RunState.h"
+#include "Communication/Transport/Transport.h"
 
 #include "bagua/Runtime/Communicator.h"
 

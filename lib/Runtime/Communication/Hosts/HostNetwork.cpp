@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Communication/Hosts/HostNetwork.h"
 
+#include "Communication/Gloo/GlooNetwork.h"
 #include "Communication/Hosts/PeerMeeting.h"
 #include "Communication/Rendezvous/Sockets.h"
 #include "Communication/StatusCopy.h"

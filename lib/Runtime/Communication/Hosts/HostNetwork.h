@@ -12,8 +12,8 @@
 #include "Communication/Control/ControlPlane.h"
 #include "Communication/Hosts/Alarm.h"
 #include "Communication/Hosts/HostCommunicator.h"
-#include "Communication/Hosts/Transport.h"
 #include "Communication/Memory/RunState.h"
+#include "Communication/Transport/Transport.h"
 
 #include "absl/status/status.h"
 

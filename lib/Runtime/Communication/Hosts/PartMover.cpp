@@ -17,8 +17,6 @@
 namespace bagua::runtime {
 namespace {
 
-using Channel = Transport::Channel;
-
 // Measured between four hosts at 100 Mbit/s to 10 Gbit/s, on idle and on busy
 // cores (docs/Performance.md). Segments: small ones, so that little is left
 // when the last contribution has come, but each costs each of its receivers a
@@ -45,7 +43,8 @@ constexpr int64_t kLag = 1;
 PartMover::PartMover(const HostLayout &ownLayout, Transport &ownTransport,
                      PeerWaits &ownWaits)
     : layout(ownLayout), transport(ownTransport), waits(ownWaits),
-      inputs(layout.size()) {
+      contributions(MessageStream::Contributions, layout.size()),
+      results(MessageStream::Results, layout.size()), inputs(layout.size()) {
   const int size = layout.size();
   for (int distance = 1; distance < size; ++distance) {
     const int left = (layout.self() + size - distance) % size;
@@ -129,7 +128,8 @@ void PartMover::advance(Place &place) const {
 PartMover::Message PartMover::messageAt(Place place) const {
   const bool isResult = place.turn >= before.size();
   Message message;
-  message.channel = isResult ? Channel::Results : Channel::Contributions;
+  message.stream =
+      isResult ? MessageStream::Results : MessageStream::Contributions;
   message.segment = place.step - (isResult ? kLag : 0);
   const int peer = before[place.turn - (isResult ? before.size() : 0)];
   const int index = isResult ? partOfOwner(peer) : ownPart;
@@ -148,7 +148,7 @@ PartMover::Message PartMover::messageAt(Place place) const {
 }
 
 std::byte *PartMover::destination(const Message &message) {
-  return message.channel == Channel::Contributions
+  return message.stream == MessageStream::Contributions
              ? scratchAt(message.segment, message.peer)
              : buffers->outputs[layout.self()] +
                    message.range.begin * elementBytes;
@@ -160,9 +160,9 @@ absl::Status PartMover::postNext() {
     const Message message = messageAt(posted);
     advance(posted);
     if (message.peer >= 0)
-      return transport.receive(message.peer, message.channel,
-                               destination(message),
-                               message.range.size() * elementBytes);
+      return transport.receive(
+          message.peer, tagsOf(message.stream).nextReceived(message.peer),
+          destination(message), message.range.size() * elementBytes);
   }
   return absl::OkStatus();
 }
@@ -188,7 +188,8 @@ absl::Status PartMover::exchange(absl::Span<const std::byte *const> newFirsts) {
   for (Place place; !isEnd(place); advance(place)) {
     const Message message = messageAt(place);
     if (message.peer >= 0) {
-      status = waits.await(message.peer, message.channel);
+      status = waits.await(message.peer,
+                           tagsOf(message.stream).nextAwaited(message.peer));
       if (!status.ok())
         return status;
       if (status = postNext(); !status.ok())
@@ -214,7 +215,7 @@ absl::Status PartMover::sendContributions() {
         continue;
       const ElementRange range = segmentOf(index, segment);
       if (range.size() > 0)
-        status.Update(transport.send(peer, Channel::Contributions,
+        status.Update(transport.send(peer, contributions.nextSent(peer),
                                      buffers->inputs[layout.self()] +
                                          range.begin * elementBytes,
                                      range.size() * elementBytes));
@@ -263,7 +264,8 @@ absl::Status PartMover::sendResult(const std::byte *result, int64_t bytes) {
   // Hosts in the order in which theirs receive from this member.
   for (int peer : behind)
     if (delegate(ownPart, layout.hostOf(peer)) == peer)
-      status.Update(transport.send(peer, Channel::Results, result, bytes));
+      status.Update(
+          transport.send(peer, results.nextSent(peer), result, bytes));
   return status;
 }
 

@@ -17,7 +17,7 @@
 #include "Communication/CollectiveCall.h"
 #include "Communication/Hosts/HostLayout.h"
 #include "Communication/Hosts/PeerWaits.h"
-#include "Communication/Hosts/Transport.h"
+#include "Communication/Transport/Transport.h"
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -56,7 +56,7 @@ private:
   /// A message to be received, or none.
   struct Message {
     int peer = -1;
-    Transport::Channel channel = Transport::Channel::Results;
+    MessageStream stream = MessageStream::Results;
     int64_t segment = 0;
     ElementRange range;
   };
@@ -79,6 +79,9 @@ private:
     return segment == 0 && segmentSize * elementBytes <= kFirstBytes;
   }
   absl::Status sendResult(const std::byte *result, int64_t bytes);
+  StreamTags &tagsOf(MessageStream stream) {
+    return stream == MessageStream::Results ? results : contributions;
+  }
 
   int owner(int part) const {
     return call->op == CollectiveOp::AllReduce ? part : call->ranks()[part];
@@ -101,6 +104,8 @@ private:
   /// Peers by how far they are before this member, and behind it.
   std::vector<int> before;
   std::vector<int> behind;
+  StreamTags contributions;
+  StreamTags results;
 
   // Of the call in progress.
   const CollectiveCall *call = nullptr;

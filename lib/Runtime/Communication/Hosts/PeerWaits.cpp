@@ -94,12 +94,11 @@ std::string PeerWaits::describe() const {
   return describeCall(group.name, group.members[group.self], call, options);
 }
 
-absl::Status PeerWaits::await(int peer, Transport::Channel channel,
-                              absl::Span<const int> others) {
+absl::Status PeerWaits::await(int peer, Tag tag, absl::Span<const int> others) {
   NotAtWork waiting;
   awaited.store(peer, std::memory_order_relaxed);
   while (true) {
-    absl::Status status = group.transport->awaitReceived(peer, channel);
+    absl::Status status = group.transport->awaitReceived(peer, tag);
     if (status.ok())
       break;
     if (!absl::IsCancelled(status))
@@ -108,7 +107,7 @@ absl::Status PeerWaits::await(int peer, Transport::Channel channel,
       return aborted;
     const Time now = Clock::now();
     if (now >= deadline)
-      return endInTime(peer, channel, others);
+      return endInTime(peer, tag, others);
     if (now >= warning) {
       warning = Time::max();
       options.onWarning(state->describeWait(describe(), options.timeout / 10,
@@ -147,13 +146,13 @@ absl::Status PeerWaits::awaitSent() {
   }
 }
 
-absl::Status PeerWaits::endInTime(int peer, Transport::Channel channel,
+absl::Status PeerWaits::endInTime(int peer, Tag tag,
                                   absl::Span<const int> others) {
   std::vector<int> missing;
-  if (!group.transport->hasReceived(peer, channel))
+  if (!group.transport->hasReceived(peer, tag))
     missing.push_back(group.members[peer]);
   for (int other : others)
-    if (!group.transport->hasReceived(other, channel))
+    if (!group.transport->hasReceived(other, tag))
       missing.push_back(group.members[other]);
   // The last one may have come just now; the connections are gone all the same.
   if (missing.empty())
@@ -182,7 +181,7 @@ absl::Status PeerWaits::lose(const absl::Status &failure, int peer) {
   std::string why = absl::StrCat(": ", failure.message());
   if (absl::IsDataLoss(failure)) {
     // Of which no other news tells.
-    why = absl::StrCat(": rank ", rank, " is lost: it sent what is no message");
+    why = absl::StrCat(": rank ", rank, " is lost: ", failure.message());
   } else if (absl::IsDeadlineExceeded(failure) && peer >= 0) {
     // Had a host been lost, that would be known by now.
     if (absl::Status aborted = state->status(); !aborted.ok())

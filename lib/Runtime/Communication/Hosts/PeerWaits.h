@@ -42,10 +42,9 @@ public:
   void beginMoving();
   void end() { bell.set(Alarm::Time::max()); }
 
-  /// Waits for the next message of a channel. `others` will be waited for next:
-  /// they are named, too, where they have not come either.
-  absl::Status await(int peer, Transport::Channel channel,
-                     absl::Span<const int> others = {});
+  /// Waits for a message. Messages of this tag from `others` will be awaited
+  /// next: these peers are named, too, where theirs have not come either.
+  absl::Status await(int peer, Tag tag, absl::Span<const int> others = {});
   absl::Status awaitSent();
 
   /// Why a connection failed, that to `peer` if it or the failure says so:
@@ -63,8 +62,7 @@ private:
   std::string describe() const;
   std::string describePath(int peer, absl::string_view found) const;
   void putOff();
-  absl::Status endInTime(int peer, Transport::Channel channel,
-                         absl::Span<const int> others);
+  absl::Status endInTime(int peer, Tag tag, absl::Span<const int> others);
 
   const HostGroup &group;
   const std::shared_ptr<RunState> state;

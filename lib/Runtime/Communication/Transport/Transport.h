@@ -1,13 +1,15 @@
-//===- Transport.h - Bytes between processes of different hosts -----------===//
+//===- Transport.h - Messages between members of a group ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What HostCommunicator stands on: ranges of memory that go from one member of
-// a group to another, each into a range that the other has said before. A
-// Network makes one for each group.
+// A message is a range of memory that goes from one member of a group to
+// another, into a range that the receiver has named before. A Network makes one
+// Transport for each group.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_TRANSPORT_H
-#define BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_TRANSPORT_H
+#ifndef BAGUA_LIB_RUNTIME_COMMUNICATION_TRANSPORT_TRANSPORT_H
+#define BAGUA_LIB_RUNTIME_COMMUNICATION_TRANSPORT_TRANSPORT_H
+
+#include "Communication/Transport/Tag.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,16 +22,15 @@
 
 namespace bagua::runtime {
 
-/// One member's connections to others of its group. Between two members the
-/// messages of a channel arrive in order, in the order in which they are sent
-/// and received; what is sent waits until the other side receives. From a
-/// member's first wait for messages on, bytes move within its waits alone, to
-/// and from all peers: who has sent must wait, too.
+/// One member's connections to others of its group. A message is received by
+/// the tag under which it was sent. The messages of a stream from one member to
+/// another are sent, received and awaited in the order of their sequence
+/// numbers, and arrive in this order. A message that is sent waits until the
+/// other side receives it. From a member's first wait for messages on, bytes
+/// move within its waits alone, to and from all peers: a member that has sent
+/// must wait, too.
 class Transport {
 public:
-  enum class Channel : uint8_t { Calls, Contributions, Results, Blocks };
-  static constexpr int kChannels = 4;
-
   virtual ~Transport() = default;
 
   /// Where a peer finds this member; at most some hundred bytes, of any kind.
@@ -50,27 +51,31 @@ public:
   virtual absl::Status greet(int peer, const std::string &text) = 0;
   virtual absl::StatusOr<std::string> awaitGreeting(int peer) = 0;
 
-  // These don't block. Memory stays as it is until the message is done. Errors
-  // have the peer in their place (ErrorPlace), as the member that it is.
+  // Errors of what follows have the peer in their place (ErrorPlace), as the
+  // member that it is; Cancelled has none. The first two don't block: memory
+  // stays as it is until the message is done. InvalidArgument where the tag is
+  // not the next one of its stream.
 
-  virtual absl::Status send(int peer, Channel channel, const void *data,
+  virtual absl::Status send(int peer, Tag tag, const void *data,
                             int64_t bytes) = 0;
   /// At most `bytes` come.
-  virtual absl::Status receive(int peer, Channel channel, void *data,
+  virtual absl::Status receive(int peer, Tag tag, void *data,
                                int64_t bytes) = 0;
 
   /// Sends at once what peers have said that they receive, as far as that does
   /// not block. Waits do so first.
   virtual void flush() = 0;
 
-  /// Until one more message of a channel has come. Cancelled after interrupt(),
-  /// and then it may be called again; Unavailable where the connection is lost,
-  /// DataLoss where the peer has sent what is no message, which ends it, too;
-  /// DeadlineExceeded where the peer's host has acknowledged nothing for longer
-  /// than the network's patience, which does as well. One thread at a time.
-  virtual absl::Status awaitReceived(int peer, Channel channel) = 0;
-  /// Whether one more message of a channel has come.
-  virtual bool hasReceived(int peer, Channel channel) = 0;
+  /// Until the message of this tag, which was received before, has come.
+  /// Cancelled after interrupt(), and then it may be called again; Unavailable
+  /// where the connection is lost; DataLoss where the peer has sent what is no
+  /// message, or a message of a stream out of its order, which ends the
+  /// connection, too; DeadlineExceeded where the peer's host has acknowledged
+  /// nothing for longer than the network's patience, which does as well. One
+  /// thread at a time.
+  virtual absl::Status awaitReceived(int peer, Tag tag) = 0;
+  /// Whether the message of this tag has come.
+  virtual bool hasReceived(int peer, Tag tag) = 0;
   /// Until one more message that was sent is on its way; false once all are.
   /// Errors are those of awaitReceived.
   virtual absl::StatusOr<bool> awaitSent() = 0;
@@ -91,7 +96,7 @@ public:
   virtual void close() = 0;
 };
 
-/// A process's way to other hosts.
+/// A process's way to the other members of groups.
 class Network {
 public:
   virtual ~Network() = default;
@@ -104,15 +109,6 @@ public:
        const std::string &secret, std::chrono::nanoseconds limit) = 0;
 };
 
-/// TCP, by Gloo, at a numeric address of this host's. A connection is lost when
-/// nothing of what was sent on it was acknowledged for `patience`, and when the
-/// other host does not answer for as long: large packets may be lost where
-/// small ones are not. Unavailable where the address can't be used;
-/// Unimplemented where the library was built without Gloo.
-absl::StatusOr<std::unique_ptr<Network>>
-createGlooNetwork(const std::string &address,
-                  std::chrono::nanoseconds patience);
-
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_HOSTS_TRANSPORT_H
+#endif // BAGUA_LIB_RUNTIME_COMMUNICATION_TRANSPORT_TRANSPORT_H
