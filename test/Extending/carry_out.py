@@ -204,7 +204,7 @@ def check_encoding(tree, work):
     if "[  PASSED  ] 8 tests." not in found:
         sys.exit(f"expected the encoding's test and those of all encodings to pass, found {found}")
     step, plan = f"{work}/wire.mlir", f"{work}/wire.bagua"
-    pathlib.Path(step).write_text(layers(2, "tensor<1001xf32>"))
+    pathlib.Path(step).write_text(layers(2, "tensor<5001xf32>"))
     scheduled = run("bagua-opt", f"--bagua-strategy=ddp{{wire={WIRE}}}", step)
     if "#bagua.half_byte<block = 32>" not in scheduled:
         sys.exit("expected encoded values in the scheduled step")
