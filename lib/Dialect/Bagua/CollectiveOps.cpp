@@ -589,7 +589,7 @@ LogicalResult PushOp::verifyOnCluster(ClusterOp &) {
   auto step = cast<StepOp>((*this)->getParentOp());
   if (step.isAsynchronous() && getKind().getValue() != ReduceKind::Sum)
     return emitOpError() << "expected kind sum under consistency "
-                         << *step.getConsistency()
+                         << stringifyConsistency(*step.getConsistency())
                          << ", where each push is applied alone";
   return success();
 }

@@ -31,7 +31,7 @@ LogicalResult bagua::verifyPushes(StepOp step) {
             op.emitOpError() << "expected what comes after one push, found it "
                                 "after two, each of which is applied alone "
                                 "under consistency "
-                             << *step.getConsistency();
+                             << stringifyConsistency(*step.getConsistency());
         diagnostic.attachNote(arrival.getLoc()) << "one push is here";
         diagnostic.attachNote(other.getLoc()) << "the other is here";
         return diagnostic;

@@ -238,12 +238,14 @@ static ParseResult parseConsistency(OpAsmParser &parser,
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
     return failure();
-  if (word != "bsp" && word != "asp" && word != "ssp")
+  std::optional<Consistency> consistency = symbolizeConsistency(word);
+  if (!consistency)
     return parser.emitError(location)
            << "expected bsp, asp or ssp(steps), found '" << word << "'";
   Builder &builder = parser.getBuilder();
-  result.addAttribute("consistency", builder.getStringAttr(word));
-  if (word != "ssp")
+  result.addAttribute("consistency",
+                      ConsistencyAttr::get(builder.getContext(), *consistency));
+  if (*consistency != Consistency::Ssp)
     return success();
   int64_t staleness = 0;
   if (parser.parseLParen() || parser.parseInteger(staleness) ||
@@ -317,8 +319,8 @@ void StepOp::print(OpAsmPrinter &printer) {
     printer << " data ";
     printAxes(printer, getDataAxes());
   }
-  if (std::optional<StringRef> consistency = getConsistency()) {
-    printer << " consistency " << *consistency;
+  if (std::optional<Consistency> consistency = getConsistency()) {
+    printer << " consistency " << stringifyConsistency(*consistency);
     if (std::optional<int64_t> staleness = getStaleness())
       printer << '(' << *staleness << ')';
   }
@@ -388,8 +390,7 @@ YieldOp StepOp::getYield() {
 }
 
 bool StepOp::isAsynchronous() {
-  std::optional<StringRef> consistency = getConsistency();
-  return consistency && *consistency != "bsp";
+  return getConsistency().value_or(Consistency::Bsp) != Consistency::Bsp;
 }
 
 /// Checks that names are unique among arguments and results together, because
@@ -547,7 +548,7 @@ LogicalResult StepOp::verify() {
              << getArgument(argument.getArgNumber()).getName().getValue()
              << "', found " << argument.getType();
   }
-  bool isSsp = getConsistency() && *getConsistency() == "ssp";
+  bool isSsp = getConsistency() == Consistency::Ssp;
   if (isSsp != getStaleness().has_value())
     return emitOpError("expected a staleness with ssp, and only there");
   return success();

@@ -22,6 +22,27 @@ bagua.step @s on @pod data [node, gpu] consistency eventual (batch %x "x" : tens
 
 // -----
 
+// Nor does the generic form take other words,
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+2 {{expected ::bagua::Consistency to be one of: bsp, asp, ssp}}
+// expected-error @+1 {{failed to parse}}
+"bagua.step"() <{sym_name = "s", cluster = @pod, data_axes = #bagua.axes<[node]>, arguments = [#bagua.argument<param "w">], consistency = #bagua<consistency eventual>}> ({
+^bb0(%w: tensor<8xf32>):
+  "bagua.yield"(%w) : (tensor<8xf32>) -> ()
+}) : () -> ()
+
+// -----
+
+// or text.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+// expected-error @+1 {{Invalid attribute `consistency` in property conversion: "asp"}}
+"bagua.step"() <{sym_name = "s", cluster = @pod, data_axes = #bagua.axes<[node]>, arguments = [#bagua.argument<param "w">], consistency = "asp"}> ({
+^bb0(%w: tensor<8xf32>):
+  "bagua.yield"(%w) : (tensor<8xf32>) -> ()
+}) : () -> ()
+
+// -----
+
 // Each argument is described.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 // expected-error @+1 {{expected one description for each of 1 arguments, found 0}}
@@ -55,7 +76,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // ssp says how stale.
 bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
 // expected-error @+1 {{expected a staleness with ssp, and only there}}
-"bagua.step"() <{sym_name = "s", cluster = @pod, data_axes = #bagua.axes<[node]>, arguments = [#bagua.argument<param "w">], consistency = "ssp"}> ({
+"bagua.step"() <{sym_name = "s", cluster = @pod, data_axes = #bagua.axes<[node]>, arguments = [#bagua.argument<param "w">], consistency = #bagua<consistency ssp>}> ({
 ^bb0(%w: tensor<8xf32>):
   "bagua.yield"(%w) : (tensor<8xf32>) -> ()
 }) : () -> ()

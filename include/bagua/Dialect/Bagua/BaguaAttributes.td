@@ -50,6 +50,13 @@ def Bagua_Role : Bagua_Enum<"Role", "what an argument of a step is", [
   I32EnumAttrCase<"Replica", 6, "replica">,
 ]>;
 
+def Bagua_Consistency : Bagua_Enum<"Consistency", "when servers apply pushes: bsp, asp or ssp", [
+  I32EnumAttrCase<"Bsp", 0, "bsp">,
+  I32EnumAttrCase<"Asp", 1, "asp">,
+  I32EnumAttrCase<"Ssp", 2, "ssp">,
+]>;
+def Bagua_ConsistencyAttr : EnumAttr<Bagua_Dialect, Bagua_Consistency, "consistency">;
+
 def Bagua_ExchangePattern : Bagua_Enum<"ExchangePattern", "who exchanges with whom", [
   I32EnumAttrCase<"Ring", 0, "ring">,
   I32EnumAttrCase<"ShiftOne", 1, "shift_one">,

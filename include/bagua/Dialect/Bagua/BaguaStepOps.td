@@ -95,7 +95,7 @@ def Bagua_StepOp : Bagua_Op<"step", [Symbol, IsolatedFromAbove, SingleBlockImpli
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$cluster, Bagua_AxesAttr:$data_axes,
-                       ArrayAttr:$arguments, OptionalAttr<StrAttr>:$consistency,
+                       ArrayAttr:$arguments, OptionalAttr<Bagua_ConsistencyAttr>:$consistency,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$staleness,
                        OptionalAttr<Bagua_NameArray>:$streams);
   let regions = (region SizedRegion<1>:$body);
