@@ -417,7 +417,8 @@ void PlanModel::addTakenStates() {
 LogicalResult PlanModel::read() {
   if (step.isAsynchronous())
     return step.emitError()
-           << "expected consistency bsp, found " << *step.getConsistency()
+           << "expected consistency bsp, found "
+           << stringifyConsistency(*step.getConsistency())
            << ", whose servers apply each push as it arrives: no plan can say "
               "that yet";
   if (failed(readValues()) || failed(readTensors()))
