@@ -247,14 +247,17 @@ private:
     StepOp step = getOperation();
     SmallVector<AllReduceOp> others = collectOtherReduces(step, candidates);
     std::vector<PlannedBucket> forms = planned;
-    if (forms.empty())
+    // Without a word about them, forms that the step names stay.
+    bool isSaid = !forms.empty();
+    if (!isSaid)
       forms.resize(others.size(), {1, 1, {}, common});
     std::string wrong = checkOthers(forms, others.size());
     if (!wrong.empty())
       return step.emitError() << wrong;
     for (auto [reduce, planned] : llvm::zip_equal(others, forms)) {
       BucketForm form = formOf(planned, common);
-      reduce->setAttr(kFormAttr, form.forms.front());
+      if (isSaid || !reduce->hasAttr(kFormAttr))
+        reduce->setAttr(kFormAttr, form.forms.front());
       if (form.wire)
         reduce->setAttr(kWireAttr, form.wire);
     }

@@ -83,17 +83,24 @@ private:
     RankedTensorType type = logicalTensor(reduce.getInput().getType());
     bool isGradient = isOfGradients(reduce.getInput());
     bool isServed = servers != ServerUse::None && isGradient;
-    if (getLayout(type) && !isServed)
-      return success();
-    // An all_reduce for which an earlier pass has chosen a form takes that
-    // form.
+    // A form that a pass before this one has chosen is the form itself.
     bool isChosen = reduce->hasAttr(kFormAttr);
+    bool isPart = getLayout(type) != nullptr;
+    if (isPart && !isServed && !isChosen)
+      return success();
     FailureOr<FormChoice> choice =
         readChoice(reduce, kFormAttr, "form", form.getValue());
     if (failed(choice))
       return failure();
+    bool isOfParts = *choice == FormChoice(FormKind::Flat) ||
+                     *choice == FormChoice(FormKind::Servers);
+    if (isPart && isChosen && !isOfParts)
+      return reduce.emitOpError()
+             << "expected flat or servers in '" << kFormAttr
+             << "' for a part of a tensor, found "
+             << reduce->getAttr(kFormAttr);
     AllowedForms allowed = formsOf(*choice);
-    if (getLayout(type))
+    if (!isChosen && isPart)
       allowed = servedForms(FormChoice(FormKind::Flat));
     else if (!isChosen && isServed)
       allowed = servedForms(*choice);

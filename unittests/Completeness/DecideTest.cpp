@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <random>
 
 using namespace mlir;
 using namespace bagua;
@@ -151,6 +152,41 @@ std::vector<std::string> textsOf(const Strategy &row, bool arePairs) {
   return texts;
 }
 
+/// Plans by chance: buckets of the step's five gradients, its two other
+/// all_reduces, each with a form and a wire, and what else a plan says.
+std::vector<std::string> customTexts(int count) {
+  std::mt19937 random(7);
+  auto below = [&](int limit) { return static_cast<int>(random() % limit); };
+  auto oneOf = [&](std::vector<std::string> words) {
+    return words[below(static_cast<int>(words.size()))];
+  };
+  auto form = [&] {
+    return oneOf({"", ":leader", ":rail", ":multilevel", ":halves", ":servers",
+                  ":rail-servers"}) +
+           oneOf({"", "", ":none", ":bf16", ":minmax_uint8"});
+  };
+  std::vector<std::string> texts;
+  for (int i = 0; i < count; ++i) {
+    // One class of four gradients, and one of another type.
+    std::string buckets;
+    for (int left = 4; left > 0;) {
+      int taken = 1 + below(left);
+      left -= taken;
+      buckets += std::to_string(taken) + oneOf({"", "/2"}) + form() + ",";
+    }
+    std::string text = "custom{buckets=" + buckets + "1" + form();
+    if (below(2))
+      text += " others=1" + form() + ",1" + form();
+    text += oneOf({"", " wire=f16", " wire=minmax_uint8"});
+    text += oneOf({"", " servers=balanced"});
+    text += oneOf({"", " updates=runtime", " updates=runtime update=shard",
+                   " updates=late"});
+    text += oneOf({"", " policy=priority credit-bytes=100000"});
+    texts.push_back(text + "}");
+  }
+  return texts;
+}
+
 std::string print(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -223,6 +259,8 @@ TEST_P(DecideTest, PlansAreWhatPipelinesMake) {
     if (row.use == Strategy::Use::Published)
       for (const std::string &text : textsOf(row, isFull))
         compare(text);
+  for (const std::string &text : customTexts(isFull ? 300 : 30))
+    compare(text);
   EXPECT_GT(same, 100);
   RecordProperty("same", same);
   std::printf("%d decisions as the passes make them, %d refused by both\n",

@@ -179,7 +179,7 @@ std::string bagua::checkOthers(const std::vector<PlannedBucket> &others,
                                size_t expected) {
   if (others.size() != expected)
     return "expected " + std::to_string(expected) +
-           " all_reduces besides those of buckets, found " +
+           " all_reduces besides those of buckets (others), found " +
            std::to_string(others.size());
   bool isWhole =
       std::all_of(others.begin(), others.end(), [](const PlannedBucket &other) {
@@ -281,6 +281,7 @@ static bool takeWords(std::string_view &text, PlannedBucket &bucket) {
 std::optional<std::vector<PlannedBucket>>
 bagua::parseBuckets(std::string_view text, Encoding common) {
   constexpr int64_t kMost = 1 << 24;
+  constexpr int64_t kMostEntries = 1 << 20;
   std::vector<PlannedBucket> buckets;
   while (!text.empty()) {
     std::optional<int64_t> first = takeNumber(text), repeat = 1, parts = 1;
@@ -290,7 +291,8 @@ bagua::parseBuckets(std::string_view text, Encoding common) {
     }
     if (take(text, '/'))
       parts = takeNumber(text);
-    if (!first || !repeat || !parts || *first > kMost || *repeat > kMost)
+    if (!first || !repeat || !parts || *first > kMost ||
+        *repeat > kMostEntries - static_cast<int64_t>(buckets.size()))
       return std::nullopt;
     PlannedBucket bucket{static_cast<int32_t>(*first), *parts, {}, common};
     if (!takeWords(text, bucket))

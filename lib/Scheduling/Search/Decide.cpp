@@ -43,42 +43,57 @@ static PlannedBucket decideOther(const StepReduce &reduce,
   return decided;
 }
 
-/// What the problem lacks for servers to sum its gradients; empty if it lacks
-/// nothing.
-static std::string whatServersLack(const CommunicationProblem &problem) {
-  if (problem.cluster.servers() == 0)
-    return "expected a cluster with servers, found none";
-  if (!problem.canServeAll())
-    return "expected gradients that are reduced over all axes, as servers sum "
-           "what all ranks push";
-  return "";
-}
-
 static bool isServed(const PlannedBucket &bucket) {
   return std::any_of(
       bucket.form.kinds().begin(), bucket.form.kinds().end(),
       [](FormKind form) { return (formBit(form) & kServerForms) != 0; });
 }
 
-/// What is wrong with what a plan leaves to servers; empty if nothing.
+/// The reason why servers can't sum a bucket; empty if they can, or need not.
+static std::string checkServed(const PlannedBucket &bucket, bool isNarrowable,
+                               bool canBeServed, const ClusterModel &cluster) {
+  if (!isServed(bucket))
+    return "";
+  if (cluster.servers() == 0)
+    return "expected a cluster with servers, found none";
+  if (!canBeServed)
+    return "expected gradients that are reduced over all axes, as servers sum "
+           "what all ranks push";
+  if (isNarrowable && !isReducible(bucket.wire))
+    return "expected a wire whose values servers can sum, found " +
+           encodingText(bucket.wire);
+  return "";
+}
+
+/// The same for all that a plan leaves to servers.
 static std::string checkServed(const CommunicationPlan &plan,
                                const CommunicationProblem &problem) {
   const std::vector<int32_t> order = planOrder(problem.bucketing);
   size_t next = 0;
-  bool isAny = false, areSums = true;
-  auto see = [&](const PlannedBucket &bucket, bool isNarrowable) {
-    isAny |= isServed(bucket);
-    areSums &= !isServed(bucket) || !isNarrowable || isReducible(bucket.wire);
-  };
+  std::string wrong;
   for (const PlannedBucket &bucket : plan.buckets) {
-    see(bucket, problem.gradients[order[next]].isNarrowable);
+    const StepGradient &like = problem.gradients[order[next]];
     next += bucket.gradients;
+    if (wrong.empty())
+      wrong =
+          checkServed(bucket, like.isNarrowable,
+                      canServe(problem.cluster, like.over), problem.cluster);
   }
-  for (size_t i = 0; i < plan.others.size(); ++i)
-    see(plan.others[i], problem.others[i].isNarrowable);
-  if (!areSums)
-    return "expected a wire whose values servers can sum";
-  return isAny ? whatServersLack(problem) : "";
+  for (size_t i = 0; i < plan.others.size() && wrong.empty(); ++i)
+    wrong = checkServed(plan.others[i], problem.others[i].isNarrowable,
+                        problem.others[i].canBeServed, problem.cluster);
+  return wrong;
+}
+
+/// The reason why all_reduces of parts of tensors can't take their forms.
+static std::string checkParts(const std::vector<PlannedBucket> &others,
+                              const std::vector<StepReduce> &reduces) {
+  for (size_t i = 0; i < others.size(); ++i)
+    if (!reduces[i].isWhole && others[i].form != FormKind::Flat &&
+        others[i].form != FormKind::Servers)
+      return "expected flat or servers for all_reduce " + std::to_string(i) +
+             " besides those of buckets, which is of a part of a tensor";
+  return "";
 }
 
 /// Reads a list of buckets; returns what is wrong with it.
@@ -100,6 +115,8 @@ static std::string readList(const StrategySettings &settings,
       resolveBuckets(plan.buckets, problem.bucketing, counts).error;
   if (error.empty() && !plan.others.empty())
     error = checkOthers(plan.others, problem.others.size());
+  if (error.empty())
+    error = checkParts(plan.others, problem.others);
   return error;
 }
 
@@ -122,12 +139,11 @@ DecidedPlan bagua::decide(const StrategySettings &settings,
                           const CommunicationProblem &problem) {
   DecidedPlan decided;
   CommunicationPlan &plan = decided.plan;
-  bool isServed = settings.servers != ServerUse::None ||
-                  formsOf(settings.form) & kServerForms;
-  if (isServed)
-    decided.error = whatServersLack(problem);
-  if (!decided.error.empty())
+  plan.otherWire = settings.wire;
+  if (settings.servers != ServerUse::None && problem.cluster.servers() == 0) {
+    decided.error = "expected a cluster with servers, found none";
     return decided;
+  }
   if (settings.buckets.policy == BucketPolicy::List)
     decided.error = readList(settings, problem, plan);
   else

@@ -86,7 +86,7 @@ static void forEachGroup(const CommunicationProblem &problem,
     }
     visit(planned);
   }
-  const PlannedBucket otherwise{1, 1, {}, commonWire(plan.buckets)};
+  const PlannedBucket otherwise{1, 1, {}, plan.otherWire};
   for (size_t i = 0; i < problem.others.size(); ++i) {
     const PlannedBucket &decided =
         plan.others.empty() ? otherwise : plan.others[i];
@@ -95,7 +95,7 @@ static void forEachGroup(const CommunicationProblem &problem,
     if (reduce.isNarrowable)
       message.wire = decided.wire;
     planned.clear(1);
-    planned.add(reduce.op, message.count, reduce.update);
+    planned.add(reduce.op, message.count, std::nullopt);
     planned.group.bytes = message.bytes();
     planned.messages = {
         {message, formOf(problem.cluster, decided.form.ofPart(0), message)}};

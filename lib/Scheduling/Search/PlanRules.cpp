@@ -109,11 +109,28 @@ static FormCycle cycleFrom(const std::vector<FormKind> &mix, int64_t from,
   return FormCycle(std::move(forms));
 }
 
+void bagua::keepStatisticsFromServers(const CommunicationProblem &problem,
+                                      CommunicationPlan &plan) {
+  if (problem.cluster.servers() == 0)
+    return;
+  std::vector<int32_t> order = planOrder(problem.bucketing);
+  size_t next = 0;
+  for (PlannedBucket &bucket : plan.buckets) {
+    if (problem.gradients[order[next]].isStatistic) {
+      std::vector<FormKind> forms = bucket.form.kinds();
+      std::transform(forms.begin(), forms.end(), forms.begin(), hierarchyOf);
+      bucket.form = FormCycle(std::move(forms));
+    }
+    next += bucket.gradients;
+  }
+}
+
 CommunicationPlan bagua::planByRule(const CommunicationProblem &problem,
                                     const PlanRule &rule, Encoding wire) {
   CommunicationPlan plan;
   plan.scheduling = rule.scheduling;
   plan.isUpdatedByRuntime = rule.isUpdatedByRuntime;
+  plan.otherWire = wire;
   BucketRule buckets;
   buckets.policy =
       rule.mergeBytes == 0 ? BucketPolicy::None : BucketPolicy::Size;
@@ -134,6 +151,7 @@ CommunicationPlan bagua::planByRule(const CommunicationProblem &problem,
       mixed += bucket.parts;
     }
   }
+  keepStatisticsFromServers(problem, plan);
   return plan;
 }
 

@@ -47,6 +47,7 @@ CommunicationPlan bagua::leanestPlan(const CommunicationProblem &problem,
   CommunicationPlan plan;
   plan.buckets = planBuckets(problem, {BucketPolicy::None},
                              formBit(FormKind::Flat), choices.wire);
+  plan.otherWire = choices.wire;
   plan.isUpdatedByRuntime =
       !choices.allows(UpdatesBy::Program) ||
       (choices.allows(UpdatesBy::Runtime) &&
@@ -100,7 +101,7 @@ private:
   }
   void limit(double share);
   void allow(double share);
-  bool improves(const CommunicationPlan &plan, RatedPlan &best);
+  bool improves(CommunicationPlan plan, RatedPlan &best);
   bool fits(const CommunicationPlan &plan, int64_t memoryBytes) const;
   std::vector<bool> updaters() const;
 
@@ -164,7 +165,7 @@ static std::string keyOf(const CommunicationPlan &plan) {
          std::to_string(static_cast<int>(plan.scheduling.policy)) + " " +
          std::to_string(plan.scheduling.creditBytes) + " " +
          std::to_string(plan.isUpdatedByRuntime) +
-         std::to_string(plan.isBalanced) +
+         encodingText(plan.otherWire) + std::to_string(plan.isBalanced) +
          std::to_string(static_cast<int>(plan.updatedPart));
 }
 
@@ -264,7 +265,8 @@ PlanTime PlanSearch::rate(const CommunicationPlan &plan) {
   return entry->second;
 }
 
-bool PlanSearch::improves(const CommunicationPlan &plan, RatedPlan &best) {
+bool PlanSearch::improves(CommunicationPlan plan, RatedPlan &best) {
+  keepStatisticsFromServers(problem, plan);
   if (isDone() || !fits(plan, memoryBytes))
     return false;
   double ns = rate(plan).stepNs;

@@ -143,7 +143,8 @@ std::string bagua::textOf(const CommunicationPlan &plan,
         return entry.use == Strategy::Use::Explicit;
       });
   StrategySettings settings = settingsOf(row);
-  settings.wire = commonWire(plan.buckets);
+  settings.wire =
+      plan.others.empty() ? plan.otherWire : commonWire(plan.buckets);
   settings.bucketList = printBuckets(plan.buckets, settings.wire);
   settings.otherList = printBuckets(plan.others, settings.wire);
   settings.servers = plan.isBalanced ? ServerUse::Balanced : ServerUse::None;
@@ -238,7 +239,9 @@ static std::string readOptions(std::string_view text, ParsedStrategy &parsed) {
            "': expected updates=runtime with update=shard, for no program has "
            "the shards, found updates=" +
            std::string(wordOf(settings.updates));
-  if (settings.servers != ServerUse::None && !isReducible(settings.wire))
+  // A list says for each bucket who sums it.
+  if (settings.buckets.policy != BucketPolicy::List &&
+      settings.servers != ServerUse::None && !isReducible(settings.wire))
     return "strategy '" + std::string(parsed.row->name) +
            "': expected a wire whose values servers can sum (none, f16, bf16), "
            "found wire=" +

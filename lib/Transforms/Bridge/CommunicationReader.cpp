@@ -82,7 +82,8 @@ FailureOr<CommunicationProblem> bagua::readCommunication(ModuleOp module,
     bool isGradient = isOfGradients(reduce.getInput());
     problem.others.push_back({static_cast<int32_t>(block.indexOf(reduce)),
                               messageOf(reduce), isGradient, canNarrow(reduce),
-                              !getLayout(type)});
+                              !getLayout(type),
+                              canBeServed(reduce, problem.cluster)});
   }
   // Reads the step as bagua-schedule will schedule it.
   auto read = [&](bool isByProgram) -> FailureOr<OpGraph> {

@@ -22,6 +22,22 @@ Message bagua::messageOf(AllReduceOp reduce) {
           codec ? codec->getEncoding() : Encoding()};
 }
 
+/// The axes over which ranks reduce, or store other parts.
+static AxisSet axesOf(AllReduceOp reduce, ClusterOp cluster) {
+  AxisSet over = readAxes(cluster, reduce.getOver());
+  if (LayoutAttr layout = getLayout(logicalTensor(reduce.getInput().getType())))
+    for (const LayoutEntry &entry : layout.getEntries())
+      if (AxesAttr axes = entry.getAxes())
+        over |= readAxes(cluster, axes);
+  return over;
+}
+
+bool bagua::canBeServed(AllReduceOp reduce, const ClusterModel &model) {
+  ClusterOp cluster = cast<StepOp>(reduce->getParentOp()).lookupCluster();
+  return reduce.whyNot(Rewriting::Servers).empty() &&
+         canServe(model, axesOf(reduce, cluster));
+}
+
 LogicalResult bagua::expectServed(AllReduceOp reduce,
                                   const ClusterModel &model) {
   if (std::string reason = reduce.whyNot(Rewriting::Servers); !reason.empty())
@@ -31,12 +47,7 @@ LogicalResult bagua::expectServed(AllReduceOp reduce,
     return reduce.emitOpError()
            << "expected a cluster with servers, found none in '"
            << cluster.getSymName() << "'";
-  AxisSet over = readAxes(cluster, reduce.getOver());
-  auto type = cast<RankedTensorType>(reduce.getInput().getType());
-  if (LayoutAttr layout = getLayout(type))
-    for (const LayoutEntry &entry : layout.getEntries())
-      if (AxesAttr axes = entry.getAxes())
-        over |= readAxes(cluster, axes);
+  AxisSet over = axesOf(reduce, cluster);
   if (canServe(model, over))
     return success();
   AxisSet all = readAxes(cluster, cluster.getAllAxes());

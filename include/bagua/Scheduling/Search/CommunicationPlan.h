@@ -60,7 +60,8 @@ struct StepReduce {
   bool isNarrowable = false;
   /// All ranks have the whole tensor, so that it can be cut.
   bool isWhole = true;
-  std::optional<CuttableUpdate> update = {};
+  /// Servers can sum it: all ranks reduce it, or store other parts of it.
+  bool canBeServed = true;
 };
 
 struct CommunicationProblem {
@@ -146,9 +147,9 @@ struct CommunicationPlan {
   /// Gradients by class, then by readiness (planOrder).
   std::vector<PlannedBucket> buckets;
   /// Decisions about the problem's other all_reduces, one by one, each a bucket
-  /// of one gradient and one part. Empty: each is flat, on the wire that all
-  /// buckets have.
+  /// of one gradient and one part. Empty: each is flat, on `otherWire`.
   std::vector<PlannedBucket> others = {};
+  Encoding otherWire = {};
   /// Each message that servers sum has one server, the largest message being
   /// assigned first. Otherwise each server sums a part of each message.
   bool isBalanced = false;

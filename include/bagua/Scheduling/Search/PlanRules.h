@@ -48,6 +48,11 @@ struct PlanRule {
   bool isUpdatedByRuntime = true;
 };
 
+/// Gives each bucket of statistics the hierarchies of its forms, as only the
+/// ranks themselves reduce statistics. O(gradients).
+void keepStatisticsFromServers(const CommunicationProblem &problem,
+                               CommunicationPlan &plan);
+
 CommunicationPlan planByRule(const CommunicationProblem &problem,
                              const PlanRule &rule, Encoding wire);
 

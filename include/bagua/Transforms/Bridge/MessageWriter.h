@@ -48,6 +48,9 @@ mlir::FailureOr<Encoding> readWire(AllReduceOp reduce,
 /// wire.
 Message messageOf(AllReduceOp reduce);
 
+/// Whether servers can sum what the all_reduce does.
+bool canBeServed(AllReduceOp reduce, const ClusterModel &cluster);
+
 /// Emits an error where servers can't sum what the all_reduce does (canServe):
 /// all ranks have to be among those that reduce, or to store other parts.
 llvm::LogicalResult expectServed(AllReduceOp reduce,
