@@ -367,8 +367,8 @@ def LowerHierarchyPass : Pass<"bagua-lower-hierarchy", "::bagua::StepOp"> {
     `cheapest` becomes a push to all servers, each of which sums its part, and a pull
     (BytePS); with `balanced` each message is whole on one server, the largest first
     on the server that has least. Parts of tensors are pushed and pulled, too. A
-    cluster without servers is refused, and so is a gradient that is not reduced over
-    all axes: servers sum what all ranks push.
+    cluster without servers is refused, and so is a gradient for servers that is not
+    reduced over all axes: servers sum what all ranks push.
 
     With `form=rail`
 
