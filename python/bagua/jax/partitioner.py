@@ -79,7 +79,7 @@ def dumped(lowered: jax.stages.Lowered) -> typing.Any:
             sys.exit(f"expected one module after XLA's partitioner, found {len(files)}")
         with open(f"{directory}/{files[0]}", "rb") as file:
             code = file.read()
-    # An HloProto, whose first field is the module: a tag, the length as a varint, the module itself.
+    # An HloProto, whose first field is the module: its tag, its length by seven bits a byte, itself.
     length = 0
     for at, byte in enumerate(code[1:]):
         length |= (byte & 127) << (7 * at)
@@ -120,7 +120,7 @@ def make_readable(function: ir.Operation, groups: Groups) -> None:
     """Rewrites groups that name axes of a mesh as lists of devices, and marks a device's own number as manual sharding."""
     for operation in walked(function):
         attributes = operation.attributes
-        # The conversion to StableHLO drops the order of a mesh's devices, so the groups come from the text of the HLO.
+        # The conversion to StableHLO leaves out in which order a mesh has its devices.
         if "replica_groups" in attributes and "mesh_axes" in str(attributes["replica_groups"]):
             channel = re.search(r"handle = (\d+)", str(attributes["channel_handle"]) if "channel_handle" in attributes else "")
             if not channel or channel.group(1) not in groups:
@@ -215,13 +215,16 @@ def empty(module: ir.Module, main: ir.Operation) -> None:
 
 def lay_out(main: ir.Operation, kind: str, layouts: list[str]) -> None:
     """Sets the shardings of arguments or results (`kind`) on the devices, replacing those that name a mesh."""
-    main.attributes[kind] = ir.ArrayAttr.get([
-        ir.DictAttr.get({given.name: given.attr for given in attributes if "sharding" not in given.name}
-                        | {"mhlo.sharding": ir.StringAttr.get(layout)})
-        for attributes, layout in zip(main.attributes[kind], layouts, strict=True)])
+    def laid_out(given: ir.DictAttr, layout: str) -> ir.DictAttr:
+        named = [given[index] for index in range(len(given))]
+        return ir.DictAttr.get({each.name: each.attr for each in named if "sharding" not in each.name}
+                               | {"mhlo.sharding": ir.StringAttr.get(layout)})
+
+    main.attributes[kind] = ir.ArrayAttr.get([laid_out(ir.DictAttr(attributes), layout) for attributes, layout in
+                                              zip(ir.ArrayAttr(main.attributes[kind]), layouts, strict=True)])
 
 
-def converted(target, value, layout, result_layout, kind):
+def converted(target: str, value: ir.Value[typing.Any], layout: str, result_layout: str, kind: ir.Type) -> ir.Value[typing.Any]:
     """The value after the conversion `target`, in the form in which jax.shard_map writes it."""
     for name, said, result in (("Sharding", layout, value.type), (target, result_layout, kind)):
         value = ir.Operation.create("stablehlo.custom_call", [result], [value], {
