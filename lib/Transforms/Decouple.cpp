@@ -57,6 +57,7 @@ public:
 
 private:
   AllowedForms allowedOf(AllReduceOp reduce) const;
+  AllReduceForm formOf(AllReduceOp reduce) const;
   std::vector<MessageStep> stepsOf(AllReduceOp reduce);
   Phases phasesOf(AllReduceOp reduce);
   LayoutAttr layoutOf(ArrayRef<AxesAttr> phases);
@@ -91,12 +92,14 @@ AllowedForms Decoupler::allowedOf(AllReduceOp reduce) const {
   return forms;
 }
 
-std::vector<MessageStep> Decoupler::stepsOf(AllReduceOp reduce) {
+AllReduceForm Decoupler::formOf(AllReduceOp reduce) const {
   Message message = messageOf(reduce);
-  AllReduceForm form =
-      cheapestForm(model, message.bytes(), message.over, allowedOf(reduce))
-          .form;
-  return expandMessage(model, message, form);
+  return cheapestForm(model, message.bytes(), message.over, allowedOf(reduce))
+      .form;
+}
+
+std::vector<MessageStep> Decoupler::stepsOf(AllReduceOp reduce) {
+  return expandMessage(model, messageOf(reduce), formOf(reduce));
 }
 
 Phases Decoupler::phasesOf(AllReduceOp reduce) {
@@ -288,11 +291,7 @@ void Decoupler::shardBucket(UpdatedBucket &bucket) {
 /// Whether all phases of the all_reduce have halves; if not,
 /// bagua-lower-hierarchy lowers it.
 bool Decoupler::isHalved(AllReduceOp reduce) const {
-  Message message = messageOf(reduce);
-  FormKind kind =
-      cheapestForm(model, message.bytes(), message.over, allowedOf(reduce))
-          .form.kind;
-  return shapeOf(kind).isHalved;
+  return shapeOf(formOf(reduce).kind).isHalved;
 }
 
 void Decoupler::run(bool shardsUpdates) {

@@ -30,9 +30,7 @@ struct FormedReduce {
   /// The server that sums the message, or all servers.
   int64_t server = LayoutEntry::kAllServers;
 
-  bool isServed() const {
-    return shapeOf(priced.form.kind).summedBy == SummedBy::Servers;
-  }
+  bool isServed() const { return bagua::isServed(priced.form.kind); }
 };
 
 struct LowerHierarchyPass
@@ -99,13 +97,10 @@ private:
              << "expected flat or servers in '" << kFormAttr
              << "' for a part of a tensor, found "
              << reduce->getAttr(kFormAttr);
-    AllowedForms allowed = formsOf(*choice);
-    if (!isChosen && isPart)
-      allowed = servedForms(FormChoice(FormKind::Flat));
-    else if (!isChosen && isServed)
-      allowed = servedForms(*choice);
-    else if (!isChosen && !isGradient)
-      allowed = hierarchiesOf(allowed.forms);
+    AllowedForms allowed = isChosen
+                               ? AllowedForms(formsOf(*choice))
+                               : formsFor(*choice, servers != ServerUse::None,
+                                          {isGradient, !isPart});
     bool needsServers =
         allowed.forms & kServerForms || allowed.otherwise == FormKind::Servers;
     if (needsServers && failed(expectServed(reduce, model)))

@@ -40,7 +40,8 @@ FormSet bagua::hierarchiesOf(FormSet forms) {
   return replaceForms(forms, hierarchyOf);
 }
 
-AllowedForms bagua::servedForms(FormChoice choice) {
+/// The forms of a choice with servers for the last level.
+static AllowedForms servedForms(FormChoice choice) {
   FormSet forms = replaceForms(formsOf(choice), [](FormKind form) {
     switch (form) {
     case FormKind::Flat:
@@ -57,6 +58,15 @@ AllowedForms bagua::servedForms(FormChoice choice) {
     return form;
   });
   return {forms, FormKind::Servers};
+}
+
+AllowedForms bagua::formsFor(FormChoice choice, bool areServed,
+                             ReductionTraits reduction) {
+  if (!reduction.isWhole)
+    choice = static_cast<FormChoice>(FormKind::Flat);
+  if (!reduction.isGradient)
+    return hierarchiesOf(formsOf(choice));
+  return areServed ? servedForms(choice) : AllowedForms(formsOf(choice));
 }
 
 AllowedForms bagua::halvedForms(HalvesChoice choice) {

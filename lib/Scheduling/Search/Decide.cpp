@@ -10,30 +10,24 @@
 
 using namespace bagua;
 
-/// The forms that a strategy allows.
-static MessageForms messageFormsOf(const StrategySettings &settings) {
-  if (settings.isHalved) // gradients alone
-    return {halvedForms(settings.halves), formBit(FormKind::Flat)};
-  FormSet forms = formsOf(settings.form);
-  if (settings.servers != ServerUse::None)
-    return {servedForms(settings.form), hierarchiesOf(forms)};
-  return {AllowedForms(forms), hierarchiesOf(forms)};
+/// The forms that a strategy allows a reduction.
+static AllowedForms formsFor(const StrategySettings &settings,
+                             ReductionTraits reduction) {
+  if (!settings.isHalved)
+    return formsFor(settings.form, settings.servers != ServerUse::None,
+                    reduction);
+  if (!reduction.isGradient || !reduction.isWhole)
+    return formBit(FormKind::Flat);
+  return halvedForms(settings.halves);
 }
 
-/// Decides about an all_reduce that is in no bucket. Parts of a tensor are
-/// never reduced in several phases, neither by ranks nor by servers.
+/// Decides about an all_reduce that is in no bucket.
 static PlannedBucket decideOther(const StepReduce &reduce,
-                                 const MessageForms &forms,
                                  const CommunicationProblem &problem,
                                  const StrategySettings &settings) {
   PlannedBucket decided{1, 1, {}, settings.wire};
   AllowedForms allowed =
-      reduce.isGradient ? forms.gradients : AllowedForms(forms.statistics);
-  if (!reduce.isWhole && settings.servers == ServerUse::None)
-    return decided;
-  if (!reduce.isWhole)
-    allowed = reduce.isGradient ? servedForms(FormChoice(FormKind::Flat))
-                                : AllowedForms(formBit(FormKind::Flat));
+      formsFor(settings, {reduce.isGradient, reduce.isWhole});
   Message message = reduce.message;
   if (reduce.isNarrowable)
     message.wire = settings.wire;
@@ -44,9 +38,8 @@ static PlannedBucket decideOther(const StepReduce &reduce,
 }
 
 static bool isServed(const PlannedBucket &bucket) {
-  return std::any_of(
-      bucket.form.kinds().begin(), bucket.form.kinds().end(),
-      [](FormKind form) { return (formBit(form) & kServerForms) != 0; });
+  return std::any_of(bucket.form.kinds().begin(), bucket.form.kinds().end(),
+                     [](FormKind form) { return bagua::isServed(form); });
 }
 
 /// The reason why servers can't sum a bucket; empty if they can, or need not.
@@ -124,10 +117,12 @@ static std::string readList(const StrategySettings &settings,
 static void decideByRule(const StrategySettings &settings,
                          const CommunicationProblem &problem,
                          CommunicationPlan &plan) {
-  MessageForms forms = messageFormsOf(settings);
+  MessageForms forms(
+      formsFor(settings, {/*isGradient=*/true, /*isWhole=*/true}),
+      formsFor(settings, {/*isGradient=*/false, /*isWhole=*/true}).forms);
   plan.buckets = planBuckets(problem, settings.buckets, forms, settings.wire);
   for (const StepReduce &reduce : problem.others)
-    plan.others.push_back(decideOther(reduce, forms, problem, settings));
+    plan.others.push_back(decideOther(reduce, problem, settings));
   bool isPlain = std::all_of(
       plan.others.begin(), plan.others.end(),
       [](const PlannedBucket &other) { return other.form == FormKind::Flat; });

@@ -27,9 +27,7 @@ struct GroupMessage {
   Message message;
   AllReduceForm form;
 
-  bool isServed() const {
-    return shapeOf(form.kind).summedBy == SummedBy::Servers;
-  }
+  bool isServed() const { return bagua::isServed(form.kind); }
 };
 
 struct PlannedGroup {

@@ -21,8 +21,7 @@ StrategySettings bagua::settingsOf(const Strategy &row) {
   settings.wire = row.wire;
   settings.isHalved = row.form == FormKind::Halves;
   settings.form = static_cast<FormChoice>(hierarchyOf(row.form));
-  settings.servers =
-      formBit(row.form) & kServerForms ? ServerUse::Spread : ServerUse::None;
+  settings.servers = isServed(row.form) ? ServerUse::Spread : ServerUse::None;
   settings.schedule = row.schedule;
   settings.updates =
       row.isUpdatedByRuntime ? UpdatesBy::Runtime : UpdatesBy::Program;

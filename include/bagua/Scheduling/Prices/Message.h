@@ -88,6 +88,10 @@ constexpr FormShape shapeOf(FormKind form) {
   return kFormShapes[static_cast<size_t>(form)];
 }
 
+constexpr bool isServed(FormKind form) {
+  return shapeOf(form).summedBy == SummedBy::Servers;
+}
+
 /// A set of forms, bit by bit.
 using FormSet = uint32_t;
 constexpr FormSet formBit(FormKind form) {
@@ -144,9 +148,19 @@ constexpr FormSet formsOf(FormChoice choice) {
              ? kHierarchyForms
              : formBit(static_cast<FormKind>(choice));
 }
-/// The forms for a choice where servers sum the results of the inner phases. A
-/// leader sends its sum to no server.
-AllowedForms servedForms(FormChoice choice);
+
+/// The properties of a reduction by which its forms are chosen.
+struct ReductionTraits {
+  bool isGradient;
+  /// All ranks have the whole tensor. Parts of tensors are never reduced in
+  /// several phases.
+  bool isWhole;
+};
+/// The forms that a user's choice allows a reduction. `areServed`: servers sum
+/// gradients after the inner phases, but a leader sends its sum to no server. A
+/// reduction of no gradient takes only the hierarchies of the choice.
+AllowedForms formsFor(FormChoice choice, bool areServed,
+                      ReductionTraits reduction);
 
 /// How reduce_scatter and all_gather go if an all_reduce is made of these two:
 /// over all axes at once, axis by axis, or the cheaper way.
