@@ -13,16 +13,15 @@
 #include "Communication/ThreadName.h"
 #include "Session/RankPlace.h"
 
-#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/TraceWriter.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -45,23 +44,14 @@ int64_t stepOf(uint64_t sequence, size_t length) {
   return static_cast<int64_t>(sequence / length);
 }
 
-/// Whether the text begins with "rank 3: ...", as errors of sessions do.
-bool beginsWithRank(absl::string_view message) {
-  if (!absl::ConsumePrefix(&message, "rank "))
-    return false;
-  size_t digits = 0;
-  while (digits < message.size() && absl::ascii_isdigit(message[digits]))
-    ++digits;
-  return digits > 0 && absl::StartsWith(message.substr(digits), ":");
-}
-
 } // namespace
 
 Executor::Executor(const Plan &loaded, World &ownWorld,
                    const SessionOptions &sessionOptions)
     : plan(loaded), world(ownWorld), options(sessionOptions),
-      rank(ownWorld.rank()), agreement(loaded),
-      given(loaded.root().tensors()->size()), promised(given.size()) {}
+      rank(ownWorld.rank()), messages(loaded, ownWorld.rank()),
+      agreement(loaded), given(loaded.root().tensors()->size()),
+      promised(given.size()) {}
 
 Executor::~Executor() { stop(); }
 
@@ -114,17 +104,13 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
 }
 
 absl::Status Executor::startThread(Stream &stream) {
-  auto refuse = [&](absl::string_view what, absl::string_view why) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "rank ", rank, ": no ", what, " for stream '",
-        plan.root().streams()->Get(stream.number)->str(), "': ", why));
-  };
   auto queue =
       world.device().createQueue([this, &stream](const absl::Status &why) {
         failCall(stream, stream.completed.value(), why).IgnoreError();
       });
   if (!queue.ok())
-    return refuse("queue", queue.status().message());
+    return messages.startFailed(stream.number, "queue",
+                                queue.status().message());
   stream.queue = *std::move(queue);
   try {
     stream.thread = std::thread([this, &stream] {
@@ -137,7 +123,7 @@ absl::Status Executor::startThread(Stream &stream) {
         whenFailed();
     });
   } catch (const std::system_error &error) {
-    return refuse("thread", error.what());
+    return messages.startFailed(stream.number, "thread", error.what());
   }
   return absl::OkStatus();
 }
@@ -196,27 +182,17 @@ absl::Status Executor::fail(const absl::Status &why) {
   return failure();
 }
 
-/// The first error of any rank holds. Errors of sessions begin with their rank;
-/// other errors get what this rank was doing.
+/// The first error of any rank holds.
 absl::Status Executor::failure() const {
   std::lock_guard<std::mutex> lock(failureMutex);
   if (failureStatus.ok()) {
     absl::Status held = world.status();
     std::lock_guard<std::mutex> alive(streamsMutex);
-    const Stream *stream = streamInProgress();
-    if (!beginsWithRank(held.message())) {
-      std::string call;
-      if (stream)
-        call = absl::StrCat(stream->isTaken() ? "" : "before ",
-                            describeCall(*stream, stream->completed.value()),
-                            ": ");
-      held = withMessage(
-          held, absl::StrCat("rank ", rank, ": ", call, held.message()));
-    }
-    held = withPlace(std::move(held),
-                     stream ? placeOf(*stream, stream->completed.value())
-                            : ErrorPlace{rank});
-    failureStatus = withRankPlace(held, plan, world);
+    std::optional<CurrentCall> current;
+    if (const Stream *stream = streamInProgress())
+      current = callOf(*stream, stream->completed.value());
+    failureStatus =
+        withRankPlace(messages.runFailed(held, current), plan, world);
   }
   return duplicate(failureStatus);
 }
@@ -237,7 +213,7 @@ const Executor::Stream *Executor::streamInProgress() const {
 void Executor::warn(const std::string &text) {
   NotAtWork program;
   if (options.onWarning)
-    options.onWarning(absl::StrCat("rank ", rank, ": ", text));
+    options.onWarning(messages.ofRank(text));
 }
 
 /// Tells other ranks what a stream waits for; an empty text means nothing.
@@ -261,7 +237,7 @@ void Executor::warnOfStream(uint32_t number, const std::string &text) {
 std::string Executor::describeCall(uint32_t number) const {
   if (const int64_t step = meetingBefore.load(std::memory_order_relaxed);
       step >= 0)
-    return absl::StrCat("the barrier before step ", firstStep + step);
+    return absl::StrCat("the ", messages.barrier(firstStep + step));
   if (number >= streams.size() || !streams[number])
     return {};
   return describeCall(*streams[number], streams[number]->completed.value());
@@ -269,81 +245,14 @@ std::string Executor::describeCall(uint32_t number) const {
 
 std::string Executor::describeCall(const Stream &stream,
                                    uint64_t sequence) const {
+  const CurrentCall current = callOf(stream, sequence);
+  return messages.call(current.instruction, current.step);
+}
+
+CurrentCall Executor::callOf(const Stream &stream, uint64_t sequence) const {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  return absl::StrCat(describe(slot.scheduled->instruction), " in step ",
-                      firstStep + stepOf(sequence, stream.slots.size()));
-}
-
-std::string Executor::tensorName(uint32_t tensor) const {
-  return absl::StrCat("'", plan.root().tensors()->Get(tensor)->name()->str(),
-                      "'");
-}
-
-std::string Executor::describe(uint32_t instruction) const {
-  const fb::Instruction &op = *plan.root().instructions()->Get(instruction);
-  std::string text =
-      absl::StrCat("instruction ", instruction, " '", op.name()->str(), "' (",
-                   fb::EnumNameOpcode(op.opcode()), ") on stream '",
-                   plan.root().streams()->Get(op.stream())->str(), "'");
-  // The tensors by which a reader knows the instruction.
-  std::vector<std::string> names;
-  auto addName = [&](int64_t tensor) {
-    std::string name = tensorName(static_cast<uint32_t>(tensor));
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(std::move(name));
-  };
-  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
-    if (auto *users = plan.root().tensors()->Get(i)->users())
-      if (std::find(users->begin(), users->end(), instruction) != users->end())
-        addName(i);
-  constexpr size_t kShown = 4;
-  for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    absl::StrAppend(&text, i ? ", " : " (touches ", names[i]);
-  if (names.size() > kShown)
-    absl::StrAppend(&text, " and ", names.size() - kShown, " more");
-  if (!names.empty())
-    text += ")";
-  return text;
-}
-
-std::string Executor::describeBlocker(const Slot &slot,
-                                      const Blocker &blocker) const {
-  std::string text = describe(slot.scheduled->instruction);
-  if (blocker.tensor >= 0)
-    absl::StrAppend(&text, " waits for tensor ",
-                    tensorName(static_cast<uint32_t>(blocker.tensor)),
-                    ", which the program has not given");
-  else
-    absl::StrAppend(&text, " waits for stream '",
-                    plan.root().streams()->Get(blocker.stream)->str(), "'");
-  return text;
-}
-
-/// A queue of the program's has failed before the given tensor was complete.
-absl::Status Executor::giftFailed(const Slot &slot, const Blocker &blocker) {
-  const auto tensor = static_cast<uint32_t>(blocker.tensor);
-  const int64_t step = firstStep + static_cast<int64_t>(blocker.target) - 1;
-  return fail(
-      withPlace(absl::InternalError(absl::StrCat(
-                    "rank ", rank, ": ", describe(slot.scheduled->instruction),
-                    ": the program's work before tensor ", tensorName(tensor),
-                    " has failed, in step ", step)),
-                {rank, blocker.tensor, slot.scheduled->instruction, step}));
-}
-
-absl::Status Executor::impossible(const Stream &stream, uint64_t sequence,
-                                  const Blocker &blocker, int64_t tensor) {
-  const Slot &slot = stream.slots[sequence % stream.slots.size()];
-  const int64_t step = firstStep + stepOf(sequence, stream.slots.size());
-  ErrorPlace place = {rank, blocker.tensor, slot.scheduled->instruction, step};
-  return fail(withPlace(
-      absl::FailedPreconditionError(absl::StrCat(
-          "rank ", rank, ": ",
-          tensor >= 0 ? absl::StrCat("wait for tensor ",
-                                     tensorName(static_cast<uint32_t>(tensor)))
-                      : "wait for the end of a step",
-          " can't end: ", describeBlocker(slot, blocker), " in step ", step)),
-      place));
+  return {slot.scheduled->instruction,
+          firstStep + stepOf(sequence, stream.slots.size()), stream.isTaken()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -376,13 +285,19 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
     if (isOver())
       return false;
     if (blocker.timeline->hasFailed()) {
-      giftFailed(slot, blocker).IgnoreError();
+      fail(messages.giftFailed(slot.scheduled->instruction,
+                               static_cast<uint32_t>(blocker.tensor),
+                               firstStep +
+                                   static_cast<int64_t>(blocker.target) - 1))
+          .IgnoreError();
       return false;
     }
     std::chrono::nanoseconds waited = Clock::now() - begin;
     if (!hasWarned && waited >= patience) {
       hasWarned = true;
-      std::string what = describeBlocker(slot, blocker);
+      std::string what =
+          absl::StrCat(messages.instruction(slot.scheduled->instruction), " ",
+                       messages.waits(blocker.tensor, blocker.stream));
       note(stream, what);
       warn(absl::StrCat("for ", durationToString(waited), ", ", what));
     }
@@ -429,33 +344,11 @@ Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
 // Streams
 //===----------------------------------------------------------------------===//
 
-/// Fails with an error of the instruction that a stream runs. An error from
-/// another rank may already describe the call.
+/// Fails with an error of the instruction that a stream runs.
 absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
                                 const absl::Status &status) {
-  std::string call = describeCall(stream, sequence);
-  std::string text = absl::StrCat("rank ", rank, ": ");
-  if (!absl::StrContains(status.message(), call))
-    absl::StrAppend(&text, call, ": ");
-  return fail(
-      withPlace(withMessage(status, absl::StrCat(text, status.message())),
-                placeOf(stream, sequence)));
-}
-
-/// The place of a stream's instruction, with the first tensor that it touches.
-ErrorPlace Executor::placeOf(const Stream &stream, uint64_t sequence) const {
-  uint32_t instruction =
-      stream.slots[sequence % stream.slots.size()].scheduled->instruction;
-  ErrorPlace place;
-  place.rank = rank;
-  place.instruction = instruction;
-  place.step = firstStep + stepOf(sequence, stream.slots.size());
-  for (uint32_t i = 0; i < plan.root().tensors()->size(); ++i)
-    if (auto *users = plan.root().tensors()->Get(i)->users();
-        place.tensor < 0 && users &&
-        std::find(users->begin(), users->end(), instruction) != users->end())
-      place.tensor = i;
-  return place;
+  const CurrentCall current = callOf(stream, sequence);
+  return fail(messages.callFailed(status, current.instruction, current.step));
 }
 
 /// Makes a collective carry what is stated of its step, and of the tensors
@@ -494,11 +387,7 @@ absl::Status Executor::meet(absl::Span<Communicator *const> groups,
       note(*stream, "");
   if (status.ok())
     return status;
-  return fail(withPlace(
-      withMessage(status,
-                  absl::StrCat("rank ", rank, ": barrier before step ",
-                               firstStep + next, ": ", status.message())),
-      {rank, -1, -1, firstStep + next}));
+  return fail(messages.barrierFailed(status, firstStep + next));
 }
 
 absl::Status Executor::enqueue(Stream &stream, const Slot &slot, int64_t step) {
@@ -609,6 +498,16 @@ uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,
   return static_cast<uint64_t>(step) * stream.slots.size() + point.count;
 }
 
+/// The program waits for a tensor or, if it is -1, for a step. The instruction
+/// that comes first waits for a tensor that is not given while it waits.
+absl::Status Executor::waitCannotEnd(const Stream &stream, uint64_t sequence,
+                                     const Blocker &blocker, int64_t tensor) {
+  const CurrentCall current = callOf(stream, sequence);
+  return fail(messages.waitCannotEnd(tensor, current.instruction,
+                                     static_cast<uint32_t>(blocker.tensor),
+                                     current.step));
+}
+
 /// Whether a stream has reached `target`, or `queue` will wait until it has.
 bool Executor::isPassed(const Stream &stream, uint64_t target, Queue &queue) {
   return stream.completed.reached(target) ||
@@ -629,7 +528,7 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
       break;
     next = findBlocker(stream, sequence);
     if (next.tensor >= 0 && !mayBeGiven(next))
-      return impossible(stream, sequence, next, tensor);
+      return waitCannotEnd(stream, sequence, next, tensor);
   }
   if (!std::exchange(mayWatch, false) ||
       !watch(*blocker.timeline, blocker.target))
@@ -646,7 +545,7 @@ absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
   if (next < target) {
     if (Blocker found = findBlocker(stream, next)) {
       if (found.tensor >= 0 && !mayBeGiven(found))
-        return impossible(stream, next, found, tensor);
+        return waitCannotEnd(stream, next, found, tensor);
       blocker = found;
     } else if (stream.take(next)) {
       return execute(stream, next);

@@ -21,13 +21,13 @@
 #include "Communication/WaitReport.h"
 #include "Communication/WorkWatch.h"
 #include "Device/Device.h"
+#include "Session/ExecutorMessages.h"
 #include "Session/Operation.h"
 #include "Session/StepAgreement.h"
 #include "Session/StepRecorder.h"
 #include "Session/StreamPrograms.h"
 
 #include "bagua/Runtime/Communicator.h"
-#include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/Queue.h"
 #include "bagua/Runtime/SessionOptions.h"
@@ -127,9 +127,8 @@ public:
   /// How long the program's thread has waited for streams since start().
   int64_t waitedNs() const { return waited; }
 
-  /// "instruction 3 'bucket1' (all_reduce) on stream 'comm'".
-  std::string describe(uint32_t instruction) const;
-  std::string tensorName(uint32_t tensor) const;
+  /// What this rank's errors say.
+  const ExecutorMessages &words() const { return messages; }
 
 private:
   /// Stands for no tensor, if the program waits for nothing.
@@ -207,7 +206,6 @@ private:
   void runStream(Stream &stream);
   bool await(Timeline &timeline, uint64_t target);
   absl::Status startThread(Stream &stream);
-  absl::Status giftFailed(const Slot &slot, const Blocker &blocker);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
   bool awaitBlockers(Stream &stream, uint64_t sequence);
   Blocker findBlocker(Stream &stream, uint64_t sequence);
@@ -215,15 +213,15 @@ private:
   absl::Status enqueue(Stream &stream, const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
   const Stream *streamInProgress() const;
-  ErrorPlace placeOf(const Stream &stream, uint64_t sequence) const;
+  CurrentCall callOf(const Stream &stream, uint64_t sequence) const;
   std::string describeCall(const Stream &stream, uint64_t sequence) const;
   absl::Status failCall(const Stream &stream, uint64_t sequence,
                         const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
                     bool &mayWatch);
   absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
-  absl::Status impossible(const Stream &stream, uint64_t sequence,
-                          const Blocker &blocker, int64_t tensor);
+  absl::Status waitCannotEnd(const Stream &stream, uint64_t sequence,
+                             const Blocker &blocker, int64_t tensor);
   static uint64_t targetOf(const Stream &stream, StreamPoint point,
                            int64_t step);
   static bool isPassed(const Stream &stream, uint64_t target, Queue &queue);
@@ -231,7 +229,6 @@ private:
   bool mayBeGiven(const Blocker &blocker) const {
     return promised[blocker.tensor] >= blocker.target;
   }
-  std::string describeBlocker(const Slot &slot, const Blocker &blocker) const;
   std::string describeObstacle(const Stream &stream, uint64_t sequence) const;
   std::string describeStream(const Stream &stream) const;
   std::string describeGifts() const;
@@ -250,6 +247,7 @@ private:
   World &world;
   const SessionOptions &options;
   const int rank;
+  const ExecutorMessages messages;
 
   std::vector<std::unique_ptr<Operation>> operations;
   StreamPrograms steps;

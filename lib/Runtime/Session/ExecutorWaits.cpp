@@ -27,13 +27,10 @@ std::string Executor::describeObstacle(const Stream &stream,
       break;
     for (uint32_t tensor : back ? waits.readyPrevious : waits.ready)
       if (!given[tensor].reached(countOf(step - back)))
-        return absl::StrCat("waits for tensor ", tensorName(tensor),
-                            ", which the program has not given");
+        return messages.waits(tensor, -1);
     for (StreamPoint point : back ? waits.afterPrevious : waits.after)
       if (!isReached(point, step - back))
-        return absl::StrCat("waits for stream '",
-                            plan.root().streams()->Get(point.stream)->str(),
-                            "'");
+        return messages.waits(-1, point.stream);
   }
   return "is about to begin";
 }
@@ -60,7 +57,7 @@ std::string Executor::describeGifts() const {
   const uint64_t count = opened.value();
   for (uint32_t i = 0; i < given.size(); ++i)
     if (steps.firstWaiter[i] >= 0 && !given[i].reached(count))
-      missing.push_back(tensorName(i));
+      missing.push_back(messages.tensor(i));
   if (missing.empty())
     return "has given all tensors";
   const size_t more = missing.size() - std::min(missing.size(), kShown);
@@ -86,21 +83,16 @@ void Executor::appendWaits(std::string &text) const {
                   ": the program ", describeGifts());
   if (const int64_t tensor = awaited.load(std::memory_order_relaxed);
       tensor != kNothing)
-    absl::StrAppend(
-        &text, "; it waits for ",
-        tensor < 0 ? std::string("the end of a step")
-                   : absl::StrCat("tensor ",
-                                  tensorName(static_cast<uint32_t>(tensor))));
+    absl::StrAppend(&text, "; it waits for ", messages.awaited(tensor));
   if (const int64_t step = meetingBefore.load(std::memory_order_relaxed);
       step >= 0)
-    absl::StrAppend(&text, "; it waits in the barrier before step ",
-                    firstStep + step);
+    absl::StrAppend(&text, "; it waits in the ",
+                    messages.barrier(firstStep + step));
   text += "\n";
   for (auto &stream : streams)
     if (stream)
-      absl::StrAppend(&text, "    stream '",
-                      plan.root().streams()->Get(stream->number)->str(),
-                      "': ", describeStream(*stream), "\n");
+      absl::StrAppend(&text, "    ", messages.stream(stream->number), ": ",
+                      describeStream(*stream), "\n");
 }
 
 int64_t Executor::nowMilliseconds() {

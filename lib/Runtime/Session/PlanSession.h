@@ -137,7 +137,7 @@ private:
     return *plan->root().tensors()->Get(index);
   }
   std::string nameOf(TensorId tensor) const {
-    return executor.tensorName(indexOf(tensor));
+    return executor.words().tensor(indexOf(tensor));
   }
   CommunicatorOptions optionsOf(uint32_t stream);
   absl::Status makeQueue();

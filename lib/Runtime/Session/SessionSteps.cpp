@@ -340,10 +340,11 @@ absl::Status PlanSession::missingGift() {
       continue;
     first = first < 0 ? i : first;
     if (++count <= kShown)
-      missing.push_back(StrCat(nameOf(TensorId(i)), ", which ",
-                               executor.describe(static_cast<uint32_t>(
-                                   executor.schedule().firstWaiter[i])),
-                               " waits for"));
+      missing.push_back(
+          StrCat(nameOf(TensorId(i)), ", which ",
+                 executor.words().instruction(
+                     static_cast<uint32_t>(executor.schedule().firstWaiter[i])),
+                 " waits for"));
   }
   if (count > kShown)
     missing.back() += StrCat("; and without ", count - kShown, " more");
