@@ -146,47 +146,90 @@ void TrainingAnalysis::leave(PhaseOp phase, FactAnalysis &analysis,
         analysis.factsOf(value);
 }
 
-/// Rows that run in turns with others: all but rows at the start, and rows with
-/// `until` that nothing interrupts. A row with `every` in front of such a row
-/// interrupts it; so does a background row if the step has no collective.
-static SmallVector<PhaseOp> findAlternating(TrainingOp training) {
-  auto rows = training.getBody().front().getOps<PhaseOp>();
-  bool isInterrupted =
-      llvm::any_of(rows, [](PhaseOp row) { return row.isBackground(); });
-  auto communicates = [](PhaseOp row) {
-    return llvm::any_of(row.lookupStep().getBody().front(), [](Operation &op) {
-      auto stepOp = dyn_cast<StepOpInterface>(op);
-      return stepOp && stepOp.getGroupAxes();
-    });
-  };
+namespace {
+/// In which order the rows of a phase table find states.
+struct RowOrder {
+  explicit RowOrder(TrainingOp training);
+
+  /// Rows that run alone, by time. A row that an `at` row interrupts stands on
+  /// both sides of it.
+  SmallVector<PhaseOp> alone;
+  /// Rows that run in turns after those: each may find what any of them left.
   SmallVector<PhaseOp> alternating;
-  bool isAfterEvery = false;
+};
+} // namespace
+
+static bool communicates(PhaseOp row) {
+  return llvm::any_of(row.lookupStep().getBody().front(), [](Operation &op) {
+    auto stepOp = dyn_cast<StepOpInterface>(op);
+    return stepOp && stepOp.getGroupAxes();
+  });
+}
+
+/// The first rows with `until` run alone, one after the other. A row with
+/// `every` ends that, because it runs in turns with all rows behind it. So does
+/// a row without a collective if there are background rows, which may run
+/// beside it.
+RowOrder::RowOrder(TrainingOp training) {
+  auto rows = llvm::to_vector(training.getBody().front().getOps<PhaseOp>());
+  bool hasBackground =
+      llvm::any_of(rows, [](PhaseOp row) { return row.isBackground(); });
+  SmallVector<PhaseOp> between;
+  llvm::copy_if(rows, std::back_inserter(between),
+                [](PhaseOp row) { return row.getIteration().has_value(); });
+  llvm::stable_sort(between, [](PhaseOp a, PhaseOp b) {
+    return *a.getIteration() < *b.getIteration();
+  });
+  size_t ran = 0; // how many of `between` stand in `alone`
+  auto isBelow = [&](int64_t iteration) {
+    return ran < between.size() && *between[ran].getIteration() < iteration;
+  };
+  auto runUpTo = [&](int64_t iteration) {
+    while (isBelow(iteration + 1))
+      alone.push_back(between[ran++]);
+  };
+  int64_t begin = 0; // where the next row that runs alone begins
+  runUpTo(begin);
+  bool isInTurns = false;
   for (PhaseOp row : rows) {
-    isAfterEvery |= row.getEveryAttr() != nullptr;
-    bool runsAlone =
-        row.getAtStart() || (row.getUntilAttr() && !isAfterEvery &&
-                             (!isInterrupted || communicates(row)));
-    if (!runsAlone)
+    if (row.getIteration())
+      continue;
+    bool isForeground = !row.isBackground();
+    isInTurns |= isForeground &&
+                 (!row.getUntilAttr() || (hasBackground && !communicates(row)));
+    if (!isForeground || isInTurns) {
       alternating.push_back(row);
+      continue;
+    }
+    auto end = static_cast<int64_t>(*row.getUntil());
+    if (end <= begin)
+      continue; // never runs
+    alone.push_back(row);
+    while (isBelow(end)) {
+      runUpTo(*between[ran].getIteration());
+      alone.push_back(row);
+    }
+    begin = end;
+    runUpTo(begin);
   }
-  return alternating;
+  alternating.append(between.begin() + ran, between.end());
 }
 
 LogicalResult TrainingAnalysis::run() {
-  llvm::MapVector<PhaseOp, std::unique_ptr<FactAnalysis>> alternating;
-  for (PhaseOp phase : findAlternating(training))
-    alternating[phase] = std::make_unique<FactAnalysis>(phase.lookupStep());
-  for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
-    if (alternating.contains(phase))
-      continue;
+  RowOrder order(training);
+  for (PhaseOp phase : order.alone) {
     FactAnalysis analysis(phase.lookupStep());
     if (failed(analysis.run()) || failed(enter(phase, analysis)))
       return failure();
     leave(phase, analysis, known);
   }
-  for (auto &[phase, analysis] : alternating)
+  llvm::MapVector<PhaseOp, std::unique_ptr<FactAnalysis>> alternating;
+  for (PhaseOp phase : order.alternating) {
+    auto &analysis = alternating[phase];
+    analysis = std::make_unique<FactAnalysis>(phase.lookupStep());
     if (failed(analysis->run()) || failed(enter(phase, *analysis)))
       return failure();
+  }
   // Every alternating row finds the states that any other one leaves.
   for (auto &[phase, analysis] : alternating) {
     Agreement left;
@@ -216,9 +259,10 @@ LogicalResult bagua::verifyGraph(ModuleOp module) {
   for (auto training : module.getOps<TrainingOp>()) {
     if (failed(TrainingAnalysis(training).run()))
       return failure();
+    // The steps of `at` rows compute no gradients.
     GradientOwners owners;
     for (auto phase : training.getBody().front().getOps<PhaseOp>())
-      if (failed(owners.meet(phase)))
+      if (!phase.getIteration() && failed(owners.meet(phase)))
         return failure();
   }
   return success();

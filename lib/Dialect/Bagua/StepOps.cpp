@@ -389,6 +389,13 @@ YieldOp StepOp::getYield() {
   return cast<YieldOp>(getBody().front().getTerminator());
 }
 
+bool StepOp::runsBetweenIterations() {
+  return llvm::all_of(
+             getArguments().getAsRange<ArgumentAttr>(),
+             [](ArgumentAttr argument) { return argument.isState(); }) &&
+         getBody().front().getOps<ComputeOp>().empty() && !getYield().getAdd();
+}
+
 bool StepOp::isAsynchronous() {
   return getConsistency().value_or(Consistency::Bsp) != Consistency::Bsp;
 }
@@ -573,11 +580,20 @@ StepOp PhaseOp::lookupStep() {
                                                       getStepAttr());
 }
 
+std::optional<int64_t> PhaseOp::getIteration() {
+  if (getAtStart())
+    return 0;
+  std::optional<uint64_t> iteration = getAt();
+  return iteration ? std::optional(static_cast<int64_t>(*iteration))
+                   : std::nullopt;
+}
+
 LogicalResult PhaseOp::verify() {
-  int kinds = getAtStart() + (getUntilAttr() != nullptr) +
-              (getEveryAttr() != nullptr) + isBackground();
+  int kinds = getAtStart() + (getAtAttr() != nullptr) +
+              (getUntilAttr() != nullptr) + (getEveryAttr() != nullptr) +
+              isBackground();
   if (kinds > 1)
-    return emitOpError("expected at most one of at_start, until, every and "
+    return emitOpError("expected at most one of at_start, at, until, every and "
                        "background_ns");
   if (getEvery().has_value() != getOffset().has_value())
     return emitOpError("expected 'every' and 'offset' together");
@@ -587,26 +603,36 @@ LogicalResult PhaseOp::verify() {
   return success();
 }
 
-/// Checks that a background step has no op that the program runs, and commits
-/// by adding.
-static LogicalResult verifyBackground(PhaseOp phase, StepOp step) {
+/// Checks that background steps commit by adding, and no others.
+static LogicalResult verifyCommit(PhaseOp phase, StepOp step) {
   bool adds = step.getYield().getAdd();
   if (adds != phase.isBackground())
     return phase.emitOpError()
            << (adds ? "expected 'background_ns' for step '"
                     : "expected 'yield add' in background step '")
            << step.getSymName() << (adds ? "', which yields with 'add'" : "'");
-  if (!phase.isBackground())
+  return success();
+}
+
+/// Checks that the program binds nothing to a step that runs beside iterations
+/// or between them, and runs nothing of it.
+static LogicalResult verifyWithoutProgram(PhaseOp phase, StepOp step) {
+  std::string what;
+  if (phase.isBackground())
+    what = "a background step";
+  else if (std::optional<int64_t> iteration = phase.getIteration())
+    what = "a step 'at " + std::to_string(*iteration) + "'";
+  else
     return success();
   for (auto info : step.getArguments().getAsRange<ArgumentAttr>())
     if (!info.isState())
       return phase.emitOpError()
-             << "expected a background step without batch and input, found '"
+             << "expected " << what << " without batch and input, found '"
              << info.getName().getValue() << "'";
   for (Operation &op : step.getBody().front())
     if (isa<ComputeOp>(op))
       return phase.emitOpError()
-             << "expected a background step without compute, found '"
+             << "expected " << what << " without compute, found '"
              << cast<ComputeOp>(op).getName() << "'";
   return success();
 }
@@ -617,10 +643,12 @@ LogicalResult PhaseOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!step)
     return emitOpError() << "expected the name of a step, found "
                          << getStepAttr();
-  return verifyBackground(*this, step);
+  if (failed(verifyCommit(*this, step)))
+    return failure();
+  return verifyWithoutProgram(*this, step);
 }
 
-/// Checks that rows at the start come first, that the last foreground row
+/// Checks that rows `at` an iteration come first, that the last foreground row
 /// always matches, and that no row that always matches hides another.
 static LogicalResult verifyRowOrder(TrainingOp training) {
   PhaseOp last;
@@ -633,8 +661,9 @@ static LogicalResult verifyRowOrder(TrainingOp training) {
       diagnostic.attachNote(last.getLoc()) << "this row";
       return diagnostic;
     }
-    if (phase.getAtStart() && last && !last.getAtStart())
-      return phase.emitOpError("expected 'at_start' rows before all others");
+    if (phase.getIteration() && last && !last.getIteration())
+      return phase.emitOpError(
+          "expected rows 'at_start' and 'at' before all others");
     last = phase;
   }
   if (!last || !last.matchesAlways())

@@ -8,7 +8,7 @@ bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
   bagua.yield %w : tensor<8xf32>
 }
 bagua.training @job {
-  // expected-error @+1 {{expected at most one of at_start, until, every and background_ns}}
+  // expected-error @+1 {{expected at most one of at_start, at, until, every and background_ns}}
   bagua.phase @a at_start until 5
 }
 
@@ -130,7 +130,7 @@ bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
 }
 bagua.training @job {
   bagua.phase @a until 5
-  // expected-error @+1 {{expected 'at_start' rows before all others}}
+  // expected-error @+1 {{expected rows 'at_start' and 'at' before all others}}
   bagua.phase @a at_start
   bagua.phase @a
 }
@@ -207,5 +207,110 @@ bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
 bagua.training @job {
   // expected-error @+1 {{expected only bagua.phase in a training}}
   %0 = builtin.unrealized_conversion_cast to i32
+  bagua.phase @a
+}
+
+// -----
+
+// `at_start` is a row `at` an iteration already.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  // expected-error @+1 {{expected at most one of at_start, at, until, every and background_ns}}
+  bagua.phase @a at_start at 0
+  bagua.phase @a
+}
+
+// -----
+
+// Iterations count from 0.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  // expected-error @+1 {{attribute 'at' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  bagua.phase @a at -1
+  bagua.phase @a
+}
+
+// -----
+
+// Rows `at` an iteration stand before the rows that they interrupt.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  bagua.phase @a until 5
+  // expected-error @+1 {{expected rows 'at_start' and 'at' before all others}}
+  bagua.phase @a at 3
+  bagua.phase @a
+}
+
+// -----
+
+// A step between iterations is no iteration: it has no batch,
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.step @next on @pod data [node] (batch %x "x" : tensor<8xf32>, param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  // expected-error @+1 {{expected a step 'at 8' without batch and input, found 'x'}}
+  bagua.phase @next at 8
+  bagua.phase @a
+}
+
+// -----
+
+// ... no input,
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.step @next on @pod (input %lr "lr" : tensor<f32>, param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  // expected-error @+1 {{expected a step 'at 0' without batch and input, found 'lr'}}
+  bagua.phase @next at_start
+  bagua.phase @a
+}
+
+// -----
+
+// ... and no compute, so no gradients either.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.step @next on @pod data [node] (param %w "w" : tensor<8xf32>) {
+  %g = bagua.compute backward "l"(%w) : (tensor<8xf32>) -> (tensor<8xf32> grad "w")
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.training @job {
+  // expected-error @+1 {{expected a step 'at 8' without compute, found 'l'}}
+  bagua.phase @next at 8
+  bagua.phase @a
+}
+
+// -----
+
+// It does not commit by adding, as a background step does.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @a on @pod (param %w "w" : tensor<8xf32>) {
+  bagua.yield %w : tensor<8xf32>
+}
+bagua.step @average on @pod (param %w "w" varies [node] : tensor<8xf32>) {
+  bagua.yield add %w : tensor<8xf32>
+}
+bagua.training @job {
+  // expected-error @+1 {{expected 'background_ns' for step 'average', which yields with 'add'}}
+  bagua.phase @average at 8
   bagua.phase @a
 }

@@ -120,6 +120,9 @@ def Bagua_StepOp : Bagua_Op<"step", [Symbol, IsolatedFromAbove, SingleBlockImpli
     ::bagua::YieldOp getYield();
     /// Whether results of pushes are applied as they arrive (asp, ssp).
     bool isAsynchronous();
+    /// Whether the step only changes state, as those of `at` rows do: it has no
+    /// batch, input and compute, and does not commit by adding. O(ops).
+    bool runsBetweenIterations();
     /// Whether ops have streams.
     bool isScheduled() { return getStreamsAttr() != nullptr; }
   }];
@@ -162,32 +165,39 @@ def Bagua_TrainingOp : Bagua_Op<"training", [Symbol, NoTerminator, SingleBlock, 
 def Bagua_PhaseOp : Bagua_Op<"phase", [HasParent<"::bagua::TrainingOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one row of a training's phase table";
   let description = [{
-    `at_start` rows run once, first. `until N` matches iterations below N, `every
+    `at K` rows run once, before iteration K, in the order of the table, and are
+    not counted; `at_start` is `at 0`. Their steps change state: they have no
+    batch, no input and no compute. `until N` matches iterations below N, `every
     K offset O` those with `i mod K == O`; a row without either always matches
     and must be the last in the foreground. `background_ns` rows run beside the
     others at that interval, while the current step has no collective.
 
     ```
     bagua.phase @init at_start
+    bagua.phase @freeze at 1000
     bagua.phase @warmup until 1000
     bagua.phase @average every 8 offset 7
     bagua.phase @local
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$step, UnitAttr:$at_start,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$at,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$until,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$every,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$offset,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$background_ns);
   let assemblyFormat = [{
-    $step (`at_start` $at_start^)? (`until` $until^)? (`every` $every^ `offset` $offset)?
+    $step (`at_start` $at_start^)? (`at` $at^)? (`until` $until^)? (`every` $every^ `offset` $offset)?
     (`background_ns` $background_ns^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isBackground() { return getBackgroundNsAttr() != nullptr; }
     /// Runs in every iteration that no row before it took.
-    bool matchesAlways() { return !getAtStart() && !getUntilAttr() && !getEveryAttr() && !isBackground(); }
+    /// The iteration before which an `at` row runs, 0 for `at_start`; nothing for
+    /// other rows.
+    std::optional<int64_t> getIteration();
+    bool matchesAlways() { return !getIteration() && !getUntilAttr() && !getEveryAttr() && !isBackground(); }
     ::bagua::StepOp lookupStep();
   }];
 }
