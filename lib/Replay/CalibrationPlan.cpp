@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "CalibrationPlan.h"
 
+#include "Plan/Phases.h"
+
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Parts.h"
 
@@ -77,6 +79,7 @@ private:
   const std::vector<size_t> &sizes;
   const Surroundings &beside;
   fb::PlanT plan;
+  fb::StepT &step() { return *plan.steps[0]; }
   /// The tensors of the messages.
   std::vector<uint32_t> messages;
 };
@@ -110,7 +113,7 @@ int64_t PlanMaker::addTensor(const std::string &name, int64_t count,
   tensor.role = fb::Role::Value;
   tensor.name = name;
   tensor.shape = {count};
-  tensor.users = {user};
+  runtime::addUse(step(), static_cast<uint32_t>(plan.tensors.size()) - 1, user);
   return static_cast<int64_t>(plan.tensors.size()) - 1;
 }
 
@@ -140,8 +143,8 @@ void PlanMaker::addMessage(uint32_t number) {
   plan.tensors.back()->given_by_program = true;
   messages.push_back(static_cast<uint32_t>(tensor));
   uint32_t whole = addValue(tensor, count);
-  plan.instructions.push_back(std::make_unique<fb::InstructionT>());
-  fb::InstructionT &op = *plan.instructions.back();
+  step().instructions.push_back(std::make_unique<fb::InstructionT>());
+  fb::InstructionT &op = *step().instructions.back();
   op.name = absl::StrCat(kind.name, number);
   op.opcode = kind.opcode;
   op.ready = {messages.back()};
@@ -158,13 +161,16 @@ void PlanMaker::addMessage(uint32_t number) {
 }
 
 void PlanMaker::addProgramOp(const char *name, int64_t costNs) {
-  plan.program.push_back(std::make_unique<fb::ProgramOpT>());
-  plan.program.back()->name = name;
-  plan.program.back()->cost_ns = costNs;
+  step().program.push_back(std::make_unique<fb::ProgramOpT>());
+  step().program.back()->name = name;
+  step().program.back()->cost_ns = costNs;
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
   plan.name = "calibrate";
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  step().name = plan.name;
+  plan.phases.push_back(std::make_unique<fb::PhaseT>());
   for (int stream = 0; stream < beside.streams; ++stream)
     plan.streams.push_back(absl::StrCat("comm", stream));
   plan.cluster = std::make_unique<fb::ClusterT>();
@@ -179,14 +185,14 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanMaker::make() {
     addMessage(i);
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("give", 0);
-    plan.program.back()->gives = {messages[i]};
+    step().program.back()->gives = {messages[i]};
     int64_t leftNs = beside.computeNs.empty() ? 0 : beside.computeNs[sizes[i]];
     for (; leftNs > 0; leftNs -= beside.opNs)
       addProgramOp("compute", std::min(leftNs, beside.opNs));
   }
   for (uint32_t i = 0; i < sizes.size(); ++i) {
     addProgramOp("update", 0);
-    plan.program.back()->waits = {messages[i]};
+    step().program.back()->waits = {messages[i]};
   }
   return Plan::fromBytes(runtime::writePlan(plan));
 }

@@ -116,42 +116,94 @@ private:
   double exponent;
 };
 
-template <typename T>
-void expectIn(const Plan &plan, const fb::Relation &relation,
-              const std::vector<int64_t> &group, int64_t updates, size_t state,
-              int64_t begin, int64_t count, std::byte *output) {
-  const fb::Update &update = *relation.update();
-  DataType type = typeOf(plan, relation.tensor());
-  DataType given = typeOf(plan, relation.of());
-  std::vector<std::byte> bytes(
-      count * std::max(dataTypeBytes(type), dataTypeBytes(given)));
-  std::vector<T> gradient(count);
-  std::vector<std::vector<T>> states(update.states()->size(), gradient);
-  for (size_t i = 0; i < states.size(); ++i) {
-    generateState(plan, update, i, begin, count, bytes.data());
-    readValues(type, bytes.data(), count, states[i].data());
+/// The number of a tensor among an update's states.
+size_t placeAmong(const fb::Update &update, uint32_t tensor) {
+  return std::find(update.states()->begin(), update.states()->end(), tensor) -
+         update.states()->begin();
+}
+
+/// Plays events on a range of the states of an update, in `T`.
+template <typename T> class StatePlayer {
+public:
+  StatePlayer(const Plan &plan, const fb::Update &update,
+              const std::vector<int64_t> &group, int64_t begin, int64_t count)
+      : plan(plan), group(group), begin(begin), count(count),
+        type(typeOf(plan, update.states()->Get(0))),
+        states(update.states()->size(), std::vector<T>(count)), update(update) {
+    // A gradient's elements may be wider.
+    bytes.resize(count * int64_t{sizeof(double)});
+    for (size_t i = 0; i < states.size(); ++i) {
+      generateState(plan, update, i, begin, count, bytes.data());
+      readValues(type, bytes.data(), count, states[i].data());
+    }
   }
-  auto round = [&](std::vector<T> &values) {
+
+  void play(const StateEvent &event) {
+    switch (event.relation->relation()) {
+    case fb::RelationKind::Updated:
+      return apply(*event.relation, event.iteration);
+    case fb::RelationKind::Scaled:
+      return scale(*event.relation);
+    default: // All ranks have the first one's values.
+      return;
+    }
+  }
+
+  void write(size_t state, std::byte *output) const {
+    writeValues(type, states[state].data(), count, output);
+  }
+
+private:
+  void round(std::vector<T> &values) {
     writeValues(type, values.data(), count, bytes.data());
     readValues(type, bytes.data(), count, values.data());
-  };
-  std::vector<uint64_t> keys(group.size());
-  for (int64_t step = 0; step < updates; ++step) {
+  }
+
+  void scale(const fb::Relation &relation) {
+    std::vector<T> &values = states[placeAmong(update, relation.tensor())];
+    for (T &value : values)
+      value = static_cast<T>(relation.coefficient()) * value;
+    round(values);
+  }
+
+  void apply(const fb::Relation &relation, int64_t iteration) {
+    DataType given = typeOf(plan, relation.of());
+    std::vector<uint64_t> keys(group.size());
     std::transform(group.begin(), group.end(), keys.begin(), [&](int64_t rank) {
-      return giftKey(plan, relation.of(), rank, step);
+      return giftKey(plan, relation.of(), rank, iteration);
     });
+    std::vector<T> gradient(count);
     expectReduced(given, static_cast<ReduceKind>(relation.reduce()), keys,
                   begin, count, bytes.data());
     readValues(given, bytes.data(), count, gradient.data());
     if (given != type)
       round(gradient);
-    Rule<T>(update, learningRate(plan, update, step), step + 1)
+    const fb::Update &rule = *relation.update();
+    Rule<T>(rule, learningRate(plan, rule, iteration), iteration + 1)
         .apply(gradient, states);
     if (type == DataType::Float16 || type == DataType::BFloat16)
       for (std::vector<T> &values : states)
         round(values);
   }
-  writeValues(type, states[state].data(), count, output);
+
+  const Plan &plan;
+  const std::vector<int64_t> &group;
+  const int64_t begin, count;
+  const DataType type;
+  std::vector<std::vector<T>> states;
+  const fb::Update &update;
+  std::vector<std::byte> bytes;
+};
+
+template <typename T>
+void expectIn(const Plan &plan, const fb::Update &update,
+              const std::vector<StateEvent> &events,
+              const std::vector<int64_t> &group, size_t state, int64_t begin,
+              int64_t count, std::byte *output) {
+  StatePlayer<T> player(plan, update, group, begin, count);
+  for (const StateEvent &event : events)
+    player.play(event);
+  player.write(state, output);
 }
 
 } // namespace
@@ -176,14 +228,14 @@ void generateState(const Plan &plan, const fb::Update &update, size_t state,
   }
 }
 
-void expectUpdated(const Plan &plan, const fb::Relation &relation,
-                   const std::vector<int64_t> &group, int64_t updates,
-                   size_t state, int64_t begin, int64_t count,
-                   std::byte *output) {
-  auto expect = typeOf(plan, relation.tensor()) == DataType::Float64
+void expectUpdated(const Plan &plan, const fb::Update &update,
+                   const std::vector<StateEvent> &events,
+                   const std::vector<int64_t> &group, size_t state,
+                   int64_t begin, int64_t count, std::byte *output) {
+  auto expect = typeOf(plan, update.states()->Get(0)) == DataType::Float64
                     ? expectIn<double>
                     : expectIn<float>;
-  expect(plan, relation, group, updates, state, begin, count, output);
+  expect(plan, update, events, group, state, begin, count, output);
 }
 
 namespace {
@@ -191,13 +243,14 @@ namespace {
 /// variance, and how far values may be off.
 class ErrorBound {
 public:
-  ErrorBound(const fb::Update &rule, double unit, double gradient,
-             double gradientError)
-      : rule(rule), unit(unit), gradient(gradient),
-        gradientError(gradientError) {}
+  explicit ErrorBound(double roundoff) : unit(roundoff) {}
 
-  /// Adds one update at a rate; `number` counts from 1.
-  void update(double rate, int64_t number);
+  /// Adds one update by gradients of at most `largest`, off by at most `error`,
+  /// at a rate; `number` counts from 1.
+  void update(const fb::Update &by, double largest, double error, double rate,
+              int64_t number);
+  /// Multiplies state `state`.
+  void scale(size_t state, double coefficient);
   /// How far state `state` may be off; not finite if any value is explained.
   double of(size_t state) const;
 
@@ -208,10 +261,12 @@ private:
   };
   Bounded updateSgd(double rate);
   Bounded updateAdam(double rate, double number);
-  double constant(size_t i) const { return rule.constants()->Get(i); }
+  double constant(size_t i) const { return rule->constants()->Get(i); }
 
-  const fb::Update &rule;
-  const double unit, gradient, gradientError;
+  const double unit;
+  /// Those of the last update.
+  const fb::Update *rule = nullptr;
+  double gradient = 0, gradientError = 0;
   Bounded weight, moment, variance;
   double smallest = kSmallestValue;
 };
@@ -219,7 +274,7 @@ private:
 
 /// The change of the weight.
 ErrorBound::Bounded ErrorBound::updateSgd(double rate) {
-  double momentum = rule.states()->size() == 2 ? constant(0) : 0;
+  double momentum = rule->states()->size() == 2 ? constant(0) : 0;
   moment.largest = momentum * moment.largest + gradient;
   moment.error =
       momentum * moment.error + gradientError + 3 * unit * moment.largest;
@@ -239,7 +294,7 @@ ErrorBound::Bounded ErrorBound::updateAdam(double rate, double number) {
                    (1 - beta2) * 2 * gradient * gradientError +
                    4 * unit * variance.largest;
   smallest *= beta2;
-  bool corrects = rule.bias_correction() != fb::BiasCorrection::None;
+  bool corrects = rule->bias_correction() != fb::BiasCorrection::None;
   double c1 = corrects ? 1 - std::pow(beta1, number) : 1;
   double c2 = corrects ? 1 - std::pow(beta2, number) : 1;
   double scale = rate * std::sqrt(c2) / c1;
@@ -250,9 +305,13 @@ ErrorBound::Bounded ErrorBound::updateAdam(double rate, double number) {
                       6 * unit * change};
 }
 
-void ErrorBound::update(double rate, int64_t number) {
+void ErrorBound::update(const fb::Update &by, double largest, double error,
+                        double rate, int64_t number) {
+  rule = &by;
+  gradient = largest;
+  gradientError = error;
   Bounded change;
-  switch (ruleOf(rule)) {
+  switch (ruleOf(by)) {
   case PromisedUpdate::Sgd:
     change = updateSgd(rate);
     break;
@@ -270,19 +329,34 @@ double ErrorBound::of(size_t state) const {
                                      : std::numeric_limits<double>::infinity();
 }
 
-double updatedTolerance(const Plan &plan, const fb::Relation &relation,
-                        int64_t updates, size_t state,
-                        double gradientTolerance) {
-  if (gradientTolerance == 0)
+void ErrorBound::scale(size_t state, double coefficient) {
+  Bounded &bound = state == 0 ? weight : state == 1 ? moment : variance;
+  const double factor = std::fabs(coefficient);
+  bound.largest *= factor;
+  bound.error = bound.error * factor + unit * bound.largest;
+  if (state == 2)
+    smallest *= factor;
+}
+
+double updatedTolerance(const Plan &plan, const fb::Update &update,
+                        const std::vector<StateEvent> &events, size_t state) {
+  if (std::all_of(events.begin(), events.end(), [](const StateEvent &event) {
+        return event.gradientTolerance == 0;
+      }))
     return 0;
-  bool isSum = static_cast<ReduceKind>(relation.reduce()) == ReduceKind::Sum;
-  double gradient = kLargestValue *
-                    (isSum ? static_cast<double>(plan.topology().ranks()) : 1);
-  const fb::Update &rule = *relation.update();
-  ErrorBound bound(rule, roundoffOf(typeOf(plan, relation.tensor())), gradient,
-                   gradientTolerance);
-  for (int64_t step = 0; step < updates; ++step)
-    bound.update(std::fabs(learningRate(plan, rule, step)), step + 1);
+  ErrorBound bound(roundoffOf(typeOf(plan, update.states()->Get(0))));
+  for (const auto &[relation, iteration, tolerance] : events) {
+    if (relation->relation() == fb::RelationKind::Scaled)
+      bound.scale(placeAmong(update, relation->tensor()),
+                  relation->coefficient());
+    if (relation->relation() != fb::RelationKind::Updated)
+      continue;
+    bool isSum = static_cast<ReduceKind>(relation->reduce()) == ReduceKind::Sum;
+    double ranks = isSum ? static_cast<double>(plan.topology().ranks()) : 1;
+    const fb::Update &rule = *relation->update();
+    bound.update(rule, kLargestValue * ranks, tolerance,
+                 std::fabs(learningRate(plan, rule, iteration)), iteration + 1);
+  }
   return bound.of(state);
 }
 

@@ -37,8 +37,12 @@ std::string planOf(fb::Opcode opcode, size_t inputs, size_t outputs,
   plan.cluster->axes[0]->size = 1;
   plan.arenas.push_back(std::make_unique<fb::ArenaT>());
   plan.arenas[0]->name = "values";
-  plan.instructions.push_back(std::make_unique<fb::InstructionT>());
-  fb::InstructionT &op = *plan.instructions[0];
+  plan.phases.push_back(std::make_unique<fb::PhaseT>());
+  plan.steps.push_back(std::make_unique<fb::StepT>());
+  fb::StepT &step = *plan.steps[0];
+  step.name = plan.name;
+  step.instructions.push_back(std::make_unique<fb::InstructionT>());
+  fb::InstructionT &op = *step.instructions[0];
   op.name = "it";
   op.opcode = opcode;
   op.has_learning_rate = true;
@@ -76,7 +80,7 @@ bool isArithmetic(fb::Opcode opcode) {
 }
 
 bool hasKernel(const runtime::Plan &plan) {
-  const fb::Instruction &op = *plan.root().instructions()->Get(0);
+  const fb::Instruction &op = plan.instruction(0);
   std::vector<std::vector<float>> memory;
   std::vector<std::byte *> addresses;
   auto bind = [&](const flatbuffers::Vector<uint32_t> &numbers) {

@@ -505,8 +505,8 @@ PlanBuilder makeUpdating(int64_t ranks, bool isInArena = false) {
   plan.op(sgd).has_learning_rate = true;
   plan.op(sgd).learning_rate = 1.0f;
   plan.use(1, sgd);
-  plan.addProgramOp("forward", fb::Phase::Forward, 0, {1}, {});
-  plan.addProgramOp("backward", fb::Phase::Backward, 0, {}, {0});
+  plan.addProgramOp("forward", fb::ComputePhase::Forward, 0, {1}, {});
+  plan.addProgramOp("backward", fb::ComputePhase::Backward, 0, {}, {0});
   return plan;
 }
 
@@ -626,7 +626,7 @@ TEST(SessionTest, TwoStepsAreInFlight) {
 /// Every kind of operation, as the plan's tests have them.
 PlanBuilder makeBusyPlan(int64_t ranks) {
   PlanBuilder plan = makeDdpPlan(ranks);
-  plan.plan.program.clear();
+  plan.step().program.clear();
   uint32_t update = plan.addStream("update");
   uint32_t w = plan.addTensor("w", {1021}, fb::Role::Param);
   uint32_t m = plan.addTensor("m", {1021}, fb::Role::Optimizer);

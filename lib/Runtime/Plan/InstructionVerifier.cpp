@@ -6,6 +6,7 @@
 // verifiers, for plans that may come from anywhere.
 //
 //===----------------------------------------------------------------------===//
+#include "FieldChecks.h"
 #include "Opcodes.h"
 #include "PlanVerifier.h"
 
@@ -21,10 +22,6 @@ namespace bagua::runtime {
 namespace {
 
 using absl::StrCat;
-
-absl::Status invalid(const std::string &message) {
-  return absl::InvalidArgumentError(message);
-}
 
 class InstructionVerifier {
 public:

@@ -212,8 +212,7 @@ makeLocalOperation(const OperationSource &source,
 
 absl::StatusOr<std::unique_ptr<Operation>>
 makeOperation(const OperationSource &source, uint32_t number) {
-  const fb::Instruction &instruction =
-      *source.plan.root().instructions()->Get(number);
+  const fb::Instruction &instruction = source.plan.instruction(number);
   if (kindOf(instruction.opcode()) == InstructionKind::Collective)
     return makeCollective(source, instruction);
   return makeLocalOperation(source, instruction);

@@ -137,13 +137,14 @@ absl::Status PlanCommunicators::create(const Plan &loaded, World &world,
   plan = &loaded;
   prefix = prefixOfNames;
   optionsOf = options;
-  for (const fb::Instruction *instruction : *plan->root().instructions()) {
-    if (!instruction->axes() || instruction->axes()->size() == 0)
+  for (uint32_t i = 0; i < plan->instructionCount(); ++i) {
+    const fb::Instruction &instruction = plan->instruction(i);
+    if (!instruction.axes() || instruction.axes()->size() == 0)
       continue;
-    Key key = keyOf(*plan, *instruction);
+    Key key = keyOf(*plan, instruction);
     if (groups.count(key) > 0)
       continue;
-    auto *whole = plan->root().values()->Get(wholeValueOf(*instruction));
+    auto *whole = plan->root().values()->Get(wholeValueOf(instruction));
     absl::Status status = createGroups(world, key, readLayout(whole->layout()));
     if (!status.ok())
       return status;

@@ -81,6 +81,9 @@ public:
   std::optional<uint32_t> findTensor(llvm::StringRef name) const;
   /// Whether the states are not the program's to update.
   bool isExpected(UpdateAttr update) const;
+  bool isUpdatedByProgram(llvm::StringRef state) const {
+    return updatedByProgram.contains(state);
+  }
   /// Bytes that a value takes on the rank with the largest part.
   int64_t bytesOf(mlir::Value value) const;
 
