@@ -173,6 +173,10 @@ def RelaxPass : Pass<"bagua-relax", "::bagua::StepOp"> {
     statistic that nothing in forward and backward waits for is given back where it
     was given, as a gradient is.
 
+    A step that runs between iterations (no batch, input and compute) may leave a
+    state as it is, scale it by one coefficient, or broadcast it from the first rank.
+    Its contract says so, and a step that makes a state in another way is refused.
+
     A step that has a contract keeps it. It is refused where a gradient is not
     reduced, or the contract is another algorithm's.
 
@@ -454,7 +458,8 @@ def SchedulePass : Pass<"bagua-schedule", "::bagua::StepOp"> {
     (updates, and what leads to them) becomes compute: the program runs its
     optimizer, and all of it before its next forward. With `late` the same, but what
     can run in the next step, right before the first op that needs it, does:
-    `late`, on a stream `late`, behind all else in the block. With `runtime` structured
+    `late`, on a stream `late`, behind all else in the block. The arithmetic of a step
+    that runs between iterations stays with the runtime. With `runtime` structured
     updates stay, on stream `update`, and the next forward of a layer waits for that
     layer's parameters alone. An update waits for the program's last read of what it
     overwrites. What the runtime can't own is the program's all the same, with a
