@@ -584,4 +584,27 @@ def RecordStrategyPass : Pass<"bagua-record-strategy", "::mlir::ModuleOp"> {
   ];
 }
 
+def CompileStepsPass : Pass<"bagua-compile-steps", "::mlir::ModuleOp"> {
+  let summary = "Compiles each step of a module by a strategy of its own";
+  let description = [{
+    `strategies` names each step once: `@warmup=ddp{wire=bf16} @compressed=ddp`.
+    Every step is taken to the end of the graph level, then all of them are proved
+    together (bagua-verify-graph), then scheduled and placed, and
+    bagua-verify-states compares where they keep common states. Each step keeps its
+    strategy in `bagua.strategy`. A strategy that searches (`auto`) is refused.
+  }];
+  let options = [
+    Option<"strategies", "strategies", "std::string", "", "@STEP=NAME{option=value ...} for each step, with spaces between">,
+  ];
+}
+
+def VerifyStatesPass : Pass<"bagua-verify-states", "::mlir::ModuleOp"> {
+  let summary = "Checks that scheduled steps keep the states that they share in the same place";
+  let description = [{
+    A state that lies in an arena in one step must lie at the same byte in every step
+    of the module that has values in this arena. Other values of different steps may
+    overlap. Changes nothing.
+  }];
+}
+
 #endif // BAGUA_TRANSFORMS_PASSES_TD
