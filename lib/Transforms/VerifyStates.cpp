@@ -1,7 +1,7 @@
 //===- VerifyStates.cpp - bagua-verify-states -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Compares where scheduled steps keep the states that they share.
+// Compares where and when scheduled steps have the states that they share.
 //
 //===----------------------------------------------------------------------===//
 #include "bagua/Transforms/Passes.h"
@@ -69,13 +69,47 @@ static LogicalResult verifyPair(StepOp step, StepOp other) {
   return success();
 }
 
+/// Checks that no late compute of an iteration needs a state that a step
+/// between iterations changes: it would run behind that step.
+static LogicalResult verifyInTime(StepOp between, StepOp iteration) {
+  llvm::StringSet<> changed;
+  for (auto [next, index] : llvm::zip_equal(between.getYield().getValues(),
+                                            between.getStateArguments()))
+    if (next != between.getBody().getArgument(index))
+      changed.insert(between.getArgument(index).getName().getValue());
+  for (auto compute : iteration.getBody().front().getOps<ComputeOp>()) {
+    if (!compute.getLate())
+      continue;
+    for (Value operand : compute->getOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      if (!argument)
+        continue;
+      StringRef name =
+          iteration.getArgument(argument.getArgNumber()).getName().getValue();
+      if (!changed.contains(name))
+        continue;
+      InFlightDiagnostic diagnostic =
+          compute.emitOpError()
+          << "expected compute that uses state '" << name
+          << "' before the iteration ends, because step '"
+          << between.getSymName() << "' changes it then, found late compute";
+      diagnostic.attachNote(between.getLoc())
+          << "step '" << between.getSymName() << "' is here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
 namespace {
 struct VerifyStatesPass
     : public bagua::impl::VerifyStatesPassBase<VerifyStatesPass> {
   void runOnOperation() override {
     for (auto step : getOperation().getOps<StepOp>())
       for (auto other : getOperation().getOps<StepOp>())
-        if (step != other && failed(verifyPair(step, other)))
+        if (step != other && (failed(verifyPair(step, other)) ||
+                              (step.runsBetweenIterations() &&
+                               failed(verifyInTime(step, other)))))
           return signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -1,6 +1,6 @@
 // RUN: bagua-opt %s --bagua-verify-states --split-input-file --verify-diagnostics
 
-// Where steps keep the states that they share.
+// Where and when steps have the states that they share.
 
 // Temporaries of different steps may overlap; so may a step use another arena.
 !t = tensor<8xf32>
@@ -59,4 +59,24 @@ bagua.step @a on @pod streams [compute, comm] (param %w "w" varies [node] at sta
 bagua.step @b on @pod streams [compute, comm] (param %v "v" varies [node] at "v" : !t) {
   %p = bagua.exchange shift_one %v over [node] on comm at [states:0] : !t -> !t
   bagua.yield %p : !t
+}
+
+// -----
+
+// A step between iterations changes a state that nobody needs late: late compute may use another.
+!t = tensor<8xf32>
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>]
+// expected-note @+1 {{step 'between' is here}}
+bagua.step @between on @pod streams [compute, comm] (param %w "w" : !t, optimizer %m "m" at "m" : !t) {
+  %n = bagua.linear [0.5] (%m) on comm at ["m"] : !t
+  bagua.yield %w, %n : !t, !t
+}
+bagua.step @fine on @pod data [node] streams [compute, late] (batch %x "x" : !t, param %w "w" : !t, optimizer %m "m" : !t) {
+  %n = bagua.compute update "u"(%w) late on late at [program] : (!t) -> (!t)
+  bagua.yield %n, %m : !t, !t
+}
+bagua.step @late on @pod data [node] streams [compute, late] (batch %x "x" : !t, param %w "w" : !t, optimizer %m "m" : !t) {
+  // expected-error @+1 {{expected compute that uses state 'm' before the iteration ends, because step 'between' changes it then, found late compute}}
+  %n = bagua.compute update "u"(%m) late on late at [program] : (!t) -> (!t)
+  bagua.yield %w, %n : !t, !t
 }

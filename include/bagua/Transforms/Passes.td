@@ -599,11 +599,12 @@ def CompileStepsPass : Pass<"bagua-compile-steps", "::mlir::ModuleOp"> {
 }
 
 def VerifyStatesPass : Pass<"bagua-verify-states", "::mlir::ModuleOp"> {
-  let summary = "Checks that scheduled steps keep the states that they share in the same place";
+  let summary = "Checks where and when scheduled steps have the states that they share";
   let description = [{
     A state that lies in an arena in one step must lie at the same byte in every step
     of the module that has values in this arena. Other values of different steps may
-    overlap. Changes nothing.
+    overlap. A state that a step between iterations changes must not be used by late
+    compute, which would run behind that step. Changes nothing.
   }];
 }
 
