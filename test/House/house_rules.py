@@ -77,6 +77,7 @@ ABOUT = {
     "Transforms/Decouple.cpp": {"CastOp", "SplitOp", "ConcatOp"}, "Transforms/FindUnused.cpp": {"CastOp"},
     "Bridge/BoundReader.cpp": {"AllReduceOp"}, "Algorithms/GradientReduces.cpp": {"AllReduceOp"},
     "Algorithms/Contract.cpp": {"AllReduceOp", "CastOp"}, "StepSummary.cpp": {"AllReduceOp"},
+    "Algorithms/StateChanges.cpp": {"LinearOp", "SliceOp", "BroadcastOp"},
 }
 # Opcodes are known where a row or a kernel is theirs, and where a plan is made by hand.
 KNOWS_OPCODES = ("Plan/Opcodes.cpp", "Kernels/Arithmetic.cpp", "Replay/CalibrationPlan.cpp")

@@ -653,45 +653,60 @@ LogicalResult ResultAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // RelationAttr
 //===----------------------------------------------------------------------===//
 
+static bool cuts(RelationKind relation) {
+  return relation == RelationKind::AllToAll ||
+         relation == RelationKind::Scattered;
+}
+
+static bool joins(RelationKind relation) {
+  return relation == RelationKind::AllToAll ||
+         relation == RelationKind::Gathered;
+}
+
 Attribute RelationAttr::parse(AsmParser &parser, Type) {
   MLIRContext *context = parser.getContext();
   std::string tensor, of;
-  AxesAttr over;
+  AxesAttr over = AxesAttr::get(context, {});
   ReduceKindAttr kind = ReduceKindAttr::get(context, ReduceKind::Sum);
   int64_t split = 0, concat = 0;
+  auto pairs = DenseI64ArrayAttr::get(context, {});
+  FloatAttr coefficient;
   if (parser.parseLess() || parser.parseString(&tensor) || parser.parseEqual())
     return nullptr;
   RelationKind relation = RelationKind::Reduced;
-  for (RelationKind moved :
-       {RelationKind::AllToAll, RelationKind::Gathered, RelationKind::Permuted})
-    if (succeeded(parser.parseOptionalKeyword(stringifyRelationKind(moved))))
-      relation = moved;
+  for (RelationKind other :
+       {RelationKind::AllToAll, RelationKind::Gathered, RelationKind::Permuted,
+        RelationKind::Scaled, RelationKind::Broadcast})
+    if (succeeded(parser.parseOptionalKeyword(stringifyRelationKind(other))))
+      relation = other;
   if ((relation == RelationKind::Reduced && parseKind(parser, kind)) ||
-      parser.parseString(&of) || parser.parseKeyword("over") ||
-      parseAxes(parser, over))
+      parser.parseString(&of))
     return nullptr;
+  if (relation == RelationKind::Scaled) {
+    double value;
+    if (parser.parseKeyword("by") || parser.parseFloat(value))
+      return nullptr;
+    coefficient = Builder(context).getF32FloatAttr(static_cast<float>(value));
+  } else if (parser.parseKeyword("over") || parseAxes(parser, over)) {
+    return nullptr;
+  }
   if (relation == RelationKind::Reduced &&
       succeeded(parser.parseOptionalKeyword("split"))) {
     relation = RelationKind::Scattered;
     if (parser.parseInteger(split))
       return nullptr;
   }
-  if (relation == RelationKind::AllToAll &&
-      (parser.parseKeyword("split") || parser.parseInteger(split)))
-    return nullptr;
-  if ((relation == RelationKind::AllToAll ||
-       relation == RelationKind::Gathered) &&
-      (parser.parseKeyword("concat") || parser.parseInteger(concat)))
-    return nullptr;
-  auto pairs = DenseI64ArrayAttr::get(context, {});
-  if (relation == RelationKind::Permuted &&
-      (parser.parseKeyword("pairs") || parsePairs(parser, pairs)))
-    return nullptr;
-  if (parser.parseGreater())
+  if ((relation == RelationKind::AllToAll &&
+       (parser.parseKeyword("split") || parser.parseInteger(split))) ||
+      (joins(relation) &&
+       (parser.parseKeyword("concat") || parser.parseInteger(concat))) ||
+      (relation == RelationKind::Permuted &&
+       (parser.parseKeyword("pairs") || parsePairs(parser, pairs))) ||
+      parser.parseGreater())
     return nullptr;
   return get(context, StringAttr::get(context, tensor),
              StringAttr::get(context, of), relation, kind.getValue(), over,
-             split, concat, pairs);
+             split, concat, pairs, coefficient);
 }
 
 void RelationAttr::print(AsmPrinter &printer) const {
@@ -701,11 +716,18 @@ void RelationAttr::print(AsmPrinter &printer) const {
     printKind(printer, ReduceKindAttr::get(getContext(), getKind()));
   else
     printer << stringifyRelationKind(relation);
-  printer << ' ' << getOf() << " over ";
+  printer << ' ' << getOf();
+  if (relation == RelationKind::Scaled) {
+    printer << " by "
+            << shortestFloat(getCoefficient().getValue().convertToFloat())
+            << '>';
+    return;
+  }
+  printer << " over ";
   printAxes(printer, getOver());
-  if (relation == RelationKind::AllToAll || relation == RelationKind::Scattered)
+  if (cuts(relation))
     printer << " split " << getSplit();
-  if (relation == RelationKind::AllToAll || relation == RelationKind::Gathered)
+  if (joins(relation))
     printer << " concat " << getConcat();
   if (relation == RelationKind::Permuted) {
     printer << " pairs ";

@@ -53,6 +53,8 @@ static bool isWholeArithmetic(Operation *op) {
 /// operands.
 int64_t bagua::giveUpdatesToProgram(StepOp step) {
   int64_t given = 0;
+  if (step.runsBetweenIterations())
+    return given;
   auto isProgram = [](Operation *user) {
     auto stepOp = dyn_cast<StepOpInterface>(user); // null for the yield
     return !stepOp || stepOp.isRunByProgram();
@@ -131,8 +133,10 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
   SharedStep result;
   SmallVector<unsigned> states = step.getStateArguments();
   ContractTensors contract(step);
+  bool hasProgram = !step.runsBetweenIterations();
   while (true) {
-    result.given += giveWhatIsApart(step);
+    if (hasProgram)
+      result.given += giveWhatIsApart(step);
     FailureOr<OpGraph> graph = readGraph(step, cluster);
     if (failed(graph))
       return failure();
@@ -141,7 +145,7 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
     for (int32_t index : findProgramsOwn(*graph))
       isOwn.set(index);
     int64_t before = result.given;
-    for (size_t index = block.size(); index-- > 0;) {
+    for (size_t index = block.size(); hasProgram && index-- > 0;) {
       std::optional<std::string> why =
           whyProgramsOwn(step, states, contract, block[index], isOwn[index]);
       if (!why)

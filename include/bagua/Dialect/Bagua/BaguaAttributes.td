@@ -269,6 +269,8 @@ def Bagua_RelationKind : Bagua_Enum<"RelationKind", "how a tensor given back fol
   I32EnumAttrCase<"Scattered", 3, "scattered">, // 2 is an update's, in plans
   I32EnumAttrCase<"Gathered", 4, "all_gather">,
   I32EnumAttrCase<"Permuted", 5, "permute">,
+  I32EnumAttrCase<"Scaled", 6, "scaled">,
+  I32EnumAttrCase<"Broadcast", 7, "broadcast">,
 ]>;
 
 def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
@@ -276,8 +278,9 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
   let description = [{
     One entry of a step's contract (`bagua.contract`): `tensor` is the reduction of
     kind `kind`, a piece of it along `split`, or the all_to_all, all_gather or
-    permute, of what the ranks of a group over the axes gave as `of`. Written when a step is imported or relaxed and by no later pass, so
-    that a check by it finds what a pass has lost.
+    permute, of what the ranks of a group over the axes gave as `of`. A step that runs between iterations makes states:
+    `scaled` by a coefficient, or `broadcast` from the first rank of the group. Written when a step is imported or
+    relaxed and by no later pass, so that a check by it finds what a pass has lost.
 
     ```
     #bagua.relation<"l3.weight.grad" = mean "l3.weight.grad" over [node, gpu]>
@@ -285,12 +288,27 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
     #bagua.relation<"piece" = sum "whole" over [gpu] split 0>
     #bagua.relation<"whole" = all_gather "piece" over [gpu] concat 0>
     #bagua.relation<"next" = permute "out" over [gpu] pairs [0 -> 1]>
+    #bagua.relation<"l3.momentum" = scaled "l3.momentum" by 0.5>
+    #bagua.relation<"l3.weight" = broadcast "l3.weight" over [node, gpu]>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$tensor, "::mlir::StringAttr":$of,
                         "::bagua::RelationKind":$relation, "::bagua::ReduceKind":$kind,
                         "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat,
-                        "::mlir::DenseI64ArrayAttr":$pairs);
+                        "::mlir::DenseI64ArrayAttr":$pairs, OptionalParameter<"::mlir::FloatAttr">:$coefficient);
+  let builders = [
+    AttrBuilder<(ins "::mlir::StringAttr":$tensor, "::mlir::StringAttr":$of, "::bagua::RelationKind":$relation,
+                     "::bagua::ReduceKind":$kind, "::bagua::AxesAttr":$over, "int64_t":$split, "int64_t":$concat,
+                     "::mlir::DenseI64ArrayAttr":$pairs), [{
+      return $_get($_ctxt, tensor, of, relation, kind, over, split, concat, pairs, ::mlir::FloatAttr());
+    }]>,
+    // What becomes of a state: `scaled`, which has a coefficient and no axes, or `broadcast`, which has axes.
+    AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$state, "::bagua::RelationKind":$relation,
+                                        "::bagua::AxesAttr":$over, "::mlir::FloatAttr":$coefficient), [{
+      return $_get(state.getContext(), state, state, relation, ::bagua::ReduceKind::Sum, over, 0, 0,
+                   ::mlir::DenseI64ArrayAttr::get(state.getContext(), {}), coefficient);
+    }]>,
+  ];
   let hasCustomAssemblyFormat = 1;
 }
 
