@@ -4,8 +4,9 @@
 // Computes costs of single ops, trip counts, and sums over bodies and calls.
 //
 //===----------------------------------------------------------------------===//
-#include "Cost.h"
-#include "Splats.h"
+#include "StableHLO/Graph/Cost.h"
+
+#include "StableHLO/Graph/Splats.h"
 
 #include "llvm/ADT/StringExtras.h"
 

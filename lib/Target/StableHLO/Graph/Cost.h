@@ -4,11 +4,11 @@
 // Computes the cost of a step's ops from shapes and trip counts alone.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_COST_H
-#define BAGUA_TARGET_STABLEHLO_COST_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COST_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COST_H
 
-#include "Graph.h"
-#include "OpTable.h"
+#include "StableHLO/Graph/Graph.h"
+#include "StableHLO/Graph/OpTable.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -56,4 +56,4 @@ int64_t bytesOf(mlir::Type type);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_COST_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_COST_H

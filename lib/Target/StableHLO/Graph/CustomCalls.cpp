@@ -5,7 +5,7 @@
 // communication.
 //
 //===----------------------------------------------------------------------===//
-#include "CustomCalls.h"
+#include "StableHLO/Graph/CustomCalls.h"
 
 #include "llvm/ADT/StringExtras.h"
 

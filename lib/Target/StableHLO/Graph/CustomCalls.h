@@ -5,10 +5,10 @@
 // its marks.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_CUSTOMCALLS_H
-#define BAGUA_TARGET_STABLEHLO_CUSTOMCALLS_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_CUSTOMCALLS_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_CUSTOMCALLS_H
 
-#include "OpTable.h"
+#include "StableHLO/Graph/OpTable.h"
 
 namespace bagua::importer {
 
@@ -35,4 +35,4 @@ bool carriesCommunication(mlir::Operation *op);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_CUSTOMCALLS_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_CUSTOMCALLS_H

@@ -4,8 +4,9 @@
 // Computes integer arithmetic on splats once for each device.
 //
 //===----------------------------------------------------------------------===//
-#include "DeviceNumbers.h"
-#include "NumberRules.h"
+#include "StableHLO/Graph/DeviceNumbers.h"
+
+#include "StableHLO/Graph/NumberRules.h"
 
 #include <algorithm>
 #include <cmath>

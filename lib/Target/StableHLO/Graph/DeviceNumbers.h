@@ -5,10 +5,10 @@
 // the stage of a pipeline. They are known for every device.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_TARGET_STABLEHLO_DEVICENUMBERS_H
-#define BAGUA_LIB_TARGET_STABLEHLO_DEVICENUMBERS_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_DEVICENUMBERS_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_DEVICENUMBERS_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 namespace bagua::importer {
 
@@ -20,4 +20,4 @@ void findDeviceNumbers(Graph &graph);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_LIB_TARGET_STABLEHLO_DEVICENUMBERS_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_DEVICENUMBERS_H

@@ -6,14 +6,15 @@
 // arguments survive.
 //
 //===----------------------------------------------------------------------===//
-#include "Flatten.h"
-#include "Collectives.h"
-#include "Cost.h"
-#include "CustomCalls.h"
-#include "DeviceNumbers.h"
-#include "Inline.h"
-#include "OpTable.h"
-#include "Splats.h"
+#include "StableHLO/Graph/Flatten.h"
+
+#include "StableHLO/Graph/Collectives.h"
+#include "StableHLO/Graph/Cost.h"
+#include "StableHLO/Graph/CustomCalls.h"
+#include "StableHLO/Graph/DeviceNumbers.h"
+#include "StableHLO/Graph/Inline.h"
+#include "StableHLO/Graph/OpTable.h"
+#include "StableHLO/Graph/Splats.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"

@@ -1,16 +1,20 @@
 //===- Flatten.h - From a module to the flat graph ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Inlines calls, removes the wrappers of the exported forms (pmap, stacked
-// pmap, shard_map, Shardy's manual computation), and reads the mesh.
+// The second stage of the import: takes the module, and gives its graph. Calls
+// are inlined, the wrappers of the exported forms (pmap, stacked pmap,
+// shard_map, Shardy's manual computation) removed, and collectives laid on the
+// mesh. --dump-after=graph prints it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_FLATTEN_H
-#define BAGUA_TARGET_STABLEHLO_FLATTEN_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_FLATTEN_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_FLATTEN_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 #include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 namespace bagua::importer {
 
@@ -22,13 +26,10 @@ inline constexpr llvm::StringLiteral kManualComputation =
 /// module must outlive it.
 mlir::FailureOr<Graph> flatten(mlir::ModuleOp module);
 
-/// `layer_0/query/dot_general` of a location: its names without those of
-/// transformations (jit, jvp, transpose, ...); empty without names.
-std::string scopeOf(mlir::Location loc);
-
-/// Whether the location's names say that the op was made by transposition.
-bool isTransposedScope(mlir::Location loc);
+/// A line for each argument, op and output, values by their numbers in the
+/// graph. Dead ops are left out. Nothing reads this text.
+void dumpGraph(llvm::raw_ostream &output, const Graph &graph);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_FLATTEN_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_FLATTEN_H

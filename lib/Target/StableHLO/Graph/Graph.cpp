@@ -4,7 +4,7 @@
 // Computes use lists, liveness and dependence of the flat graph.
 //
 //===----------------------------------------------------------------------===//
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 using namespace bagua::importer;
 

@@ -6,11 +6,11 @@
 // indices. It has no model and no names of helpers, and does not change the IR.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_GRAPH_H
-#define BAGUA_TARGET_STABLEHLO_GRAPH_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_GRAPH_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_GRAPH_H
 
-#include "Inline.h"
-#include "Mesh.h"
+#include "StableHLO/Graph/Inline.h"
+#include "StableHLO/Graph/Mesh.h"
 
 #include "bagua/Support/ReduceKind.h"
 
@@ -255,4 +255,4 @@ std::vector<bool> dependents(const Graph &graph,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_GRAPH_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_GRAPH_H

@@ -5,8 +5,10 @@
 // calls are left.
 //
 //===----------------------------------------------------------------------===//
-#include "Inline.h"
-#include "Flatten.h"
+#include "StableHLO/Graph/Inline.h"
+
+#include "StableHLO/Graph/Flatten.h"
+#include "StableHLO/Reading/Scope.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"

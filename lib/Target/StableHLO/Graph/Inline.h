@@ -5,8 +5,8 @@
 // asynchronous ops by theirs.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_INLINE_H
-#define BAGUA_TARGET_STABLEHLO_INLINE_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_INLINE_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_INLINE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -39,4 +39,4 @@ void eraseUncalled(mlir::func::FuncOp entry, const Functions &functions);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_INLINE_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_INLINE_H

@@ -4,7 +4,7 @@
 // Reads GSPMD's and Shardy's shardings, and matches device groups with axes.
 //
 //===----------------------------------------------------------------------===//
-#include "Mesh.h"
+#include "StableHLO/Graph/Mesh.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

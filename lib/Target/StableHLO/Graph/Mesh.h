@@ -5,8 +5,8 @@
 // of axes for which a list of device groups stands.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_MESH_H
-#define BAGUA_TARGET_STABLEHLO_MESH_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_MESH_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_MESH_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
@@ -92,4 +92,4 @@ mlir::FailureOr<AxisMask> axesOfSharding(mlir::Location loc, const Mesh &mesh,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_MESH_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_MESH_H

@@ -4,7 +4,7 @@
 // A table of rules by name.
 //
 //===----------------------------------------------------------------------===//
-#include "NumberRules.h"
+#include "StableHLO/Graph/NumberRules.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

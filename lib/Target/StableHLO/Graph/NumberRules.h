@@ -5,8 +5,8 @@
 // depend on the device, and for formulas.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_TARGET_STABLEHLO_NUMBERRULES_H
-#define BAGUA_LIB_TARGET_STABLEHLO_NUMBERRULES_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_NUMBERRULES_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_NUMBERRULES_H
 
 #include "mlir/IR/Operation.h"
 
@@ -26,4 +26,4 @@ bool isPiecewise(mlir::Operation *op);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_LIB_TARGET_STABLEHLO_NUMBERRULES_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_NUMBERRULES_H

@@ -4,9 +4,10 @@
 // Kinds of ops by name.
 //
 //===----------------------------------------------------------------------===//
-#include "OpTable.h"
-#include "CustomCalls.h"
-#include "Splats.h"
+#include "StableHLO/Graph/OpTable.h"
+
+#include "StableHLO/Graph/CustomCalls.h"
+#include "StableHLO/Graph/Splats.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"

@@ -4,10 +4,10 @@
 // The only file that knows ops by name.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_OPTABLE_H
-#define BAGUA_TARGET_STABLEHLO_OPTABLE_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_OPTABLE_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_OPTABLE_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 namespace bagua::importer {
 
@@ -38,4 +38,4 @@ bool isWellFormed(mlir::Operation *op, OpKind kind);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_OPTABLE_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_OPTABLE_H

@@ -4,8 +4,9 @@
 // Folds splats in the precision of their element type.
 //
 //===----------------------------------------------------------------------===//
-#include "Splats.h"
-#include "NumberRules.h"
+#include "StableHLO/Graph/Splats.h"
+
+#include "StableHLO/Graph/NumberRules.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 

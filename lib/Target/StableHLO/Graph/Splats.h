@@ -6,10 +6,10 @@
 // top.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_SPLATS_H
-#define BAGUA_TARGET_STABLEHLO_SPLATS_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_GRAPH_SPLATS_H
+#define BAGUA_LIB_TARGET_STABLEHLO_GRAPH_SPLATS_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 namespace bagua::importer {
 
@@ -21,4 +21,4 @@ void inferSplat(Graph &graph, FlatOp &op);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_SPLATS_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_GRAPH_SPLATS_H

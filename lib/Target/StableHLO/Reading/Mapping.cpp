@@ -5,7 +5,7 @@
 // key would otherwise have no effect.
 //
 //===----------------------------------------------------------------------===//
-#include "Mapping.h"
+#include "StableHLO/Reading/Mapping.h"
 
 #include "mlir/IR/Location.h"
 

@@ -4,8 +4,8 @@
 // The JSON file of --mapping; docs/Import.md describes it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_MAPPING_H
-#define BAGUA_TARGET_STABLEHLO_MAPPING_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_READING_MAPPING_H
+#define BAGUA_LIB_TARGET_STABLEHLO_READING_MAPPING_H
 
 #include "bagua/Dialect/Bagua/Bagua.h"
 
@@ -59,4 +59,4 @@ mlir::FailureOr<Mapping> parseMapping(mlir::MLIRContext *context,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_MAPPING_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_READING_MAPPING_H

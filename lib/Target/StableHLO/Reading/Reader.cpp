@@ -4,7 +4,7 @@
 // The stub dialects, and the parse.
 //
 //===----------------------------------------------------------------------===//
-#include "Reader.h"
+#include "StableHLO/Reading/Reader.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dialect.h"
@@ -122,4 +122,8 @@ OwningOpRef<ModuleOp> bagua::importer::readModule(llvm::SourceMgr &sources,
       parseSourceFile<ModuleOp>(plain, ParserConfig(context));
   context->allowUnregisteredDialects(allowed);
   return module;
+}
+
+void bagua::importer::dumpModule(llvm::raw_ostream &output, ModuleOp module) {
+  module->print(output, OpPrintingFlags().printGenericOpForm());
 }

@@ -1,13 +1,12 @@
 //===- Scope.cpp - Names in locations -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Exporters nest scopes in location names. Scopes are hints for reports;
-// decisions about data flow never depend on them.
+// Removes the names that transformations of a program put around its own.
 //
 //===----------------------------------------------------------------------===//
-#include "Flatten.h"
+#include "StableHLO/Reading/Scope.h"
 
-#include "mlir/IR/Location.h"
+#include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
 using namespace bagua::importer;

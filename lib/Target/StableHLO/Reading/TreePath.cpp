@@ -4,7 +4,7 @@
 // Parses paths into trees.
 //
 //===----------------------------------------------------------------------===//
-#include "TreePath.h"
+#include "StableHLO/Reading/TreePath.h"
 
 #include "llvm/ADT/StringExtras.h"
 

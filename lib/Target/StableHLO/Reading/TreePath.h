@@ -4,8 +4,8 @@
 // Paths into the exporter's trees of arguments and results.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_TREEPATH_H
-#define BAGUA_TARGET_STABLEHLO_TREEPATH_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_READING_TREEPATH_H
+#define BAGUA_LIB_TARGET_STABLEHLO_READING_TREEPATH_H
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -23,4 +23,4 @@ std::string joinPath(llvm::ArrayRef<std::string> components);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_TREEPATH_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_READING_TREEPATH_H

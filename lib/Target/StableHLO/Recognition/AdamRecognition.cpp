@@ -6,10 +6,10 @@
 // end of section 2; Loshchilov and Hutter, 2019, algorithm 2, for the decay.
 //
 //===----------------------------------------------------------------------===//
-#include "AdamRecognition.h"
+#include "StableHLO/Recognition/AdamRecognition.h"
 
-#include "Formula.h"
-#include "NumberRules.h"
+#include "StableHLO/Graph/NumberRules.h"
+#include "StableHLO/Recognition/Formula.h"
 
 #include <cmath>
 #include <random>

@@ -6,10 +6,10 @@
 // param, the moments, the gradient and the count of steps.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_TARGET_STABLEHLO_ADAMRECOGNITION_H
-#define BAGUA_LIB_TARGET_STABLEHLO_ADAMRECOGNITION_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_ADAMRECOGNITION_H
+#define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_ADAMRECOGNITION_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 #include <optional>
 
@@ -39,4 +39,4 @@ std::optional<AdamMatch> matchAdam(const Graph &graph, StateValues param,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_LIB_TARGET_STABLEHLO_ADAMRECOGNITION_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_ADAMRECOGNITION_H

@@ -6,7 +6,7 @@
 // understood.
 //
 //===----------------------------------------------------------------------===//
-#include "Formula.h"
+#include "StableHLO/Recognition/Formula.h"
 
 using namespace bagua;
 using namespace bagua::importer;

@@ -6,11 +6,11 @@
 // same, however they are written: an update is recognised by its results.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_TARGET_STABLEHLO_FORMULA_H
-#define BAGUA_LIB_TARGET_STABLEHLO_FORMULA_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_FORMULA_H
+#define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_FORMULA_H
 
-#include "Graph.h"
-#include "NumberRules.h"
+#include "StableHLO/Graph/Graph.h"
+#include "StableHLO/Graph/NumberRules.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -60,4 +60,4 @@ private:
 
 } // namespace bagua::importer
 
-#endif // BAGUA_LIB_TARGET_STABLEHLO_FORMULA_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_FORMULA_H

@@ -7,9 +7,12 @@
 // removed; see docs/Import.md.
 //
 //===----------------------------------------------------------------------===//
-#include "Cost.h"
-#include "ImportedStep.h"
-#include "Rewrites.h"
+#include "StableHLO/Recognition/GradientRecognition.h"
+
+#include "StableHLO/Graph/Cost.h"
+#include "StableHLO/Recognition/Rewrites.h"
+#include "StableHLO/Recognition/StateAgreement.h"
+#include "StableHLO/Recognition/StateRecognition.h"
 
 #include "mlir/IR/Location.h"
 

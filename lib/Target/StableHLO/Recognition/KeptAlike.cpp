@@ -5,8 +5,9 @@
 // whether they stay so; both are repeated until nothing changes.
 //
 //===----------------------------------------------------------------------===//
-#include "KeptAlike.h"
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/KeptAlike.h"
+
+#include "StableHLO/Recognition/StateAgreement.h"
 
 using namespace mlir;
 using namespace bagua;

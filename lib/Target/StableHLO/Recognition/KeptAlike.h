@@ -5,10 +5,10 @@
 // whether the copies are equal.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_TARGET_STABLEHLO_KEPTALIKE_H
-#define BAGUA_LIB_TARGET_STABLEHLO_KEPTALIKE_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_KEPTALIKE_H
+#define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_KEPTALIKE_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 namespace bagua::importer {
 
@@ -33,4 +33,4 @@ std::vector<AxisMask> findKeptAlike(const Graph &graph,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_LIB_TARGET_STABLEHLO_KEPTALIKE_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_KEPTALIKE_H

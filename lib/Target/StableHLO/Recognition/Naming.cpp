@@ -4,8 +4,9 @@
 // Makes names of a step's arguments from tree paths.
 //
 //===----------------------------------------------------------------------===//
-#include "Naming.h"
-#include "TreePath.h"
+#include "StableHLO/Recognition/Naming.h"
+
+#include "StableHLO/Reading/TreePath.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"

@@ -4,10 +4,10 @@
 // Names of a step's arguments, and roles, from tree paths.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_NAMING_H
-#define BAGUA_TARGET_STABLEHLO_NAMING_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_NAMING_H
+#define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_NAMING_H
 
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/ImportedStep.h"
 
 namespace bagua::importer {
 
@@ -22,4 +22,4 @@ void nameArguments(const Graph &graph, std::vector<StepArgument> &arguments);
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_NAMING_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_NAMING_H

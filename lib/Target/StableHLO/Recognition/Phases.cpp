@@ -4,8 +4,11 @@
 // Finds the phase of every op by data flow.
 //
 //===----------------------------------------------------------------------===//
-#include "Phases.h"
-#include "Flatten.h"
+#include "StableHLO/Recognition/Phases.h"
+
+#include "StableHLO/Graph/Flatten.h"
+#include "StableHLO/Reading/Scope.h"
+#include "StableHLO/Recognition/StateRecognition.h"
 
 using namespace bagua;
 using namespace bagua::importer;

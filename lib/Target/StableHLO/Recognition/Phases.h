@@ -4,10 +4,10 @@
 // Finds the phase of every op by data flow.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_PHASES_H
-#define BAGUA_TARGET_STABLEHLO_PHASES_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_PHASES_H
+#define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_PHASES_H
 
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/ImportedStep.h"
 
 namespace bagua::importer {
 
@@ -21,4 +21,4 @@ std::vector<PhaseKind> inferPhases(const Graph &graph,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_PHASES_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_PHASES_H

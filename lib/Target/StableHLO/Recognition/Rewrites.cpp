@@ -4,7 +4,7 @@
 // Replaces values, folds reshapes, finds and removes divisions by constants.
 //
 //===----------------------------------------------------------------------===//
-#include "Rewrites.h"
+#include "StableHLO/Recognition/Rewrites.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

@@ -5,10 +5,10 @@
 // as a sum and a division by a constant.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_REWRITES_H
-#define BAGUA_TARGET_STABLEHLO_REWRITES_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_REWRITES_H
+#define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_REWRITES_H
 
-#include "Graph.h"
+#include "StableHLO/Graph/Graph.h"
 
 namespace bagua::importer {
 
@@ -58,4 +58,4 @@ void removeDivision(Graph &graph, const Division &division,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_REWRITES_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_REWRITES_H

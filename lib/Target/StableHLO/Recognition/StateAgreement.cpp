@@ -1,4 +1,4 @@
-//===- Agreement.cpp - Axes over which ranks disagree ---------------------===//
+//===- StateAgreement.cpp - Axes over which ranks disagree ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Computes the least `varies` of every state, as a fixed point over steps. The
@@ -6,8 +6,9 @@
 // reduced.
 //
 //===----------------------------------------------------------------------===//
-#include "Cost.h"
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/StateAgreement.h"
+
+#include "StableHLO/Graph/Cost.h"
 
 using namespace mlir;
 using namespace bagua;

@@ -6,11 +6,12 @@
 // rest.
 //
 //===----------------------------------------------------------------------===//
-#include "ImportedStep.h"
-#include "KeptAlike.h"
-#include "Naming.h"
-#include "Rewrites.h"
-#include "TreePath.h"
+#include "StableHLO/Recognition/StateRecognition.h"
+
+#include "StableHLO/Reading/TreePath.h"
+#include "StableHLO/Recognition/KeptAlike.h"
+#include "StableHLO/Recognition/Naming.h"
+#include "StableHLO/Recognition/Rewrites.h"
 
 #include "llvm/ADT/StringMap.h"
 

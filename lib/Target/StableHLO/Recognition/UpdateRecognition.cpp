@@ -5,8 +5,10 @@
 // Arithmetic that matches becomes one structured op; all else stays compute.
 //
 //===----------------------------------------------------------------------===//
-#include "AdamRecognition.h"
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/UpdateRecognition.h"
+
+#include "StableHLO/Recognition/AdamRecognition.h"
+#include "StableHLO/Recognition/StateRecognition.h"
 
 #include <functional>
 

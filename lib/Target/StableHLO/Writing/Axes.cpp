@@ -4,7 +4,7 @@
 // Lays the mesh's axes on the cluster's.
 //
 //===----------------------------------------------------------------------===//
-#include "Axes.h"
+#include "StableHLO/Writing/Axes.h"
 
 #include "mlir/IR/Builders.h"
 

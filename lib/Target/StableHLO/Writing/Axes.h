@@ -4,10 +4,10 @@
 // The axes of the cluster that stand for the axes of the exported mesh.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_AXES_H
-#define BAGUA_TARGET_STABLEHLO_AXES_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_WRITING_AXES_H
+#define BAGUA_LIB_TARGET_STABLEHLO_WRITING_AXES_H
 
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/ImportedStep.h"
 
 #include "bagua/Dialect/Bagua/MeshLayout.h"
 
@@ -35,4 +35,4 @@ private:
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_AXES_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_WRITING_AXES_H

@@ -5,11 +5,13 @@
 // and collectives that are not gradients'.
 //
 //===----------------------------------------------------------------------===//
-#include "Emit.h"
-#include "Axes.h"
-#include "Flatten.h"
-#include "Phases.h"
-#include "TreePath.h"
+#include "StableHLO/Writing/Emit.h"
+
+#include "StableHLO/Graph/Flatten.h"
+#include "StableHLO/Reading/Scope.h"
+#include "StableHLO/Reading/TreePath.h"
+#include "StableHLO/Recognition/Phases.h"
+#include "StableHLO/Writing/Axes.h"
 
 #include "bagua/Dialect/Bagua/Origins.h"
 #include "bagua/Target/Clusters.h"

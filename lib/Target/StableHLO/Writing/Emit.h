@@ -1,13 +1,15 @@
-//===- Emit.h - From the analysed graph to a bagua.step -------------------===//
+//===- Emit.h - From a graph and its meanings to a bagua.step -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Builds the module: a cluster and the step.
+// The fourth stage of the import, writing: takes the graph and the meanings of
+// its values, and gives a module of a cluster and the step.
+// --dump-after=writing prints it, as does an import without that option.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_EMIT_H
-#define BAGUA_TARGET_STABLEHLO_EMIT_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_WRITING_EMIT_H
+#define BAGUA_LIB_TARGET_STABLEHLO_WRITING_EMIT_H
 
-#include "ImportedStep.h"
+#include "StableHLO/Recognition/ImportedStep.h"
 
 #include "bagua/Target/StableHLOImport.h"
 
@@ -42,4 +44,4 @@ mlir::FailureOr<EmittedStep> emitStep(mlir::MLIRContext *context,
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_EMIT_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_WRITING_EMIT_H

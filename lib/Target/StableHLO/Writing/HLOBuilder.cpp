@@ -4,7 +4,7 @@
 // Writes attributes in the form of the exporters' own texts.
 //
 //===----------------------------------------------------------------------===//
-#include "HLOBuilder.h"
+#include "StableHLO/Writing/HLOBuilder.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 

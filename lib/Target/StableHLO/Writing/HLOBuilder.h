@@ -5,8 +5,8 @@
 // generic form and with the stub dialects of Reader.h.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_TARGET_STABLEHLO_HLOBUILDER_H
-#define BAGUA_TARGET_STABLEHLO_HLOBUILDER_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_WRITING_HLOBUILDER_H
+#define BAGUA_LIB_TARGET_STABLEHLO_WRITING_HLOBUILDER_H
 
 #include "bagua/Support/ReduceKind.h"
 
@@ -100,4 +100,4 @@ private:
 
 } // namespace bagua::importer
 
-#endif // BAGUA_TARGET_STABLEHLO_HLOBUILDER_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_WRITING_HLOBUILDER_H

@@ -4,7 +4,7 @@
 // One function for each op.
 //
 //===----------------------------------------------------------------------===//
-#include "StepWriter.h"
+#include "StableHLO/Writing/StepWriter.h"
 
 #include "bagua/Dialect/Bagua/Layouts.h"
 #include "bagua/Dialect/Bagua/MeshLayout.h"

@@ -4,11 +4,11 @@
 // Writes the communication, rearrangements and conversions of a planned step.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_TARGET_STABLEHLO_STEPWRITER_H
-#define BAGUA_LIB_TARGET_STABLEHLO_STEPWRITER_H
+#ifndef BAGUA_LIB_TARGET_STABLEHLO_WRITING_STEPWRITER_H
+#define BAGUA_LIB_TARGET_STABLEHLO_WRITING_STEPWRITER_H
 
-#include "Graph.h"
-#include "HLOBuilder.h"
+#include "StableHLO/Graph/Graph.h"
+#include "StableHLO/Writing/HLOBuilder.h"
 
 #include "bagua/Dialect/Bagua/Bagua.h"
 #include "bagua/Support/Topology.h"
@@ -57,4 +57,4 @@ private:
 
 } // namespace bagua::importer
 
-#endif // BAGUA_LIB_TARGET_STABLEHLO_STEPWRITER_H
+#endif // BAGUA_LIB_TARGET_STABLEHLO_WRITING_STEPWRITER_H

@@ -1,18 +1,17 @@
 //===- WriteBack.cpp - A planned step back in its module ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Imports the module again and rewires it: ops of the module use the values
-// that the ops of the planned step which stand for them use. Communication is
-// written anew.
+// Rewires the module: its ops use the values that the ops of the planned step
+// which stand for them use. Communication is written anew.
 //
 //===----------------------------------------------------------------------===//
-#include "Flatten.h"
-#include "Import.h"
-#include "OpTable.h"
-#include "StepWriter.h"
+#include "StableHLO/Writing/WriteBack.h"
+
+#include "StableHLO/Graph/Flatten.h"
+#include "StableHLO/Graph/OpTable.h"
+#include "StableHLO/Writing/StepWriter.h"
 
 #include "bagua/Dialect/Bagua/Origins.h"
-#include "bagua/Target/StableHLOExport.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
 
@@ -25,10 +24,10 @@ using namespace bagua::importer;
 namespace {
 class WriteBack {
 public:
-  WriteBack(StepOp step, Import &import)
-      : step(step), graph(import.graph), model(import.model),
-        emitted(import.emitted), builder(import.graph.body->getTerminator()),
-        writer(step, graph, builder) {}
+  WriteBack(StepOp step, Graph &graph, const ImportedStep &model,
+            EmittedStep &emitted)
+      : step(step), graph(graph), model(model), emitted(emitted),
+        builder(graph.body->getTerminator()), writer(step, graph, builder) {}
 
   LogicalResult run();
 
@@ -357,43 +356,11 @@ LogicalResult WriteBack::run() {
   return removeOld();
 }
 
-//===----------------------------------------------------------------------===//
-// Export
-//===----------------------------------------------------------------------===//
-
-OwningOpRef<ModuleOp>
-bagua::exportStableHLO(ModuleOp module, llvm::SourceMgr &original,
-                       const StableHLOImportOptions &options) {
-  auto steps = module.getOps<StepOp>();
-  if (!llvm::hasSingleElement(steps)) {
-    module.emitError() << "expected one step to write back, found "
-                       << std::distance(steps.begin(), steps.end());
-    return nullptr;
-  }
-  StepOp step = *steps.begin();
-  StableHLOImportOptions again = options;
-  again.cluster = step.lookupCluster();
-  std::unique_ptr<Import> import;
-  {
-    // The import already gave its remarks when the step was made.
-    ScopedDiagnosticHandler quiet(module.getContext(),
-                                  [](Diagnostic &diagnostic) {
-                                    return success(diagnostic.getSeverity() ==
-                                                   DiagnosticSeverity::Remark);
-                                  });
-    import = runImport(original, module.getContext(), again);
-  }
-  if (!import)
-    return nullptr;
-  int64_t devices = import->graph.deviceCount();
-  if (devices != step.lookupCluster().getWorkerCount()) {
-    step.emitError() << "expected a plan for the " << devices
-                     << " devices of the module, found one for "
-                     << step.lookupCluster().getWorkerCount();
-    return nullptr;
-  }
-  if (failed(WriteBack(step, *import).run()))
-    return nullptr;
-  eraseUncalled(import->graph.entry, import->graph.functions);
-  return std::move(import->original);
+LogicalResult bagua::importer::writeBack(StepOp step, Graph &graph,
+                                         const ImportedStep &model,
+                                         EmittedStep &emitted) {
+  if (failed(WriteBack(step, graph, model, emitted).run()))
+    return failure();
+  eraseUncalled(graph.entry, graph.functions);
+  return success();
 }

@@ -1,10 +1,10 @@
-//===- Dump.cpp - What the importer works on, as text ---------------------===//
+//===- DumpGraph.cpp - A graph as text ------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One line for each thing.
 //
 //===----------------------------------------------------------------------===//
-#include "Dump.h"
+#include "StableHLO/Graph/Flatten.h"
 
 #include "bagua/Support/Words.h"
 
@@ -77,29 +77,4 @@ void bagua::importer::dumpGraph(llvm::raw_ostream &output, const Graph &graph) {
   for (auto [index, result] : llvm::enumerate(graph.outputs))
     output << "  output " << index << " \"" << result.path << "\" %"
            << result.value << '\n';
-}
-
-void bagua::importer::dumpModel(llvm::raw_ostream &output, const Graph &graph,
-                                const ImportedStep &model) {
-  output << "step, data parallel over " << graph.mesh.only(model.dataAxes).str()
-         << '\n';
-  for (const StepArgument &argument : model.arguments) {
-    output << "  " << stringifyRole(argument.role) << " \"" << argument.name
-           << "\" %" << graph.arguments[argument.argument].value;
-    if (argument.isState())
-      output << ", next value output " << argument.output;
-    if (argument.varies)
-      output << ", varies over " << graph.mesh.only(argument.varies).str();
-    output << '\n';
-  }
-  for (const Gradient &gradient : model.gradients)
-    output << "  gradient of \"" << model.arguments[gradient.param].name
-           << "\" %" << gradient.value << ", reduced over "
-           << graph.mesh.only(gradient.reduced).str() << '\n';
-  for (const KeptReduction &kept : model.kept) {
-    output << "  no gradient's: ";
-    dumpValues(output, graph.ops[kept.op].results);
-    output << ": " << kept.reason << '\n';
-  }
-  dumpGraph(output, graph);
 }
