@@ -30,7 +30,7 @@ public:
 
 private:
   void writeCluster();
-  void writeTensor(const PlanTensor &tensor);
+  void writeTensor(const TensorModel &tensor);
   void writeValue(Value value, const Storage &storage);
   llvm::FailureOr<uint32_t> findPromised(StringAttr name);
   llvm::LogicalResult writeUpdate(UpdateAttr update);
@@ -67,7 +67,7 @@ static fb::DataType elementTypeOf(RankedTensorType type) {
   return static_cast<fb::DataType>(*dataTypeOf(type.getElementType()));
 }
 
-static fb::Role roleOf(const PlanTensor &tensor) {
+static fb::Role roleOf(const TensorModel &tensor) {
   if (tensor.argument)
     return static_cast<fb::Role>(tensor.argument.getRole());
   return tensor.isGradient ? fb::Role::Gradient : fb::Role::Value;
@@ -75,7 +75,7 @@ static fb::Role roleOf(const PlanTensor &tensor) {
 static_assert(int(Role::Batch) == int(fb::Role::Batch) &&
               int(Role::Replica) == int(fb::Role::Replica));
 
-void PlanWriter::writeTensor(const PlanTensor &tensor) {
+void PlanWriter::writeTensor(const TensorModel &tensor) {
   fb::TensorT &written = append(plan.tensors);
   written.name = tensor.name;
   written.role = roleOf(tensor);
@@ -208,7 +208,7 @@ llvm::FailureOr<std::string> PlanWriter::write() {
     arena.name = name.getValue().str();
     arena.bytes = arenaAligned(bytes); // as bagua-place counts them
   }
-  for (const PlanTensor &tensor : model.tensors)
+  for (const TensorModel &tensor : model.tensors)
     writeTensor(tensor);
   for (auto &[value, storage] : model.values)
     writeValue(value, storage);

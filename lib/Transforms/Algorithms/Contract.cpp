@@ -121,7 +121,8 @@ static UpdateAttr updateOf(StepOp step, const NextValues &nextValues,
   MLIRContext *context = step.getContext();
   Value operand = op->getOperand(op.getStateCount());
   std::optional<ReducedTensor> gradient = reducedFrom(step, operand);
-  if (!gradient || !isOnEveryRank(cast<RankedTensorType>(operand.getType())))
+  if (!gradient ||
+      !hasPartOnEveryRank(cast<RankedTensorType>(operand.getType())))
     return nullptr;
   SmallVector<Attribute> states;
   for (OpResult next : op->getResults()) {

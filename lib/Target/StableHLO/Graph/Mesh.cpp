@@ -90,18 +90,18 @@ int64_t Mesh::placeOf(int64_t device, AxisMask mask) const {
 std::optional<std::vector<int64_t>>
 Mesh::matchPairs(const std::vector<int64_t> &pairs, AxisMask mask) const {
   std::vector<std::vector<int64_t>> groups = groupsOf(*this, mask);
-  struct Place {
+  struct GroupIndex {
     size_t group;
     int64_t index;
   };
-  std::vector<Place> places(sizeOf(allAxes()));
+  std::vector<GroupIndex> indices(sizeOf(allAxes()));
   for (auto [number, group] : llvm::enumerate(groups))
     for (auto [index, device] : llvm::enumerate(group))
-      places[device] = {number, static_cast<int64_t>(index)};
-  // By group: each pair, as the places of its ends.
+      indices[device] = {number, static_cast<int64_t>(index)};
+  // By group: each pair, as the indices of its ends.
   std::vector<std::vector<std::pair<int64_t, int64_t>>> found(groups.size());
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    Place from = places[pairs[i]], to = places[pairs[i + 1]];
+    GroupIndex from = indices[pairs[i]], to = indices[pairs[i + 1]];
     if (from.group != to.group)
       return std::nullopt;
     found[from.group].push_back({from.index, to.index});

@@ -266,9 +266,9 @@ std::vector<SmallVector<unsigned, 4>> StateFinder::findOldValues() {
   std::vector<SmallVector<unsigned, 4>> found(graph.outputs.size());
   for (auto [index, output] : llvm::enumerate(graph.outputs)) {
     // Values, and whether each is the rank's part of a gathered value.
-    using Place = std::pair<ValueId, bool>;
-    SmallVector<Place> pending = {{inner[index], false}};
-    std::set<Place> seen(pending.begin(), pending.end());
+    using Visit = std::pair<ValueId, bool>;
+    SmallVector<Visit> pending = {{inner[index], false}};
+    std::set<Visit> seen(pending.begin(), pending.end());
     auto follow = [&](ValueId value, bool isPart) {
       if (!graph.values[value].isStatic && !ends.contains(value) &&
           seen.insert({value, isPart}).second)
