@@ -26,8 +26,6 @@ namespace {
 struct GroupMessage {
   Message message;
   AllReduceForm form;
-
-  bool isServed() const { return bagua::isServed(form.kind); }
 };
 
 struct PlannedGroup {
@@ -101,37 +99,18 @@ static void forEachGroup(const CommunicationProblem &problem,
   }
 }
 
-/// The server of each message that servers sum, in the order of the walk.
-/// Messages of equal size are assigned in the order of the step.
-static std::vector<int64_t> assignServers(const CommunicationProblem &problem,
-                                          const CommunicationPlan &plan) {
-  struct Pushed {
-    int32_t place;
-    int64_t bytes;
-  };
-  std::vector<Pushed> pushed;
+/// The server of each message, in the order of the walk; -1: none, or all.
+static std::vector<int64_t> serversOf(const CommunicationProblem &problem,
+                                      const CommunicationPlan &plan) {
+  std::vector<PlacedMessage> messages;
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     for (const GroupMessage &entry : planned.messages)
-      if (entry.isServed())
-        pushed.push_back(
-            {planned.group.reduces.back(),
-             servedBytes(problem.cluster, entry.message, entry.form)});
+      messages.push_back(
+          {planned.group.reduces.back(), entry.message, entry.form});
   });
-  std::vector<size_t> order(pushed.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return pushed[a].place < pushed[b].place;
-  });
-  std::vector<int64_t> bytes;
-  bytes.reserve(order.size());
-  for (size_t index : order)
-    bytes.push_back(pushed[index].bytes);
-  std::vector<int64_t> assigned =
-      balanceServers(bytes, serverCapacities(problem.cluster));
-  std::vector<int64_t> servers(pushed.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    servers[order[i]] = assigned[i];
-  return servers;
+  if (plan.isBalanced)
+    return assignServers(problem.cluster, messages);
+  return std::vector<int64_t>(messages.size(), -1);
 }
 
 /// Whether updates of a group run on parts, which the runtime alone has.
@@ -192,22 +171,18 @@ static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
 void bagua::forEachMessage(const CommunicationProblem &problem,
                            const CommunicationPlan &plan,
                            MessageVisitor &visitor) {
-  std::vector<int64_t> servers;
-  if (plan.isBalanced)
-    servers = assignServers(problem, plan);
+  const std::vector<int64_t> servers = serversOf(problem, plan);
   auto server = servers.begin();
   forEachGroup(problem, plan, [&](const PlannedGroup &planned) {
     visitor.begin(planned.group);
     if (isCut(plan, planned)) {
+      ++server; // of its one message
       visitor.visitCut(cutUpdatesOf(problem.cluster, planned));
       return visitor.end();
     }
-    for (const GroupMessage &entry : planned.messages) {
-      bool isAssigned = entry.isServed() && server != servers.end();
-      visitor.visitMessage(expandMessage(problem.cluster, entry.message,
-                                         entry.form,
-                                         isAssigned ? *server++ : -1));
-    }
+    for (const GroupMessage &entry : planned.messages)
+      visitor.visitMessage(
+          expandMessage(problem.cluster, entry.message, entry.form, *server++));
     visitor.end();
   });
 }
