@@ -321,6 +321,9 @@ struct DecouplePass : public bagua::impl::DecouplePassBase<DecouplePass> {
       return signalPassFailure();
     Decoupler decoupler(step, *model, halvedForms(form));
     decoupler.run(update == UpdatedPart::Shard);
+    if (update == UpdatedPart::Shard && decoupler.sharded == 0)
+      step.emitRemark("update=shard changes nothing: expected a message in "
+                      "halves that only updates read, found none");
     if (Report *report = getReport(&getContext()))
       report->add(step, getArgument(),
                   llvm::json::Object{{"halved", decoupler.halved},
