@@ -37,9 +37,10 @@ private:
   void writeCluster();
   void numberArenas();
   llvm::LogicalResult numberTensors();
-  fb::TensorT makeTensor(const PlanTensor &tensor) const;
-  llvm::LogicalResult joinTensor(const PlanTensor &tensor, uint32_t known);
-  llvm::LogicalResult expectOneOwner(StringRef tensor);
+  fb::TensorT makeTensor(const TensorModel &tensor) const;
+  llvm::LogicalResult joinTensor(const TensorModel &tensor, uint32_t known);
+  static llvm::LogicalResult expectOneOwner(PlanModel &updating,
+                                            PlanModel &user);
   Storage placeOf(const Storage &storage) const;
   void writeValue(Value value, const Storage &storage);
   llvm::LogicalResult writeInstructions();
@@ -57,7 +58,7 @@ private:
   llvm::StringMap<uint32_t> streamNumbers, arenaNumbers, tensorNumbers;
   /// By the plan's number of a tensor: the first step that has it, and what it
   /// is there.
-  std::vector<std::pair<PlanModel *, const PlanTensor *>> firsts;
+  std::vector<std::pair<PlanModel *, const TensorModel *>> firsts;
   llvm::SmallVector<PlanModel *> models;
 
   // Of the step that is being written: the plan's numbers by its own.
@@ -89,7 +90,7 @@ static fb::DataType elementTypeOf(RankedTensorType type) {
   return static_cast<fb::DataType>(*dataTypeOf(type.getElementType()));
 }
 
-static fb::Role roleOf(const PlanTensor &tensor) {
+static fb::Role roleOf(const TensorModel &tensor) {
   if (tensor.argument)
     return static_cast<fb::Role>(tensor.argument.getRole());
   return tensor.isGradient ? fb::Role::Gradient : fb::Role::Value;
@@ -98,7 +99,7 @@ static_assert(int(Role::Batch) == int(fb::Role::Batch) &&
               int(Role::Replica) == int(fb::Role::Replica));
 
 /// As it is in the step, with the plan's numbers.
-fb::TensorT PlanWriter::makeTensor(const PlanTensor &tensor) const {
+fb::TensorT PlanWriter::makeTensor(const TensorModel &tensor) const {
   fb::TensorT made;
   made.name = tensor.name;
   made.role = roleOf(tensor);
@@ -114,7 +115,7 @@ fb::TensorT PlanWriter::makeTensor(const PlanTensor &tensor) const {
 }
 
 /// Checks that a tensor is what a step before says it is, and lies there.
-llvm::LogicalResult PlanWriter::joinTensor(const PlanTensor &tensor,
+llvm::LogicalResult PlanWriter::joinTensor(const TensorModel &tensor,
                                            uint32_t known) {
   fb::TensorT &joined = *plan.tensors[known];
   auto [other, first] = firsts[known];
@@ -137,18 +138,19 @@ llvm::LogicalResult PlanWriter::joinTensor(const PlanTensor &tensor,
 
 /// Checks that no state is updated by the program in one step and touched by
 /// the runtime in another.
-llvm::LogicalResult PlanWriter::expectOneOwner(StringRef tensor) {
-  for (PlanModel *other : models)
-    for (auto [a, b] : {std::pair(model, other), std::pair(other, model)})
-      if (std::optional<uint32_t> used = b->findTensor(tensor);
-          used && !b->tensors[*used].users.empty() &&
-          a->isUpdatedByProgram(tensor))
-        return model->step.emitError()
-               << "expected state '" << tensor
-               << "' to be updated by the runtime in all steps, since step '"
-               << b->step.getSymName()
-               << "' uses it there; found that the program updates it in step '"
-               << a->step.getSymName() << "'";
+llvm::LogicalResult PlanWriter::expectOneOwner(PlanModel &updating,
+                                               PlanModel &user) {
+  for (unsigned index : updating.step.getStateArguments()) {
+    StringRef state = updating.step.getArgument(index).getName().getValue();
+    std::optional<uint32_t> used = user.findTensor(state);
+    if (used && !user.tensors[*used].users.empty() &&
+        updating.isUpdatedByProgram(state))
+      return updating.step.emitError()
+             << "leaves the update of state '" << state
+             << "' to the program, but in step '" << user.step.getSymName()
+             << "' the runtime uses that state: expected strategies with "
+                "updates=runtime";
+  }
   return success();
 }
 
@@ -167,7 +169,7 @@ void PlanWriter::numberArenas() {
 
 llvm::LogicalResult PlanWriter::numberTensors() {
   tensors.clear();
-  for (const PlanTensor &tensor : model->tensors) {
+  for (const TensorModel &tensor : model->tensors) {
     auto [entry, isNew] =
         tensorNumbers.try_emplace(tensor.name, plan.tensors.size());
     tensors.push_back(entry->second);
@@ -177,8 +179,6 @@ llvm::LogicalResult PlanWriter::numberTensors() {
     } else if (failed(joinTensor(tensor, entry->second))) {
       return failure();
     }
-    if (failed(expectOneOwner(tensor.name)))
-      return failure();
   }
   return success();
 }
@@ -283,6 +283,8 @@ llvm::LogicalResult PlanWriter::writeRelation(RelationAttr relation) {
   written.concat_dim = static_cast<uint32_t>(relation.getConcat());
   ArrayRef<int64_t> pairs = relation.getPairs().asArrayRef();
   written.pairs.assign(pairs.begin(), pairs.end());
+  if (FloatAttr coefficient = relation.getCoefficient())
+    written.coefficient = coefficient.getValue().convertToFloat();
   return success();
 }
 
@@ -355,6 +357,10 @@ llvm::LogicalResult PlanWriter::addStep(PlanModel &own) {
   numberArenas();
   if (failed(numberTensors()))
     return failure();
+  for (PlanModel *other : models)
+    if (failed(expectOneOwner(*model, *other)) ||
+        failed(expectOneOwner(*other, *model)))
+      return failure();
   firstValue = static_cast<uint32_t>(plan.values.size());
   for (auto &[value, storage] : model->values)
     writeValue(value, storage);

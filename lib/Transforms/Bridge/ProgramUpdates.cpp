@@ -166,14 +166,18 @@ FailureOr<SharedStep> bagua::giveProgramsOwn(StepOp step,
 
 /// Whether a result of the runtime is a reduction of gradients that the program
 /// gave, in their own memory: the program takes back all given tensors of its
-/// type from which it can be made.
+/// type from which it can be made. A result with a name has a place of its own,
+/// in which the program would find what the next step makes.
 static bool isTakenBack(StepOp step, const ContractTensors &contract,
                         Value value) {
+  if (nameOf(step, value))
+    return false;
   bool isAny = false;
   auto visit = [&](Value from) {
     Operation *maker = from.getDefiningOp();
     if (maker && !isa<ComputeOp>(maker))
-      return WalkResult::advance();
+      return nameOf(step, from) ? WalkResult::interrupt()
+                                : WalkResult::advance();
     if (!maker || from.getType() != value.getType())
       return WalkResult::skip();
     // A gradient that the program itself reads is reduced in another place.
