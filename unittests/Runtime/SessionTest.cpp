@@ -87,6 +87,17 @@ TEST(SessionTest, RefusesHostsThatThePlanDoesNotFit) {
                              "0, 0, and ranks 1, 3 on hosts 0, 1"));
 }
 
+TEST(SessionTest, RefusesABackendThatTheRunHasNot) {
+  std::shared_ptr<World> world = std::move(createInProcessWorlds(1)[0]);
+  SessionOptions options;
+  options.backend = "nccl";
+  absl::Status status =
+      Session::create(makeOneGradient(1).load(), world, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "rank 0: this run has no backend 'nccl'");
+  EXPECT_EQ(world->status(), status); // others would wait for this rank
+}
+
 TEST(SessionTest, RefusesDifferentPlans) {
   auto worlds = createInProcessWorlds(2);
   std::shared_ptr<const Plan> plans[] = {makeOneGradient(2, 100).load(),

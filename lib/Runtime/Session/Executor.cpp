@@ -57,9 +57,9 @@ bool beginsWithRank(absl::string_view message) {
 
 } // namespace
 
-Executor::Executor(const Plan &loaded, World &ownWorld,
+Executor::Executor(const Plan &loaded, World &ownWorld, Device &ownDevice,
                    const SessionOptions &sessionOptions)
-    : plan(loaded), world(ownWorld), options(sessionOptions),
+    : plan(loaded), world(ownWorld), device(ownDevice), options(sessionOptions),
       rank(ownWorld.rank()), agreement(loaded),
       given(loaded.root().tensors()->size()), promised(given.size()) {}
 
@@ -119,10 +119,9 @@ absl::Status Executor::startThread(Stream &stream) {
         "rank ", rank, ": no ", what, " for stream '",
         plan.root().streams()->Get(stream.number)->str(), "': ", why));
   };
-  auto queue =
-      world.device().createQueue([this, &stream](const absl::Status &why) {
-        failCall(stream, stream.completed.value(), why).IgnoreError();
-      });
+  auto queue = device.createQueue([this, &stream](const absl::Status &why) {
+    failCall(stream, stream.completed.value(), why).IgnoreError();
+  });
   if (!queue.ok())
     return refuse("queue", queue.status().message());
   stream.queue = *std::move(queue);

@@ -52,7 +52,9 @@ namespace bagua::runtime {
 
 class Executor {
 public:
-  Executor(const Plan &plan, World &world, const SessionOptions &options);
+  /// Streams have queues of `device`.
+  Executor(const Plan &plan, World &world, Device &device,
+           const SessionOptions &options);
   ~Executor();
 
   /// Records the work of streams from start() on; null records nothing. The
@@ -248,6 +250,7 @@ private:
 
   const Plan &plan;
   World &world;
+  Device &device;
   const SessionOptions &options;
   const int rank;
 

@@ -165,7 +165,7 @@ std::unique_ptr<Operation> LocalBuilder::slice() {
 
 std::unique_ptr<Operation> LocalBuilder::kernel() {
   return std::make_unique<KernelOperation>(
-      source.world.device().bind(op, inputs, outputs));
+      source.backend.device().bind(op, inputs, outputs));
 }
 
 std::unique_ptr<Operation> LocalBuilder::build() {

@@ -11,7 +11,7 @@
 #include "Session/PlanCommunicators.h"
 #include "Session/SessionMemory.h"
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/Queue.h"
 
@@ -48,7 +48,7 @@ struct OperationSource {
   int64_t rank;
   const SessionMemory &memory;
   PlanCommunicators &communicators;
-  World &world;
+  Backend &backend;
 };
 
 /// The operation of an instruction. Null if this rank has nothing to do: it

@@ -97,6 +97,4 @@ namespace {
 [[maybe_unused]] Device &deviceMadeAtLoad = hostDevice();
 } // namespace
 
-Device &World::device() const { return hostDevice(); }
-
 } // namespace bagua::runtime
