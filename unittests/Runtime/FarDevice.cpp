@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "FarDevice.h"
 
-#include "Device/Device.h"
+#include "bagua/Runtime/Device.h"
 
 #include <algorithm>
 #include <cassert>
@@ -202,8 +202,8 @@ absl::Status runOn(Queue &queue, std::function<absl::Status()> work) {
 /// when it is enqueued, as the arguments of a launch are.
 class FarKernel final : public Kernel {
 public:
-  FarKernel(const fb::Instruction &instruction, std::vector<LocalValue> inputs,
-            std::vector<LocalValue> outputs) {
+  FarKernel(const KernelTable::Bind &bind, const fb::Instruction &instruction,
+            std::vector<LocalValue> inputs, std::vector<LocalValue> outputs) {
     const size_t count = inputs.size() + outputs.size();
     addresses.resize(count);
     for (std::vector<LocalValue> *values : {&inputs, &outputs})
@@ -211,9 +211,8 @@ public:
         places.push_back(value.place);
         value.place = Place(&addresses[places.size() - 1]);
       }
-    kernel = hostDevice().bind(instruction, inputs, outputs);
+    kernel = bind(instruction, inputs, outputs);
   }
-  bool isBound() const { return kernel != nullptr; }
 
   absl::Status launch(Queue &queue, int64_t step) override {
     std::vector<std::byte *> now;
@@ -233,6 +232,13 @@ private:
 
 class FarDevice final : public Device {
 public:
+  FarDevice() {
+    for (const auto &[opcode, bind] : hostDevice().kernels().all())
+      table.set(opcode, [&bind = bind](const auto &...arguments) {
+        return std::make_unique<FarKernel>(bind, arguments...);
+      });
+  }
+
   absl::Status checkAddress(const void *data, size_t bytes) const override {
     if (bytes == 0 ||
         farMemory().find(static_cast<const std::byte *>(data), bytes))
@@ -243,13 +249,10 @@ public:
   createQueue(std::function<void(const absl::Status &)> onError) override {
     return std::make_unique<LateQueue>(std::move(onError));
   }
-  std::unique_ptr<Kernel>
-  bind(const fb::Instruction &instruction,
-       const std::vector<LocalValue> &inputs,
-       const std::vector<LocalValue> &outputs) override {
-    auto kernel = std::make_unique<FarKernel>(instruction, inputs, outputs);
-    return kernel->isBound() ? std::move(kernel) : nullptr;
-  }
+  const KernelTable &kernels() const override { return table; }
+
+private:
+  KernelTable table;
 };
 
 } // namespace

@@ -56,7 +56,7 @@ private:
 };
 
 /// A backend as another one is, which may be a world's own.
-class BorrowedBackend final : public Backend {
+class BorrowedBackend : public Backend {
 public:
   explicit BorrowedBackend(Backend &lent) : inner(lent) {}
 

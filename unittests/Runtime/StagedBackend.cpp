@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "StagedBackend.h"
 
-#include "Device/Device.h"
 #include "FarDevice.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Support/Parts.h"
 

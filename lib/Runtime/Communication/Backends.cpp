@@ -9,7 +9,7 @@
 #include "Communication/Hosts/HostsBackend.h"
 #include "Communication/InProcess/InProcessBackend.h"
 #include "Communication/SharedMemory/SharedMemoryBackend.h"
-#include "Device/Device.h"
+#include "bagua/Runtime/Device.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -55,6 +55,7 @@ constexpr BackendRow kRows[] = {
          },
      .allocate = allocateShared,
      .createCommunicator = createBetweenHosts},
+    // New rows come last.
 };
 
 /// A row that is open in a run.

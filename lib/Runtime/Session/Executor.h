@@ -20,11 +20,11 @@
 
 #include "Communication/WaitReport.h"
 #include "Communication/WorkWatch.h"
-#include "Device/Device.h"
 #include "Session/Operation.h"
 #include "Session/StepAgreement.h"
 #include "Session/StepRecorder.h"
 #include "Session/StreamPrograms.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/ErrorPlace.h"

@@ -8,13 +8,13 @@
 
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
-#include "Device/Device.h"
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
 #include "Session/Operation.h"
 #include "Session/OwnSession.h"
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/Advice.h"

@@ -8,7 +8,7 @@
 #ifndef BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 #define BAGUA_LIB_RUNTIME_SESSION_SESSIONMEMORY_H
 
-#include "Kernels/LocalValue.h"
+#include "bagua/Runtime/LocalValue.h"
 
 #include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
