@@ -1,7 +1,7 @@
 //===- Arithmetic.cpp - The kernel of an instruction ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A case for each opcode.
+// A function and a row for each opcode.
 //
 //===----------------------------------------------------------------------===//
 #include "Kernels/Arithmetic.h"
@@ -124,48 +124,39 @@ BoundKernel bindCast(const Binding &b) {
   };
 }
 
+BoundKernel bindEncode(const Binding &b) {
+  return [from = b.inputs[0], to = b.outputs[0]](int64_t) {
+    encodeValue(from, to);
+  };
+}
+
+BoundKernel bindDecode(const Binding &b) {
+  return [from = b.inputs[0], to = b.outputs[0],
+          kind = static_cast<ReduceKind>(b.op.kind())](int64_t) {
+    decodeValue(from, to, kind);
+  };
+}
+
+/// A row's function, which binds by `bind`.
+template <BoundKernel (*bind)(const Binding &)>
+BoundKernel row(const fb::Instruction &instruction,
+                const std::vector<LocalValue> &inputs,
+                const std::vector<LocalValue> &outputs) {
+  return bind({instruction, inputs, outputs});
+}
+
+constexpr HostKernelRow kRows[] = {
+    {fb::Opcode::Linear, row<bindLinear>},
+    {fb::Opcode::Sgd, row<bindSgd>},
+    {fb::Opcode::Adam, row<bindAdam>},
+    {fb::Opcode::AdamApply, row<bindAdamApply>},
+    {fb::Opcode::Cast, row<bindCast>},
+    {fb::Opcode::Encode, row<bindEncode>},
+    {fb::Opcode::Decode, row<bindDecode>},
+};
+
 } // namespace
 
-BoundKernel bindKernel(const fb::Instruction &instruction,
-                       const std::vector<LocalValue> &inputs,
-                       const std::vector<LocalValue> &outputs) {
-  Binding binding{instruction, inputs, outputs};
-  switch (instruction.opcode()) {
-  case fb::Opcode::Linear:
-    return bindLinear(binding);
-  case fb::Opcode::Sgd:
-    return bindSgd(binding);
-  case fb::Opcode::Adam:
-    return bindAdam(binding);
-  case fb::Opcode::AdamApply:
-    return bindAdamApply(binding);
-  case fb::Opcode::Cast:
-    return bindCast(binding);
-  case fb::Opcode::Encode:
-    return
-        [from = inputs[0], to = outputs[0]](int64_t) { encodeValue(from, to); };
-  case fb::Opcode::Decode:
-    return [from = inputs[0], to = outputs[0],
-            kind = static_cast<ReduceKind>(instruction.kind())](int64_t) {
-      decodeValue(from, to, kind);
-    };
-  case fb::Opcode::AllReduce:
-  case fb::Opcode::ReduceScatter:
-  case fb::Opcode::AllGather:
-  case fb::Opcode::Reduce:
-  case fb::Opcode::Broadcast:
-  case fb::Opcode::AllToAll:
-  case fb::Opcode::Exchange:
-  case fb::Opcode::Push:
-  case fb::Opcode::Pull:
-  case fb::Opcode::Concat:
-  case fb::Opcode::Split:
-  case fb::Opcode::Slice:
-  case fb::Opcode::After:
-  case fb::Opcode::Permute:
-    return nullptr; // no arithmetic
-  }
-  return nullptr;
-}
+absl::Span<const HostKernelRow> hostKernels() { return kRows; }
 
 } // namespace bagua::runtime

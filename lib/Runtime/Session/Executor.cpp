@@ -42,9 +42,9 @@ bool watch(const Timeline &timeline, uint64_t target) {
 
 } // namespace
 
-Executor::Executor(const Plan &loaded, World &ownWorld,
+Executor::Executor(const Plan &loaded, World &ownWorld, Device &ownDevice,
                    const SessionOptions &sessionOptions)
-    : plan(loaded), world(ownWorld), options(sessionOptions),
+    : plan(loaded), world(ownWorld), device(ownDevice), options(sessionOptions),
       rank(ownWorld.rank()), messages(loaded, ownWorld.rank()),
       agreement(loaded), given(loaded.root().tensors()->size()),
       promised(given.size()) {}
@@ -111,10 +111,9 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
 }
 
 absl::Status Executor::startThread(Stream &stream) {
-  auto queue =
-      world.device().createQueue([this, &stream](const absl::Status &why) {
-        failCall(stream, stream.completed.value(), why).IgnoreError();
-      });
+  auto queue = device.createQueue([this, &stream](const absl::Status &why) {
+    failCall(stream, stream.completed.value(), why).IgnoreError();
+  });
   if (!queue.ok())
     return messages.startFailed(stream.number, "queue",
                                 queue.status().message());

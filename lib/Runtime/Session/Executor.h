@@ -20,13 +20,13 @@
 
 #include "Communication/WaitReport.h"
 #include "Communication/WorkWatch.h"
-#include "Device/Device.h"
 #include "Session/ExecutorMessages.h"
 #include "Session/Operation.h"
 #include "Session/StepAgreement.h"
 #include "Session/StepRecorder.h"
 #include "Session/StepSequence.h"
 #include "Session/StreamPrograms.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/Communicator.h"
 #include "bagua/Runtime/Plan.h"
@@ -54,7 +54,9 @@ namespace bagua::runtime {
 
 class Executor {
 public:
-  Executor(const Plan &plan, World &world, const SessionOptions &options);
+  /// Streams have queues of `device`.
+  Executor(const Plan &plan, World &world, Device &device,
+           const SessionOptions &options);
   ~Executor();
 
   /// Records the work of streams from start() on; null records nothing. The
@@ -261,6 +263,7 @@ private:
 
   const Plan &plan;
   World &world;
+  Device &device;
   const SessionOptions &options;
   const int rank;
   const ExecutorMessages messages;

@@ -32,11 +32,12 @@ namespace bagua::runtime {
 
 class PlanSession final : public Session {
 public:
+  /// `by` is a backend of the world.
   PlanSession(std::shared_ptr<const Plan> loaded, std::shared_ptr<World> ranks,
-              SessionOptions sessionOptions)
-      : plan(std::move(loaded)), world(std::move(ranks)),
+              Backend &by, SessionOptions sessionOptions)
+      : plan(std::move(loaded)), world(std::move(ranks)), backend(by),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
-        executor(*plan, *world, options),
+        executor(*plan, *world, backend.device(), options),
         tensors(plan->root().tensors()->size()) {}
   ~PlanSession() override;
 
@@ -193,11 +194,12 @@ private:
 
   const std::shared_ptr<const Plan> plan;
   const std::shared_ptr<World> world;
+  Backend &backend;
   const SessionOptions options;
   /// A queue of the device for the session's own copies.
   std::unique_ptr<Queue> queue;
   SessionMemory memory;
-  /// All ranks; null if this rank is the only one.
+  /// All ranks, in memory of the host; null if this rank is the only one.
   std::unique_ptr<Communicator> everybody;
   PlanCommunicators communicators;
   /// Null if nothing is recorded.

@@ -8,7 +8,6 @@
 
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
-#include "Device/Device.h"
 #include "Plan/Phases.h"
 #include "Plan/Roles.h"
 #include "Session/HostFit.h"
@@ -16,6 +15,7 @@
 #include "Session/OwnSession.h"
 #include "Session/StreamPrograms.h"
 #include "Session/TensorOwners.h"
+#include "bagua/Runtime/Device.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Support/Advice.h"
@@ -132,7 +132,7 @@ absl::Status PlanSession::connect() {
   // within the timeout, and not in the first step.
   absl::Status status = makeQueue();
   if (status.ok())
-    status = memory.allocate(*world, *queue, options.checksMemory);
+    status = memory.allocate(backend, *queue, options.checksMemory);
   // Names distinguish the sessions of a world.
   int place = world->nextNumber();
   std::string prefix = place > 0 ? StrCat(place, ": ") : "";
@@ -141,10 +141,9 @@ absl::Status PlanSession::connect() {
   if (status.ok())
     status = meetPlans();
   if (status.ok())
-    status =
-        communicators.create(*plan, *world, prefix, [this](uint32_t stream) {
-          return optionsOf(stream);
-        });
+    status = communicators.create(
+        *plan, rank(), backend, prefix,
+        [this](uint32_t stream) { return optionsOf(stream); });
   if (!status.ok())
     return status;
 
@@ -216,11 +215,11 @@ absl::Status PlanSession::checkMemory(uint32_t tensor, const void *data,
         StrCat("expected an address divisible by ", alignment));
   if (!data && expected > 0)
     return absl::InvalidArgumentError("the address is null");
-  return world->device().checkAddress(data, bytes);
+  return backend.device().checkAddress(data, bytes);
 }
 
 absl::Status PlanSession::makeQueue() {
-  auto made = world->device().createQueue([this](const absl::Status &why) {
+  auto made = backend.device().createQueue([this](const absl::Status &why) {
     executor
         .fail(withMessage(why, StrCat("rank ", rank(), ": ", why.message())))
         .IgnoreError();
@@ -472,7 +471,7 @@ absl::Status PlanSession::start() {
     return status;
   if (absl::Status status = checkBindings(); !status.ok())
     return status;
-  OperationSource source = {*plan, rank(), memory, communicators, *world};
+  OperationSource source = {*plan, rank(), memory, communicators, backend};
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<bool> hasWork;
   int64_t scratch = 0;
@@ -503,8 +502,16 @@ absl::Status PlanSession::start() {
 absl::StatusOr<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
                 SessionOptions options) {
+  Backend *backend = options.backend.empty() ? &world->control()
+                                             : world->backend(options.backend);
+  if (!backend) {
+    world->abort(absl::InvalidArgumentError(
+        StrCat("rank ", world->rank(), ": this run has no backend '",
+               options.backend, "'")));
+    return world->status();
+  }
   auto session = std::make_unique<PlanSession>(
-      std::move(plan), std::move(world), std::move(options));
+      std::move(plan), std::move(world), *backend, std::move(options));
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);
   PlanSession *made = session.get();

@@ -6,8 +6,8 @@
 // hold places, and go to an address when they run.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_KERNELS_PLACE_H
-#define BAGUA_LIB_RUNTIME_KERNELS_PLACE_H
+#ifndef BAGUA_RUNTIME_PLACE_H
+#define BAGUA_RUNTIME_PLACE_H
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ private:
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_KERNELS_PLACE_H
+#endif // BAGUA_RUNTIME_PLACE_H

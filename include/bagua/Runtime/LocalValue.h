@@ -5,10 +5,10 @@
 // they are encoded.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
-#define BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
+#ifndef BAGUA_RUNTIME_LOCALVALUE_H
+#define BAGUA_RUNTIME_LOCALVALUE_H
 
-#include "Kernels/Place.h"
+#include "bagua/Runtime/Place.h"
 
 #include "bagua/Runtime/PlanLayout.h"
 #include "bagua/Support/DataType.h"
@@ -39,4 +39,4 @@ struct LocalValue {
 
 } // namespace bagua::runtime
 
-#endif // BAGUA_LIB_RUNTIME_KERNELS_LOCALVALUE_H
+#endif // BAGUA_RUNTIME_LOCALVALUE_H
