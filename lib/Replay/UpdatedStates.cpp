@@ -1,7 +1,8 @@
 //===- UpdatedStates.cpp - The states that updates must produce -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Computed element by element from the formulas.
+// Plays the updates of a contract from the first step on, by the checks of
+// their rules.
 //
 //===----------------------------------------------------------------------===//
 #include "UpdatedStates.h"
@@ -10,6 +11,7 @@
 #include "Gifts.h"
 #include "Plan/Opcodes.h"
 #include "Tolerance.h"
+#include "Updates/UpdateCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +22,6 @@ namespace bagua::replay {
 
 namespace fb = runtime::fb;
 using runtime::Plan;
-using runtime::PromisedUpdate;
 
 namespace {
 
@@ -43,83 +44,28 @@ double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
 }
 
 /// The loader accepts no other update in a contract.
-PromisedUpdate ruleOf(const fb::Update &update) {
-  return *runtime::promisedUpdateOf(update.opcode());
+const UpdateCheck &checkOf(const fb::Update &update) {
+  return updateCheckOf(*runtime::updateRuleOf(update.opcode()));
 }
 
-/// sgd and adam of docs/Semantics.md, "Arithmetic", computed in `T`.
-template <typename T> class Rule {
-public:
-  Rule(const fb::Update &update, double learningRate, int64_t number)
-      : update(update), rate(static_cast<T>(learningRate)),
-        exponent(static_cast<double>(number)) {}
-
-  void apply(const std::vector<T> &gradient,
-             std::vector<std::vector<T>> &states) const {
-    switch (ruleOf(update)) {
-    case PromisedUpdate::Sgd:
-      return states.size() == 2 ? momentum(gradient, states)
-                                : sgd(gradient, states);
-    case PromisedUpdate::Adam:
-      return adam(gradient, states);
-    }
-  }
-
-private:
-  T constant(size_t i) const {
-    return static_cast<T>(update.constants()->Get(i));
-  }
-  /// 1 - beta^t, in float64.
-  T correction(T beta) const {
-    return static_cast<T>(1 - std::pow(static_cast<double>(beta), exponent));
-  }
-
-  void sgd(const std::vector<T> &gradient,
-           std::vector<std::vector<T>> &states) const {
-    for (size_t i = 0; i < gradient.size(); ++i)
-      states[0][i] = states[0][i] - rate * gradient[i];
-  }
-
-  void momentum(const std::vector<T> &gradient,
-                std::vector<std::vector<T>> &states) const {
-    T *w = states[0].data(), *m = states[1].data(), mu = constant(0);
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      m[i] = mu * m[i] + gradient[i];
-      w[i] = w[i] - rate * m[i];
-    }
-  }
-
-  void adam(const std::vector<T> &gradient,
-            std::vector<std::vector<T>> &states) const {
-    T *w = states[0].data(), *m = states[1].data(), *v = states[2].data();
-    T beta1 = constant(0), beta2 = constant(1), eps = constant(2);
-    T decay = rate * constant(3);
-    T c1 = correction(beta1), c2 = correction(beta2);
-    T stepSize = rate * std::sqrt(c2) / c1;
-    fb::BiasCorrection corrects = update.bias_correction();
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      T g = gradient[i];
-      T old = decay == 0 ? w[i] : w[i] - decay * w[i];
-      m[i] = beta1 * m[i] + (1 - beta1) * g;
-      v[i] = beta2 * v[i] + (1 - beta2) * (g * g);
-      if (corrects == fb::BiasCorrection::Moments)
-        w[i] = old - rate * (m[i] / c1) / (std::sqrt(v[i] / c2) + eps);
-      else if (corrects == fb::BiasCorrection::StepSize)
-        w[i] = old - stepSize * m[i] / (std::sqrt(v[i]) + eps);
-      else
-        w[i] = old - rate * m[i] / (std::sqrt(v[i]) + eps);
-    }
-  }
-
-  const fb::Update &update;
-  T rate;
-  double exponent;
-};
+/// The numbers of the update in a step, which counts from 0.
+UpdateNumbers numbersOf(const Plan &plan, const fb::Update &update,
+                        int64_t step) {
+  UpdateNumbers numbers;
+  if (update.constants())
+    numbers.constants.assign(update.constants()->begin(),
+                             update.constants()->end());
+  numbers.correction = static_cast<BiasCorrection>(update.bias_correction());
+  numbers.learningRate = learningRate(plan, update, step);
+  numbers.number = step + 1;
+  return numbers;
+}
 
 template <typename T>
-void expectIn(const Plan &plan, const fb::Relation &relation,
-              const std::vector<int64_t> &group, int64_t updates, size_t state,
-              int64_t begin, int64_t count, std::byte *output) {
+void expectIn(ApplyUpdate<T> apply, const Plan &plan,
+              const fb::Relation &relation, const std::vector<int64_t> &group,
+              int64_t updates, size_t state, int64_t begin, int64_t count,
+              std::byte *output) {
   const fb::Update &update = *relation.update();
   DataType type = typeOf(plan, relation.tensor());
   DataType given = typeOf(plan, relation.of());
@@ -145,8 +91,7 @@ void expectIn(const Plan &plan, const fb::Relation &relation,
     readValues(given, bytes.data(), count, gradient.data());
     if (given != type)
       round(gradient);
-    Rule<T>(update, learningRate(plan, update, step), step + 1)
-        .apply(gradient, states);
+    apply(numbersOf(plan, update, step), gradient, states);
     if (type == DataType::Float16 || type == DataType::BFloat16)
       for (std::vector<T> &values : states)
         round(values);
@@ -180,94 +125,13 @@ void expectUpdated(const Plan &plan, const fb::Relation &relation,
                    const std::vector<int64_t> &group, int64_t updates,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output) {
-  auto expect = typeOf(plan, relation.tensor()) == DataType::Float64
-                    ? expectIn<double>
-                    : expectIn<float>;
-  expect(plan, relation, group, updates, state, begin, count, output);
-}
-
-namespace {
-/// Bounds that each update carries on: the largest values, the smallest
-/// variance, and how far values may be off.
-class ErrorBound {
-public:
-  ErrorBound(const fb::Update &rule, double unit, double gradient,
-             double gradientError)
-      : rule(rule), unit(unit), gradient(gradient),
-        gradientError(gradientError) {}
-
-  /// Adds one update at a rate; `number` counts from 1.
-  void update(double rate, int64_t number);
-  /// How far state `state` may be off; not finite if any value is explained.
-  double of(size_t state) const;
-
-private:
-  struct Bounded {
-    double largest = kLargestValue;
-    double error = 0;
-  };
-  Bounded updateSgd(double rate);
-  Bounded updateAdam(double rate, double number);
-  double constant(size_t i) const { return rule.constants()->Get(i); }
-
-  const fb::Update &rule;
-  const double unit, gradient, gradientError;
-  Bounded weight, moment, variance;
-  double smallest = kSmallestValue;
-};
-} // namespace
-
-/// The change of the weight.
-ErrorBound::Bounded ErrorBound::updateSgd(double rate) {
-  double momentum = rule.states()->size() == 2 ? constant(0) : 0;
-  moment.largest = momentum * moment.largest + gradient;
-  moment.error =
-      momentum * moment.error + gradientError + 3 * unit * moment.largest;
-  return {rate * moment.largest, rate * moment.error};
-}
-
-ErrorBound::Bounded ErrorBound::updateAdam(double rate, double number) {
-  double beta1 = constant(0), beta2 = constant(1), decay = constant(3);
-  weight.largest += rate * decay * weight.largest;
-  weight.error += rate * decay * weight.error + 3 * unit * weight.largest;
-  moment.largest = beta1 * moment.largest + (1 - beta1) * gradient;
-  moment.error = beta1 * moment.error + (1 - beta1) * gradientError +
-                 3 * unit * moment.largest;
-  variance.largest =
-      beta2 * variance.largest + (1 - beta2) * gradient * gradient;
-  variance.error = beta2 * variance.error +
-                   (1 - beta2) * 2 * gradient * gradientError +
-                   4 * unit * variance.largest;
-  smallest *= beta2;
-  bool corrects = rule.bias_correction() != fb::BiasCorrection::None;
-  double c1 = corrects ? 1 - std::pow(beta1, number) : 1;
-  double c2 = corrects ? 1 - std::pow(beta2, number) : 1;
-  double scale = rate * std::sqrt(c2) / c1;
-  double change = scale * moment.largest / std::sqrt(smallest);
-  return {change, scale * (moment.error / std::sqrt(smallest) +
-                           moment.largest * variance.error /
-                               (2 * smallest * std::sqrt(smallest))) +
-                      6 * unit * change};
-}
-
-void ErrorBound::update(double rate, int64_t number) {
-  Bounded change;
-  switch (ruleOf(rule)) {
-  case PromisedUpdate::Sgd:
-    change = updateSgd(rate);
-    break;
-  case PromisedUpdate::Adam:
-    change = updateAdam(rate, static_cast<double>(number));
-    break;
-  }
-  weight.largest += change.largest;
-  weight.error += change.error + 3 * unit * weight.largest;
-}
-
-double ErrorBound::of(size_t state) const {
-  const Bounded &bound = state == 0 ? weight : state == 1 ? moment : variance;
-  return bound.error < bound.largest ? bound.error
-                                     : std::numeric_limits<double>::infinity();
+  const UpdateCheck &check = checkOf(*relation.update());
+  if (typeOf(plan, relation.tensor()) == DataType::Float64)
+    expectIn<double>(check.applyDouble, plan, relation, group, updates, state,
+                     begin, count, output);
+  else
+    expectIn<float>(check.applyFloat, plan, relation, group, updates, state,
+                    begin, count, output);
 }
 
 double updatedTolerance(const Plan &plan, const fb::Relation &relation,
@@ -278,12 +142,24 @@ double updatedTolerance(const Plan &plan, const fb::Relation &relation,
   bool isSum = static_cast<ReduceKind>(relation.reduce()) == ReduceKind::Sum;
   double gradient = kLargestValue *
                     (isSum ? static_cast<double>(plan.topology().ranks()) : 1);
-  const fb::Update &rule = *relation.update();
-  ErrorBound bound(rule, roundoffOf(typeOf(plan, relation.tensor())), gradient,
-                   gradientTolerance);
-  for (int64_t step = 0; step < updates; ++step)
-    bound.update(std::fabs(learningRate(plan, rule, step)), step + 1);
-  return bound.of(state);
+  const fb::Update &update = *relation.update();
+  const UpdateCheck &check = checkOf(update);
+  StateBounds bounds;
+  bounds.unit = roundoffOf(typeOf(plan, relation.tensor()));
+  bounds.gradient = {gradient, gradientTolerance};
+  bounds.states.assign(update.states()->size(), {kLargestValue, 0});
+  bounds.smallest = kSmallestValue;
+  for (int64_t step = 0; step < updates; ++step) {
+    UpdateNumbers numbers = numbersOf(plan, update, step);
+    numbers.learningRate = std::fabs(numbers.learningRate);
+    ValueBound change = check.bound(numbers, bounds);
+    ValueBound &weight = bounds.states[0];
+    weight.largest += change.largest;
+    weight.error += change.error + 3 * bounds.unit * weight.largest;
+  }
+  const ValueBound &bound = bounds.states[state];
+  return bound.error < bound.largest ? bound.error
+                                     : std::numeric_limits<double>::infinity();
 }
 
 } // namespace bagua::replay
