@@ -1,9 +1,9 @@
 //===- UpdatedStates.h - The states that updates must produce -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The optimizers' arithmetic of docs/Semantics.md, written independently of the
-// runtime's kernels, and what steps between iterations make of states. It
-// starts at the first step, so a check keeps no state.
+// The states that a contract's updates lead to (Updates/UpdateCheck.h), and what
+// steps between iterations make of them. They are computed from the first step
+// on, so a check keeps no state.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_LIB_REPLAY_UPDATEDSTATES_H

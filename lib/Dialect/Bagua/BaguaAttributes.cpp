@@ -51,8 +51,33 @@ void BaguaDialect::printAttribute(Attribute attribute,
 }
 
 //===----------------------------------------------------------------------===//
-// ReduceKindAttr, AxesAttr
+// ReduceKindAttr, BiasCorrectionAttr, AxesAttr
 //===----------------------------------------------------------------------===//
+
+ParseResult bagua::parseBiasCorrection(AsmParser &parser,
+                                       BiasCorrectionAttr &correction) {
+  StringRef word;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::string_view text(word.data(), word.size());
+  std::optional<BiasCorrection> value = parseWord<BiasCorrection>(text);
+  if (!value)
+    return parser.emitError(location) << wrongWord<BiasCorrection>(text);
+  correction = BiasCorrectionAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+Attribute BiasCorrectionAttr::parse(AsmParser &parser, Type) {
+  BiasCorrectionAttr correction;
+  if (parseBiasCorrection(parser, correction))
+    return nullptr;
+  return correction;
+}
+
+void BiasCorrectionAttr::print(AsmPrinter &printer) const {
+  printer << ' ' << wordOf(getValue());
+}
 
 Attribute ReduceKindAttr::parse(AsmParser &parser, Type) {
   ReduceKindAttr kind;
@@ -194,12 +219,15 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult HostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                DictionaryAttr times) {
-  const StringRef works[] = {"adam", "linear", "momentum", "sgd"};
+  std::vector<std::string_view> works = updateWorks();
+  works.emplace_back("linear");
+  llvm::sort(works);
   for (NamedAttribute entry : times)
-    if (!llvm::is_contained(works, entry.getName().getValue()))
-      return emitError() << "expected times of adam, linear, momentum and "
-                            "sgd, found '"
-                         << entry.getName().getValue() << "'";
+    if (StringRef work = entry.getName().getValue();
+        !llvm::is_contained(works, std::string_view(work)))
+      return emitError() << "expected times of "
+                         << joinWords(works, ", ", " and ") << ", found '"
+                         << work << "'";
   if (!times.contains("linear"))
     return emitError() << "expected times of 'linear', by which all other work "
                           "goes, found none";
@@ -307,28 +335,20 @@ Attribute UpdateAttr::parse(AsmParser &parser, Type) {
   SMLoc location = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
     return nullptr;
-  std::optional<UpdateRule> rule = symbolizeUpdateRule(word);
-  if (!rule) {
-    parser.emitError(location) << "expected sgd or adam, found " << word;
+  const UpdateRow *row = findUpdateRule(std::string_view(word));
+  if (!row || !row->isPromised) {
+    parser.emitError(location)
+        << "expected " << joinWords(promisedUpdates(), ", ", " or ")
+        << ", found " << word;
     return nullptr;
   }
   auto constants = llvm::dyn_cast_or_null<DenseF32ArrayAttr>(
       DenseF32ArrayAttr::parse(parser, Type()));
   if (!constants)
     return nullptr;
-  auto correction = BiasCorrection::None;
-  if (*rule == UpdateRule::Adam) {
-    location = parser.getCurrentLocation();
-    if (parser.parseKeyword(&word))
-      return nullptr;
-    std::optional<BiasCorrection> found = symbolizeBiasCorrection(word);
-    if (!found) {
-      parser.emitError(location)
-          << "expected none, moments or step_size, found " << word;
-      return nullptr;
-    }
-    correction = *found;
-  }
+  auto correction = BiasCorrectionAttr::get(context, BiasCorrection::None);
+  if (row->correctsBias && parseBiasCorrection(parser, correction))
+    return nullptr;
   Attribute lr;
   ReduceKindAttr kind;
   std::string of;
@@ -339,26 +359,23 @@ Attribute UpdateAttr::parse(AsmParser &parser, Type) {
       parseAxes(parser, over) || parser.parseGreater())
     return nullptr;
   return getChecked([&] { return parser.emitError(location); }, context, states,
-                    *rule, constants, correction, lr,
+                    row->rule, constants, correction.getValue(), lr,
                     StringAttr::get(context, of), kind.getValue(), over);
 }
 
 LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayAttr states, UpdateRule rule,
-                                 DenseF32ArrayAttr constants, BiasCorrection,
-                                 Attribute lr, StringAttr, ReduceKind,
-                                 AxesAttr) {
-  bool isAdam = rule == UpdateRule::Adam;
-  if (isAdam ? constants.size() != 4 : constants.size() > 1)
-    return emitError() << "expected "
-                       << (isAdam ? "beta1, beta2, eps and decay"
-                                  : "a momentum or no constants")
-                       << ", found " << constants.size() << " constants";
-  size_t count = isAdam ? 3 : 1 + constants.size();
-  if (states.size() != count ||
-      !llvm::all_of(states, llvm::IsaPred<StringAttr>))
-    return emitError() << "expected the names of " << count << " states, found "
-                       << states;
+                                 DenseF32ArrayAttr constants,
+                                 BiasCorrection correction, Attribute lr,
+                                 StringAttr, ReduceKind, AxesAttr) {
+  if (!llvm::all_of(states, llvm::IsaPred<StringAttr>))
+    return emitError() << "expected the names of states, found " << states;
+  std::string wrong = checkUpdate(
+      rowOf(rule), states.size(),
+      {constants.asArrayRef().begin(), constants.asArrayRef().end()},
+      correction);
+  if (!wrong.empty())
+    return emitError() << wrong;
   auto value = llvm::dyn_cast<FloatAttr>(lr);
   if (!llvm::isa<StringAttr>(lr) && !(value && value.getType().isF32()))
     return emitError() << "expected a learning rate of type f32 or the name of "
@@ -368,15 +385,14 @@ LogicalResult UpdateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 void UpdateAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getStates() << " by " << stringifyUpdateRule(getRule())
-          << " [";
+  printer << '<' << getStates() << " by " << rowOf(getRule()).word << " [";
   // The attribute's own form prints too few digits.
   llvm::interleaveComma(
       getConstants().asArrayRef(), printer,
       [&](float constant) { printer << shortestFloat(constant); });
   printer << ']';
-  if (getRule() == UpdateRule::Adam)
-    printer << ' ' << stringifyBiasCorrection(getBiasCorrection());
+  if (rowOf(getRule()).correctsBias)
+    printer << ' ' << wordOf(getBiasCorrection());
   printer << " lr " << getLr() << " grad ";
   printKind(printer, ReduceKindAttr::get(getContext(), getKind()));
   printer << ' ' << getOf() << " over ";

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "Kernels/Arithmetic.h"
 
+#include "Kernels/ElementKernels.h"
 #include "Kernels/Encodings/EncodingKernels.h"
-#include "Kernels/UpdateKernels.h"
+#include "Kernels/Updates/UpdateKernel.h"
 
 namespace bagua::runtime {
 namespace {
@@ -18,7 +19,6 @@ struct Binding {
   const std::vector<LocalValue> &inputs;
   const std::vector<LocalValue> &outputs;
 
-  float constant(int index) const { return op.constants()->Get(index); }
   /// Reads the learning rate of a step.
   std::function<double()> learningRate() const;
 };
@@ -46,75 +46,34 @@ BoundKernel bindLinear(const Binding &b) {
   };
 }
 
-BoundKernel bindSgd(const Binding &b) {
-  bool hasMomentum = b.outputs.size() == 2;
-  Place moment, newMoment;
-  if (hasMomentum) {
-    moment = b.inputs[1].place;
-    newMoment = b.outputs[1].place;
-  }
-  return
-      [weight = b.inputs[0].place, moment,
-       gradient = b.inputs[hasMomentum ? 2 : 1].place,
-       newWeight = b.outputs[0].place, newMoment,
-       momentum = hasMomentum ? b.constant(0) : 0.0f, rate = b.learningRate(),
-       type = b.outputs[0].type, count = b.outputs[0].count](int64_t) {
-        SgdArguments a = {};
-        a.weight = weight.address();
-        a.moment = moment.address();
-        a.gradient = gradient.address();
-        a.newWeight = newWeight.address();
-        a.newMoment = newMoment.address();
-        a.momentum = momentum;
-        a.learningRate = rate();
-        sgdKernel(type, a, count);
-      };
-}
-
-/// With the numbers in `a`. adam has a gradient and new moments, too.
-BoundKernel bindAdam(const Binding &b, AdamArguments a) {
-  a.correction = static_cast<AdamCorrection>(b.op.bias_correction());
-  Place gradient, newMoment, newVariance;
-  if (b.outputs.size() == 3) {
-    gradient = b.inputs[3].place;
-    newMoment = b.outputs[1].place;
-    newVariance = b.outputs[2].place;
-  }
-  return [a, weight = b.inputs[0].place, moment = b.inputs[1].place,
-          variance = b.inputs[2].place, gradient,
-          newWeight = b.outputs[0].place, newMoment, newVariance,
-          rate = b.learningRate(), type = b.outputs[0].type,
-          count = b.outputs[0].count](int64_t step) mutable {
-    a.weight = weight.address();
-    a.moment = moment.address();
-    a.variance = variance.address();
-    a.gradient = gradient.address();
-    a.newWeight = newWeight.address();
-    a.newMoment = newMoment.address();
-    a.newVariance = newVariance.address();
+template <UpdateRule rule> BoundKernel bindUpdate(const Binding &b) {
+  std::vector<Place> inputs, outputs;
+  for (size_t i = 0; i < b.outputs.size() + rowOf(rule).inputs; ++i)
+    inputs.push_back(b.inputs[i].place);
+  for (const LocalValue &output : b.outputs)
+    outputs.push_back(output.place);
+  std::vector<float> constants;
+  if (b.op.constants())
+    constants.assign(b.op.constants()->begin(), b.op.constants()->end());
+  UpdateArguments arguments;
+  arguments.type = b.outputs[0].type;
+  arguments.count = b.outputs[0].count;
+  arguments.correction = static_cast<BiasCorrection>(b.op.bias_correction());
+  return [a = arguments, kernel = updateKernelOf(rule), rate = b.learningRate(),
+          constants, from = std::vector<const std::byte *>(inputs.size()),
+          inputs, to = std::vector<std::byte *>(outputs.size()),
+          outputs](int64_t step) mutable {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      from[i] = inputs[i].address();
+    for (size_t i = 0; i < outputs.size(); ++i)
+      to[i] = outputs[i].address();
+    a.inputs = from;
+    a.outputs = to;
+    a.constants = constants;
     a.learningRate = rate();
     a.update = step + 1;
-    adamKernel(type, a, count);
+    kernel.update(a);
   };
-}
-
-BoundKernel bindAdam(const Binding &b) {
-  AdamArguments a = {};
-  a.beta1 = b.constant(0);
-  a.beta2 = b.constant(1);
-  a.eps = b.constant(2);
-  a.decay = b.constant(3);
-  return bindAdam(b, a);
-}
-
-BoundKernel bindAdamApply(const Binding &b) {
-  AdamArguments a = {};
-  a.eps = b.constant(0);
-  if (b.op.bias_correction() != fb::BiasCorrection::None) {
-    a.beta1 = b.constant(1);
-    a.beta2 = b.constant(2);
-  }
-  return bindAdam(b, a);
 }
 
 BoundKernel bindCast(const Binding &b) {
@@ -147,9 +106,9 @@ BoundKernel row(const fb::Instruction &instruction,
 
 constexpr HostKernelRow kRows[] = {
     {fb::Opcode::Linear, row<bindLinear>},
-    {fb::Opcode::Sgd, row<bindSgd>},
-    {fb::Opcode::Adam, row<bindAdam>},
-    {fb::Opcode::AdamApply, row<bindAdamApply>},
+    {fb::Opcode::Sgd, row<bindUpdate<UpdateRule::Sgd>>},
+    {fb::Opcode::Adam, row<bindUpdate<UpdateRule::Adam>>},
+    {fb::Opcode::AdamApply, row<bindUpdate<UpdateRule::AdamApply>>},
     {fb::Opcode::Cast, row<bindCast>},
     {fb::Opcode::Encode, row<bindEncode>},
     {fb::Opcode::Decode, row<bindDecode>},

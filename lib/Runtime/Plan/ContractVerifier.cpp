@@ -9,6 +9,9 @@
 #include "PlanVerifier.h"
 #include "Roles.h"
 
+#include "bagua/Support/UpdateRules.h"
+#include "bagua/Support/Words.h"
+
 #include <cmath>
 #include <optional>
 
@@ -55,23 +58,11 @@ absl::Status ContractVerifier::promise(uint32_t tensor) {
 /// A gradient of another floating-point type is cast.
 absl::Status ContractVerifier::verifyUpdated(const fb::Relation &relation) {
   const fb::Update *update = relation.update();
-  std::optional<PromisedUpdate> rule =
-      update ? promisedUpdateOf(update->opcode()) : std::nullopt;
-  if (!rule)
-    return invalid("expected an update by Sgd or Adam");
-  size_t states = 0, constants = lengthOf(update->constants());
-  switch (*rule) {
-  case PromisedUpdate::Sgd:
-    if (constants > 1)
-      return invalid("expected a momentum or none of Sgd");
-    states = 1 + constants;
-    break;
-  case PromisedUpdate::Adam:
-    if (constants != 4)
-      return invalid("expected beta1, beta2, eps and decay of Adam");
-    states = 3;
-    break;
-  }
+  std::optional<UpdateRule> rule =
+      update ? updateRuleOf(update->opcode()) : std::nullopt;
+  if (!rule || !rowOf(*rule).isPromised)
+    return invalid(StrCat("expected an update by ",
+                          joinWords(promisedUpdates(), ", ", " or ")));
   absl::Status status =
       common.verifyIndices(update->states(), tensors.size(), "tensors");
   if (status.ok())
@@ -79,10 +70,16 @@ absl::Status ContractVerifier::verifyUpdated(const fb::Relation &relation) {
                         "bias correction");
   if (!status.ok())
     return status;
-  if (lengthOf(update->states()) != states ||
-      update->states()->Get(0) != relation.tensor())
-    return invalid(
-        StrCat("expected ", states, " states, the first of them the tensor"));
+  std::vector<float> constants;
+  if (update->constants())
+    constants.assign(update->constants()->begin(), update->constants()->end());
+  std::string wrong =
+      checkUpdate(rowOf(*rule), lengthOf(update->states()), constants,
+                  static_cast<BiasCorrection>(update->bias_correction()));
+  if (!wrong.empty())
+    return invalid(wrong);
+  if (update->states()->Get(0) != relation.tensor())
+    return invalid("expected states of which the first is the tensor");
   auto isFloat = [](const VerifiedValue &value) {
     return value.type <= fb::DataType::Float64;
   };

@@ -451,9 +451,185 @@ absl::Status PlanVerifier::verifySteps() {
         isNamed = true;
         isBefore |= phase->at() >= 0;
       }
+<<<<<<< HEAD
     absl::Status status =
         isNamed ? verifyStep(*this, plan, step, isBefore)
                 : invalid("expected a row of phases that runs it, found none");
+=======
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::promise(uint32_t tensor) {
+  if (isPromised.empty())
+    isPromised.resize(tensorInfos.size());
+  if (isPromised[tensor])
+    return invalid(StrCat("tensor '",
+                          nameOf(plan.tensors()->Get(tensor)->name()),
+                          "' is in the contract already"));
+  isPromised[tensor] = true;
+  return absl::OkStatus();
+}
+
+/// A gradient of another floating-point type is cast.
+absl::Status PlanVerifier::verifyUpdated(const fb::Relation &relation) {
+  const fb::Update *update = relation.update();
+  std::optional<UpdateRule> rule =
+      update ? updateRuleOf(update->opcode()) : std::nullopt;
+  if (!rule || !rowOf(*rule).isPromised)
+    return invalid(StrCat("expected an update by ",
+                          joinWords(promisedUpdates(), ", ", " or ")));
+  absl::Status status =
+      verifyIndices(update->states(), tensorInfos.size(), "tensors");
+  if (status.ok())
+    status = verifyEnum(update->bias_correction(), fb::BiasCorrection::MAX,
+                        "bias correction");
+  if (!status.ok())
+    return status;
+  std::vector<float> constants;
+  if (update->constants())
+    constants.assign(update->constants()->begin(), update->constants()->end());
+  std::string wrong =
+      checkUpdate(rowOf(*rule), lengthOf(update->states()), constants,
+                  static_cast<BiasCorrection>(update->bias_correction()));
+  if (!wrong.empty())
+    return invalid(wrong);
+  if (update->states()->Get(0) != relation.tensor())
+    return invalid("expected states of which the first is the tensor");
+  auto isFloat = [](const VerifiedValue &value) {
+    return value.type <= fb::DataType::Float64;
+  };
+  const VerifiedValue &from = tensorInfos[relation.of()];
+  const VerifiedValue &first = tensorInfos[relation.tensor()];
+  for (uint32_t state : *update->states()) {
+    const VerifiedValue &info = tensorInfos[state];
+    if (!isFloat(info) || !isFloat(from) || info.count != from.count ||
+        info.type != first.type || from.layout != 0 ||
+        isOnServers(layouts[info.layout]))
+      return invalid("expected floating-point states of one type, not on "
+                     "servers, and as many elements given whole");
+    if (status = promise(state); !status.ok())
+      return status;
+  }
+  int64_t rate = update->learning_rate_tensor();
+  if (rate < -1 || rate >= static_cast<int64_t>(tensorInfos.size()) ||
+      (rate >= 0 &&
+       (!isFloat(tensorInfos[rate]) || tensorInfos[rate].count != 1 ||
+        plan.tensors()->Get(rate)->role() != fb::Role::Input ||
+        !plan.tensors()->Get(rate)->given_by_program())))
+    return invalid("expected a learning rate that is an input of one "
+                   "floating-point element");
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyRelation(const fb::Relation &relation) {
+  size_t tensorCount = plan.tensors()->size();
+  if (relation.tensor() >= tensorCount || relation.of() >= tensorCount)
+    return invalid(StrCat("expected tensors below ", tensorCount, ", found ",
+                          relation.tensor(), " and ", relation.of()));
+  absl::Status status =
+      verifyEnum(relation.relation(), fb::RelationKind::MAX, "relation");
+  if (status.ok())
+    status = verifyEnum(relation.reduce(), fb::ReduceKind::MAX, "reduce kind");
+  if (status.ok())
+    status = verifyAxes(relation.axes());
+  if (!status.ok())
+    return status;
+  if (relation.relation() == fb::RelationKind::Updated)
+    return verifyUpdated(relation);
+  if (relation.update())
+    return invalid("found an update, which only Updated has");
+  status = promise(relation.tensor());
+  if (!status.ok())
+    return status;
+  bool reduces = relation.relation() == fb::RelationKind::Reduced ||
+                 relation.relation() == fb::RelationKind::Scattered;
+  if (reduces && relation.reduce() == fb::ReduceKind::Mean &&
+      isInteger(tensorInfos[relation.of()].type))
+    return invalid("a mean of integers is not defined");
+  if (relation.relation() != fb::RelationKind::Reduced)
+    return verifyReshaped(relation);
+  const VerifiedValue &from = tensorInfos[relation.of()];
+  const VerifiedValue &to = tensorInfos[relation.tensor()];
+  if (from.type != to.type || from.count != to.count || from.layout != 0 ||
+      isOnServers(layouts[to.layout]))
+    return invalid("expected tensors of one element type and count, the given "
+                   "one whole on every rank, the other not on servers");
+  return absl::OkStatus();
+}
+
+static std::vector<int64_t> shapeOf(const fb::Tensor &tensor) {
+  return tensor.shape() ? std::vector<int64_t>(tensor.shape()->begin(),
+                                               tensor.shape()->end())
+                        : std::vector<int64_t>();
+}
+
+/// Tensors without layouts; the shape given back follows from the one given.
+absl::Status PlanVerifier::verifyReshaped(const fb::Relation &relation) {
+  const fb::Tensor &of = *plan.tensors()->Get(relation.of());
+  const fb::Tensor &to = *plan.tensors()->Get(relation.tensor());
+  bool isCut = cuts(relation.relation()), isJoined = joins(relation.relation());
+  Layout group = {{LayoutPart::Kind::Shard, {}, -1}};
+  if (relation.axes())
+    group[0].axes.assign(relation.axes()->begin(), relation.axes()->end());
+  int64_t size = partCount(group, shape);
+  std::vector<int64_t> expected = shapeOf(of);
+  if ((isCut && (relation.split_dim() >= expected.size() ||
+                 expected[relation.split_dim()] % size != 0)) ||
+      (isJoined && relation.concat_dim() >= expected.size()))
+    return invalid("expected dimensions of the tensor, the first divisible by "
+                   "the group's size");
+  if (isCut)
+    expected[relation.split_dim()] /= size;
+  if (isJoined && __builtin_mul_overflow(expected[relation.concat_dim()], size,
+                                         &expected[relation.concat_dim()]))
+    return invalid(StrCat("expected dimension ", relation.concat_dim(),
+                          " of a size that can be counted on ", size,
+                          " ranks"));
+  if (of.type() != to.type() || shapeOf(to) != expected ||
+      tensorInfos[relation.of()].layout != 0 ||
+      tensorInfos[relation.tensor()].layout != 0)
+    return invalid("expected tensors of one element type without layouts, the "
+                   "one given back in the shape that the relation makes");
+  return verifyPairs(relation.pairs(),
+                     relation.relation() == fb::RelationKind::Permuted ? size
+                                                                       : 0);
+}
+
+absl::Status PlanVerifier::verifyCost(int64_t ns, int64_t &spent) {
+  if (ns < 0 || ns > kMaxStepNs - spent)
+    return invalid(StrCat("cost of ", ns, " ns: expected 0 to ", kMaxStepNs,
+                          " ns in all"));
+  spent += ns;
+  return absl::OkStatus();
+}
+
+absl::Status PlanVerifier::verifyProgram() {
+  size_t tensorCount = plan.tensors()->size();
+  for (size_t i = 0; i < lengthOf(plan.program()); ++i) {
+    const fb::ProgramOp &op = *plan.program()->Get(i);
+    absl::Status status = verifyEnum(op.phase(), fb::Phase::MAX, "phase");
+    if (status.ok() && op.name()->size() > kMaxNameLength)
+      status = invalid("the name is too long");
+    if (status.ok())
+      status = verifyIndices(op.waits(), tensorCount, "tensors");
+    if (status.ok())
+      status = verifyIndices(op.gives(), tensorCount, "tensors");
+    if (status.ok())
+      status = verifyCost(op.cost_ns(), programNs);
+    if (status.ok() && op.late() && lengthOf(op.gives()) > 0)
+      status = invalid("is late and gives tensors, which are of its own step");
+    for (size_t j = 0; status.ok() && op.late() && j < lengthOf(op.waits());
+         ++j)
+      if (!plan.tensors()->Get(op.waits()->Get(j))->given_by_program())
+        status =
+            invalid(StrCat("is late and waits for tensor ", op.waits()->Get(j),
+                           ", which is not given by the program"));
+    for (size_t j = 0; status.ok() && j < lengthOf(op.gives()); ++j)
+      if (!plan.tensors()->Get(op.gives()->Get(j))->given_by_program())
+        status = invalid(StrCat("gives tensor ", op.gives()->Get(j),
+                                ", which is not given by the program"));
+>>>>>>> 94cc59a186c4709f55dc1a1d0d1b164b1c130fd3
     if (!status.ok())
       return plan.steps()->size() == 1
                  ? status

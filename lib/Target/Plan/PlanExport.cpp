@@ -254,7 +254,7 @@ llvm::LogicalResult PlanWriter::writeUpdate(UpdateAttr update) {
   }
   if (auto rate = dyn_cast<FloatAttr>(update.getLr()))
     written->learning_rate = rate.getValue().convertToFloat();
-  written->opcode = *opcodeOf(stringifyUpdateRule(update.getRule()));
+  written->opcode = *opcodeOf(rowOf(update.getRule()).word);
   written->constants = update.getConstants().asArrayRef().vec();
   written->bias_correction =
       static_cast<fb::BiasCorrection>(update.getBiasCorrection());

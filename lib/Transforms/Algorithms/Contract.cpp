@@ -116,7 +116,7 @@ static bool becomes(const NextValues &next, Value made, BlockArgument state) {
 static UpdateAttr updateOf(StepOp step, const NextValues &nextValues,
                            StepOpInterface op) {
   std::optional<UpdateRule> rule = op.getUpdateRule();
-  if (!rule)
+  if (!rule || !rowOf(*rule).isPromised)
     return nullptr;
   MLIRContext *context = step.getContext();
   Value operand = op->getOperand(op.getStateCount());

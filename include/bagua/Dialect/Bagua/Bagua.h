@@ -11,6 +11,7 @@
 #include "bagua/Support/Collective.h"
 #include "bagua/Support/Encodings.h"
 #include "bagua/Support/ReduceKind.h"
+#include "bagua/Support/UpdateRules.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Attributes.h"

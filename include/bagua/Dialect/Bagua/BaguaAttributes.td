@@ -63,12 +63,22 @@ def Bagua_ExchangePattern : Bagua_Enum<"ExchangePattern", "who exchanges with wh
 ]>;
 def Bagua_ExchangePatternAttr : EnumAttr<Bagua_Dialect, Bagua_ExchangePattern, "exchange_pattern">;
 
-def Bagua_BiasCorrection : Bagua_Enum<"BiasCorrection", "how adam corrects the bias of its moments", [
-  I32EnumAttrCase<"None", 0, "none">,
-  I32EnumAttrCase<"Moments", 1, "moments">,
-  I32EnumAttrCase<"StepSize", 2, "step_size">,
-]>;
-def Bagua_BiasCorrectionAttr : EnumAttr<Bagua_Dialect, Bagua_BiasCorrection, "bias_correction">;
+def Bagua_BiasCorrectionAttr : Bagua_Attr<"BiasCorrection", "bias_correction"> {
+  let summary = "how an update corrects the bias of its moments: none, moments or step_size";
+  let description = [{
+    The words are defined in Support (UpdateRules.h), which the runtime shares;
+    `bagua.adam` has the formulas.
+
+    ```
+    #bagua<bias_correction step_size>
+    ```
+  }];
+  let parameters = (ins "::bagua::BiasCorrection":$value);
+  let hasCustomAssemblyFormat = 1;
+  let returnType = "::bagua::BiasCorrection";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::bagua::BiasCorrectionAttr::get($_builder.getContext(), $0)";
+}
 
 def Bagua_ReduceKindAttr : Bagua_Attr<"ReduceKind", "reduce_kind"> {
   let summary = "how a collective combines the ranks' values: sum, mean, min or max";
@@ -312,19 +322,14 @@ def Bagua_RelationAttr : Bagua_Attr<"Relation", "relation"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Bagua_UpdateRule : Bagua_Enum<"UpdateRule", "by what arithmetic an optimizer makes new states", [
-  I32EnumAttrCase<"Sgd", 0, "sgd">,
-  I32EnumAttrCase<"Adam", 1, "adam">,
-]>;
-
 def Bagua_UpdateAttr : Bagua_Attr<"Update", "update"> {
   let summary = "what must hold of states that the runtime updates";
   let description = [{
     One entry of a step's contract (`bagua.contract`): after each step the states
-    are what `bagua.sgd` or `bagua.adam` makes of them and of the reduction of what
-    the ranks of a group gave as `of`. The constants are sgd's momentum, if any, or
-    adam's betas, eps and decay; the learning rate is a value or the name of an
-    `input`. Of no meaning where the program updates the states itself.
+    are what an optimizer (Support/UpdateRules.h) makes of them and of the reduction
+    of what the ranks of a group gave as `of`. The constants are sgd's momentum, if
+    any, or adam's betas, eps and decay; the learning rate is a value or the name of
+    an `input`. Of no meaning where the program updates the states itself.
 
     ```
     #bagua.update<["w", "m"] by sgd [0.9] lr 0.1 : f32 grad mean "w.grad" over [node, gpu]>

@@ -13,6 +13,7 @@
 #include "StableHLO/Graph/Mesh.h"
 
 #include "bagua/Support/ReduceKind.h"
+#include "bagua/Support/UpdateRules.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
@@ -78,8 +79,6 @@ struct Collective {
   std::vector<int64_t> pairs;
 };
 
-enum class BiasForm : uint8_t { None, Moments, StepSize };
-
 /// Set for Sgd (states w, or w and m) and Adam (w, m, v).
 struct Update {
   unsigned stateCount = 1;
@@ -89,7 +88,7 @@ struct Update {
   /// SGD's momentum.
   std::optional<float> momentum;
   float beta1 = 0, beta2 = 0, eps = 0, decay = 0;
-  BiasForm bias = BiasForm::None;
+  BiasCorrection bias = BiasCorrection::None;
 };
 
 struct FlatOp {

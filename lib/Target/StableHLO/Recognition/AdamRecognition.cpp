@@ -42,13 +42,13 @@ public:
 
 private:
   bool findCount(const Formula &next);
-  bool matchForm(const Formula &next, BiasForm form);
+  bool matchForm(const Formula &next, BiasCorrection form);
   double valueAt(const Formula &formula, const Point &point) const;
   /// The change of a param is lr * moment / (root + eps).
   struct Parts {
     double moment, root;
   };
-  Parts partsAt(const Point &point, BiasForm form) const;
+  Parts partsAt(const Point &point, BiasCorrection form) const;
   double firstAt(const Point &point) const {
     return beta1 * point.first + share1 * point.grad;
   }
@@ -188,22 +188,22 @@ bool AdamMatcher::matchMoments() {
 /// The bias-corrected moment, and the root to which eps is added. Corrections
 /// use betas rounded to float32, as the module's do.
 AdamMatcher::Parts AdamMatcher::partsAt(const Point &point,
-                                        BiasForm form) const {
+                                        BiasCorrection form) const {
   double rest1 = 1 - std::pow(static_cast<float>(beta1), point.step);
   double rest2 = 1 - std::pow(static_cast<float>(beta2), point.step);
   double root = std::sqrt(secondAt(point));
   switch (form) {
-  case BiasForm::None:
+  case BiasCorrection::None:
     return {firstAt(point), root};
-  case BiasForm::Moments:
+  case BiasCorrection::Moments:
     return {firstAt(point) / rest1, root / std::sqrt(rest2)};
-  case BiasForm::StepSize:
+  case BiasCorrection::StepSize:
     return {std::sqrt(rest2) / rest1 * firstAt(point), root};
   }
   return {0, 0};
 }
 
-bool AdamMatcher::matchForm(const Formula &next, BiasForm form) {
+bool AdamMatcher::matchForm(const Formula &next, BiasCorrection form) {
   // Without a gradient and a moment, only the decay is left.
   double kept = valueAt(next, {1, 0, 1, 0});
   // The ratio of moment and change is (root + eps) / lr, which is linear in the
@@ -243,9 +243,10 @@ std::optional<Update> AdamMatcher::match(ValueId rateValue) {
   if (!next.isValid() || !uses(first.old) || !uses(second.old) ||
       (rate != kNone && !uses(rate)) || !findCount(next))
     return std::nullopt;
-  for (BiasForm form :
-       {BiasForm::None, BiasForm::Moments, BiasForm::StepSize}) {
-    if ((form == BiasForm::None) == count.has_value() || !matchForm(next, form))
+  for (BiasCorrection form : {BiasCorrection::None, BiasCorrection::Moments,
+                              BiasCorrection::StepSize}) {
+    if ((form == BiasCorrection::None) == count.has_value() ||
+        !matchForm(next, form))
       continue;
     found.beta1 = static_cast<float>(beta1);
     found.beta2 = static_cast<float>(beta2);

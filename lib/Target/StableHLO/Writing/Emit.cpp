@@ -300,13 +300,9 @@ void Emitter::emitUpdate(const FlatOp &op) {
         op.loc, states, grad, lr, lrValue,
         update.momentum ? floatAttr(*update.momentum) : nullptr);
   } else {
-    BiasCorrection bias = update.bias == BiasForm::None ? BiasCorrection::None
-                          : update.bias == BiasForm::Moments
-                              ? BiasCorrection::Moments
-                              : BiasCorrection::StepSize;
     auto adam = builder.create<AdamOp>(
         op.loc, states, grad, lr, lrValue, floatAttr(update.beta1),
-        floatAttr(update.beta2), floatAttr(update.eps), bias);
+        floatAttr(update.beta2), floatAttr(update.eps), update.bias);
     adam.setDecayAttr(floatAttr(update.decay));
     emitted = adam;
   }

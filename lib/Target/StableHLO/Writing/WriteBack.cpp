@@ -233,7 +233,7 @@ LogicalResult WriteBack::writeOp(Operation *op) {
                              << compute.getName() << "', which a pass wrote";
     return writeCompute(compute, *origin);
   }
-  if (isa<SgdOp, AdamOp, AdamApplyOp>(op))
+  if (cast<StepOpInterface>(op).isUpdate())
     return op->emitError()
            << "expected updates by the program (updates=program or late), "
               "found '"

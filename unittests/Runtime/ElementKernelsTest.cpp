@@ -1,13 +1,14 @@
-//===- UpdateKernelsTest.cpp - Conversions and kernels by themselves ------===//
+//===- ElementKernelsTest.cpp - Conversions and kernels by themselves -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every 16-bit float against its definition, casts at the ends of ranges, and
 // what ExecutorTest's plans do not reach.
 //
 //===----------------------------------------------------------------------===//
-#include "Kernels/UpdateKernels.h"
+#include "Kernels/ElementKernels.h"
 
 #include "Kernels/HalfTypes.h"
+#include "Kernels/Updates/UpdateKernel.h"
 #include "Reference.h"
 
 #include "bagua/Support/Peers.h"
@@ -31,13 +32,23 @@ TEST(PeersTest, ShiftOneIsSymmetric) {
 /// float64 is computed in its own type.
 TEST(UpdateKernelsTest, Float64) {
   double w = 1.0 + 0x1p-40, g = 0x1p-45;
-  SgdArguments a = {};
-  a.weight = reinterpret_cast<std::byte *>(&w);
-  a.gradient = reinterpret_cast<std::byte *>(&g);
-  a.newWeight = reinterpret_cast<std::byte *>(&w);
+  const std::byte *inputs[] = {reinterpret_cast<std::byte *>(&w),
+                               reinterpret_cast<std::byte *>(&g)};
+  std::byte *outputs[] = {reinterpret_cast<std::byte *>(&w)};
+  UpdateArguments a;
+  a.type = DataType::Float64;
+  a.count = 1;
+  a.inputs = inputs;
+  a.outputs = outputs;
   a.learningRate = 1.0;
-  sgdKernel(DataType::Float64, a, 1);
+  updateKernelOf(UpdateRule::Sgd).update(a);
   EXPECT_EQ(w, 1.0 + 0x1p-40 - 0x1p-45);
+}
+
+/// Every row has a kernel of its own.
+TEST(UpdateKernelsTest, EveryRuleHasAKernel) {
+  for (const UpdateRow &row : getUpdateRules())
+    EXPECT_EQ(updateKernelOf(row.rule).rule, row.rule) << row.word;
 }
 
 TEST(HalfTypesTest, AgreeWithTheirDefinition) {

@@ -1,10 +1,10 @@
-//===- UpdateKernels.cpp - Arithmetic that the runtime runs itself --------===//
+//===- ElementKernels.cpp - Linear combinations and casts -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Works block by block (Blocks.h).
 //
 //===----------------------------------------------------------------------===//
-#include "Kernels/UpdateKernels.h"
+#include "Kernels/ElementKernels.h"
 
 #include "Kernels/Blocks.h"
 
@@ -33,78 +33,6 @@ void linearBlocks(DataType type, absl::Span<const float> coefficients,
             k == 0 ? factor * term.at[i] : sum.at[i] + factor * term.at[i];
     }
     store(type, sum.at, size, output + begin * bytes);
-  });
-}
-
-template <typename C>
-void sgdBlocks(DataType type, const SgdArguments &a, int64_t count) {
-  int64_t bytes = dataTypeBytes(type);
-  C momentum = a.momentum;
-  C rate = static_cast<C>(a.learningRate);
-  Block<C> w, m, g;
-  forEachBlock(count, [&](int64_t begin, int64_t size) {
-    int64_t at = begin * bytes;
-    load(type, a.weight + at, size, w.at);
-    load(type, a.gradient + at, size, g.at);
-    if (a.moment) {
-      load(type, a.moment + at, size, m.at);
-      for (int64_t i = 0; i < size; ++i)
-        g.at[i] = momentum * m.at[i] + g.at[i];
-      store(type, g.at, size, a.newMoment + at);
-    }
-    for (int64_t i = 0; i < size; ++i)
-      w.at[i] = w.at[i] - rate * g.at[i];
-    store(type, w.at, size, a.newWeight + at);
-  });
-}
-
-/// Numbers of one update, rounded to the type it is computed in.
-template <typename C> struct AdamConstants {
-  explicit AdamConstants(const AdamArguments &a)
-      : beta1(a.beta1), beta2(a.beta2), rest1(C(1) - beta1),
-        rest2(C(1) - beta2), eps(a.eps), rate(static_cast<C>(a.learningRate)),
-        decay(rate * C(a.decay)) {
-    double t = static_cast<double>(a.update);
-    correction1 = static_cast<C>(1 - std::pow(double(a.beta1), t));
-    correction2 = static_cast<C>(1 - std::pow(double(a.beta2), t));
-    if (a.correction == AdamCorrection::StepSize)
-      rate = rate * std::sqrt(correction2) / correction1;
-  }
-
-  C beta1, beta2, rest1, rest2, eps, rate, decay, correction1, correction2;
-};
-
-template <typename C>
-void adamBlocks(DataType type, const AdamArguments &a, int64_t count) {
-  int64_t bytes = dataTypeBytes(type);
-  const AdamConstants<C> c(a);
-  bool correctsMoments = a.correction == AdamCorrection::Moments;
-  Block<C> w, m, v, g;
-  forEachBlock(count, [&](int64_t begin, int64_t size) {
-    int64_t at = begin * bytes;
-    load(type, a.weight + at, size, w.at);
-    load(type, a.moment + at, size, m.at);
-    load(type, a.variance + at, size, v.at);
-    if (a.gradient) {
-      load(type, a.gradient + at, size, g.at);
-      for (int64_t i = 0; i < size; ++i) {
-        m.at[i] = c.beta1 * m.at[i] + c.rest1 * g.at[i];
-        v.at[i] = c.beta2 * v.at[i] + c.rest2 * (g.at[i] * g.at[i]);
-      }
-      store(type, m.at, size, a.newMoment + at);
-      store(type, v.at, size, a.newVariance + at);
-    }
-    if (a.decay != 0)
-      for (int64_t i = 0; i < size; ++i)
-        w.at[i] = w.at[i] - c.decay * w.at[i];
-    if (correctsMoments)
-      for (int64_t i = 0; i < size; ++i) {
-        m.at[i] = m.at[i] / c.correction1;
-        v.at[i] = v.at[i] / c.correction2;
-      }
-    for (int64_t i = 0; i < size; ++i)
-      w.at[i] = w.at[i] - c.rate * m.at[i] / (std::sqrt(v.at[i]) + c.eps);
-    store(type, w.at, size, a.newWeight + at);
   });
 }
 
@@ -156,18 +84,6 @@ void linearKernel(DataType type, absl::Span<const float> coefficients,
                   int64_t count) {
   inComputeType(type, [&](auto zero) {
     linearBlocks<decltype(zero)>(type, coefficients, inputs, output, count);
-  });
-}
-
-void sgdKernel(DataType type, const SgdArguments &arguments, int64_t count) {
-  inComputeType(type, [&](auto zero) {
-    sgdBlocks<decltype(zero)>(type, arguments, count);
-  });
-}
-
-void adamKernel(DataType type, const AdamArguments &arguments, int64_t count) {
-  inComputeType(type, [&](auto zero) {
-    adamBlocks<decltype(zero)>(type, arguments, count);
   });
 }
 
