@@ -428,15 +428,15 @@ static FailureOr<SmallVector<StepOp>> findSteps(ModuleOp module,
   auto steps = llvm::to_vector(module.getOps<StepOp>());
   if (!training)
     return steps;
-  llvm::SmallDenseSet<StringAttr> run;
+  llvm::StringSet<> run;
   for (auto phase : training.getBody().front().getOps<PhaseOp>()) {
     if (phase.isBackground())
       return phase.emitError("runs in the background, which no plan can say "
                              "yet");
-    run.insert(phase.getStepAttr().getAttr());
+    run.insert(phase.getStep());
   }
   for (StepOp step : steps) {
-    if (!run.contains(step.getSymNameAttr()))
+    if (!run.contains(step.getSymName()))
       return step.emitError()
              << "expected a phase of training '" << training.getSymName()
              << "' that runs it, found none";
