@@ -11,6 +11,7 @@
 #include "Communication/DurationToString.h"
 #include "Communication/StatusCopy.h"
 #include "Communication/ThreadName.h"
+#include "Plan/Opcodes.h"
 #include "Session/RankPlace.h"
 
 #include "bagua/Runtime/ErrorPlace.h"
@@ -57,13 +58,14 @@ bool beginsWithRank(absl::string_view message) {
 
 } // namespace
 
-Executor::Executor(const Plan &loaded, World &ownWorld, Device &ownDevice,
+Executor::Executor(const Plan &loaded, World &ownWorld, Backend &backend,
                    const SessionOptions &sessionOptions)
-    : plan(loaded), world(ownWorld), device(ownDevice), options(sessionOptions),
-      rank(ownWorld.rank()), agreement(loaded),
+    : plan(loaded), world(ownWorld), device(backend.device()),
+      ordersLaunches(!backend.traits().launchesInAnyOrder),
+      options(sessionOptions), rank(ownWorld.rank()), agreement(loaded),
       given(loaded.root().tensors()->size()), promised(given.size()) {}
 
-Executor::~Executor() { stop(); }
+Executor::~Executor() { stop().IgnoreError(); }
 
 absl::Status
 Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
@@ -86,7 +88,8 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
       made[i]->slots.push_back(
           {operations[scheduled.instruction].get(), &scheduled,
            std::array{CollectiveFacts(agreement, carriers, 0),
-                      CollectiveFacts(agreement, carriers, 1)}});
+                      CollectiveFacts(agreement, carriers, 1)},
+           -1});
     }
     if (WorkWatch *watch = world.workWatch())
       made[i]->place = std::make_unique<WorkWatch::Place>(
@@ -95,10 +98,12 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
           });
     ++threadCount;
   }
+  orderLaunches(made);
   {
     std::lock_guard<std::mutex> lock(streamsMutex);
     streams = std::move(made);
   }
+  admitTimelines();
   liveThreads.add(threadCount);
   world.onAbort(this, [this] {
     failed.store(true, std::memory_order_release);
@@ -106,42 +111,99 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
   });
   for (auto &stream : streams)
     if (stream)
+      if (absl::Status status = startQueue(*stream); !status.ok()) {
+        stop().IgnoreError(); // nothing was enqueued
+        return status;
+      }
+  // Threads ask the queues of all streams.
+  for (auto &stream : streams)
+    if (stream)
       if (absl::Status status = startThread(*stream); !status.ok()) {
-        stop();
+        stop().IgnoreError();
         return status;
       }
   return absl::OkStatus();
 }
 
-absl::Status Executor::startThread(Stream &stream) {
-  auto refuse = [&](absl::string_view what, absl::string_view why) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "rank ", rank, ": no ", what, " for stream '",
-        plan.root().streams()->Get(stream.number)->str(), "': ", why));
-  };
+bool Executor::isCollective(uint32_t instruction) const {
+  return kindOf(plan.root().instructions()->Get(instruction)->opcode()) ==
+         InstructionKind::Collective;
+}
+
+/// Numbers the collectives of a step in the plan's order, which is that of all
+/// ranks.
+void Executor::orderLaunches(std::vector<std::unique_ptr<Stream>> &made) {
+  launchOrder.clear();
+  std::vector<std::pair<uint32_t, Slot *>> slots;
+  for (auto &stream : made)
+    if (stream && ordersLaunches)
+      for (Slot &slot : stream->slots)
+        if (isCollective(slot.scheduled->instruction) && slot.operation)
+          slots.push_back({stream->number, &slot});
+  std::sort(slots.begin(), slots.end(), [](const auto &a, const auto &b) {
+    return a.second->scheduled->instruction < b.second->scheduled->instruction;
+  });
+  for (auto [number, slot] : slots) {
+    slot->launch = static_cast<int64_t>(launchOrder.size());
+    launchOrder.push_back(
+        {number, static_cast<uint32_t>(slot - made[number]->slots.data())});
+  }
+}
+
+void Executor::admitTimelines() {
+  for (Timeline &timeline : given)
+    device.admit(timeline);
+  for (auto &stream : streams)
+    if (stream)
+      device.admit(stream->completed);
+}
+
+void Executor::dismissTimelines() {
+  for (Timeline &timeline : given)
+    device.dismiss(timeline);
+  for (auto &stream : streams)
+    if (stream)
+      device.dismiss(stream->completed);
+}
+
+absl::Status Executor::startFailed(const Stream &stream, absl::string_view what,
+                                   absl::string_view why) const {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "rank ", rank, ": no ", what, " for stream '",
+      plan.root().streams()->Get(stream.number)->str(), "': ", why));
+}
+
+absl::Status Executor::startQueue(Stream &stream) {
   auto queue = device.createQueue([this, &stream](const absl::Status &why) {
-    failCall(stream, stream.completed.value(), why).IgnoreError();
+    failLate(stream, why).IgnoreError();
   });
   if (!queue.ok())
-    return refuse("queue", queue.status().message());
+    return startFailed(stream, "queue", queue.status().message());
   stream.queue = *std::move(queue);
+  follows = stream.queue->canFollow();
+  return absl::OkStatus();
+}
+
+absl::Status Executor::startThread(Stream &stream) {
   try {
     stream.thread = std::thread([this, &stream] {
       nameThread(plan.root().streams()->Get(stream.number)->str());
       runStream(stream);
       // Other ranks may have failed without this one knowing yet.
-      stream.completed.fail();
+      failTimeline(stream.completed);
       stream.completed.tellAll();
       if (whenFailed && hasFailed())
         whenFailed();
     });
   } catch (const std::system_error &error) {
-    return refuse("thread", error.what());
+    return startFailed(stream, "thread", error.what());
   }
   return absl::OkStatus();
 }
 
-void Executor::stop() {
+absl::Status Executor::stop() {
+  if (threadCount == 0) // nothing was started
+    return absl::OkStatus();
   isStopping.store(true, std::memory_order_release);
   world.onAbort(this, nullptr);
   failAll();
@@ -151,28 +213,46 @@ void Executor::stop() {
   // Instructions under way end; why the run has failed is known.
   for (auto &stream : streams)
     if (stream && stream->queue)
-      stream->queue->drain().IgnoreError();
+      if (absl::Status status = stream->queue->drain(options.timeout);
+          absl::IsDeadlineExceeded(status))
+        return status;
+  dismissTimelines();
   {
     std::lock_guard<std::mutex> lock(streamsMutex);
     streams.clear();
   }
   liveThreads.remove(std::exchange(threadCount, 0));
   opened.reopen();
-  for (Timeline &timeline : given)
-    timeline.reopen();
+  launches.reopen();
+  for (size_t i = 0; i < given.size(); ++i) {
+    given[i].reopen();
+    promised[i].reopen();
+  }
   isStopping.store(false, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+/// Also ends the work of queues that waits for it.
+void Executor::failTimeline(Timeline &timeline) {
+  timeline.fail();
+  device.release(timeline);
 }
 
 /// Ends all waits, present and future. A waiting thread then looks for the
 /// reason.
 void Executor::failAll() {
   opened.fail();
-  for (Timeline &timeline : given)
-    timeline.fail();
+  launches.fail();
+  for (size_t i = 0; i < given.size(); ++i) {
+    promised[i].fail();
+    failTimeline(given[i]);
+  }
   std::lock_guard<std::mutex> lock(streamsMutex);
   for (auto &stream : streams)
-    if (stream)
-      stream->completed.fail();
+    if (stream) {
+      stream->launched.fail();
+      failTimeline(stream->completed);
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -393,35 +473,90 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
   return true;
 }
 
-/// The first condition that keeps an instruction from being enqueued.
-Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
+/// A tensor without which an instruction can't be enqueued. A queue that can
+/// follow timelines awaits the program's work itself.
+Executor::Blocker
+Executor::findMissingGift(const std::vector<uint32_t> &tensors,
+                          uint64_t count) const {
+  // Starts with the tensor that is given last.
+  for (size_t i = tensors.size(); i-- > 0;) {
+    const uint32_t tensor = tensors[i];
+    if (follows ? isPromised(tensor, count) : given[tensor].reached(count))
+      continue;
+    return {follows ? &promised[tensor] : &given[tensor], count, tensor, -1, 0};
+  }
+  return {};
+}
+
+/// The collective that must be enqueued before the instruction, if their order
+/// matters.
+Executor::Blocker Executor::findLaunchBefore(const Stream &stream,
+                                             uint64_t sequence) const {
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const auto step =
+      static_cast<uint64_t>(stepOf(sequence, stream.slots.size()));
+  const uint64_t target = step * launchOrder.size() + slot.launch;
+  const uint64_t launched = launches.value();
+  if (launched >= target)
+    return {};
+  const StreamPoint first = launchOrder[launched % launchOrder.size()];
+  const Stream &other = *streams[first.stream];
+  return {&launches, target, -1, first.stream,
+          launched / launchOrder.size() * other.slots.size() + first.count + 1};
+}
+
+/// The first condition that keeps an instruction from being enqueued. Only
+/// looks.
+Executor::Blocker Executor::findBlocker(const Stream &stream,
+                                        uint64_t sequence) const {
   const Slot &slot = stream.slots[sequence % stream.slots.size()];
   const int64_t step = stepOf(sequence, stream.slots.size());
   const Conditions &waits = slot.scheduled->waits;
-  // Starts with the tensor that is given last.
-  for (size_t i = waits.ready.size(); i-- > 0;)
-    if (Timeline &timeline = given[waits.ready[i]];
-        !timeline.reached(countOf(step)))
-      return {&timeline, countOf(step), waits.ready[i], -1};
+  if (Blocker blocker = findMissingGift(waits.ready, countOf(step)))
+    return blocker;
   auto blockedBy = [&](StreamPoint point, int64_t since) -> Blocker {
     Stream &other = *streams[point.stream];
     uint64_t target = targetOf(other, point, since);
     if (isPassed(other, target, *stream.queue))
       return {};
-    return {&other.completed, target, -1, point.stream};
+    return {&progressOf(other, *stream.queue), target, -1, point.stream,
+            target};
   };
   for (StreamPoint point : waits.after)
     if (Blocker blocker = blockedBy(point, step))
       return blocker;
-  if (step == 0)
-    return {};
-  for (uint32_t tensor : waits.readyPrevious)
-    if (!given[tensor].reached(countOf(step - 1)))
-      return {&given[tensor], countOf(step - 1), tensor, -1};
-  for (StreamPoint point : waits.afterPrevious)
-    if (Blocker blocker = blockedBy(point, step - 1))
+  if (step > 0) {
+    if (Blocker blocker =
+            findMissingGift(waits.readyPrevious, countOf(step - 1)))
       return blocker;
-  return {};
+    for (StreamPoint point : waits.afterPrevious)
+      if (Blocker blocker = blockedBy(point, step - 1))
+        return blocker;
+  }
+  return slot.launch < 0 ? Blocker() : findLaunchBefore(stream, sequence);
+}
+
+/// Has a stream's queue await what its next instruction waits for.
+void Executor::followConditions(Stream &stream, uint64_t sequence) {
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const int64_t step = stepOf(sequence, stream.slots.size());
+  const Conditions &waits = slot.scheduled->waits;
+  auto follow = [&](Timeline &timeline, uint64_t target) {
+    if (!timeline.reached(target))
+      stream.queue->follow(timeline, target);
+  };
+  for (uint32_t tensor : waits.ready)
+    follow(given[tensor], countOf(step));
+  for (StreamPoint point : waits.after)
+    follow(streams[point.stream]->completed,
+           targetOf(*streams[point.stream], point, step));
+  if (step == 0)
+    return;
+  for (uint32_t tensor : waits.readyPrevious)
+    follow(given[tensor], countOf(step - 1));
+  for (StreamPoint point : waits.afterPrevious)
+    follow(streams[point.stream]->completed,
+           targetOf(*streams[point.stream], point, step - 1));
 }
 
 //===----------------------------------------------------------------------===//
@@ -439,6 +574,19 @@ absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
   return fail(
       withPlace(withMessage(status, absl::StrCat(text, status.message())),
                 placeOf(stream, sequence)));
+}
+
+/// Fails with an error of work that a stream has enqueued before.
+absl::Status Executor::failLate(const Stream &stream,
+                                const absl::Status &status) {
+  const uint64_t sequence = stream.completed.value();
+  const Slot &slot = stream.slots[sequence % stream.slots.size()];
+  const uint64_t count = countOf(stepOf(sequence, stream.slots.size()));
+  for (uint32_t tensor : slot.scheduled->waits.ready)
+    if (!hasFailed() && given[tensor].hasFailed() &&
+        !given[tensor].reached(count))
+      return giftFailed(slot, {&given[tensor], count, tensor, -1, 0});
+  return failCall(stream, sequence, status);
 }
 
 /// The place of a stream's instruction, with the first tensor that it touches.
@@ -513,6 +661,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   int64_t step = firstStep + stepOf(sequence, stream.slots.size());
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   agree(stream, sequence, slot);
+  if (follows)
+    followConditions(stream, sequence);
   if (slot.operation) {
     if (recorder)
       recorder->beginInstruction(stream.number, sequence,
@@ -545,6 +695,14 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   // instruction signals after it. A woken thread then finds both.
   stream.queue->signal(stream.completed, sequence + 1);
   stream.pass(sequence);
+  if (follows) {
+    stream.launched.signal(sequence + 1);
+    stream.launched.tell();
+  }
+  if (slot.launch >= 0) {
+    launches.signal(launches.value() + 1); // nobody else's turn
+    launches.tell();
+  }
   stream.since.store(nowMilliseconds(), std::memory_order_relaxed);
   stream.completed.tell();
   return absl::OkStatus();
@@ -586,7 +744,7 @@ void Executor::runStream(Stream &stream) {
     if (stream.take(sequence)) {
       if (!execute(stream, sequence).ok())
         return;
-    } else if (!await(stream.completed, sequence + 1)) {
+    } else if (!await(progressOf(stream, *stream.queue), sequence + 1)) {
       return; // the program's thread is at it
     }
   }
@@ -597,10 +755,14 @@ void Executor::runStream(Stream &stream) {
 //===----------------------------------------------------------------------===//
 
 void Executor::give(uint32_t tensor, int64_t step, Queue &queue) {
-  promised[tensor] = countOf(step);
   agreement.give(tensor, step);
   queue.signal(given[tensor], countOf(step));
   given[tensor].tell();
+  if (!queue.canFollow())
+    return;
+  // The signal comes later. That it will is enough for queues that follow it.
+  promised[tensor].signal(countOf(step));
+  promised[tensor].tell();
 }
 
 uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,
@@ -608,10 +770,11 @@ uint64_t Executor::targetOf(const Stream &stream, StreamPoint point,
   return static_cast<uint64_t>(step) * stream.slots.size() + point.count;
 }
 
-/// Whether a stream has reached `target`, or `queue` will wait until it has.
-bool Executor::isPassed(const Stream &stream, uint64_t target, Queue &queue) {
+/// Whether a stream has reached `target`, or `queue` can wait until it has.
+bool Executor::isPassed(const Stream &stream, uint64_t target,
+                        const Queue &queue) {
   return stream.completed.reached(target) ||
-         (stream.next() >= target && queue.follow(stream.completed, target));
+         (queue.canFollow() && stream.next() >= target);
 }
 
 /// Sleeps until a stream has reached its target, or for some time. The chain of
@@ -624,7 +787,7 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
     Stream &stream = *streams[next.stream];
     uint64_t sequence = stream.next();
     // The instruction is enqueued, and about to be done.
-    if (next.target <= sequence)
+    if (next.count <= sequence)
       break;
     next = findBlocker(stream, sequence);
     if (next.tensor >= 0 && !mayBeGiven(next))
@@ -638,9 +801,10 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
 
 /// Tries once to bring a stream closer to `target`.
 absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
-                            bool &mayWatch) {
+                            const Queue &queue, bool &mayWatch) {
   uint64_t next = stream.next();
-  Blocker blocker = {&stream.completed, target, -1, stream.number};
+  Blocker blocker = {&progressOf(stream, queue), target, -1, stream.number,
+                     target};
   // Otherwise it is enqueued, and about to be done.
   if (next < target) {
     if (Blocker found = findBlocker(stream, next)) {
@@ -663,15 +827,17 @@ absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
                                Queue &queue) {
   Stream &stream = *streams[point.stream];
   const uint64_t target = targetOf(stream, point, step);
-  if (isPassed(stream, target, queue))
+  if (stream.completed.reached(target))
     return absl::OkStatus();
   const int64_t startNs = TraceWriter::nowNs();
   awaited.store(tensor, std::memory_order_relaxed);
   bool mayWatch = true;
   absl::Status status;
-  do
-    status = hasFailed() ? failure() : help(stream, target, tensor, mayWatch);
-  while (status.ok() && !isPassed(stream, target, queue));
+  while (status.ok() && !isPassed(stream, target, queue))
+    status =
+        hasFailed() ? failure() : help(stream, target, tensor, queue, mayWatch);
+  if (status.ok() && !stream.completed.reached(target))
+    queue.follow(stream.completed, target);
   awaited.store(kNothing, std::memory_order_relaxed);
   waited += TraceWriter::nowNs() - startNs;
   return status;

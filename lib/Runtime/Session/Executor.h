@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each stream that has work has a queue of the device, and a thread that
-// enqueues instructions there. An instruction is enqueued when the tensors that
-// it needs were given in its step, and when what it waits for on other streams
-// is complete or can be awaited by the queue itself. Each of these conditions
-// is a Timeline. On the host's queue, enqueueing an instruction runs it.
+// enqueues instructions there. Conditions of an instruction are that tensors
+// were given in its step, and that instructions of other streams are complete.
+// Each condition is a Timeline. A queue that can follow timelines awaits them
+// itself, and the thread only awaits their signals being enqueued. The host's
+// queue can't: the thread awaits the conditions, and enqueueing an instruction
+// runs it.
+//
+// If the backend's communicators need one order of launches, collectives are
+// enqueued in the plan's order over all streams.
 //
 // A program thread that waits for a stream enqueues the stream's next
 // instructions itself if the stream's thread is not doing so, which saves two
@@ -26,7 +31,7 @@
 #include "Session/StreamPrograms.h"
 #include "bagua/Runtime/Device.h"
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/ErrorPlace.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/Queue.h"
@@ -52,8 +57,7 @@ namespace bagua::runtime {
 
 class Executor {
 public:
-  /// Streams have queues of `device`.
-  Executor(const Plan &plan, World &world, Device &device,
+  Executor(const Plan &plan, World &world, Backend &backend,
            const SessionOptions &options);
   ~Executor();
 
@@ -71,9 +75,11 @@ public:
   /// start() may be called again.
   absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
                      StreamPrograms schedule, int64_t firstStep);
-  /// Stops the threads. A thread in a collective stops when that ends or is
-  /// aborted.
-  void stop();
+  /// Stops the threads, and waits for the device. A thread in a collective
+  /// stops when that ends or is aborted. DeadlineExceeded if the device has not
+  /// ended its work within the session's timeout: then its work goes on with
+  /// this executor's timelines, which must not be destroyed.
+  absl::Status stop();
 
   // For the program's thread. Steps count from 0 at start().
 
@@ -143,6 +149,9 @@ private:
     const ScheduledInstruction *scheduled;
     /// For even and for odd steps.
     std::array<CollectiveFacts, kStepsInFlight> facts;
+    /// The instruction's place among this rank's collectives of a step; -1 if
+    /// it is none, or if their order doesn't matter.
+    int64_t launch = -1;
   };
 
   /// A stream that has work.
@@ -153,6 +162,8 @@ private:
     std::unique_ptr<Queue> queue;
     /// Counts completed instructions since start().
     Timeline completed;
+    /// Counts enqueued instructions, if queues can follow timelines.
+    Timeline launched;
     /// The place of the thread that runs the stream; null if nobody watches.
     std::unique_ptr<WorkWatch::Place> place;
     /// When the stream last completed an instruction, on the steady clock.
@@ -191,8 +202,9 @@ private:
     uint64_t target = 0;
     /// A tensor that must be given, or -1.
     int64_t tensor = -1;
-    /// A stream, or -1.
+    /// A stream, or -1, and how many instructions it must have enqueued.
     int64_t stream = -1;
+    uint64_t count = 0;
     explicit operator bool() const { return timeline != nullptr; }
   };
 
@@ -208,11 +220,23 @@ private:
   void follow(const std::shared_ptr<Notification> &notification);
   void runStream(Stream &stream);
   bool await(Timeline &timeline, uint64_t target);
+  absl::Status startQueue(Stream &stream);
   absl::Status startThread(Stream &stream);
+  absl::Status startFailed(const Stream &stream, absl::string_view what,
+                           absl::string_view why) const;
+  bool isCollective(uint32_t instruction) const;
   absl::Status giftFailed(const Slot &slot, const Blocker &blocker);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
   bool awaitBlockers(Stream &stream, uint64_t sequence);
-  Blocker findBlocker(Stream &stream, uint64_t sequence);
+  Blocker findBlocker(const Stream &stream, uint64_t sequence) const;
+  Blocker findMissingGift(const std::vector<uint32_t> &tensors,
+                          uint64_t count) const;
+  Blocker findLaunchBefore(const Stream &stream, uint64_t sequence) const;
+  void orderLaunches(std::vector<std::unique_ptr<Stream>> &made);
+  void followConditions(Stream &stream, uint64_t sequence);
+  void admitTimelines();
+  void dismissTimelines();
+  void failTimeline(Timeline &timeline);
   void agree(Stream &stream, uint64_t sequence, const Slot &slot);
   absl::Status enqueue(Stream &stream, const Slot &slot, int64_t step);
   absl::Status execute(Stream &stream, uint64_t sequence);
@@ -221,17 +245,26 @@ private:
   std::string describeCall(const Stream &stream, uint64_t sequence) const;
   absl::Status failCall(const Stream &stream, uint64_t sequence,
                         const absl::Status &status);
+  absl::Status failLate(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
-                    bool &mayWatch);
+                    const Queue &queue, bool &mayWatch);
   absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
   absl::Status impossible(const Stream &stream, uint64_t sequence,
                           const Blocker &blocker, int64_t tensor);
   static uint64_t targetOf(const Stream &stream, StreamPoint point,
                            int64_t step);
-  static bool isPassed(const Stream &stream, uint64_t target, Queue &queue);
-  /// Whether the program's queue will still give the tensor.
+  static bool isPassed(const Stream &stream, uint64_t target,
+                       const Queue &queue);
+  /// The count by which a thread hears that isPassed() has become true.
+  Timeline &progressOf(Stream &stream, const Queue &queue) const {
+    return follows && queue.canFollow() ? stream.launched : stream.completed;
+  }
+  /// Whether the program has given the tensor, even if its queue still works.
+  bool isPromised(uint32_t tensor, uint64_t count) const {
+    return given[tensor].reached(count) || promised[tensor].reached(count);
+  }
   bool mayBeGiven(const Blocker &blocker) const {
-    return promised[blocker.tensor] >= blocker.target;
+    return isPromised(static_cast<uint32_t>(blocker.tensor), blocker.target);
   }
   std::string describeBlocker(const Slot &slot, const Blocker &blocker) const;
   std::string describeObstacle(const Stream &stream, uint64_t sequence) const;
@@ -251,6 +284,7 @@ private:
   const Plan &plan;
   World &world;
   Device &device;
+  const bool ordersLaunches;
   const SessionOptions &options;
   const int rank;
 
@@ -262,11 +296,20 @@ private:
   /// Held while streams are created or destroyed, and by threads that may run
   /// then. Locked after `failureMutex`.
   mutable std::mutex streamsMutex;
-  /// By tensor: the newest step in which it was given, as a count.
-  std::vector<Timeline> given;
-  /// The counts that `given` will reach, as the program has said. Used by the
-  /// program's thread alone.
-  std::vector<uint64_t> promised;
+  /// By tensor: the newest step in which it was given, as a count. Mutable, as
+  /// those who look at a condition may sleep until it holds.
+  mutable std::vector<Timeline> given;
+  /// The counts that `given` will reach, as the program has said by a queue
+  /// that works late.
+  mutable std::vector<Timeline> promised;
+  /// Whether queues of the device can follow timelines.
+  bool follows = false;
+  /// The number of collectives that were enqueued since start(), if their order
+  /// matters.
+  mutable Timeline launches;
+  /// Collectives in the order of a step: the stream of each, and the number of
+  /// instructions before it there.
+  std::vector<StreamPoint> launchOrder;
   /// The number of opened steps.
   Timeline opened;
   int64_t firstStep = 0;

@@ -26,7 +26,7 @@ std::string Executor::describeObstacle(const Stream &stream,
     if (step < back)
       break;
     for (uint32_t tensor : back ? waits.readyPrevious : waits.ready)
-      if (!given[tensor].reached(countOf(step - back)))
+      if (!isPromised(tensor, countOf(step - back)))
         return absl::StrCat("waits for tensor ", tensorName(tensor),
                             ", which the program has not given");
     for (StreamPoint point : back ? waits.afterPrevious : waits.after)
@@ -59,7 +59,7 @@ std::string Executor::describeGifts() const {
   std::vector<std::string> missing;
   const uint64_t count = opened.value();
   for (uint32_t i = 0; i < given.size(); ++i)
-    if (steps.firstWaiter[i] >= 0 && !given[i].reached(count))
+    if (steps.firstWaiter[i] >= 0 && !isPromised(i, count))
       missing.push_back(tensorName(i));
   if (missing.empty())
     return "has given all tensors";

@@ -37,10 +37,13 @@ public:
               Backend &by, SessionOptions sessionOptions)
       : plan(std::move(loaded)), world(std::move(ranks)), backend(by),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
-        executor(*plan, *world, backend.device(), options),
+        executor(*plan, *world, backend, options),
         tensors(plan->root().tensors()->size()) {}
   ~PlanSession() override;
 
+  /// What the destructor does first. False if the device goes on to work: then
+  /// the session must not be destroyed.
+  bool end();
   /// The collective part of create().
   absl::Status connect();
   /// Tells the other ranks of the error.
@@ -201,6 +204,7 @@ private:
   Executor executor;
 
   Phase phase = Phase::Binding;
+  bool hasEnded = false;
   bool isFinished = false;
   /// True from the beginning of a step until finish().
   bool isRunning = false;

@@ -239,7 +239,7 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   absl::Status status = deviceQueue(before).copy(
       to, memory.tensorAddress(tensor), memory.tensorBytes(tensor));
   if (status.ok() && &before == &hostQueue())
-    status = queue->drain();
+    status = queue->drain(options.timeout);
   return status;
 }
 
@@ -419,7 +419,7 @@ absl::Status PlanSession::finish() {
   if (now >= 0)
     if (absl::Status status = executor.waitForStep(now); !status.ok())
       return status;
-  absl::Status status = memory.checkGuards(*queue);
+  absl::Status status = memory.checkGuards(*queue, options.timeout);
   for (uint32_t i = 0; i < tensors.size() && status.ok(); ++i)
     status = takeBack(i, hostQueue());
   if (!status.ok())
