@@ -75,6 +75,7 @@ public:
   absl::Status start() override;
   void agreeOn(absl::string_view name, uint64_t value,
                absl::string_view meaning) override {
+    statesFacts = true;
     executor.stated().set(name, value, meaning);
   }
   absl::Status agreeOn(TensorId tensor, uint64_t value,
@@ -182,6 +183,7 @@ private:
   absl::Status refuse(const absl::Status &why, int64_t tensor = -1);
   absl::Status misuse(const std::string &what, int64_t tensor = -1);
   absl::Status checkIndex(TensorId tensor) const;
+  absl::Status checkFacts() const;
   void record(const char *what, TensorId tensor, int64_t startNs);
 
   const std::shared_ptr<const Plan> plan;
@@ -205,6 +207,8 @@ private:
 
   Phase phase = Phase::Binding;
   bool hasEnded = false;
+  /// Whether the program has stated a fact that ranks must state alike.
+  bool statesFacts = false;
   bool isFinished = false;
   /// True from the beginning of a step until finish().
   bool isRunning = false;
