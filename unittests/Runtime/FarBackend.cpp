@@ -9,14 +9,16 @@
 #include "FarBackend.h"
 
 #include "FarDevice.h"
+#include "Kernels/ElementKernels.h"
 #include "Kernels/ReduceKernels.h"
-#include "Kernels/UpdateKernels.h"
 #include "OtherWorld.h"
 
 #include "bagua/Support/Parts.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,10 +52,18 @@ std::vector<int> copyOf(absl::Span<const int> list) {
   return {list.begin(), list.end()};
 }
 
+/// The launches of all communicators of a rank.
+struct LaunchLog {
+  std::mutex mutex;
+  std::vector<std::string> names;
+};
+
 class FarCommunicator final : public Communicator {
 public:
-  explicit FarCommunicator(std::unique_ptr<Communicator> communicator)
-      : inner(std::move(communicator)) {}
+  FarCommunicator(std::unique_ptr<Communicator> communicator,
+                  std::string ownName, std::shared_ptr<LaunchLog> ownLog)
+      : inner(std::move(communicator)), name(std::move(ownName)),
+        log(std::move(ownLog)) {}
 
   int rank() const override { return inner->rank(); }
   int size() const override { return inner->size(); }
@@ -154,6 +164,10 @@ private:
 
   /// Enqueues a call with the facts that are stated now.
   absl::Status launch(Queue &queue, std::function<absl::Status()> call) {
+    {
+      std::lock_guard<std::mutex> lock(log->mutex);
+      log->names.push_back(name);
+    }
     return enqueueFar(queue, [=, this, stated = word, statedFacts = facts] {
       inner->agreeOn(stated, statedFacts);
       return call();
@@ -172,6 +186,8 @@ private:
   absl::Status sumPart(const Sum &sum, Buffer &part);
 
   const std::unique_ptr<Communicator> inner;
+  const std::string name;
+  const std::shared_ptr<LaunchLog> log;
   uint64_t word = 0;
   const AgreedFacts *facts = nullptr;
 };
@@ -228,14 +244,24 @@ public:
     auto made = inner.createCommunicator(group, options);
     if (!made.ok())
       return made.status();
-    return std::make_unique<FarCommunicator>(*std::move(made));
+    return std::make_unique<FarCommunicator>(*std::move(made), group.name, log);
+  }
+
+  std::vector<std::string> launches() const {
+    std::lock_guard<std::mutex> lock(log->mutex);
+    return log->names;
   }
 
 private:
   Backend &inner;
+  const std::shared_ptr<LaunchLog> log = std::make_shared<LaunchLog>();
 };
 
 } // namespace
+
+std::vector<std::string> launchesOf(World &world) {
+  return static_cast<FarBackend &>(*world.backend(kFar)).launches();
+}
 
 std::unique_ptr<World> makeFar(std::unique_ptr<World> world) {
   auto backend = std::make_unique<FarBackend>(world->control());

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an accelerator's communicators are to a session, without one. They
-// promise less than the host's: a call only enqueues, errors come after it,
-// and sums are those of a ring, whose members begin at different places and
-// round each sum to the type of the elements.
+// promise less than the host's: a call only enqueues, errors come after it, all
+// communicators of a rank need one order of launches, and sums are those of a
+// ring, whose members begin at different places and round each sum to the type
+// of the elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_RUNTIME_FARBACKEND_H
@@ -13,6 +14,8 @@
 #include "bagua/Runtime/Backend.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace bagua::runtime::test {
 
@@ -22,6 +25,10 @@ inline constexpr BackendTraits kFarTraits = {.findsDifferingCalls = true};
 
 /// A world that has the far backend beside its own.
 std::unique_ptr<World> makeFar(std::unique_ptr<World> world);
+
+/// The calls that a rank has launched on the far backend of its world, in
+/// order, by the names of their communicators.
+std::vector<std::string> launchesOf(World &world);
 
 } // namespace bagua::runtime::test
 

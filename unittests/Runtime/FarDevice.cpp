@@ -10,9 +10,12 @@
 #include "bagua/Runtime/Device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <future>
 #include <map>
@@ -89,8 +92,64 @@ void *nearOf(void *address) {
 }
 
 //===----------------------------------------------------------------------===//
+// Timelines
+//===----------------------------------------------------------------------===//
+
+/// The timelines that the device knows. Using another one, or dismissing one
+/// that work still uses, ends the process.
+class FarTimelines {
+public:
+  void admit(const Timeline &timeline) {
+    std::lock_guard<std::mutex> lock(mutex);
+    known[&timeline] = {};
+  }
+  void dismiss(const Timeline &timeline) {
+    std::lock_guard<std::mutex> lock(mutex);
+    check(known.count(&timeline) > 0 && known[&timeline].uses == 0,
+          "a timeline is dismissed that work uses, or that is not known");
+    known.erase(&timeline);
+  }
+  void release(const Timeline &timeline) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (auto found = known.find(&timeline); found != known.end())
+      found->second.isReleased = true;
+  }
+  void use(const Timeline &timeline, int change) {
+    std::lock_guard<std::mutex> lock(mutex);
+    check(known.count(&timeline) > 0, "a timeline is used that is not known");
+    known[&timeline].uses += change;
+  }
+  bool isReleased(const Timeline &timeline) {
+    std::lock_guard<std::mutex> lock(mutex);
+    return known[&timeline].isReleased;
+  }
+
+private:
+  struct State {
+    int uses = 0;
+    bool isReleased = false;
+  };
+  static void check(bool isRight, const char *what) {
+    if (isRight)
+      return;
+    std::fprintf(stderr, "far device: %s\n", what);
+    std::abort();
+  }
+  std::mutex mutex;
+  std::map<const Timeline *, State> known;
+};
+
+FarTimelines &farTimelines() {
+  static FarTimelines timelines;
+  return timelines;
+}
+
+//===----------------------------------------------------------------------===//
 // Queues
 //===----------------------------------------------------------------------===//
+
+/// While it is set, no queue works.
+std::atomic<bool> isStalled{false};
 
 /// Work comes a little late, in order; after an error only what is always done.
 class LateQueue final : public FarQueue {
@@ -104,31 +163,35 @@ public:
 
   void pushWork(std::function<absl::Status()> run) {
     push([this, run = std::move(run)] {
-      if (!error.ok())
-        return;
-      error = run();
-      if (!error.ok() && tell)
-        tell(error);
+      if (error.ok())
+        take(run());
     });
   }
 
-  bool follow(const Timeline &timeline, uint64_t value) override {
-    pushWork([&timeline, value]() -> absl::Status {
-      while (!timeline.reached(value)) {
-        if (timeline.hasFailed())
-          return absl::AbortedError("what the queue waits for has failed");
+  bool canFollow() const override { return true; }
+  /// Knows that a timeline has failed only when it is told.
+  void follow(const Timeline &timeline, uint64_t value) override {
+    farTimelines().use(timeline, +1);
+    push([this, &timeline, value] {
+      while (error.ok() && !timeline.reached(value)) {
+        if (farTimelines().isReleased(timeline))
+          take(absl::AbortedError("what the queue waits for has failed"));
         std::this_thread::yield();
       }
-      return absl::OkStatus();
+      farTimelines().use(timeline, -1);
     });
-    return true;
   }
   void signal(Timeline &timeline, uint64_t value) override {
+    farTimelines().use(timeline, +1);
     push([this, &timeline, value] {
-      if (!error.ok())
-        return timeline.fail();
-      timeline.signal(value);
-      timeline.tell();
+      if (error.ok()) {
+        timeline.signal(value);
+        timeline.tell();
+      } else {
+        timeline.fail();
+        farTimelines().release(timeline);
+      }
+      farTimelines().use(timeline, -1);
     });
   }
   absl::Status copyRows(void *to, size_t toStride, const void *from,
@@ -144,16 +207,32 @@ public:
     pushWork([=] { return hostQueue().zero(nearOf(to), bytes); });
     return absl::OkStatus();
   }
-  absl::Status drain() override {
-    std::promise<absl::Status> done;
-    push([&] { done.set_value(error); });
-    return done.get_future().get();
+  absl::Status drain(std::chrono::nanoseconds limit) override {
+    auto done = std::make_shared<std::promise<absl::Status>>();
+    push([this, done] { done->set_value(error); });
+    std::future<absl::Status> status = done->get_future();
+    return status.wait_for(limit) == std::future_status::ready
+               ? status.get()
+               : absl::DeadlineExceededError("the far device works on");
   }
   void fail(const absl::Status &why) override {
     pushWork([why] { return why; });
   }
+  void hold(const std::atomic<bool> &isHeld) override {
+    push([&isHeld] {
+      while (isHeld)
+        std::this_thread::yield();
+    });
+  }
 
 private:
+  /// On the queue's thread.
+  void take(const absl::Status &result) {
+    error = result;
+    if (!error.ok() && tell)
+      tell(error);
+  }
+
   void push(std::function<void()> next) {
     std::lock_guard<std::mutex> lock(mutex);
     todo.push_back(std::move(next));
@@ -170,6 +249,8 @@ private:
         next = std::move(todo.front());
         todo.pop_front();
       }
+      while (isStalled)
+        std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
       next();
     }
@@ -249,6 +330,13 @@ public:
   createQueue(std::function<void(const absl::Status &)> onError) override {
     return std::make_unique<LateQueue>(std::move(onError));
   }
+  void admit(Timeline &timeline) override { farTimelines().admit(timeline); }
+  void dismiss(Timeline &timeline) override {
+    farTimelines().dismiss(timeline);
+  }
+  void release(Timeline &timeline) override {
+    farTimelines().release(timeline);
+  }
   const KernelTable &kernels() const override { return table; }
 
 private:
@@ -271,6 +359,8 @@ std::shared_ptr<std::byte> allocateFar(size_t bytes) {
   return makeFarMemory(
       {new std::byte[bytes + 1](), std::default_delete<std::byte[]>()}, bytes);
 }
+
+void stallFar(bool isOn) { isStalled = isOn; }
 
 std::byte *near(std::byte *address) { return nearOf(address); }
 void *near(void *address) { return nearOf(address); }

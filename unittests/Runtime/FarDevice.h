@@ -7,7 +7,7 @@
 //
 // Faults that it makes visible: a look at a tensor by the host, work that is
 // taken for done when it is enqueued, an address of the host's handed to a
-// kernel.
+// kernel, a timeline that the device was not told of or that dies too early.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BAGUA_UNITTESTS_RUNTIME_FARDEVICE_H
@@ -15,6 +15,7 @@
 
 #include "bagua/Runtime/Queue.h"
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -43,13 +44,18 @@ const void *near(const void *address);
 /// queue it is done at once.
 absl::Status enqueueFar(Queue &queue, std::function<absl::Status()> work);
 
-/// A queue of the device's, as a program has one. `fail` enqueues work that
-/// fails.
+/// A queue of the device's, as a program has one.
 class FarQueue : public Queue {
 public:
+  /// Enqueues work that fails.
   virtual void fail(const absl::Status &why) = 0;
+  /// Enqueues work that takes as long as `isHeld` is set.
+  virtual void hold(const std::atomic<bool> &isHeld) = 0;
 };
 std::unique_ptr<FarQueue> makeFarQueue();
+
+/// Makes all queues of the device stand still, or go on.
+void stallFar(bool isOn);
 
 } // namespace bagua::runtime::test
 

@@ -30,14 +30,14 @@ std::shared_ptr<std::byte> allocate(size_t bytes, bool isFar) {
 }
 
 absl::Status runRank(const std::shared_ptr<const Plan> &plan,
-                     std::unique_ptr<World> world, const RankBody &body,
+                     std::shared_ptr<World> world, const RankBody &body,
                      const HarnessOptions &options, std::atomic<int> &created) {
   RankContext context; // the session goes before the buffers
   SessionOptions sessionOptions = options.session;
   sessionOptions.timeout = options.timeout;
   if (options.isFar)
     sessionOptions.backend = kFar;
-  auto session = Session::create(plan, std::move(world), sessionOptions);
+  auto session = Session::create(plan, world, sessionOptions);
   // What one does next must not end what others are still making.
   ++created;
   while (created < plan->topology().ranks())
@@ -45,6 +45,7 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
   if (!session.ok())
     return session.status();
   context.session = *std::move(session);
+  context.world = std::move(world);
   if (options.isFar)
     context.queue = makeFarQueue();
   context.isMoving = findMovable(*plan);
@@ -74,7 +75,8 @@ absl::Status runRank(const std::shared_ptr<const Plan> &plan,
     status = absl::UnknownError(exception.what());
   }
   if (context.queue)
-    context.queue->drain().IgnoreError(); // it signals the session's timelines
+    context.queue->drain(kLongTime)
+        .IgnoreError(); // it signals the session's timelines
   context.session.reset();
   return status;
 }
@@ -116,7 +118,7 @@ absl::Status RankContext::wait(uint32_t tensor) {
   absl::Status status = queue ? session->wait(TensorId(tensor), *queue)
                               : session->wait(TensorId(tensor));
   // Why it has failed says the session.
-  if (status.ok() && queue && !queue->drain().ok())
+  if (status.ok() && queue && !queue->drain(kLongTime).ok())
     status = session->wait(TensorId(tensor));
   if (status.ok())
     moved[tensor].staged.clear();

@@ -42,6 +42,7 @@ struct RankContext {
   std::vector<Moved> moved;
   /// The program's. Null: it works on the host.
   std::unique_ptr<FarQueue> queue;
+  std::shared_ptr<World> world;
   std::unique_ptr<Session> session;
   std::vector<bool> isInArena;
   std::vector<bool> isMoving;

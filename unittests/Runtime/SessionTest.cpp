@@ -101,6 +101,35 @@ TEST(SessionTest, RefusesABackendThatTheRunHasNot) {
   EXPECT_EQ(world->status(), status); // others would wait for this rank
 }
 
+/// The host's communicators, without promises.
+class QuietBackend final : public BorrowedBackend {
+public:
+  using BorrowedBackend::BorrowedBackend;
+  absl::string_view name() const override { return "quiet"; }
+  BackendTraits traits() const override { return {}; }
+};
+
+TEST(SessionTest, RefusesFactsThatNobodyCompares) {
+  std::unique_ptr<World> host = std::move(createInProcessWorlds(1)[0]);
+  auto quiet = std::make_unique<QuietBackend>(host->control());
+  auto world = std::make_shared<OtherWorld>(std::move(host), std::move(quiet),
+                                            OtherWorld::Use::Beside);
+  SessionOptions options;
+  options.backend = "quiet";
+  auto session = Session::create(makeOneGradient(1).load(), world, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<float> data(100);
+  ASSERT_TRUE((*session)->bind(TensorId(0), data.data(), 400).ok());
+  ASSERT_TRUE((*session)->start().ok());
+  (*session)->agreeOn("the model", 7);
+  absl::Status status = (*session)->beginStep();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(message(status),
+              HasSubstr("rank 0: the program states facts that all ranks must "
+                        "state alike, and backend 'quiet' does not find calls "
+                        "that differ"));
+}
+
 /// The host, without kernels.
 class BareDevice final : public Device {
 public:

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "StagedBackend.h"
 
+#include "CommunicatorBackends.h"
+
 #include "FarDevice.h"
 #include "bagua/Runtime/Device.h"
 
@@ -182,7 +184,7 @@ private:
       status = call(**queue);
     if (status.ok())
       status = staging.copyOut(**queue);
-    absl::Status done = queue.ok() ? (*queue)->drain() : status;
+    absl::Status done = queue.ok() ? (*queue)->drain(kLongTime) : status;
     return status.ok() ? done : status;
   }
 

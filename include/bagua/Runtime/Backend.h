@@ -42,6 +42,10 @@ struct BackendTraits {
   /// Either all members find that a call has failed or none, with one reason,
   /// and a call that fails leaves buffers as they were.
   bool failsAsOne = false;
+  /// Calls of a rank's different communicators may be launched in different
+  /// orders on different ranks. Without this all ranks launch the calls that
+  /// they share in one order, whatever the communicator and the queue.
+  bool launchesInAnyOrder = false;
   /// Calls may be captured in a graph of the device.
   bool captures = false;
 

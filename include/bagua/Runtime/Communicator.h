@@ -45,7 +45,8 @@ namespace bagua::runtime {
 /// its buffers are its own again. On the host's queue, and wherever
 /// communicators work by the host's threads, the call is done when it returns.
 /// `count` is in elements of the whole logical tensor unless said otherwise,
-/// and may be any number from 0. Parts are those of Support/Parts.h over the
+/// and may be any number from 0. Lists are read before the call returns. Parts
+/// are those of Support/Parts.h over the
 /// members (or over the owners, where given).
 ///
 /// All members that get an element of a result get the same bits. `Mean`

@@ -81,6 +81,16 @@ public:
   virtual absl::StatusOr<std::unique_ptr<Queue>>
   createQueue(std::function<void(const absl::Status &)> onError) = 0;
 
+  /// Tells the device of a timeline that its queues may follow or signal from
+  /// now on, until dismiss(). Only then may queues use it.
+  virtual void admit(Timeline & /*timeline*/) {}
+  /// Tells the device that the timeline is about to be destroyed. No queue has
+  /// work left that follows or signals it.
+  virtual void dismiss(Timeline & /*timeline*/) {}
+  /// Tells the device that the timeline has failed. Work that waits for it ends
+  /// with an error.
+  virtual void release(Timeline & /*timeline*/) {}
+
   /// Kernels of arithmetic, updates, casts, and of encoding and decoding. A
   /// plan with an instruction of these kinds that has no kernel here is refused
   /// when a session starts.

@@ -18,28 +18,32 @@
 
 #include "absl/status/status.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 namespace bagua::runtime {
 
 /// Calls come from any thread. Memory belongs to the queue's device or to the
-/// host, and stays valid until the enqueued work is done. If a call returns an
-/// error, nothing was enqueued. An error of enqueued work is returned by
-/// drain(), and makes the timelines fail that were to be signalled after that
-/// work.
+/// host, and stays valid until the enqueued work is done. Timelines were
+/// admitted by the device (Device.h). If a call returns an error, nothing was
+/// enqueued. An error of enqueued work is returned by drain(), and makes the
+/// timelines fail that were to be signalled after that work.
 class Queue {
 public:
   virtual ~Queue() = default;
 
+  /// Whether the queue can wait for timelines itself. If it can't, callers wait
+  /// in its place, and don't call follow().
+  virtual bool canFollow() const = 0;
   /// Makes later work wait until `timeline` reaches `value`. The signal must
-  /// already have been issued or enqueued. Returns false, and enqueues nothing,
-  /// if the device can't wait so: then the caller waits itself. Returns true if
-  /// `value` is reached already.
-  virtual bool follow(const Timeline &timeline, uint64_t value) = 0;
+  /// already have been issued or enqueued. If the timeline fails first, so does
+  /// the later work.
+  virtual void follow(const Timeline &timeline, uint64_t value) = 0;
   /// Signals `timeline` when all work enqueued before is done. A queue that
   /// works asynchronously then also calls tell(); the host's queue leaves that
-  /// to the caller.
+  /// to the caller. So a device's signal is a function of the host that the
+  /// device calls: a write by the device would wake no sleeping thread.
   virtual void signal(Timeline &timeline, uint64_t value) = 0;
 
   /// Copies `rows` rows of `rowBytes`. The strides are the distances in bytes
@@ -54,7 +58,9 @@ public:
   virtual absl::Status zero(void *to, size_t bytes) = 0;
 
   /// Waits until all enqueued work is done, and returns its first error.
-  virtual absl::Status drain() = 0;
+  /// DeadlineExceeded if that takes longer than `limit`: then the work goes on,
+  /// with the memory and the timelines that it was given.
+  virtual absl::Status drain(std::chrono::nanoseconds limit) = 0;
 };
 
 /// The queue that runs work on the calling thread.

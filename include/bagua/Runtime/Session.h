@@ -167,7 +167,8 @@ public:
   /// carry the facts. If ranks differ, every rank gets InvalidArgument, before
   /// a result is written, with the fact, the values of two ranks and who they
   /// are. `meaning` says what the value stands for, as in Agreement.h. Facts
-  /// are not compared with servers.
+  /// are not compared with servers. If the backend doesn't find calls that
+  /// differ (BackendTraits), the next beginStep returns Unimplemented.
   virtual void agreeOn(absl::string_view name, uint64_t value,
                        absl::string_view meaning = {}) = 0;
   /// The same for a fact of a tensor, such as its layout, from the next time

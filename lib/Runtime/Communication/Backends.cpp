@@ -24,11 +24,13 @@ namespace {
 constexpr BackendTraits kOneHost = {.sumsInMemberOrder = true,
                                     .sumsInAccumulationType = true,
                                     .findsDifferingCalls = true,
-                                    .failsAsOne = true};
+                                    .failsAsOne = true,
+                                    .launchesInAnyOrder = true};
 /// A member may have its result when another one loses a connection.
 constexpr BackendTraits kSeveralHosts = {.sumsInMemberOrder = true,
                                          .sumsInAccumulationType = true,
-                                         .findsDifferingCalls = true};
+                                         .findsDifferingCalls = true,
+                                         .launchesInAnyOrder = true};
 
 constexpr BackendRow kRows[] = {
     {.name = "in-process",
@@ -171,6 +173,7 @@ BackendTraits BackendTraits::operator&(const BackendTraits &other) const {
           .findsDifferingCalls =
               findsDifferingCalls && other.findsDifferingCalls,
           .failsAsOne = failsAsOne && other.failsAsOne,
+          .launchesInAnyOrder = launchesInAnyOrder && other.launchesInAnyOrder,
           .captures = captures && other.captures};
 }
 

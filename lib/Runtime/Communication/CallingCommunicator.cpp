@@ -20,12 +20,13 @@ namespace bagua::runtime {
 
 absl::Status CallingCommunicator::allReduce(const void *input, void *output,
                                             int64_t count, DataType type,
-                                            ReduceKind kind, Queue &queue) {
+                                            ReduceKind kind,
+                                            Queue & /*queue*/) {
   CollectiveCall &call = nextCall(CollectiveOp::AllReduce);
   call.count = count;
   call.type = type;
   call.kind = kind;
-  return runAfter(queue, call, {input, output, {}});
+  return runHere(call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::reduceToOwners(const void *input,
@@ -33,59 +34,57 @@ absl::Status CallingCommunicator::reduceToOwners(const void *input,
                                                  DataType type, ReduceKind kind,
                                                  int contributors,
                                                  absl::Span<const int> owners,
-                                                 Queue &queue) {
+                                                 Queue & /*queue*/) {
   CollectiveCall &call = nextCall(CollectiveOp::ReduceToOwners);
   call.count = count;
   call.type = type;
   call.kind = kind;
   call.endpoints = contributors;
   call.setLists(owners, {}, size());
-  return runAfter(queue, call, {input, output, {}});
+  return runHere(call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::gatherFromOwners(const void *input,
                                                    void *output, int64_t count,
                                                    DataType type, int receivers,
                                                    absl::Span<const int> owners,
-                                                   Queue &queue) {
+                                                   Queue & /*queue*/) {
   CollectiveCall &call = nextCall(CollectiveOp::GatherFromOwners);
   call.count = count;
   call.type = type;
   call.endpoints = receivers;
   call.setLists(owners, {}, size());
-  return runAfter(queue, call, {input, output, {}});
+  return runHere(call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::allToAll(const void *input, void *output,
-                                           int64_t blockBytes, Queue &queue) {
+                                           int64_t blockBytes,
+                                           Queue & /*queue*/) {
   CollectiveCall &call = nextCall(CollectiveOp::AllToAll);
   call.count = blockBytes;
-  return runAfter(queue, call, {input, output, {}});
+  return runHere(call, {input, output, {}});
 }
 
 absl::Status CallingCommunicator::exchange(const void *input, int64_t bytes,
                                            absl::Span<const int> destinations,
                                            absl::Span<const int> sources,
                                            absl::Span<void *const> outputs,
-                                           Queue &queue) {
+                                           Queue & /*queue*/) {
   CollectiveCall &call = nextCall(CollectiveOp::Exchange);
   call.count = bytes;
   call.setLists(sources, destinations, size());
-  return runAfter(queue, call, {input, nullptr, outputs});
+  return runHere(call, {input, nullptr, outputs});
 }
 
-absl::Status CallingCommunicator::barrier(Queue &queue) {
-  return runAfter(queue, nextCall(CollectiveOp::Barrier), {});
+absl::Status CallingCommunicator::barrier(Queue & /*queue*/) {
+  return runHere(nextCall(CollectiveOp::Barrier), {});
 }
 
-/// The host's threads run the call, so work enqueued before must be done first.
-absl::Status CallingCommunicator::runAfter(Queue &queue, CollectiveCall &call,
-                                           const CallBuffers &buffers) {
-  absl::Status status = queue.drain();
-  if (!status.ok())
-    return status;
+/// A queue of the host has nothing under way, so the call runs at once.
+absl::Status CallingCommunicator::runHere(CollectiveCall &call,
+                                          const CallBuffers &buffers) {
   call.agreement = word;
-  status = run(call, buffers);
+  absl::Status status = run(call, buffers);
   return status.ok() || !isDisagreement(status) ? status : explain(status);
 }
 

@@ -57,8 +57,7 @@ protected:
                            const CallBuffers &buffers) = 0;
 
 private:
-  absl::Status runAfter(Queue &queue, CollectiveCall &call,
-                        const CallBuffers &buffers);
+  absl::Status runHere(CollectiveCall &call, const CallBuffers &buffers);
   absl::Status explain(const absl::Status &disagreement);
 
   uint64_t word = 0;

@@ -11,6 +11,7 @@
 #include "Communication/DurationToString.h"
 #include "Communication/StatusCopy.h"
 #include "Communication/ThreadName.h"
+#include "Plan/Opcodes.h"
 #include "Session/RankPlace.h"
 
 #include "bagua/Support/TraceWriter.h"
@@ -42,14 +43,15 @@ bool watch(const Timeline &timeline, uint64_t target) {
 
 } // namespace
 
-Executor::Executor(const Plan &loaded, World &ownWorld, Device &ownDevice,
+Executor::Executor(const Plan &loaded, World &ownWorld, Backend &backend,
                    const SessionOptions &sessionOptions)
-    : plan(loaded), world(ownWorld), device(ownDevice), options(sessionOptions),
-      rank(ownWorld.rank()), messages(loaded, ownWorld.rank()),
-      agreement(loaded), given(loaded.root().tensors()->size()),
-      promised(given.size()) {}
+    : plan(loaded), world(ownWorld), device(backend.device()),
+      ordersLaunches(!backend.traits().launchesInAnyOrder),
+      options(sessionOptions), rank(ownWorld.rank()),
+      messages(loaded, ownWorld.rank()), agreement(loaded),
+      given(loaded.root().tensors()->size()), promised(given.size()) {}
 
-Executor::~Executor() { stop(); }
+Executor::~Executor() { stop().IgnoreError(); }
 
 /// Null if no program has work for the stream.
 std::unique_ptr<Executor::Stream> Executor::makeStream(uint32_t number) {
@@ -96,6 +98,7 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
     std::lock_guard<std::mutex> lock(streamsMutex);
     streams = std::move(made);
   }
+  admitTimelines();
   liveThreads.add(threadCount);
   world.onAbort(this, [this] {
     failed.store(true, std::memory_order_release);
@@ -103,27 +106,55 @@ Executor::start(std::vector<std::unique_ptr<Operation>> newOperations,
   });
   for (auto &stream : streams)
     if (stream)
+      if (absl::Status status = startQueue(*stream); !status.ok()) {
+        stop().IgnoreError(); // nothing was enqueued
+        return status;
+      }
+  // Threads ask the queues of all streams.
+  for (auto &stream : streams)
+    if (stream)
       if (absl::Status status = startThread(*stream); !status.ok()) {
-        stop();
+        stop().IgnoreError();
         return status;
       }
   return absl::OkStatus();
 }
 
-absl::Status Executor::startThread(Stream &stream) {
+void Executor::admitTimelines() {
+  for (Timeline &timeline : given)
+    device.admit(timeline);
+  for (auto &stream : streams)
+    if (stream)
+      device.admit(stream->completed);
+}
+
+void Executor::dismissTimelines() {
+  for (Timeline &timeline : given)
+    device.dismiss(timeline);
+  for (auto &stream : streams)
+    if (stream)
+      device.dismiss(stream->completed);
+}
+
+absl::Status Executor::startQueue(Stream &stream) {
   auto queue = device.createQueue([this, &stream](const absl::Status &why) {
-    failCall(stream, stream.completed.value(), why).IgnoreError();
+    failLate(stream, why).IgnoreError();
   });
   if (!queue.ok())
     return messages.startFailed(stream.number, "queue",
                                 queue.status().message());
   stream.queue = *std::move(queue);
+  follows = stream.queue->canFollow();
+  return absl::OkStatus();
+}
+
+absl::Status Executor::startThread(Stream &stream) {
   try {
     stream.thread = std::thread([this, &stream] {
       nameThread(plan.root().streams()->Get(stream.number)->str());
       runStream(stream);
       // Other ranks may have failed without this one knowing yet.
-      stream.completed.fail();
+      failTimeline(stream.completed);
       stream.completed.tellAll();
       if (whenFailed && hasFailed())
         whenFailed();
@@ -134,7 +165,9 @@ absl::Status Executor::startThread(Stream &stream) {
   return absl::OkStatus();
 }
 
-void Executor::stop() {
+absl::Status Executor::stop() {
+  if (threadCount == 0) // nothing was started
+    return absl::OkStatus();
   isStopping.store(true, std::memory_order_release);
   world.onAbort(this, nullptr);
   failAll();
@@ -144,28 +177,46 @@ void Executor::stop() {
   // Instructions under way end; why the run has failed is known.
   for (auto &stream : streams)
     if (stream && stream->queue)
-      stream->queue->drain().IgnoreError();
+      if (absl::Status status = stream->queue->drain(options.timeout);
+          absl::IsDeadlineExceeded(status))
+        return status;
+  dismissTimelines();
   {
     std::lock_guard<std::mutex> lock(streamsMutex);
     streams.clear();
   }
   liveThreads.remove(std::exchange(threadCount, 0));
   opened.reopen();
-  for (Timeline &timeline : given)
-    timeline.reopen();
+  launches.reopen();
+  for (size_t i = 0; i < given.size(); ++i) {
+    given[i].reopen();
+    promised[i].reopen();
+  }
   isStopping.store(false, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+/// Also ends the work of queues that waits for it.
+void Executor::failTimeline(Timeline &timeline) {
+  timeline.fail();
+  device.release(timeline);
 }
 
 /// Ends all waits, present and future. A waiting thread then looks for the
 /// reason.
 void Executor::failAll() {
   opened.fail();
-  for (Timeline &timeline : given)
-    timeline.fail();
+  launches.fail();
+  for (size_t i = 0; i < given.size(); ++i) {
+    promised[i].fail();
+    failTimeline(given[i]);
+  }
   std::lock_guard<std::mutex> lock(streamsMutex);
   for (auto &stream : streams)
-    if (stream)
-      stream->completed.fail();
+    if (stream) {
+      stream->launched.fail();
+      failTimeline(stream->completed);
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -329,21 +380,57 @@ bool Executor::awaitGift(Stream &stream, const Slot &slot,
   return true;
 }
 
-Executor::Blocker Executor::blockedBy(Stream &stream, uint32_t other,
+/// A tensor without which an instruction can't be enqueued. A queue that can
+/// follow timelines awaits the program's work itself.
+Executor::Blocker Executor::findMissingGift(uint32_t tensor,
+                                            uint64_t count) const {
+  if (follows ? isPromised(tensor, count) : given[tensor].reached(count))
+    return {};
+  return {follows ? &promised[tensor] : &given[tensor], count, tensor, -1, 0};
+}
+
+/// The same of several tensors. Starts with the one that is given last.
+Executor::Blocker
+Executor::findMissingGift(const std::vector<uint32_t> &tensors,
+                          uint64_t count) const {
+  for (size_t i = tensors.size(); i-- > 0;)
+    if (Blocker blocker = findMissingGift(tensors[i], count))
+      return blocker;
+  return {};
+}
+
+/// The collective that must be enqueued before the instruction at `at`, if
+/// their order matters.
+Executor::Blocker Executor::findLaunchBefore(Position at,
+                                             int64_t launch) const {
+  const uint32_t launching = sequences.launchStream();
+  const uint64_t target = sequences.beginOf(launching, at.step) + launch;
+  const uint64_t launched = launches.value();
+  if (launched >= target)
+    return {};
+  const Position next = sequences.positionOf(launching, launched);
+  const StreamPoint first = sequences.programOf(next.step).launches[next.slot];
+  return {&launches, target, -1, first.stream,
+          sequences.countAt(first, next.step) + 1};
+}
+
+Executor::Blocker Executor::blockedBy(const Stream &stream, uint32_t other,
                                       uint64_t target) const {
   Stream &of = *streams[other];
   if (isPassed(of, target, *stream.queue))
     return {};
-  return {&of.completed, target, -1, other};
+  return {&progressOf(of, *stream.queue), target, -1, other, target};
 }
 
 /// What a step waits for at its beginning if it waits for all of the step
 /// before: tensors that were given then, and the ends of all streams.
-Executor::Blocker Executor::findBlockerBefore(Stream &stream, int64_t step) {
+Executor::Blocker Executor::findBlockerBefore(const Stream &stream,
+                                              int64_t step) const {
   const auto &waiters = sequences.programOf(step - 1).firstWaiter;
   for (uint32_t tensor = 0; tensor < waiters.size(); ++tensor)
-    if (waiters[tensor] >= 0 && !given[tensor].reached(countOf(step - 1)))
-      return {&given[tensor], countOf(step - 1), tensor, -1};
+    if (waiters[tensor] >= 0)
+      if (Blocker blocker = findMissingGift(tensor, countOf(step - 1)))
+        return blocker;
   for (auto &other : streams)
     if (other && other.get() != &stream)
       if (Blocker blocker = blockedBy(stream, other->number,
@@ -352,32 +439,71 @@ Executor::Blocker Executor::findBlockerBefore(Stream &stream, int64_t step) {
   return {};
 }
 
-/// The first condition that keeps an instruction from being enqueued.
-Executor::Blocker Executor::findBlocker(Stream &stream, uint64_t sequence) {
-  const Position at = sequences.positionOf(stream.number, sequence);
-  const int64_t step = at.step;
-  const Conditions &waits = slotAt(stream, at).scheduled->waits;
-  // Starts with the tensor that is given last.
-  for (size_t i = waits.ready.size(); i-- > 0;)
-    if (Timeline &timeline = given[waits.ready[i]];
-        !timeline.reached(countOf(step)))
-      return {&timeline, countOf(step), waits.ready[i], -1};
-  for (StreamPoint point : waits.after)
-    if (Blocker blocker =
-            blockedBy(stream, point.stream, sequences.countAt(point, step)))
-      return blocker;
-  if (step == 0)
-    return {};
-  if (sequences.isChange(step))
-    return at.slot == 0 ? findBlockerBefore(stream, step) : Blocker{};
-  for (uint32_t tensor : waits.readyPrevious)
-    if (!given[tensor].reached(countOf(step - 1)))
-      return {&given[tensor], countOf(step - 1), tensor, -1};
+/// The first condition in the step before.
+Executor::Blocker
+Executor::findBlockerInPrevious(const Stream &stream, Position at,
+                                const Conditions &waits) const {
+  if (sequences.isChange(at.step))
+    return at.slot == 0 ? findBlockerBefore(stream, at.step) : Blocker{};
+  if (Blocker blocker =
+          findMissingGift(waits.readyPrevious, countOf(at.step - 1)))
+    return blocker;
   for (StreamPoint point : waits.afterPrevious)
     if (Blocker blocker = blockedBy(stream, point.stream,
-                                    sequences.countOfPrevious(point, step)))
+                                    sequences.countOfPrevious(point, at.step)))
       return blocker;
   return {};
+}
+
+/// The first condition that keeps an instruction from being enqueued. Only
+/// looks.
+Executor::Blocker Executor::findBlocker(const Stream &stream,
+                                        uint64_t sequence) const {
+  const Position at = sequences.positionOf(stream.number, sequence);
+  const Slot &slot = slotAt(stream, at);
+  const Conditions &waits = slot.scheduled->waits;
+  if (Blocker blocker = findMissingGift(waits.ready, countOf(at.step)))
+    return blocker;
+  for (StreamPoint point : waits.after)
+    if (Blocker blocker =
+            blockedBy(stream, point.stream, sequences.countAt(point, at.step)))
+      return blocker;
+  if (at.step > 0)
+    if (Blocker blocker = findBlockerInPrevious(stream, at, waits))
+      return blocker;
+  const int64_t launch = slot.scheduled->launch;
+  return ordersLaunches && launch >= 0 ? findLaunchBefore(at, launch)
+                                       : Blocker();
+}
+
+/// Has a stream's queue await what its next instruction waits for.
+void Executor::followConditions(Stream &stream, Position at,
+                                const Conditions &waits) {
+  auto follow = [&](Timeline &timeline, uint64_t target) {
+    if (!timeline.reached(target))
+      stream.queue->follow(timeline, target);
+  };
+  for (uint32_t tensor : waits.ready)
+    follow(given[tensor], countOf(at.step));
+  for (StreamPoint point : waits.after)
+    follow(streams[point.stream]->completed, sequences.countAt(point, at.step));
+  if (at.step == 0)
+    return;
+  if (sequences.isChange(at.step)) {
+    const auto &waiters = sequences.programOf(at.step - 1).firstWaiter;
+    for (uint32_t tensor = 0; tensor < waiters.size() && at.slot == 0; ++tensor)
+      if (waiters[tensor] >= 0)
+        follow(given[tensor], countOf(at.step - 1));
+    for (auto &other : streams)
+      if (other && other.get() != &stream && at.slot == 0)
+        follow(other->completed, sequences.beginOf(other->number, at.step));
+    return;
+  }
+  for (uint32_t tensor : waits.readyPrevious)
+    follow(given[tensor], countOf(at.step - 1));
+  for (StreamPoint point : waits.afterPrevious)
+    follow(streams[point.stream]->completed,
+           sequences.countOfPrevious(point, at.step));
 }
 
 //===----------------------------------------------------------------------===//
@@ -389,6 +515,20 @@ absl::Status Executor::failCall(const Stream &stream, uint64_t sequence,
                                 const absl::Status &status) {
   const CurrentCall current = callOf(stream, sequence);
   return fail(messages.callFailed(status, current.instruction, current.step));
+}
+
+/// Fails with an error of work that a stream has enqueued before.
+absl::Status Executor::failLate(const Stream &stream,
+                                const absl::Status &status) {
+  const uint64_t sequence = stream.completed.value();
+  auto [slot, step] = nextSlot(stream, sequence);
+  const uint64_t count = countOf(step);
+  for (uint32_t tensor : slot->scheduled->waits.ready)
+    if (!hasFailed() && given[tensor].hasFailed() &&
+        !given[tensor].reached(count))
+      return fail(messages.giftFailed(slot->scheduled->instruction, tensor,
+                                      firstStep + step));
+  return failCall(stream, sequence, status);
 }
 
 /// Makes a collective carry what is stated of its step, and of the tensors
@@ -444,6 +584,8 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   int64_t step = firstStep + at.step;
   int64_t startNs = options.trace ? TraceWriter::nowNs() : 0;
   agree(stream, at, slot);
+  if (follows)
+    followConditions(stream, at, slot.scheduled->waits);
   if (slot.operation) {
     if (recorder)
       recorder->beginInstruction(stream.number, sequence,
@@ -472,6 +614,14 @@ absl::Status Executor::execute(Stream &stream, uint64_t sequence) {
   // instruction signals after it. A woken thread then finds both.
   stream.queue->signal(stream.completed, sequence + 1);
   stream.pass(sequence);
+  if (follows) {
+    stream.launched.signal(sequence + 1);
+    stream.launched.tell();
+  }
+  if (ordersLaunches && slot.scheduled->launch >= 0) {
+    launches.signal(launches.value() + 1); // nobody else's turn
+    launches.tell();
+  }
   stream.since.store(nowMilliseconds(), std::memory_order_relaxed);
   stream.completed.tell();
   return absl::OkStatus();
@@ -526,7 +676,7 @@ void Executor::runStream(Stream &stream) {
     if (stream.take(sequence)) {
       if (!execute(stream, sequence).ok())
         return;
-    } else if (!await(stream.completed, sequence + 1)) {
+    } else if (!await(progressOf(stream, *stream.queue), sequence + 1)) {
       return; // the program's thread is at it
     }
   }
@@ -537,10 +687,14 @@ void Executor::runStream(Stream &stream) {
 //===----------------------------------------------------------------------===//
 
 void Executor::give(uint32_t tensor, int64_t step, Queue &queue) {
-  promised[tensor] = countOf(step);
   agreement.give(tensor, step);
   queue.signal(given[tensor], countOf(step));
   given[tensor].tell();
+  if (!queue.canFollow())
+    return;
+  // The signal comes later. That it will is enough for queues that follow it.
+  promised[tensor].signal(countOf(step));
+  promised[tensor].tell();
 }
 
 /// The program waits for a tensor or, if it is -1, for a step. The instruction
@@ -553,10 +707,11 @@ absl::Status Executor::waitCannotEnd(const Stream &stream, uint64_t sequence,
                                      current.step));
 }
 
-/// Whether a stream has reached `target`, or `queue` will wait until it has.
-bool Executor::isPassed(const Stream &stream, uint64_t target, Queue &queue) {
+/// Whether a stream has reached `target`, or `queue` can wait until it has.
+bool Executor::isPassed(const Stream &stream, uint64_t target,
+                        const Queue &queue) {
   return stream.completed.reached(target) ||
-         (stream.next() >= target && queue.follow(stream.completed, target));
+         (queue.canFollow() && stream.next() >= target);
 }
 
 /// Sleeps until a stream has reached its target, or for some time. The chain of
@@ -569,7 +724,7 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
     Stream &stream = *streams[next.stream];
     uint64_t sequence = stream.next();
     // The instruction is enqueued, and about to be done.
-    if (next.target <= sequence)
+    if (next.count <= sequence)
       break;
     next = findBlocker(stream, sequence);
     if (next.tensor >= 0 && !mayBeGiven(next))
@@ -583,9 +738,10 @@ absl::Status Executor::awaitStream(Blocker blocker, int64_t tensor,
 
 /// Tries once to bring a stream closer to `target`.
 absl::Status Executor::help(Stream &stream, uint64_t target, int64_t tensor,
-                            bool &mayWatch) {
+                            const Queue &queue, bool &mayWatch) {
   uint64_t next = stream.next();
-  Blocker blocker = {&stream.completed, target, -1, stream.number};
+  Blocker blocker = {&progressOf(stream, queue), target, -1, stream.number,
+                     target};
   // Otherwise it is enqueued, and about to be done.
   if (next < target) {
     if (Blocker found = findBlocker(stream, next)) {
@@ -611,15 +767,17 @@ absl::Status Executor::waitFor(StreamPoint point, int64_t step, int64_t tensor,
     return absl::OkStatus();
   Stream &stream = *streams[point.stream];
   const uint64_t target = sequences.countAt(point, step);
-  if (isPassed(stream, target, queue))
+  if (stream.completed.reached(target))
     return absl::OkStatus();
   const int64_t startNs = TraceWriter::nowNs();
   awaited.store(tensor, std::memory_order_relaxed);
   bool mayWatch = true;
   absl::Status status;
-  do
-    status = hasFailed() ? failure() : help(stream, target, tensor, mayWatch);
-  while (status.ok() && !isPassed(stream, target, queue));
+  while (status.ok() && !isPassed(stream, target, queue))
+    status =
+        hasFailed() ? failure() : help(stream, target, tensor, queue, mayWatch);
+  if (status.ok() && !stream.completed.reached(target))
+    queue.follow(stream.completed, target);
   awaited.store(kNothing, std::memory_order_relaxed);
   waited += TraceWriter::nowNs() - startNs;
   return status;

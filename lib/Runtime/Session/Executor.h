@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each stream that has work has a queue of the device, and a thread that
-// enqueues instructions there. An instruction is enqueued when the tensors that
-// it needs were given in its step, and when what it waits for on other streams
-// is complete or can be awaited by the queue itself. Each of these conditions
-// is a Timeline. On the host's queue, enqueueing an instruction runs it.
+// enqueues instructions there. Conditions of an instruction are that tensors
+// were given in its step, and that instructions of other streams are complete.
+// Each condition is a Timeline. A queue that can follow timelines awaits them
+// itself, and the thread only awaits their signals being enqueued. The host's
+// queue can't: the thread awaits the conditions, and enqueueing an instruction
+// runs it.
+//
+// If the backend's communicators need one order of launches, collectives are
+// enqueued in the plan's order over all streams.
 //
 // A program thread that waits for a stream enqueues the stream's next
 // instructions itself if the stream's thread is not doing so, which saves two
@@ -28,7 +33,7 @@
 #include "Session/StreamPrograms.h"
 #include "bagua/Runtime/Device.h"
 
-#include "bagua/Runtime/Communicator.h"
+#include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/Queue.h"
 #include "bagua/Runtime/SessionOptions.h"
@@ -54,8 +59,7 @@ namespace bagua::runtime {
 
 class Executor {
 public:
-  /// Streams have queues of `device`.
-  Executor(const Plan &plan, World &world, Device &device,
+  Executor(const Plan &plan, World &world, Backend &backend,
            const SessionOptions &options);
   ~Executor();
 
@@ -73,9 +77,11 @@ public:
   /// start() may be called again.
   absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
                      std::vector<StreamPrograms> programs, int64_t firstStep);
-  /// Stops the threads. A thread in a collective stops when that ends or is
-  /// aborted.
-  void stop();
+  /// Stops the threads, and waits for the device. A thread in a collective
+  /// stops when that ends or is aborted. DeadlineExceeded if the device has not
+  /// ended its work within the session's timeout: then its work goes on with
+  /// this executor's timelines, which must not be destroyed.
+  absl::Status stop();
 
   // For the program's thread. Steps count from 0 at start().
 
@@ -156,6 +162,8 @@ private:
     std::unique_ptr<Queue> queue;
     /// Counts completed instructions since start().
     Timeline completed;
+    /// Counts enqueued instructions, if queues can follow timelines.
+    Timeline launched;
     /// The place of the thread that runs the stream; null if nobody watches.
     std::unique_ptr<WorkWatch::Place> place;
     /// When the stream last completed an instruction, on the steady clock.
@@ -194,8 +202,9 @@ private:
     uint64_t target = 0;
     /// A tensor that must be given, or -1.
     int64_t tensor = -1;
-    /// A stream, or -1.
+    /// A stream, or -1, and how many instructions it must have enqueued.
     int64_t stream = -1;
+    uint64_t count = 0;
     explicit operator bool() const { return timeline != nullptr; }
   };
 
@@ -211,6 +220,7 @@ private:
   void follow(const std::shared_ptr<Notification> &notification);
   void runStream(Stream &stream);
   bool await(Timeline &timeline, uint64_t target);
+  absl::Status startQueue(Stream &stream);
   absl::Status startThread(Stream &stream);
   bool awaitGift(Stream &stream, const Slot &slot, const Blocker &blocker);
   bool awaitBlockers(Stream &stream, uint64_t sequence);
@@ -223,9 +233,20 @@ private:
   /// open.
   std::pair<const Slot *, int64_t> nextSlot(const Stream &stream,
                                             uint64_t sequence) const;
-  Blocker findBlocker(Stream &stream, uint64_t sequence);
-  Blocker findBlockerBefore(Stream &stream, int64_t step);
-  Blocker blockedBy(Stream &stream, uint32_t other, uint64_t target) const;
+  Blocker findBlocker(const Stream &stream, uint64_t sequence) const;
+  Blocker findBlockerInPrevious(const Stream &stream, Position at,
+                                const Conditions &waits) const;
+  Blocker findBlockerBefore(const Stream &stream, int64_t step) const;
+  Blocker blockedBy(const Stream &stream, uint32_t other,
+                    uint64_t target) const;
+  Blocker findMissingGift(uint32_t tensor, uint64_t count) const;
+  Blocker findMissingGift(const std::vector<uint32_t> &tensors,
+                          uint64_t count) const;
+  Blocker findLaunchBefore(Position at, int64_t launch) const;
+  void followConditions(Stream &stream, Position at, const Conditions &waits);
+  void admitTimelines();
+  void dismissTimelines();
+  void failTimeline(Timeline &timeline);
   void agree(Stream &stream, Position at, const Slot &slot);
   bool awaitOpening(const Stream &stream, uint64_t sequence);
   absl::Status enqueue(Stream &stream, const Slot &slot, int64_t step);
@@ -235,15 +256,24 @@ private:
   std::string describeCall(const Stream &stream, uint64_t sequence) const;
   absl::Status failCall(const Stream &stream, uint64_t sequence,
                         const absl::Status &status);
+  absl::Status failLate(const Stream &stream, const absl::Status &status);
   absl::Status help(Stream &stream, uint64_t target, int64_t tensor,
-                    bool &mayWatch);
+                    const Queue &queue, bool &mayWatch);
   absl::Status awaitStream(Blocker blocker, int64_t tensor, bool &mayWatch);
   absl::Status waitCannotEnd(const Stream &stream, uint64_t sequence,
                              const Blocker &blocker, int64_t tensor);
-  static bool isPassed(const Stream &stream, uint64_t target, Queue &queue);
-  /// Whether the program's queue will still give the tensor.
+  static bool isPassed(const Stream &stream, uint64_t target,
+                       const Queue &queue);
+  /// The count by which a thread hears that isPassed() has become true.
+  Timeline &progressOf(Stream &stream, const Queue &queue) const {
+    return follows && queue.canFollow() ? stream.launched : stream.completed;
+  }
+  /// Whether the program has given the tensor, even if its queue still works.
+  bool isPromised(uint32_t tensor, uint64_t count) const {
+    return given[tensor].reached(count) || promised[tensor].reached(count);
+  }
   bool mayBeGiven(const Blocker &blocker) const {
-    return promised[blocker.tensor] >= blocker.target;
+    return isPromised(static_cast<uint32_t>(blocker.tensor), blocker.target);
   }
   std::string describeObstacle(const Stream &stream, uint64_t sequence) const;
   std::string describeObstacleBefore(const Stream &stream, Position at,
@@ -264,6 +294,7 @@ private:
   const Plan &plan;
   World &world;
   Device &device;
+  const bool ordersLaunches;
   const SessionOptions &options;
   const int rank;
   const ExecutorMessages messages;
@@ -276,11 +307,17 @@ private:
   /// Held while streams are created or destroyed, and by threads that may run
   /// then. Locked after `failureMutex`.
   mutable std::mutex streamsMutex;
-  /// By tensor: the newest step in which it was given, as a count.
-  std::vector<Timeline> given;
-  /// The counts that `given` will reach, as the program has said. Used by the
-  /// program's thread alone.
-  std::vector<uint64_t> promised;
+  /// By tensor: the newest step in which it was given, as a count. Mutable, as
+  /// those who look at a condition may sleep until it holds.
+  mutable std::vector<Timeline> given;
+  /// The counts that `given` will reach, as the program has said by a queue
+  /// that works late.
+  mutable std::vector<Timeline> promised;
+  /// Whether queues of the device can follow timelines.
+  bool follows = false;
+  /// The number of collectives that were enqueued since start(), if their order
+  /// matters.
+  mutable Timeline launches;
   /// The number of opened steps.
   Timeline opened;
   int64_t firstStep = 0;

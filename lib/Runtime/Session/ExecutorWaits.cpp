@@ -22,7 +22,7 @@ std::string Executor::describeObstacle(const Stream &stream,
   const Position at = sequences.positionOf(stream.number, sequence);
   const Conditions &waits = slotAt(stream, at).scheduled->waits;
   for (uint32_t tensor : waits.ready)
-    if (!given[tensor].reached(countOf(at.step)))
+    if (!isPromised(tensor, countOf(at.step)))
       return messages.waits(tensor, -1);
   for (StreamPoint point : waits.after)
     if (!isReached(point, at.step))
@@ -43,7 +43,7 @@ std::string Executor::describeObstacleBefore(const Stream &stream, Position at,
     return "";
   }
   for (uint32_t tensor : waits.readyPrevious)
-    if (!given[tensor].reached(countOf(at.step - 1)))
+    if (!isPromised(tensor, countOf(at.step - 1)))
       return messages.waits(tensor, -1);
   for (StreamPoint point : waits.afterPrevious)
     if (!streams[point.stream]->completed.reached(
@@ -77,7 +77,7 @@ std::string Executor::describeGifts() const {
   const auto &waiters =
       sequences.programOf(static_cast<int64_t>(count) - 1).firstWaiter;
   for (uint32_t i = 0; i < given.size(); ++i)
-    if (waiters[i] >= 0 && !given[i].reached(count))
+    if (waiters[i] >= 0 && !isPromised(i, count))
       missing.push_back(messages.tensor(i));
   if (missing.empty())
     return "has given all tensors";

@@ -16,10 +16,12 @@ namespace {
 
 class OwnSession final : public Session {
 public:
-  OwnSession(std::unique_ptr<Session> made, std::function<void()> onFailure)
-      : session(std::move(made)), whenFailed(std::move(onFailure)) {}
+  OwnSession(std::unique_ptr<Session> made, std::function<void()> onFailure,
+             std::function<bool()> onEnd)
+      : session(std::move(made)), whenFailed(std::move(onFailure)),
+        end(std::move(onEnd)) {}
   ~OwnSession() override {
-    if (!process.isThis())
+    if (!process.isThis() || !end())
       (void)session.release();
   }
 
@@ -135,14 +137,16 @@ private:
   const OwnProcess process;
   std::unique_ptr<Session> session;
   const std::function<void()> whenFailed;
+  const std::function<bool()> end;
 };
 
 } // namespace
 
 std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session,
-                                       std::function<void()> whenFailed) {
-  return std::make_unique<OwnSession>(std::move(session),
-                                      std::move(whenFailed));
+                                       std::function<void()> whenFailed,
+                                       std::function<bool()> end) {
+  return std::make_unique<OwnSession>(std::move(session), std::move(whenFailed),
+                                      std::move(end));
 }
 
 } // namespace bagua::runtime

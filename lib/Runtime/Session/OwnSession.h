@@ -16,9 +16,12 @@
 
 namespace bagua::runtime {
 
-/// `whenFailed` is called after each call of the session that has failed.
+/// `whenFailed` is called after each call of the session that has failed, and
+/// `end` before the session is destroyed. If `end` returns false, the session
+/// is leaked.
 std::unique_ptr<Session> keepToProcess(std::unique_ptr<Session> session,
-                                       std::function<void()> whenFailed);
+                                       std::function<void()> whenFailed,
+                                       std::function<bool()> end);
 
 } // namespace bagua::runtime
 

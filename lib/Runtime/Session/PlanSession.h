@@ -37,10 +37,13 @@ public:
               Backend &by, SessionOptions sessionOptions)
       : plan(std::move(loaded)), world(std::move(ranks)), backend(by),
         options(std::move(sessionOptions)), memory(*plan, world->rank()),
-        executor(*plan, *world, backend.device(), options),
+        executor(*plan, *world, backend, options),
         tensors(plan->root().tensors()->size()) {}
   ~PlanSession() override;
 
+  /// What the destructor does first. False if the device goes on to work: then
+  /// the session must not be destroyed.
+  bool end();
   /// The collective part of create().
   absl::Status connect();
   /// Tells the other ranks of the error.
@@ -69,6 +72,7 @@ public:
   absl::Status start() override;
   void agreeOn(absl::string_view name, uint64_t value,
                absl::string_view meaning) override {
+    statesFacts = true;
     executor.stated().set(name, value, meaning);
   }
   absl::Status agreeOn(TensorId tensor, uint64_t value,
@@ -190,6 +194,7 @@ private:
   absl::Status refuse(const absl::Status &why, int64_t tensor = -1);
   absl::Status misuse(const std::string &what, int64_t tensor = -1);
   absl::Status checkIndex(TensorId tensor) const;
+  absl::Status checkFacts() const;
   void record(const char *what, TensorId tensor, int64_t startNs);
 
   const std::shared_ptr<const Plan> plan;
@@ -212,6 +217,9 @@ private:
   Executor executor;
 
   Phase phase = Phase::Binding;
+  bool hasEnded = false;
+  /// Whether the program has stated a fact that ranks must state alike.
+  bool statesFacts = false;
   bool isFinished = false;
   /// True from the beginning of a step until finish().
   bool isRunning = false;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Session/PlanSession.h"
 
+#include "Communication/DurationToString.h"
 #include "Communication/StatusCopy.h"
 #include "Communication/Timeout.h"
 #include "Plan/Phases.h"
@@ -34,6 +35,12 @@ namespace bagua::runtime {
 using absl::StrCat;
 
 PlanSession::~PlanSession() {
+  if (!hasEnded)
+    end();
+}
+
+bool PlanSession::end() {
+  hasEnded = true;
   if (!isFinished && !executor.hasFailed())
     executor
         .fail(withPlace(
@@ -43,11 +50,21 @@ PlanSession::~PlanSession() {
                         : StrCat("in step ", step(), ", before finish()"))),
             {rank()}))
         .IgnoreError();
-  executor.stop();
-  if (queue)
-    queue->drain().IgnoreError(); // it signals the executor's timelines
+  // The session's queue signals the executor's timelines.
+  absl::Status drained =
+      queue ? queue->drain(options.timeout) : absl::OkStatus();
+  if (!absl::IsDeadlineExceeded(drained))
+    drained = executor.stop();
   if (trace && !isFinished)
     trace->write();
+  if (!absl::IsDeadlineExceeded(drained))
+    return true;
+  if (options.onWarning)
+    options.onWarning(
+        StrCat("rank ", rank(), ": the device has not ended its work within ",
+               durationToString(options.timeout),
+               " of the session's end: the session's memory is kept for it"));
+  return false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,7 +149,7 @@ absl::Status PlanSession::connect() {
   // within the timeout, and not in the first step.
   absl::Status status = makeQueue();
   if (status.ok())
-    status = memory.allocate(backend, *queue, options.checksMemory);
+    status = memory.allocate(backend, *queue, options);
   // Names distinguish the sessions of a world.
   int place = world->nextNumber();
   std::string prefix = place > 0 ? StrCat(place, ": ") : "";
@@ -234,7 +251,7 @@ absl::Status PlanSession::makeQueue() {
 absl::Status PlanSession::copyNow(void *to, const void *from,
                                   size_t bytes) const {
   absl::Status status = queue->copy(to, from, bytes);
-  return status.ok() ? queue->drain() : status;
+  return status.ok() ? queue->drain(options.timeout) : status;
 }
 
 absl::Status PlanSession::bind(TensorId tensor, void *data, size_t bytes) {
@@ -487,7 +504,7 @@ absl::Status PlanSession::start() {
   if (!status.ok())
     return status;
   if (status = compareStates(); !status.ok()) {
-    executor.stop();
+    executor.stop().IgnoreError(); // no instruction was enqueued
     return status;
   }
   if (trace) {
@@ -515,7 +532,9 @@ Session::create(std::shared_ptr<const Plan> plan, std::shared_ptr<World> world,
   if (absl::Status status = session->connect(); !status.ok())
     return session->giveUp(status);
   PlanSession *made = session.get();
-  return keepToProcess(std::move(session), [made] { made->writeFailure(); });
+  return keepToProcess(
+      std::move(session), [made] { made->writeFailure(); },
+      [made] { return made->end(); });
 }
 
 } // namespace bagua::runtime

@@ -46,65 +46,93 @@ static absl::Status checkFits(int64_t bytes) {
                    "the machine has ", machine, ", and a check uses them all"));
 }
 
+/// Copies between a device and memory of the host. What a device still copies
+/// after the limit stays allocated.
+class HostCopy {
+public:
+  HostCopy(Queue &on, std::chrono::nanoseconds ownLimit, int64_t bytes,
+           std::byte with)
+      : queue(on), limit(ownLimit),
+        memory(std::make_unique<std::vector<std::byte>>(bytes, with)) {}
+
+  std::vector<std::byte> &bytes() { return *memory; }
+  absl::Status drain() {
+    absl::Status status = queue.drain(limit);
+    if (absl::IsDeadlineExceeded(status))
+      (void)memory.release();
+    return status;
+  }
+
+private:
+  Queue &queue;
+  const std::chrono::nanoseconds limit;
+  std::unique_ptr<std::vector<std::byte>> memory;
+};
+
 /// Fills piece by piece, since an arena may be as large as the memory that is
 /// left.
-static absl::Status fill(Queue &queue, std::byte *to, int64_t bytes,
-                         std::byte with) {
-  const std::vector<std::byte> piece(std::min(bytes, kPieceBytes), with);
+static absl::Status fill(Queue &queue, std::chrono::nanoseconds limit,
+                         std::byte *to, int64_t bytes, std::byte with) {
+  HostCopy piece(queue, limit, std::min(bytes, kPieceBytes), with);
   absl::Status status;
   for (int64_t at = 0; at < bytes && status.ok(); at += kPieceBytes)
-    status =
-        queue.copy(to + at, piece.data(), std::min(bytes - at, kPieceBytes));
-  absl::Status drained = queue.drain();
+    status = queue.copy(to + at, piece.bytes().data(),
+                        std::min(bytes - at, kPieceBytes));
+  absl::Status drained = piece.drain();
   return status.ok() ? drained : status;
 }
 
 /// Poisons an arena of `bytes` and the guards around it.
-static absl::Status poison(Queue &queue, std::byte *begin, int64_t bytes) {
-  absl::Status status = fill(queue, begin, kGuardBytes, kGuard);
+static absl::Status poison(Queue &queue, std::chrono::nanoseconds limit,
+                           std::byte *begin, int64_t bytes) {
+  absl::Status status = fill(queue, limit, begin, kGuardBytes, kGuard);
   if (status.ok())
-    status = fill(queue, begin + kGuardBytes, bytes, kPoison);
-  return status.ok()
-             ? fill(queue, begin + kGuardBytes + bytes, kGuardBytes, kGuard)
-             : status;
+    status = fill(queue, limit, begin + kGuardBytes, bytes, kPoison);
+  return status.ok() ? fill(queue, limit, begin + kGuardBytes + bytes,
+                            kGuardBytes, kGuard)
+                     : status;
 }
 
 absl::Status SessionMemory::allocate(Backend &backend, Queue &queue,
-                                     bool guarded) {
-  isGuarded = guarded;
+                                     const SessionOptions &options) {
+  isGuarded = options.checksMemory;
   for (const fb::Arena *arena : *plan.root().arenas()) {
-    int64_t guards = guarded ? 2 * kGuardBytes : 0;
-    absl::Status fits = guarded ? checkFits(arena->bytes()) : absl::OkStatus();
+    int64_t guards = isGuarded ? 2 * kGuardBytes : 0;
+    absl::Status fits =
+        isGuarded ? checkFits(arena->bytes()) : absl::OkStatus();
     absl::StatusOr<std::shared_ptr<std::byte>> memory =
         fits.ok() ? backend.allocate(roundUp(arena->bytes() + guards)) : fits;
     if (!memory.ok())
       return absl::ResourceExhaustedError(absl::StrCat(
           "rank ", rank, ": no memory for arena '", arena->name()->str(),
           "' of ", arena->bytes(), " bytes: ", memory.status().message()));
-    if (guarded)
-      if (absl::Status status = poison(queue, memory->get(), arena->bytes());
+    if (isGuarded)
+      if (absl::Status status =
+              poison(queue, options.timeout, memory->get(), arena->bytes());
           !status.ok())
         return status;
-    arenaAddresses.push_back(memory->get() + (guarded ? kGuardBytes : 0));
+    arenaAddresses.push_back(memory->get() + (isGuarded ? kGuardBytes : 0));
     arenas.push_back(*std::move(memory));
     allocatedBytes += arena->bytes();
   }
   return absl::OkStatus();
 }
 
-absl::Status SessionMemory::checkGuards(Queue &queue) const {
+absl::Status SessionMemory::checkGuards(Queue &queue,
+                                        std::chrono::nanoseconds limit) const {
   if (!isGuarded)
     return absl::OkStatus();
   for (size_t i = 0; i < arenas.size(); ++i) {
     const fb::Arena &arena = *plan.root().arenas()->Get(i);
     const std::byte *begin = arenas[i].get();
     for (bool isBefore : {true, false}) {
-      std::vector<std::byte> zone(kGuardBytes);
+      HostCopy copy(queue, limit, kGuardBytes, std::byte{0});
+      const std::vector<std::byte> &zone = copy.bytes();
       absl::Status status = queue.copy(
-          zone.data(), isBefore ? begin : begin + kGuardBytes + arena.bytes(),
-          zone.size());
+          copy.bytes().data(),
+          isBefore ? begin : begin + kGuardBytes + arena.bytes(), zone.size());
       if (status.ok())
-        status = queue.drain();
+        status = copy.drain();
       if (!status.ok())
         return status;
       if (std::count(zone.begin(), zone.end(), kGuard) != kGuardBytes)

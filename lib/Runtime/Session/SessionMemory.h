@@ -13,6 +13,7 @@
 #include "bagua/Runtime/Backend.h"
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
+#include "bagua/Runtime/SessionOptions.h"
 
 #include "absl/status/status.h"
 
@@ -27,12 +28,14 @@ class SessionMemory {
 public:
   SessionMemory(const Plan &plan, int64_t rank);
 
-  /// Allocates the arenas in memory of the world. With `guarded`, zones around
-  /// each arena are filled with a pattern, and the arenas with bytes that read
-  /// as NaN. ResourceExhausted if there is no memory.
-  absl::Status allocate(Backend &backend, Queue &queue, bool guarded);
+  /// Allocates the arenas in memory of the backend. With checksMemory, zones
+  /// around each arena are filled with a pattern, and the arenas with bytes
+  /// that read as NaN. ResourceExhausted if there is no memory;
+  /// DeadlineExceeded if the device takes longer than the timeout.
+  absl::Status allocate(Backend &backend, Queue &queue,
+                        const SessionOptions &options);
   /// Internal, naming the arena, if a byte of a zone has changed.
-  absl::Status checkGuards(Queue &queue) const;
+  absl::Status checkGuards(Queue &queue, std::chrono::nanoseconds limit) const;
 
   /// Bytes of the arenas, without guards.
   int64_t arenaBytes() const { return allocatedBytes; }

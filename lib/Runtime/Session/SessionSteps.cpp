@@ -49,8 +49,23 @@ absl::Status PlanSession::agreeOn(TensorId tensor, uint64_t value,
                                   absl::string_view meaning) {
   if (absl::Status status = checkIndex(tensor); !status.ok())
     return refuse(status);
+  statesFacts = true;
   executor.stated().setTensor(indexOf(tensor), value, meaning);
   return absl::OkStatus();
+}
+
+/// Collectives carry the facts. A backend that doesn't compare calls would let
+/// ranks differ in silence.
+absl::Status PlanSession::checkFacts() const {
+  if (!statesFacts || backend.traits().findsDifferingCalls)
+    return absl::OkStatus();
+  return absl::UnimplementedError(
+      StrCat("rank ", rank(),
+             ": the program states facts that all ranks must state "
+             "alike, and backend '",
+             backend.name(),
+             "' does not find calls that "
+             "differ"));
 }
 
 absl::Status PlanSession::beginStep() {
@@ -59,6 +74,8 @@ absl::Status PlanSession::beginStep() {
   if (phase != Phase::BetweenSteps)
     return misuse(phase == Phase::InStep ? "beginStep before endStep"
                                          : "beginStep before start");
+  if (absl::Status status = checkFacts(); !status.ok())
+    return refuse(status);
   const int64_t next = now + 1;
   log.begin(next, TraceWriter::nowNs(), executor.waitedNs());
   uint64_t call = 0;
@@ -241,7 +258,7 @@ absl::Status PlanSession::takeBack(uint32_t tensor, Queue &before) {
   absl::Status status = deviceQueue(before).copy(
       to, memory.tensorAddress(tensor), memory.tensorBytes(tensor));
   if (status.ok() && &before == &hostQueue())
-    status = queue->drain();
+    status = queue->drain(options.timeout);
   return status;
 }
 
@@ -421,7 +438,7 @@ absl::Status PlanSession::finish() {
   if (now >= 0)
     if (absl::Status status = executor.waitForStep(now); !status.ok())
       return status;
-  absl::Status status = memory.checkGuards(*queue);
+  absl::Status status = memory.checkGuards(*queue, options.timeout);
   for (uint32_t i = 0; i < tensors.size() && status.ok(); ++i)
     status = takeBack(i, hostQueue());
   if (!status.ok())

@@ -14,8 +14,7 @@ namespace bagua::runtime {
 void StepSequence::start(std::vector<StreamPrograms> newPrograms) {
   programs = std::move(newPrograms);
   for (Entry &entry : entries)
-    entry.begins =
-        std::vector<std::atomic<uint64_t>>(programs.front().streams.size());
+    entry.begins = std::vector<std::atomic<uint64_t>>(launchStream() + 1);
   count.store(0, std::memory_order_release);
 }
 
@@ -23,10 +22,14 @@ void StepSequence::open(int64_t step, uint32_t program) {
   Entry &entry = entries[static_cast<size_t>(step) % kKept];
   Entry &next = entries[static_cast<size_t>(step + 1) % kKept];
   entry.program.store(program, std::memory_order_relaxed);
-  for (size_t i = 0; i < entry.begins.size(); ++i)
+  const StreamPrograms &added = programs[program];
+  for (uint32_t i = 0; i < entry.begins.size(); ++i) {
+    const size_t length =
+        i == launchStream() ? added.launches.size() : added.streams[i].size();
     next.begins[i].store(entry.begins[i].load(std::memory_order_relaxed) +
-                             programs[program].streams[i].size(),
+                             length,
                          std::memory_order_relaxed);
+  }
   count.store(step + 1, std::memory_order_release);
 }
 

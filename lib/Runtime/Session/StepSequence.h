@@ -43,6 +43,12 @@ public:
     return entryOf(step).program.load(std::memory_order_relaxed);
   }
 
+  /// A number for launches (StreamPrograms.h), which are counted like the
+  /// instructions of a stream.
+  uint32_t launchStream() const {
+    return static_cast<uint32_t>(programs.front().streams.size());
+  }
+
   /// Appends a step; the steps are opened in order.
   void open(int64_t step, uint32_t program);
 
@@ -89,7 +95,7 @@ private:
 
   struct Entry {
     std::atomic<uint32_t> program{0};
-    /// By stream.
+    /// By stream, that of launches last.
     std::vector<std::atomic<uint64_t>> begins;
   };
   const Entry &entryOf(int64_t step) const {

@@ -200,9 +200,15 @@ void ScheduleBuilder::visit(uint32_t number) {
   auto &list = schedule.streams[stream];
   furthest.drop(stream); // its own stream's order
   waits.after = furthest.take();
-  list.push_back({first + number, std::move(waits), {}});
-  if (kindOf(op.opcode()) == InstructionKind::Collective)
+  list.push_back({first + number, std::move(waits), {}, -1});
+  if (kindOf(op.opcode()) == InstructionKind::Collective) {
     list.back().carries = collectGifts(number);
+    if (hasWork[first + number]) {
+      list.back().launch = static_cast<int64_t>(schedule.launches.size());
+      schedule.launches.push_back(
+          {stream, static_cast<uint32_t>(list.size()) - 1});
+    }
+  }
   doneWhen[number] = {{stream, static_cast<uint32_t>(list.size())}};
 }
 
@@ -301,7 +307,11 @@ static void append(StreamPrograms &joined, const StreamPrograms &next) {
       if (joined.streams[i].size() == before.streams[i].size() + 1)
         furthest.add(endsBeside(before, i));
       added.waits.after = furthest.take();
+      if (op.launch >= 0)
+        added.launch += static_cast<int64_t>(before.launches.size());
     }
+  for (StreamPoint point : shift(next.launches))
+    joined.launches.push_back(point);
   for (uint32_t i = 0; i < joined.users.size(); ++i) {
     furthest.add(before.users[i]);
     furthest.add(shift(next.users[i]));

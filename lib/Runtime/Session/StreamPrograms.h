@@ -44,6 +44,9 @@ struct ScheduledInstruction {
   /// For a collective: the tensors that are given before it can start, but not
   /// before an earlier collective of its stream. All ranks list the same ones.
   std::vector<uint32_t> carries;
+  /// For a collective in which this rank takes part: its place among these in
+  /// the iteration. Else -1.
+  int64_t launch = -1;
 };
 
 struct StreamPrograms {
@@ -51,6 +54,10 @@ struct StreamPrograms {
   uint32_t step = 0;
   /// By the stream's number in the plan; instructions in launch order.
   std::vector<std::vector<ScheduledInstruction>> streams;
+  /// The collectives in which this rank takes part, in the order of the plan,
+  /// which is the same on all ranks: the stream of each, and the number of
+  /// instructions before it there.
+  std::vector<StreamPoint> launches;
   /// By tensor: the points after which wait() returns.
   std::vector<std::vector<StreamPoint>> users;
   /// By tensor: the first instruction that waits for it to be given; -1 if
