@@ -192,8 +192,9 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
       return;
   }
   size_t state = placeAmong(*relation.update(), tensor);
-  double tolerance =
-      updatedTolerance(plan, relation, updates, state, tolerances.of(relation));
+  std::vector<UpdateNorms> norms = expectNorms(plan, relation, group, updates);
+  double tolerance = updatedTolerance(plan, relation, norms, updates, state,
+                                      tolerances.of(relation));
   if (!std::isfinite(tolerance))
     return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
@@ -201,7 +202,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates,
                            tensorAt(plan, tensor).name()->str(), rank));
   compare(tensor, updates, range.size(), tolerance, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
-            expectUpdated(plan, relation, group, updates, state,
+            expectUpdated(plan, relation, group, norms, updates, state,
                           range.begin + begin, count, output);
           });
 }

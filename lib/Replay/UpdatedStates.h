@@ -23,19 +23,36 @@ void generateState(const runtime::Plan &plan, const runtime::fb::Update &update,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output);
 
-/// The values after `updates` steps, on a rank of the group `group`.
+/// The norms of the whole param and of the whole direction.
+struct UpdateNorms {
+  double param = 0;
+  double direction = 0;
+};
+
+/// The norms by which each of the first `updates` steps scales its direction,
+/// on a rank of the group `group`; none if the rule needs none.
+std::vector<UpdateNorms> expectNorms(const runtime::Plan &plan,
+                                     const runtime::fb::Relation &relation,
+                                     const std::vector<int64_t> &group,
+                                     int64_t updates);
+
+/// The values after `updates` steps with these norms, on a rank of the group
+/// `group`.
 void expectUpdated(const runtime::Plan &plan,
                    const runtime::fb::Relation &relation,
-                   const std::vector<int64_t> &group, int64_t updates,
+                   const std::vector<int64_t> &group,
+                   const std::vector<UpdateNorms> &norms, int64_t updates,
                    size_t state, int64_t begin, int64_t count,
                    std::byte *output);
 
 /// How far a state may be from expectUpdated if gradients may be off by
 /// `gradientTolerance`: a first-order bound from the largest values that occur.
+/// Norms round even if gradients do not.
 /// Not finite if any value could be explained: when little is left of Adam's
 /// first variance (a small beta2), its step may have any size.
 double updatedTolerance(const runtime::Plan &plan,
-                        const runtime::fb::Relation &relation, int64_t updates,
+                        const runtime::fb::Relation &relation,
+                        const std::vector<UpdateNorms> &norms, int64_t updates,
                         size_t state, double gradientTolerance);
 
 } // namespace bagua::replay

@@ -75,7 +75,8 @@ KNOWS_OP = re.compile(ASKS + r"(\w+Op)\s*>")
 EVERYWHERE = {"ComputeOp", "YieldOp", "StepOp", "ModuleOp", "ClusterOp", "PhaseOp"}
 ABOUT = {
     "Transforms/Decouple.cpp": {"CastOp", "SplitOp", "ConcatOp"}, "Transforms/FindUnused.cpp": {"CastOp"},
-    "Bridge/BoundReader.cpp": {"AllReduceOp"}, "Algorithms/GradientReduces.cpp": {"AllReduceOp"},
+    "Bridge/BoundReader.cpp": {"AllReduceOp"}, "Algorithms/GradientReduces.cpp": {"AllReduceOp", "ConcatOp", "SquaredNormOp"},
+    "Algorithms/CuttableUpdates.cpp": {"UpdateOp", "DirectionOp", "SquaredNormOp"},
     "Algorithms/Contract.cpp": {"AllReduceOp", "CastOp"}, "StepSummary.cpp": {"AllReduceOp"},
 }
 # Opcodes are known where a row or a kernel is theirs, and where a plan is made by hand.

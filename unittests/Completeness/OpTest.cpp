@@ -172,9 +172,11 @@ bool OpTest::checkAnswers(StepOpInterface op, const std::string &name) {
   if (communicates != op.getCollective().has_value())
     lack(name, "a price",
          "expected a collective with a group's axes, and only there");
-  if (op.isArithmetic() && !op.isElementwise())
+  // A norm is of all elements, and has a place of its own.
+  bool isNorm = isa<SquaredNormOp>(op);
+  if (op.isArithmetic() && !op.isElementwise() && !isNorm)
     lack(name, "a placement", "expected arithmetic to work element by element");
-  if (op.isArithmetic() && !op.isTransit())
+  if (op.isArithmetic() && !op.isTransit() && !isNorm)
     for (unsigned index = 0; index < op->getNumResults(); ++index)
       if (!op.getInPlaceOperand(index))
         lack(name, "a placement",

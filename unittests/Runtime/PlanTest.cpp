@@ -180,7 +180,7 @@ TEST(PlanTest, RefusesAnUnknownFeatureByItsName) {
   EXPECT_THAT(
       loadError(bytesWithFeatures(
           plan, {"all_reduce", "concat", "encode.onebit", "split"})),
-      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 1.2) "
+      HasSubstr("the plan needs 'encode.onebit', which this runtime (plan 1.3) "
                 "doesn't know; the plan is of version 1.9"));
   // So its opcode's number, which says nothing to anybody, does not matter.
   plan.op(0).opcode = static_cast<Opcode>(99);

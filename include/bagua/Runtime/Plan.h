@@ -30,7 +30,7 @@ struct PlanT;
 /// The version that this code writes. The code reads every file with the same
 /// first number, unless the file uses a feature that the code doesn't know.
 inline constexpr uint32_t kPlanVersion = 1;
-inline constexpr uint32_t kPlanMinorVersion = 2;
+inline constexpr uint32_t kPlanMinorVersion = 3;
 
 /// An immutable plan.
 class Plan {

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Features.h"
 
+#include "Opcodes.h"
+
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Support/Encodings.h"
 
@@ -66,11 +68,38 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
+/// Of updates without an opcode of their own.
+static std::string featureOf(const UpdateRow &row) {
+  return absl::StrCat("update.",
+                      absl::string_view(row.word.data(), row.word.size()));
+}
+
+/// Nothing for instructions and updates of contracts by other opcodes.
+template <typename T> static const UpdateRow *findGeneralUpdate(const T &op) {
+  const UpdateRow *row = updateOf(op);
+  return row && !row->hasOwnOp() ? row : nullptr;
+}
+
+template <typename T>
+static absl::Status requireListed(const std::set<std::string> &listed,
+                                  const T &op) {
+  absl::Status status = requireListed(listed, op.opcode());
+  const UpdateRow *row = status.ok() ? findGeneralUpdate(op) : nullptr;
+  if (row && listed.count(featureOf(*row)) == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid plan: expected '", featureOf(*row),
+                     "' among its features, for it has one"));
+  return status;
+}
+
 /// What this runtime can run: an encoding that it doesn't offer is unknown.
 static std::set<std::string> knownFeatures() {
   std::set<std::string> known;
   for (fb::Opcode opcode : fb::EnumValuesOpcode())
     known.insert(featureOf(opcode));
+  for (const UpdateRow &row : getUpdateRules())
+    if (!row.hasOwnOp())
+      known.insert(featureOf(row));
   for (const EncodingRow &row : getEncodings())
     if (row.isOffered && !row.castTo)
       known.insert(featureOf(row));
@@ -79,15 +108,19 @@ static std::set<std::string> knownFeatures() {
 
 std::vector<std::string> featuresOf(const fb::PlanT &plan) {
   std::set<std::string> features;
-  auto add = [&](fb::Opcode opcode) {
-    if (opcode <= fb::Opcode::MAX)
-      features.insert(featureOf(opcode));
+  auto add = [&](fb::Opcode opcode, uint8_t rule) {
+    if (opcode > fb::Opcode::MAX)
+      return;
+    features.insert(featureOf(opcode));
+    const UpdateRow *row = updateOf(opcode, rule);
+    if (row && !row->hasOwnOp())
+      features.insert(featureOf(*row));
   };
   for (const auto &instruction : plan.instructions)
-    add(instruction->opcode);
+    add(instruction->opcode, instruction->rule);
   for (const auto &relation : plan.contract)
     if (relation->update)
-      add(relation->update->opcode);
+      add(relation->update->opcode, relation->update->rule);
   for (const auto &value : plan.values)
     if (value->encoding)
       if (const EncodingRow *row =
@@ -109,8 +142,7 @@ absl::Status verifyFeatures(const fb::Plan &plan) {
     listed.insert(feature->str());
   }
   for (const fb::Instruction *instruction : *plan.instructions())
-    if (absl::Status status = requireListed(listed, instruction->opcode());
-        !status.ok())
+    if (absl::Status status = requireListed(listed, *instruction); !status.ok())
       return status;
   for (const fb::Value *value : *plan.values())
     if (value->encoding())
@@ -119,8 +151,7 @@ absl::Status verifyFeatures(const fb::Plan &plan) {
         return status;
   for (const fb::Relation *relation : *plan.contract())
     if (relation->update())
-      if (absl::Status status =
-              requireListed(listed, relation->update()->opcode());
+      if (absl::Status status = requireListed(listed, *relation->update());
           !status.ok())
         return status;
   return absl::OkStatus();

@@ -120,7 +120,8 @@ Json instruction(const fb::Instruction &op) {
           {"after", list(op.after())},
           {"after_previous", list(op.after_previous())},
           {"cost_ns", op.cost_ns()},
-          {"pairs", list(op.pairs())}};
+          {"pairs", list(op.pairs())},
+          {"rule", op.rule()}};
 }
 
 Json update(const fb::Update &update) {
@@ -130,7 +131,8 @@ Json update(const fb::Update &update) {
       {"constants", list(update.constants())},
       {"bias_correction", fb::EnumNameBiasCorrection(update.bias_correction())},
       {"learning_rate_tensor", update.learning_rate_tensor()},
-      {"learning_rate", update.learning_rate()}};
+      {"learning_rate", update.learning_rate()},
+      {"rule", update.rule()}};
 }
 
 Json relation(const fb::Relation &relation) {

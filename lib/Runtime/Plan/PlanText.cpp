@@ -260,6 +260,8 @@ void PlanPrinter::printInstructions() {
   for (uint32_t i = 0; i < root.instructions()->size(); ++i) {
     const fb::Instruction &op = *root.instructions()->Get(i);
     std::string name = snakeCase(fb::EnumNameOpcode(op.opcode()));
+    if (const UpdateRow *row = updateOf(op); row && !row->hasOwnOp())
+      absl::StrAppend(&name, " ", view(row->word));
     if (combines(op))
       absl::StrAppend(&name, " ",
                       view(reduceKindName(static_cast<ReduceKind>(op.kind()))));
@@ -314,7 +316,7 @@ void PlanPrinter::printContract() {
       break;
     }
     if (const fb::Update *update = relation->update())
-      what = absl::StrCat(snakeCase(fb::EnumNameOpcode(update->opcode())), " (",
+      what = absl::StrCat(view(updateOf(*update)->word), " (",
                           tensorNames(update->states()), ") by ", what);
     absl::StrAppendFormat(
         &out, "  '%s' = %s over %s\n",
