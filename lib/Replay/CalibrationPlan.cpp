@@ -6,9 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "CalibrationPlan.h"
 
-#include "Plan/Opcodes.h"
 #include "Plan/Phases.h"
-
 #include "bagua/Runtime/PlanGenerated.h"
 #include "bagua/Support/Parts.h"
 #include "bagua/Support/UpdateRules.h"
@@ -46,10 +44,11 @@ std::vector<Kind> worksOfRanks() {
                    .moved = 2,
                    .constants = {0.5f}});
   for (const UpdateRow &row : getUpdateRules())
-    for (size_t i = 0; row.isPromised && i < row.works.size(); ++i) {
+    for (size_t i = 0; row.isPromised && row.hasOwnOp() && i < row.works.size();
+         ++i) {
       size_t states = row.leastStates + i;
       Kind work{.name = std::string(row.works[i]),
-                .opcode = runtime::opcodeOf(row.rule),
+                .opcode = static_cast<fb::Opcode>(row.opcode),
                 .states = states,
                 .moved = static_cast<int>(2 * states + row.inputs)};
       for (const UpdateConstant *constant :

@@ -261,7 +261,9 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
   }
   size_t state = placeAmong(update, tensor);
   const std::vector<StateEvent> events = findEvents(update, updates, isInNext);
-  double tolerance = updatedTolerance(plan, update, events, state);
+  const std::vector<UpdateNorms> norms =
+      expectNorms(plan, update, events, group);
+  double tolerance = updatedTolerance(plan, update, events, norms, state);
   if (!std::isfinite(tolerance))
     return own.found.fail(
         0, absl::StrFormat("state '%s' on rank %d: rounding of its gradients "
@@ -269,7 +271,7 @@ void RankChecker::checkState(uint32_t tensor, int64_t updates, bool isInNext,
                            tensorAt(plan, tensor).name()->str(), rank));
   compare(tensor, updates, range.size(), tolerance, data,
           [&](int64_t begin, int64_t count, std::byte *output) {
-            expectUpdated(plan, update, events, group, state,
+            expectUpdated(plan, update, events, norms, group, state,
                           range.begin + begin, count, output);
           });
 }

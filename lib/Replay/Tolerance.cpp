@@ -56,6 +56,8 @@ static bool movesElements(const fb::Instruction &instruction) {
   case runtime::InstructionKind::Encode:
   case runtime::InstructionKind::Decode:
   case runtime::InstructionKind::Arithmetic:
+  case runtime::InstructionKind::Direction:
+  case runtime::InstructionKind::Norm:
   case runtime::InstructionKind::Update:
     return false;
   }

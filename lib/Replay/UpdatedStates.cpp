@@ -45,7 +45,7 @@ double learningRate(const Plan &plan, const fb::Update &update, int64_t step) {
 
 /// The loader accepts no other update in a contract.
 const UpdateCheck &checkOf(const fb::Update &update) {
-  return updateCheckOf(*runtime::updateRuleOf(update.opcode()));
+  return updateCheckOf(runtime::updateOf(update)->rule);
 }
 
 /// The numbers of the update in a step, which counts from 0.
@@ -67,31 +67,68 @@ size_t placeAmong(const fb::Update &update, uint32_t tensor) {
          update.states()->begin();
 }
 
+/// The parts of a check for one type.
+template <typename T> ApplyUpdate<T> applyOf(const UpdateCheck &check);
+template <> ApplyUpdate<float> applyOf(const UpdateCheck &check) {
+  return check.applyFloat;
+}
+template <> ApplyUpdate<double> applyOf(const UpdateCheck &check) {
+  return check.applyDouble;
+}
+template <typename T> FindDirection<T> directionOf(const UpdateCheck &check);
+template <> FindDirection<float> directionOf(const UpdateCheck &check) {
+  return check.directFloat;
+}
+template <> FindDirection<double> directionOf(const UpdateCheck &check) {
+  return check.directDouble;
+}
+
+template <typename T> double normOf(const std::vector<T> &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += value * value;
+  return std::sqrt(sum);
+}
+
 /// Plays events on a range of the states of an update, in `T`.
 template <typename T> class StatePlayer {
 public:
-  StatePlayer(const Plan &plan, const fb::Update &update,
-              const std::vector<int64_t> &group, int64_t begin, int64_t count)
-      : plan(plan), group(group), begin(begin), count(count),
+  StatePlayer(const Plan &loaded, const fb::Update &of,
+              const std::vector<int64_t> &ranks, int64_t first, int64_t length)
+      : plan(loaded), update(of), group(ranks), begin(first), count(length),
         type(typeOf(plan, update.states()->Get(0))),
-        states(update.states()->size(), std::vector<T>(count)), update(update) {
-    // A gradient's elements may be wider.
-    bytes.resize(count * int64_t{sizeof(double)});
+        // A gradient's elements may be wider.
+        bytes(count * int64_t{sizeof(double)}), gradient(count),
+        states(update.states()->size(), gradient) {
     for (size_t i = 0; i < states.size(); ++i) {
       generateState(plan, update, i, begin, count, bytes.data());
       readValues(type, bytes.data(), count, states[i].data());
     }
   }
 
-  void play(const StateEvent &event) {
-    switch (event.relation->relation()) {
-    case fb::RelationKind::Updated:
-      return apply(*event.relation, event.iteration);
-    case fb::RelationKind::Scaled:
-      return scale(*event.relation);
-    default: // All ranks have the first one's values.
-      return;
-    }
+  /// `norms` are those of the event.
+  void play(const StateEvent &event, const UpdateNorms &norms) {
+    const fb::Relation &relation = *event.relation;
+    if (relation.relation() == fb::RelationKind::Updated)
+      apply(relation, event.iteration, norms);
+    else if (relation.relation() == fb::RelationKind::Scaled)
+      scale(relation);
+    // After a broadcast, all ranks have the first one's values.
+  }
+
+  /// The norms of an event, which has not been played. The range is everything.
+  UpdateNorms findNorms(const StateEvent &event) {
+    const fb::Relation &relation = *event.relation;
+    if (relation.relation() != fb::RelationKind::Updated)
+      return {};
+    const fb::Update &rule = *relation.update();
+    FindDirection<T> direct = directionOf<T>(checkOf(rule));
+    if (!direct)
+      return {};
+    reduce(relation, event.iteration);
+    return {normOf(states[0]),
+            normOf(direct(numbersOf(plan, rule, event.iteration), gradient,
+                          states))};
   }
 
   void write(size_t state, std::byte *output) const {
@@ -111,47 +148,73 @@ private:
     round(values);
   }
 
-  void apply(const fb::Relation &relation, int64_t iteration) {
+  void reduce(const fb::Relation &relation, int64_t iteration) {
     DataType given = typeOf(plan, relation.of());
     std::vector<uint64_t> keys(group.size());
     std::transform(group.begin(), group.end(), keys.begin(), [&](int64_t rank) {
       return giftKey(plan, relation.of(), rank, iteration);
     });
-    std::vector<T> gradient(count);
     expectReduced(given, static_cast<ReduceKind>(relation.reduce()), keys,
                   begin, count, bytes.data());
     readValues(given, bytes.data(), count, gradient.data());
     if (given != type)
       round(gradient);
+  }
+
+  void apply(const fb::Relation &relation, int64_t iteration,
+             const UpdateNorms &norms) {
+    reduce(relation, iteration);
     const fb::Update &rule = *relation.update();
     UpdateNumbers numbers = numbersOf(plan, rule, iteration);
-    if constexpr (std::is_same_v<T, double>)
-      checkOf(rule).applyDouble(numbers, gradient, states);
-    else
-      checkOf(rule).applyFloat(numbers, gradient, states);
+    numbers.paramNorm = norms.param;
+    numbers.directionNorm = norms.direction;
+    applyOf<T>(checkOf(rule))(numbers, gradient, states);
     if (type == DataType::Float16 || type == DataType::BFloat16)
       for (std::vector<T> &values : states)
         round(values);
   }
 
   const Plan &plan;
+  const fb::Update &update;
   const std::vector<int64_t> &group;
   const int64_t begin, count;
   const DataType type;
-  std::vector<std::vector<T>> states;
-  const fb::Update &update;
   std::vector<std::byte> bytes;
+  std::vector<T> gradient;
+  std::vector<std::vector<T>> states;
 };
+
+template <typename T>
+std::vector<UpdateNorms> expectNormsIn(const Plan &plan,
+                                       const fb::Update &update,
+                                       const std::vector<StateEvent> &events,
+                                       const std::vector<int64_t> &group) {
+  StatePlayer<T> player(plan, update, group, 0,
+                        runtime::elementsOf(*plan.root().tensors()->Get(
+                            update.states()->Get(0))));
+  std::vector<UpdateNorms> norms;
+  for (const StateEvent &event : events) {
+    norms.push_back(player.findNorms(event));
+    player.play(event, norms.back());
+  }
+  return norms;
+}
 
 template <typename T>
 void expectIn(const Plan &plan, const fb::Update &update,
               const std::vector<StateEvent> &events,
+              const std::vector<UpdateNorms> &norms,
               const std::vector<int64_t> &group, size_t state, int64_t begin,
               int64_t count, std::byte *output) {
   StatePlayer<T> player(plan, update, group, begin, count);
-  for (const StateEvent &event : events)
-    player.play(event);
+  for (size_t i = 0; i < events.size(); ++i)
+    player.play(events[i], norms.empty() ? UpdateNorms() : norms[i]);
   player.write(state, output);
+}
+
+bool needsNorms(const StateEvent &event) {
+  return event.relation->relation() == fb::RelationKind::Updated &&
+         checkOf(*event.relation->update()).directFloat;
 }
 
 } // namespace
@@ -176,14 +239,25 @@ void generateState(const Plan &plan, const fb::Update &update, size_t state,
   }
 }
 
+std::vector<UpdateNorms> expectNorms(const Plan &plan, const fb::Update &update,
+                                     const std::vector<StateEvent> &events,
+                                     const std::vector<int64_t> &group) {
+  if (std::none_of(events.begin(), events.end(), needsNorms))
+    return {};
+  return typeOf(plan, update.states()->Get(0)) == DataType::Float64
+             ? expectNormsIn<double>(plan, update, events, group)
+             : expectNormsIn<float>(plan, update, events, group);
+}
+
 void expectUpdated(const Plan &plan, const fb::Update &update,
                    const std::vector<StateEvent> &events,
+                   const std::vector<UpdateNorms> &norms,
                    const std::vector<int64_t> &group, size_t state,
                    int64_t begin, int64_t count, std::byte *output) {
   auto expect = typeOf(plan, update.states()->Get(0)) == DataType::Float64
                     ? expectIn<double>
                     : expectIn<float>;
-  expect(plan, update, events, group, state, begin, count, output);
+  expect(plan, update, events, norms, group, state, begin, count, output);
 }
 
 /// Bounds of a state that is multiplied.
@@ -198,16 +272,21 @@ static void scaleBound(StateBounds &bounds, size_t state, double coefficient) {
 }
 
 double updatedTolerance(const Plan &plan, const fb::Update &update,
-                        const std::vector<StateEvent> &events, size_t state) {
-  if (std::all_of(events.begin(), events.end(), [](const StateEvent &event) {
-        return event.gradientTolerance == 0;
-      }))
+                        const std::vector<StateEvent> &events,
+                        const std::vector<UpdateNorms> &norms, size_t state) {
+  auto isExact = [](const StateEvent &event) {
+    return event.gradientTolerance == 0;
+  };
+  if (norms.empty() && std::all_of(events.begin(), events.end(), isExact))
     return 0;
   StateBounds bounds;
   bounds.unit = roundoffOf(typeOf(plan, update.states()->Get(0)));
   bounds.states.assign(update.states()->size(), {kLargestValue, 0});
   bounds.smallest = kSmallestValue;
-  for (const auto &[relation, iteration, tolerance] : events) {
+  bounds.count = static_cast<double>(runtime::elementsOf(
+      *plan.root().tensors()->Get(update.states()->Get(0))));
+  for (size_t i = 0; i < events.size(); ++i) {
+    const auto &[relation, iteration, tolerance] = events[i];
     if (relation->relation() == fb::RelationKind::Scaled)
       scaleBound(bounds, placeAmong(update, relation->tensor()),
                  relation->coefficient());
@@ -219,6 +298,10 @@ double updatedTolerance(const Plan &plan, const fb::Update &update,
     bounds.gradient = {kLargestValue * ranks, tolerance};
     UpdateNumbers numbers = numbersOf(plan, rule, iteration);
     numbers.learningRate = std::fabs(numbers.learningRate);
+    if (!norms.empty()) {
+      numbers.paramNorm = norms[i].param;
+      numbers.directionNorm = norms[i].direction;
+    }
     ValueBound change = checkOf(rule).bound(numbers, bounds);
     ValueBound &weight = bounds.states[0];
     weight.largest += change.largest;

@@ -15,6 +15,18 @@ namespace {
 
 using When = UpdateConstant::When;
 
+UpdateRow larsRow(UpdateRule rule, std::string_view word) {
+  return {.rule = rule,
+          .word = word,
+          .states = {"param", "momentum"},
+          .constants = {{"momentum", 0.9f},
+                        {"decay"},
+                        {"trust_coefficient", 0.001f},
+                        {"eps"}},
+          .locality = UpdateLocality::TensorNorm,
+          .works = {"momentum"}};
+}
+
 const std::vector<UpdateRow> &rows() {
   static const std::vector<UpdateRow> kRows = {
       {.rule = UpdateRule::Sgd,
@@ -22,7 +34,8 @@ const std::vector<UpdateRow> &rows() {
        .states = {"param", "momentum"},
        .leastStates = 1,
        .constants = {{"momentum", 0.9f, When::AllStates}},
-       .works = {"sgd", "momentum"}},
+       .works = {"sgd", "momentum"},
+       .opcode = 14},
       {.rule = UpdateRule::Adam,
        .word = "adam",
        .states = {"param", "first moment", "second moment"},
@@ -31,7 +44,8 @@ const std::vector<UpdateRow> &rows() {
                      {"eps", 1e-8f},
                      {"decay"}},
        .correctsBias = true,
-       .works = {"adam"}},
+       .works = {"adam"},
+       .opcode = 15},
       {.rule = UpdateRule::AdamApply,
        .word = "adam_apply",
        .states = {"param"},
@@ -41,7 +55,20 @@ const std::vector<UpdateRow> &rows() {
                      {"beta2", 0.999f, When::BiasCorrection, /*isShare=*/true}},
        .correctsBias = true,
        .works = {"adam"},
-       .isPromised = false},
+       .isPromised = false,
+       .opcode = 16},
+      {.rule = UpdateRule::Lamb,
+       .word = "lamb",
+       .states = {"param", "first moment", "second moment"},
+       .constants = {{"beta1", 0.9f, When::Always, /*isShare=*/true},
+                     {"beta2", 0.999f, When::Always, /*isShare=*/true},
+                     {"eps", 1e-6f},
+                     {"decay"}},
+       .correctsBias = true,
+       .locality = UpdateLocality::TensorNorm,
+       .works = {"adam"}},
+      larsRow(UpdateRule::Lars, "lars"),
+      larsRow(UpdateRule::LarsTrace, "lars_trace"),
   };
   return kRows;
 }
@@ -80,6 +107,14 @@ const UpdateRow *findUpdateRule(std::string_view word) {
   return nullptr;
 }
 
+const UpdateRow *findUpdate(uint8_t opcode, uint8_t rule) {
+  for (const UpdateRow &row : rows())
+    if (row.opcode == opcode &&
+        (row.hasOwnOp() || row.rule == static_cast<UpdateRule>(rule)))
+      return &row;
+  return nullptr;
+}
+
 const UpdateRow &rowOf(UpdateRule rule) {
   return rows()[static_cast<size_t>(rule)];
 }
@@ -88,6 +123,14 @@ std::vector<std::string_view> promisedUpdates() {
   std::vector<std::string_view> words;
   for (const UpdateRow &row : rows())
     if (row.isPromised)
+      words.push_back(row.word);
+  return words;
+}
+
+std::vector<std::string_view> generalUpdates() {
+  std::vector<std::string_view> words;
+  for (const UpdateRow &row : rows())
+    if (!row.hasOwnOp())
       words.push_back(row.word);
   return words;
 }

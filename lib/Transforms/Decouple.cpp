@@ -42,7 +42,14 @@ struct UpdatedBucket {
   ConcatOp concat;
   SplitOp split;
   /// The updates, in the order of the bucket's tensors.
-  SmallVector<Operation *> updates;
+  SmallVector<UpdateOps> updates;
+};
+
+/// The rank's parts of what an update reads.
+struct UpdateParts {
+  Value param, gradient;
+  /// The sums for the rank's part, later for the whole; none without norms.
+  SmallVector<Value, 2> norms;
 };
 
 class Decoupler {
@@ -68,7 +75,11 @@ private:
   std::optional<UpdatedBucket> matchUpdated(AllReduceOp reduce);
   SmallVector<Value> scatterBucket(OpBuilder &builder, UpdatedBucket &bucket,
                                    ArrayRef<AxesAttr> phases);
-  Value shardUpdate(Operation *update, Value gradient,
+  Operation *cloneOnParts(OpBuilder &builder, Operation *op, unsigned states,
+                          const UpdateParts &parts, ArrayRef<AxesAttr> phases);
+  UpdateParts partsOf(UpdateOps ops, Value gradient, ArrayRef<AxesAttr> phases);
+  void reduceNorms(UpdatedBucket &bucket, MutableArrayRef<UpdateParts> parts);
+  Value shardUpdate(Operation *update, const UpdateParts &parts,
                     ArrayRef<AxesAttr> phases);
   void gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
                     ArrayRef<AxesAttr> phases);
@@ -172,10 +183,10 @@ std::optional<UpdatedBucket> Decoupler::matchUpdated(AllReduceOp reduce) {
     gradients.assign(split->result_begin(), split->result_end());
   }
   for (Value gradient : gradients) {
-    Operation *update = onlyUserOf(gradient);
-    if (!cuttable.canCut(update, gradient))
+    std::optional<UpdateOps> update = cuttable.find(gradient);
+    if (!update)
       return std::nullopt;
-    bucket.updates.push_back(update);
+    bucket.updates.push_back(*update);
   }
   return bucket;
 }
@@ -215,35 +226,83 @@ SmallVector<Value> Decoupler::scatterBucket(OpBuilder &builder,
   return SmallVector<Value>(split->result_begin(), split->result_end());
 }
 
+/// Copies an op that reads the states of an update, for the rank's parts.
+Operation *Decoupler::cloneOnParts(OpBuilder &builder, Operation *op,
+                                   unsigned states, const UpdateParts &parts,
+                                   ArrayRef<AxesAttr> phases) {
+  LayoutAttr layout = layoutOf(phases);
+  Operation *sharded = builder.clone(*op);
+  sharded->setOperand(0, parts.param);
+  // Moments are parts from the first step on.
+  for (Value state : sharded->getOperands().slice(1, states - 1))
+    state.setType(withLayout(tensorTypeOf(state), layout));
+  sharded->setOperand(states, parts.gradient);
+  for (OpResult result : sharded->getResults())
+    result.setType(withLayout(tensorTypeOf(result), layout));
+  return sharded;
+}
+
+/// Adds the parts that an update reads, and the norms of the rank's part.
+UpdateParts Decoupler::partsOf(UpdateOps ops, Value gradient,
+                               ArrayRef<AxesAttr> phases) {
+  OpBuilder builder(ops.update);
+  Location location = ops.update->getLoc();
+  UpdateParts parts{ops.update->getOperand(0), gradient, {}};
+  for (AxesAttr over : phases)
+    parts.param = builder.create<SliceOp>(
+        location,
+        pushEntry(tensorTypeOf(parts.param), LayoutEntry::shard(over)),
+        parts.param);
+  if (!ops.hasNorms())
+    return parts;
+  Operation *direction = cloneOnParts(
+      builder, ops.direction, ops.update.getStateCount(), parts, phases);
+  for (Value value : {parts.param, Value(direction->getResult(0))})
+    parts.norms.push_back(builder.create<SquaredNormOp>(location, value));
+  return parts;
+}
+
+/// Adds the sums over all parts, of all norms of the bucket together.
+void Decoupler::reduceNorms(UpdatedBucket &bucket,
+                            MutableArrayRef<UpdateParts> parts) {
+  SmallVector<Value> norms;
+  for (UpdateParts &part : parts)
+    llvm::append_range(norms, part.norms);
+  if (norms.empty())
+    return;
+  OpBuilder builder(bucket.updates.back().update);
+  Location location = bucket.reduce.getLoc();
+  auto type = RankedTensorType::get({static_cast<int64_t>(norms.size())},
+                                    builder.getF32Type());
+  Value sums = builder.create<ConcatOp>(location, type, norms, nullptr);
+  sums = builder.create<AllReduceOp>(
+      location, ReduceKindAttr::get(step.getContext(), ReduceKind::Sum), sums,
+      bucket.reduce.getOver());
+  auto split = builder.create<SplitOp>(location, ValueRange(norms).getTypes(),
+                                       sums, nullptr);
+  auto next = split->result_begin();
+  for (UpdateParts &part : parts)
+    for (Value &norm : part.norms)
+      norm = *next++;
+}
+
 /// Adds the update of the rank's part. Returns the new part of the param.
-Value Decoupler::shardUpdate(Operation *update, Value gradient,
+Value Decoupler::shardUpdate(Operation *update, const UpdateParts &parts,
                              ArrayRef<AxesAttr> phases) {
   OpBuilder builder(update);
-  LayoutAttr layout = layoutOf(phases);
-  Value param = update->getOperand(0);
-  for (AxesAttr over : phases)
-    param = builder.create<SliceOp>(
-        update->getLoc(),
-        pushEntry(tensorTypeOf(param), LayoutEntry::shard(over)), param);
-  Operation *sharded = builder.clone(*update);
-  sharded->setOperand(0, param);
-  sharded->setOperand(update->getNumResults(), gradient);
-  for (OpResult result : sharded->getResults()) {
-    unsigned index = result.getResultNumber();
-    result.setType(withLayout(tensorTypeOf(result), layout));
-    if (index == 0)
-      continue;
-    // Moments are parts from the first step on.
-    sharded->getOperand(index).setType(result.getType());
-    update->getResult(index).replaceAllUsesWith(result);
-  }
+  unsigned states = update->getNumResults();
+  Operation *sharded = cloneOnParts(builder, update, states, parts, phases);
+  for (auto [index, norm] : llvm::enumerate(parts.norms))
+    sharded->setOperand(states + 1 + index, norm);
+  for (OpResult result : llvm::drop_begin(sharded->getResults()))
+    update->getResult(result.getResultNumber()).replaceAllUsesWith(result);
   return sharded->getResult(0);
 }
 
 /// Makes the params whole again.
 void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
                              ArrayRef<AxesAttr> phases) {
-  OpBuilder builder(bucket.updates.back());
+  OpBuilder builder(bucket.updates.back().update);
   Location location = bucket.reduce.getLoc();
   LayoutAttr layout = layoutOf(phases);
   SmallVector<Value> params;
@@ -252,8 +311,8 @@ void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
   } else {
     SmallVector<Type> types;
     int64_t count = 0;
-    for (Operation *update : bucket.updates) {
-      auto type = tensorTypeOf(update->getResult(0));
+    for (const UpdateOps &ops : bucket.updates) {
+      auto type = tensorTypeOf(ops.update->getResult(0));
       types.push_back(type);
       count += stripedCount(type, layout, cluster);
     }
@@ -265,20 +324,30 @@ void Decoupler::gatherParams(UpdatedBucket &bucket, ArrayRef<Value> shards,
     auto split = builder.create<SplitOp>(location, types, value, layout);
     params.assign(split->result_begin(), split->result_end());
   }
-  for (auto [update, param] : llvm::zip_equal(bucket.updates, params))
-    update->getResult(0).replaceAllUsesWith(param);
+  for (auto [ops, param] : llvm::zip_equal(bucket.updates, params))
+    ops.update->getResult(0).replaceAllUsesWith(param);
 }
 
 void Decoupler::shardBucket(UpdatedBucket &bucket) {
   Phases phases = phasesOf(bucket.reduce);
   OpBuilder builder(bucket.reduce);
   SmallVector<Value> gradients = scatterBucket(builder, bucket, phases);
+  SmallVector<UpdateParts> parts;
+  for (auto [ops, gradient] : llvm::zip_equal(bucket.updates, gradients))
+    parts.push_back(partsOf(ops, gradient, phases));
+  reduceNorms(bucket, parts);
   SmallVector<Value> shards;
-  for (auto [update, gradient] : llvm::zip_equal(bucket.updates, gradients))
-    shards.push_back(shardUpdate(update, gradient, phases));
+  for (auto [ops, part] : llvm::zip_equal(bucket.updates, parts))
+    shards.push_back(shardUpdate(ops.update, part, phases));
   gatherParams(bucket, shards, phases);
-  for (Operation *update : bucket.updates)
-    update->erase();
+  for (UpdateOps &ops : bucket.updates) {
+    ops.update->erase();
+    for (Operation *op :
+         {ops.directionNorm.getOperation(), ops.paramNorm.getOperation(),
+          ops.direction.getOperation()})
+      if (op)
+        op->erase();
+  }
   for (Operation *op :
        {bucket.split.getOperation(), bucket.restored.getOperation(),
         bucket.reduce.getOperation(), bucket.narrowed.getOperation(),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Carries out the worked examples of docs/Extending.md: carry_out.py compile|run SOURCE WORK
 
-Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass, the strategy, the encoding and the backend to what
+Copies the tree, as git has it, to WORK, does what the document says, and holds the op, the pass, the strategy, the encoding, the backend and the optimizer to what
 it promises: how many files each touches, and with `compile` that these files compile; with `run` that nothing lacks anything, that they
 run, and that `auto` rates the strategy right and never sends 16 bits unasked. Prints a line for each.
 """
@@ -28,6 +28,11 @@ FILES_OF_ENCODING = ["include/bagua/Support/Encodings.h", "lib/Support/Encodings
 FILES_OF_BACKEND = ["lib/Runtime/Communication/Board/BoardBackend.h", "lib/Runtime/Communication/Board/BoardBackend.cpp",
                     "lib/Runtime/Communication/Backends.cpp", "lib/Runtime/CMakeLists.txt"]
 WIRE = "half_byte<block=32>"
+# Its number, its row; its kernel and its check, and for each the line in the table and CMake's.
+FILES_OF_OPTIMIZER = ["include/bagua/Support/UpdateRules.h", "lib/Support/UpdateRules.cpp",
+                      "lib/Runtime/Kernels/Updates/Lion.cpp", "lib/Runtime/Kernels/Updates/UpdateKernels.cpp",
+                      "lib/Runtime/CMakeLists.txt", "lib/Replay/Updates/LionCheck.cpp", "lib/Replay/Updates/UpdateChecks.cpp",
+                      "lib/Replay/CMakeLists.txt"]
 # Gradients that are clipped by value before sgd uses them.
 CLAMPED = """
 bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>]
@@ -38,6 +43,18 @@ bagua.step @train on @pod data [node] (batch %x "x" : tensor<32xf32>, param %w "
   %c = bagua.clamp %g min -1.0 max 1.0 : tensor<4096xf32>
   %n = bagua.sgd (%w) grad %c lr 0.1 : tensor<4096xf32>
   bagua.yield %n : tensor<4096xf32>
+}
+"""
+
+# An update by the new row.
+UPDATED = """
+bagua.cluster @pod axes [#bagua.axis<"node", size = 4, latency_ns = 25000, bytes_per_s = 12500000000>]
+    device #bagua.device<flop_per_s = 120000000000000, bytes_per_s = 900000000000, launch_ns = 5000>
+bagua.step @train on @pod data [node] (batch %x "x" : tensor<32xf32>, param %w "w" : tensor<4099xf32>, optimizer %m "m" : tensor<4099xf32>) {
+  %a = bagua.compute forward "l"(%x, %w) cost_ns 1000 measured : (tensor<32xf32>, tensor<4099xf32>) -> (tensor<32xf32>)
+  %g = bagua.compute backward "l"(%a, %w) cost_ns 1000 measured : (tensor<32xf32>, tensor<4099xf32>) -> (tensor<4099xf32> grad "w")
+  %n, %k = bagua.update (%w, %m) by lion [0.9, 0.99, 0.1] grad %g lr 0.01 : tensor<4099xf32>
+  bagua.yield %n, %k : tensor<4099xf32>, tensor<4099xf32>
 }
 """
 
@@ -111,7 +128,7 @@ def carry_out(tree):
 
 def check_counts(touched):
     isTest = lambda path: path.startswith(("test/", "unittests/"))
-    (op, op_files), (_, pass_files), (strategy, strategy_files), (encoding, encoding_files), (backend, backend_files) = touched.items()
+    (op, op_files), (_, pass_files), (strategy, strategy_files), (encoding, encoding_files), (backend, backend_files), (optimizer, optimizer_files) = touched.items()
     # The manual is renewed, and counts.
     files = [path for path in op_files if not isTest(path)] + ["docs/Dialect.md"]
     if len(files) > MOST_FILES_OF_OP:
@@ -131,6 +148,10 @@ def check_counts(touched):
     if backend_files != FILES_OF_BACKEND:
         sys.exit(f"{backend}: expected its folder, its row and a line of CMake, found {backend_files}")
     print(f"{backend}: a folder and a row: {', '.join(backend_files)}")
+
+    if optimizer_files != FILES_OF_OPTIMIZER:
+        sys.exit(f"{optimizer}: expected its number, its row, its kernel, its check and where they register, found {optimizer_files}")
+    print(f"{optimizer}: {len(optimizer_files)} files: {', '.join(optimizer_files)}")
 
 
 def configure(tree):
@@ -239,6 +260,21 @@ def check_backend(tree):
     print(f"backend: {passed[1]} tests of communicators, {conforming.count('board')} of conformance")
 
 
+def check_optimizer(work):
+    """Whole and on shards, by the contract alone."""
+    step, plan = f"{work}/updated.mlir", f"{work}/updated.bagua"
+    pathlib.Path(step).write_text(UPDATED)
+    for strategy in ("dear", "dear{update=shard}"):
+        scheduled = run("bagua-opt", f"--bagua-strategy={strategy}", step)
+        run("bagua-translate", "--export-plan", "-o", plan, input=scheduled)
+        if "update.lion" not in run("bagua-translate", "--plan-to-json", plan):
+            sys.exit("expected the optimizer among the plan's features")
+        checked = json.loads(run("bagua-run", plan, "--check", "--json", "--time-scale=0"))["check"]
+        if not checked["passed"] or checked["max_error"] != 0:
+            sys.exit(f"{strategy}: expected every bit as the contract says, found {checked}")
+    print("optimizer: runs whole and on shards, every bit as the contract says")
+
+
 def main(what, source, work):
     source, work = os.path.abspath(source), os.path.abspath(work)
     tree = f"{work}/tree"
@@ -256,6 +292,7 @@ def main(what, source, work):
     check_strategy(work)
     check_encoding(tree, work)
     check_backend(tree)
+    check_optimizer(work)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,8 @@ KNOWS_OP = re.compile(ASKS + r"(\w+Op)\s*>")
 EVERYWHERE = {"ComputeOp", "YieldOp", "StepOp", "ModuleOp", "ClusterOp", "PhaseOp"}
 ABOUT = {
     "Transforms/Decouple.cpp": {"CastOp", "SplitOp", "ConcatOp"}, "Transforms/FindUnused.cpp": {"CastOp"},
-    "Bridge/BoundReader.cpp": {"AllReduceOp"}, "Algorithms/GradientReduces.cpp": {"AllReduceOp"},
+    "Bridge/BoundReader.cpp": {"AllReduceOp"}, "Algorithms/GradientReduces.cpp": {"AllReduceOp", "ConcatOp", "SquaredNormOp"},
+    "Algorithms/CuttableUpdates.cpp": {"UpdateOp", "DirectionOp", "SquaredNormOp"},
     "Algorithms/Contract.cpp": {"AllReduceOp", "CastOp"}, "StepSummary.cpp": {"AllReduceOp"},
     "Algorithms/StateChanges.cpp": {"LinearOp", "SliceOp", "BroadcastOp"},
 }

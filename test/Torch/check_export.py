@@ -23,7 +23,7 @@ from commands import run
 
 STEPS = 3
 # Of the largest number of a tensor. Adam divides by square roots of small numbers.
-TOLERANCE = {"gpt": 2e-5, "adam": 1e-5, "scheduled": 1e-5}
+TOLERANCE = {"gpt": 2e-5, "adam": 1e-5, "scheduled": 1e-5, "lamb": 1e-5}
 STRATEGIES = ("ddp", "dear", "bytescheduler-a2a", "auto")
 
 
@@ -112,7 +112,7 @@ def check(name, tools, directory):
         run(f"{tools}/bagua-opt", f"--bagua-strategy={strategy}", f"{directory}/step.mlir", "-o", f"{directory}/planned")
         run(f"{tools}/bagua-translate", "--export-plan", f"{directory}/planned", "-o", f"{directory}/plan")
         run(f"{tools}/bagua-run", f"{directory}/plan", "--check", f"--steps={STEPS}", "--time-scale=0")
-    updates = len(re.findall(r"= bagua\.(?:sgd|adam) ", imported))
+    updates = len(re.findall(r"= bagua\.(?:sgd|adam|update) ", imported))
     return f"{len(grads)} gradients, {updates} updates recognised, {len(after)} values off by {worst:.1e} at most"
 
 

@@ -100,4 +100,67 @@ def scheduled_momentum():
     return model, loss, torch.optim.SGD(model.parameters(), lr=torch.tensor(0.1), momentum=0.9), batch
 
 
-MODELS = {function.__name__: function for function in (mlp, convnet, gpt, adam, scheduled, scheduled_momentum)}
+class Lamb(torch.optim.Optimizer):
+    """LAMB (You et al., 2020, algorithm 2), as modules on the net have it."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for param in group["params"]:
+                state = self.state[param]
+                if not state:
+                    state["step"] = torch.zeros(())
+                    state["exp_avg"] = torch.zeros_like(param)
+                    state["exp_avg_sq"] = torch.zeros_like(param)
+                state["step"] += 1
+                mean, variance = state["exp_avg"], state["exp_avg_sq"]
+                mean.mul_(beta1).add_(param.grad, alpha=1 - beta1)
+                variance.mul_(beta2).addcmul_(param.grad, param.grad, value=1 - beta2)
+                update = mean / (1 - beta1 ** state["step"])
+                update = update / ((variance / (1 - beta2 ** state["step"])).sqrt() + group["eps"])
+                update = update.add(param, alpha=group["weight_decay"])
+                weight_norm, update_norm = param.norm(), update.norm()
+                ratio = torch.where((weight_norm > 0) & (update_norm > 0), weight_norm / update_norm,
+                                    torch.ones_like(weight_norm))
+                param.add_(update * ratio, alpha=-group["lr"])
+
+
+class Lars(torch.optim.Optimizer):
+    """LARS, as self-supervised training has it."""
+
+    def __init__(self, params, lr=0.1, momentum=0.9, weight_decay=0.0, trust_coefficient=0.001):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay,
+                                  "trust_coefficient": trust_coefficient})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for param in group["params"]:
+                change = param.grad.add(param, alpha=group["weight_decay"])
+                param_norm, update_norm = torch.norm(param), torch.norm(change)
+                one = torch.ones_like(param_norm)
+                ratio = torch.where(param_norm > 0.0, torch.where(
+                    update_norm > 0, group["trust_coefficient"] * param_norm / update_norm, one), one)
+                state = self.state[param]
+                if "mu" not in state:
+                    state["mu"] = torch.zeros_like(param)
+                mu = state["mu"]
+                mu.mul_(group["momentum"]).add_(change * ratio)
+                param.add_(mu, alpha=-group["lr"])
+
+
+def lamb():
+    model, loss, _, batch = mlp()
+    return model, loss, Lamb(model.parameters(), lr=1e-2, weight_decay=0.01), batch
+
+
+def lars():
+    model, loss, _, batch = mlp()
+    return model, loss, Lars(model.parameters(), lr=1.0, weight_decay=1e-4, trust_coefficient=0.02), batch
+
+
+MODELS = {function.__name__: function for function in (mlp, convnet, gpt, adam, scheduled, scheduled_momentum, lamb, lars)}

@@ -21,7 +21,7 @@ bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per
 // REPORT-DAG: "optional":{{\[\[}}"w","expert.1","expert.2"]],"pass":"bagua-find-unused"
 // REPORT-DAG: "optional":{{\[\[}}"w","z"],["expert"]],"pass"
 // LATE: error: expected a step before bagua-relax, found one with a contract
-// LINEAR: error: expected sgd, adam or compute to update 'expert.2', which may be unused, found bagua.linear
+// LINEAR: error: expected sgd, adam, lamb, lars{{.*}} or compute to update 'expert.2', which may be unused, found bagua.linear
 
 // Who used what is known when backward begins, and reduced before the gradients are made. Updates become the program's
 // and see it: what nobody used they leave alone. A param that has no gradient stays as it is.

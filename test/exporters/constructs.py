@@ -163,7 +163,7 @@ BRANCHES = {"gradients": {}, "gradients_alone": paths(mlp_params())}
 # What it divides by is a difference, which may be small: so is what another order of the sums leaves of it.
 CENTERED = {"ulps_of_sums": 64}
 SPECIAL = {"multi_steps": BRANCHES, "apply_if_finite": BRANCHES, "rmsprop_momentum": CENTERED,
-           **{name: {"refused": SCALED} for name in ("adamw_schedule_clip", "adafactor", "lamb", "lars")}}
+           **{name: {"refused": SCALED} for name in ("adamw_schedule_clip", "adafactor")}}
 for _name, _make in OPTIMIZERS.items():
     CONSTRUCTS[_name] = lambda name=_name, make=_make: dataclasses.replace(trained(make()), **SPECIAL.get(name, {}))
 

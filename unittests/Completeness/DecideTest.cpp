@@ -28,13 +28,13 @@ using namespace bagua;
 namespace {
 
 /// Two element types by one backward op; a mean that forward waits for, a loss
-/// with a name, and a gradient that is also written down.
+/// with a name, a gradient that is also written down, and an update by norms.
 constexpr const char *kStep = R"mlir(
 bagua.step @train on @pod data [AXES] (
     batch %x "x" : tensor<32xf32>, param %w1 "w1" : tensor<401xf32>,
     param %w2 "w2" : tensor<30007xf32>, param %w3 "w3" : tensor<70001xf32>,
     param %w4 "w4" : tensor<513xbf16>, param %w5 "w5" : tensor<1001xf32>,
-    optimizer %m3 "m3" : tensor<70001xf32>) {
+    optimizer %m1 "m1" : tensor<401xf32>, optimizer %m3 "m3" : tensor<70001xf32>) {
   %a1, %s = bagua.compute forward "l1"(%x, %w1) cost_ns 40000 measured : (tensor<32xf32>, tensor<401xf32>) -> (tensor<32xf32>, tensor<65xf32>)
   %mean = bagua.all_reduce mean %s over [AXES] : tensor<65xf32>
   %a2 = bagua.compute forward "l2"(%a1, %mean, %w2) cost_ns 50000 measured : (tensor<32xf32>, tensor<65xf32>, tensor<30007xf32>) -> (tensor<32xf32>)
@@ -45,12 +45,15 @@ bagua.step @train on @pod data [AXES] (
   %g1 = bagua.compute backward "l1"(%d2, %x) cost_ns 70000 measured : (tensor<32xf32>, tensor<32xf32>) -> (tensor<401xf32> grad "w1")
   bagua.compute forward "print"(%g5) cost_ns 1000 measured : (tensor<1001xf32>) -> ()
   bagua.compute forward "log"(%loss) cost_ns 1000 measured : (tensor<f32>) -> ()
-  %n1 = bagua.sgd (%w1) grad %g1 lr 0.1 : tensor<401xf32>
+  %u1 = bagua.direction (%w1, %m1) by lars [0.9, 0.01, 0.001, 0.0] grad %g1 : tensor<401xf32>
+  %p1 = bagua.squared_norm %w1 : tensor<401xf32>
+  %q1 = bagua.squared_norm %u1 : tensor<401xf32>
+  %n1, %k1 = bagua.update (%w1, %m1) by lars [0.9, 0.01, 0.001, 0.0] grad %g1 norms %p1, %q1 lr 0.1 : tensor<401xf32>
   %n2 = bagua.sgd (%w2) grad %g2 lr 0.1 : tensor<30007xf32>
   %n3, %k3 = bagua.sgd (%w3, %m3) momentum 0.9 grad %g3 lr 0.1 : tensor<70001xf32>
   %n4 = bagua.sgd (%w4) grad %g4 lr 0.1 : tensor<513xbf16>
   %n5 = bagua.sgd (%w5) grad %g5 lr 0.1 : tensor<1001xf32>
-  bagua.yield %n1, %n2, %n3, %n4, %n5, %k3 : tensor<401xf32>, tensor<30007xf32>, tensor<70001xf32>, tensor<513xbf16>, tensor<1001xf32>, tensor<70001xf32>
+  bagua.yield %n1, %n2, %n3, %n4, %n5, %k1, %k3 : tensor<401xf32>, tensor<30007xf32>, tensor<70001xf32>, tensor<513xbf16>, tensor<1001xf32>, tensor<401xf32>, tensor<70001xf32>
 }
 )mlir";
 

@@ -27,7 +27,7 @@ namespace {
 
 /// A plan of one rank with one instruction on values of eight floats.
 std::string planOf(fb::Opcode opcode, size_t inputs, size_t outputs,
-                   size_t constants) {
+                   size_t constants, UpdateRule rule = UpdateRule::Sgd) {
   fb::PlanT plan;
   plan.name = "one instruction";
   plan.streams = {"s"};
@@ -45,6 +45,7 @@ std::string planOf(fb::Opcode opcode, size_t inputs, size_t outputs,
   fb::InstructionT &op = *step.instructions[0];
   op.name = "it";
   op.opcode = opcode;
+  op.rule = static_cast<uint8_t>(rule);
   op.has_learning_rate = true;
   op.learning_rate = 0.5f;
   op.constants.assign(constants, 0.5f);
@@ -52,7 +53,9 @@ std::string planOf(fb::Opcode opcode, size_t inputs, size_t outputs,
     op.axes = {0};
   for (size_t i = 0; i < inputs + outputs; ++i) {
     plan.values.push_back(std::make_unique<fb::ValueT>());
-    plan.values.back()->count = 8;
+    // The squared norms of an update.
+    bool isNorm = opcode == fb::Opcode::Update && i + 2 >= inputs && i < inputs;
+    plan.values.back()->count = isNorm ? 1 : 8;
     plan.values.back()->arena = 0;
     plan.values.back()->offset = plan.arenas[0]->bytes;
     plan.arenas[0]->bytes += 64;
@@ -67,16 +70,18 @@ std::shared_ptr<const runtime::Plan> smallestOf(fb::Opcode opcode) {
   for (size_t outputs = 1; outputs <= 3; ++outputs)
     for (size_t inputs = 1; inputs <= 5; ++inputs)
       for (size_t constants = 0; constants <= 8; ++constants)
-        if (auto plan = runtime::Plan::fromBytes(
-                planOf(opcode, inputs, outputs, constants));
-            plan.ok())
-          return *plan;
+        for (UpdateRule rule : {UpdateRule::Sgd, UpdateRule::Lars})
+          if (auto plan = runtime::Plan::fromBytes(
+                  planOf(opcode, inputs, outputs, constants, rule));
+              plan.ok())
+            return *plan;
   return nullptr;
 }
 
 bool isArithmetic(fb::Opcode opcode) {
   InstructionKind kind = runtime::kindOf(opcode);
-  return kind == InstructionKind::Arithmetic || kind == InstructionKind::Update;
+  return kind == InstructionKind::Arithmetic ||
+         kind == InstructionKind::Direction || kind == InstructionKind::Update;
 }
 
 bool hasKernel(const runtime::Plan &plan) {

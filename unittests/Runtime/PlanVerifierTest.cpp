@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlanBuilder.h"
+
 #include "PlanBytes.h"
+
+#include "bagua/Support/UpdateRules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -309,10 +312,10 @@ const BrokenPlan kBrokenInstructions[] = {
     {"ContractShapes", [](P &p) { p.step().contract[0]->of = 3; },
      "expected tensors of one element type and count"},
     {"UpdateMissing", [](P &p) { p.step().contract[1]->update = nullptr; },
-     "contract 1: expected an update by sgd or adam"},
+     "contract 1: expected an update by sgd, adam, lamb, lars"},
     {"UpdateByLinear",
      [](P &p) { p.step().contract[1]->update->opcode = Opcode::Linear; },
-     "expected an update by sgd or adam"},
+     "expected an update by sgd, adam, lamb, lars"},
     {"UpdateConstants",
      [](P &p) { p.step().contract[1]->update->opcode = Opcode::Adam; },
      "expected 3 states (param, first moment and second moment) of adam, "
@@ -486,6 +489,59 @@ TEST(PlanVerifierTest, RefusesAProgramThatWaitsForItself) {
   plan.step().program[0]->gives = {};
   plan.step().program[1]->gives = {0, 1};
   EXPECT_NE(plan.load(), nullptr);
+}
+
+/// LARS by norms of a param and of a direction: instructions 0 to 3.
+PlanBuilder makeNormsPlan() {
+  PlanBuilder plan({{"gpu", 2}});
+  uint32_t w = plan.addTensor("w", {10}, fb::Role::Param);
+  uint32_t m = plan.addTensor("m", {10}, fb::Role::Optimizer);
+  uint32_t g = plan.whole(plan.addTensor("g", {10}));
+  uint32_t d = plan.whole(plan.addResult("d", {10}));
+  PlanBuilder::Numbers norms = {plan.whole(plan.addResult("a", {})),
+                                plan.whole(plan.addResult("b", {}))};
+  PlanBuilder::Numbers states = {plan.whole(w), plan.whole(m)};
+  plan.addOp(Opcode::SquaredNorm, {states[0]}, {norms[0]});
+  uint32_t direction =
+      plan.addOp(Opcode::Direction, {states[0], states[1], g}, {d});
+  plan.addOp(Opcode::SquaredNorm, {d}, {norms[1]});
+  uint32_t update = plan.addOp(
+      Opcode::Update, {states[0], states[1], g, norms[0], norms[1]}, states);
+  for (uint32_t op : {direction, update}) {
+    plan.op(op).rule = static_cast<uint8_t>(UpdateRule::Lars);
+    plan.op(op).constants = {0.9f, 0, 0.001f, 0};
+  }
+  plan.op(update).has_learning_rate = true;
+  plan.op(update).learning_rate = 0.1f;
+  return plan;
+}
+
+TEST(PlanVerifierTest, ChecksNorms) {
+  EXPECT_NE(makeNormsPlan().load(), nullptr);
+  struct {
+    void (*damage)(PlanBuilder &plan);
+    const char *message;
+  } const kCases[] = {
+      {[](PlanBuilder &p) { p.op(3).rule = 0; },
+       "expected the rule of an update without an opcode of its own, found 0"},
+      {[](PlanBuilder &p) { p.op(1).rule = 77; },
+       "expected the rule of an update without an opcode of its own, found 77"},
+      {[](PlanBuilder &p) { p.op(3).inputs.pop_back(); },
+       "expected 5 inputs and 2 outputs, found 4 and 2"},
+      {[](PlanBuilder &p) { p.op(3).constants.pop_back(); },
+       "expected momentum, decay, trust_coefficient and eps of lars"},
+      {[](PlanBuilder &p) { p.op(3).inputs[3] = p.op(3).inputs[2]; },
+       "expected squared norms of one float32 element"},
+      {[](PlanBuilder &p) { p.op(0).outputs = {p.op(1).outputs[0]}; },
+       "expected a norm of one float32 element"},
+      {[](PlanBuilder &p) { p.op(1).outputs = {p.op(0).outputs[0]}; },
+       "expected values of one element type, count and layout"},
+  };
+  for (const auto &wrong : kCases) {
+    PlanBuilder plan = makeNormsPlan();
+    wrong.damage(plan);
+    EXPECT_THAT(loadError(plan.bytes()), HasSubstr(wrong.message));
+  }
 }
 
 TEST(PlanVerifierTest, RefusesShiftOneOfOddGroups) {

@@ -14,8 +14,9 @@
 using namespace bagua;
 
 TEST(UpdateRulesTest, NumbersArePartOfTheFormat) {
-  const char *words[] = {"sgd", "adam", "adam_apply"};
-  ASSERT_EQ(getUpdateRules().size(), std::size(words));
+  const char *words[] = {"sgd",  "adam", "adam_apply",
+                         "lamb", "lars", "lars_trace"};
+  ASSERT_GE(getUpdateRules().size(), std::size(words));
   for (size_t number = 0; number < std::size(words); ++number) {
     const UpdateRow &row = getUpdateRules()[number];
     EXPECT_EQ(static_cast<size_t>(row.rule), number);
@@ -24,6 +25,12 @@ TEST(UpdateRulesTest, NumbersArePartOfTheFormat) {
     EXPECT_EQ(findUpdateRule(row.rule), &row);
   }
   EXPECT_EQ(findUpdateRule("adagrad"), nullptr);
+  EXPECT_EQ(generalUpdates().front(), "lamb");
+  EXPECT_EQ(findUpdate(rowOf(UpdateRule::Adam).opcode, 7),
+            &rowOf(UpdateRule::Adam));
+  EXPECT_EQ(findUpdate(kUpdateOpcode, 3), &rowOf(UpdateRule::Lamb));
+  EXPECT_EQ(findUpdate(kUpdateOpcode, 1), nullptr);
+  EXPECT_EQ(findUpdate(0, 0), nullptr);
   EXPECT_EQ(findUpdateRule(static_cast<UpdateRule>(200)), nullptr);
 }
 

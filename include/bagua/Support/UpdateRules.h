@@ -22,7 +22,26 @@
 namespace bagua {
 
 /// The numbers are part of the plan format: append, never renumber.
-enum class UpdateRule : uint8_t { Sgd = 0, Adam = 1, AdamApply = 2 };
+enum class UpdateRule : uint8_t {
+  Sgd = 0,
+  Adam = 1,
+  AdamApply = 2,
+  /// You et al., 2020.
+  Lamb = 3,
+  /// You et al., 2017, whose momentum is of directions.
+  Lars = 4,
+  /// The same with a momentum of steps.
+  LarsTrace = 5,
+};
+
+/// On what a new state's element depends, besides the same elements of states
+/// and inputs.
+enum class UpdateLocality : uint8_t {
+  Element,
+  /// On the norms of the whole param and of the whole direction, a function of
+  /// the elements of states and gradient.
+  TensorNorm,
+};
 
 /// How the bias of Adam's moments is corrected. The numbers are part of the
 /// plan format.
@@ -55,6 +74,9 @@ struct UpdateConstant {
   bool isShare = false;
 };
 
+/// The opcode of an update that names its rule.
+inline constexpr uint8_t kUpdateOpcode = 23;
+
 struct UpdateRow {
   UpdateRule rule;
   /// In contracts and messages.
@@ -68,11 +90,18 @@ struct UpdateRow {
   /// In the order of plans.
   std::vector<UpdateConstant> constants = {};
   bool correctsBias = false;
+  UpdateLocality locality = UpdateLocality::Element;
   /// The names of its work in measurements of a host: by number of states, from
   /// `leastStates` on.
   std::vector<std::string_view> works = {};
   /// A contract may speak of it: a check repeats its arithmetic.
   bool isPromised = true;
+  /// In plans. It has an op of its own, under its word, if it has an opcode of
+  /// its own; otherwise it is a `bagua.update`.
+  uint8_t opcode = kUpdateOpcode;
+
+  bool hasOwnOp() const { return opcode != kUpdateOpcode; }
+  bool needsNorms() const { return locality == UpdateLocality::TensorNorm; }
 };
 
 /// By number.
@@ -82,11 +111,18 @@ const std::vector<UpdateRow> &getUpdateRules();
 const UpdateRow *findUpdateRule(UpdateRule rule);
 const UpdateRow *findUpdateRule(std::string_view word);
 
+/// The row of an instruction's update; null for other opcodes, and for the
+/// number of a rule that has an opcode of its own.
+const UpdateRow *findUpdate(uint8_t opcode, uint8_t rule);
+
 /// The row of a rule that is there.
 const UpdateRow &rowOf(UpdateRule rule);
 
 /// The words of all rules of which a contract may speak.
 std::vector<std::string_view> promisedUpdates();
+
+/// The words of all rules without an op of their own.
+std::vector<std::string_view> generalUpdates();
 
 /// The work of an update of so many states, whose number is right.
 std::string_view workOf(const UpdateRow &row, size_t states);

@@ -51,7 +51,7 @@ void BaguaDialect::printAttribute(Attribute attribute,
 }
 
 //===----------------------------------------------------------------------===//
-// ReduceKindAttr, BiasCorrectionAttr, AxesAttr
+// ReduceKindAttr, UpdateRuleAttr, BiasCorrectionAttr, AxesAttr
 //===----------------------------------------------------------------------===//
 
 ParseResult bagua::parseBiasCorrection(AsmParser &parser,
@@ -66,6 +66,24 @@ ParseResult bagua::parseBiasCorrection(AsmParser &parser,
     return parser.emitError(location) << wrongWord<BiasCorrection>(text);
   correction = BiasCorrectionAttr::get(parser.getContext(), *value);
   return success();
+}
+
+Attribute UpdateRuleAttr::parse(AsmParser &parser, Type) {
+  StringRef word;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return nullptr;
+  const UpdateRow *row = findUpdateRule(std::string_view(word));
+  if (!row) {
+    parser.emitError(location)
+        << "expected the word of an update rule, found '" << word << "'";
+    return nullptr;
+  }
+  return get(parser.getContext(), row->rule);
+}
+
+void UpdateRuleAttr::print(AsmPrinter &printer) const {
+  printer << ' ' << rowOf(getValue()).word;
 }
 
 Attribute BiasCorrectionAttr::parse(AsmParser &parser, Type) {

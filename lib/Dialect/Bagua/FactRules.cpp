@@ -18,6 +18,8 @@ StringRef bagua::stringifyFact(Fact fact) {
     return "pending";
   if (isOwed(fact))
     return "mixed";
+  if (isAddend(fact))
+    return "partly summed";
   return fact == Fact::Varying ? "varying" : "partial";
 }
 
@@ -126,6 +128,12 @@ LogicalResult bagua::reduceFacts(Operation *op, const FactContext &context,
       std::string_view found = reduceKindName(kind);
       return op->emitOpError()
              << "expected kind mean for a gradient that is pending over axis '"
+             << name << "', found " << StringRef(found.data(), found.size());
+    }
+    if (isAddend(facts[axis]) && !isSum) {
+      std::string_view found = reduceKindName(kind);
+      return op->emitOpError()
+             << "expected kind sum for a sum over the parts along axis '"
              << name << "', found " << StringRef(found.data(), found.size());
     }
     facts[axis] = Fact::Replicated;

@@ -363,6 +363,29 @@ void MeaningAnalysis::defineUpdate(Operation *op) {
   }
 }
 
+/// The term of the sum over a logical tensor, or over parts along some axes.
+int32_t MeaningAnalysis::internSum(uint64_t sum, uint64_t axes, Value value) {
+  MeaningTerm term{Kind::Opaque, 0, value, {}};
+  term.axes = axes;
+  term.sum = sum;
+  return intern(std::move(term), {llvm::xxh3_64bits("sum"), sum, axes});
+}
+
+void MeaningAnalysis::defineSum(Operation *op) {
+  Value input = op->getOperand(0);
+  uint64_t axes = 0;
+  if (LayoutAttr layout = getLayout(tensorOf(input)))
+    for (const LayoutEntry &entry : layout.getEntries())
+      for (auto [axis, isIn] :
+           llvm::enumerate(facts.getContext().maskOf(entry.getAxes())))
+        axes |= uint64_t(isIn) << axis;
+  Words words = wordsOf(op);
+  words.push_back(fingerprintOf(input));
+  meanings[op->getResult(0)].clear();
+  append(meanings[op->getResult(0)],
+         {internSum(hashWords(words), axes, op->getResult(0)), 0, 1});
+}
+
 //===----------------------------------------------------------------------===//
 // Communication
 //===----------------------------------------------------------------------===//
@@ -375,6 +398,13 @@ MeaningAnalysis::Segments MeaningAnalysis::reduce(Operation *op, AxesAttr over,
     axes |= uint64_t(isIn) << axis;
   Segments segments;
   for (MeaningSegment segment : of(op->getOperand(0))) {
+    const MeaningTerm &summed = terms[segment.term];
+    if (summed.sum && kind == ReduceKind::Sum && !(axes & ~summed.axes)) {
+      int32_t whole =
+          internSum(summed.sum, summed.axes & ~axes, op->getResult(0));
+      append(segments, {whole, segment.offset, segment.count});
+      continue;
+    }
     MeaningTerm term{Kind::Reduce, 0, op->getResult(0), {{segment.term, 0}}};
     term.axes = axes;
     term.reduction = kind;

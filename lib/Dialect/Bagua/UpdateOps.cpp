@@ -1,7 +1,8 @@
 //===- UpdateOps.cpp - Structured arithmetic ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Syntax and verifiers of linear, sgd, adam and PowerSGD's products.
+// Syntax and verifiers of linear, of updates and their norms, and of PowerSGD's
+// products.
 //
 //===----------------------------------------------------------------------===//
 #include "AssemblyFormat.h"
@@ -96,15 +97,21 @@ namespace {
 struct UpdateSyntax {
   SmallVector<OpAsmParser::UnresolvedOperand> states;
   OpAsmParser::UnresolvedOperand grad;
+  SmallVector<OpAsmParser::UnresolvedOperand> norms;
   std::optional<OpAsmParser::UnresolvedOperand> lr;
 };
 } // namespace
 
-/// `grad %g lr (%lr | 0.1) (on ..)? (at ..)? : type (, type of %lr)?`
+/// `grad %g (norms %a, %b)? lr (%lr | 0.1) (on ..)? (at ..)? : type (, type of
+/// %lr)?`
 static ParseResult parseUpdateTail(OpAsmParser &parser, OperationState &result,
                                    UpdateSyntax &syntax) {
-  if (parser.parseKeyword("grad") || parser.parseOperand(syntax.grad) ||
-      parser.parseKeyword("lr"))
+  if (parser.parseKeyword("grad") || parser.parseOperand(syntax.grad))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("norms")) &&
+      parser.parseOperandList(syntax.norms))
+    return failure();
+  if (parser.parseKeyword("lr"))
     return failure();
   OpAsmParser::UnresolvedOperand lr;
   OptionalParseResult hasLr = parser.parseOptionalOperand(lr);
@@ -123,7 +130,11 @@ static ParseResult parseUpdateTail(OpAsmParser &parser, OperationState &result,
       parser.parseOptionalAttrDict(result.attributes) ||
       parser.parseColonType(type) ||
       parser.resolveOperands(syntax.states, type, result.operands) ||
-      parser.resolveOperand(syntax.grad, type, result.operands))
+      parser.resolveOperand(syntax.grad, type, result.operands) ||
+      parser.resolveOperands(
+          syntax.norms,
+          RankedTensorType::get({}, parser.getBuilder().getF32Type()),
+          result.operands))
     return failure();
   if (syntax.lr && (parser.parseComma() || parser.parseType(lrType) ||
                     parser.resolveOperand(*syntax.lr, lrType, result.operands)))
@@ -134,8 +145,12 @@ static ParseResult parseUpdateTail(OpAsmParser &parser, OperationState &result,
 
 static void printUpdateTail(OpAsmPrinter &printer, Operation *op, Value grad,
                             Value lr, FloatAttr lrValue, StringAttr stream,
-                            ArrayAttr places, ArrayRef<StringRef> printed) {
-  printer << " grad " << grad << " lr ";
+                            ArrayAttr places, ArrayRef<StringRef> printed,
+                            ValueRange norms = {}) {
+  printer << " grad " << grad;
+  if (!norms.empty())
+    printer << " norms " << norms;
+  printer << " lr ";
   if (lr)
     printer << lr;
   else
@@ -335,6 +350,227 @@ LogicalResult AdamApplyOp::inferFacts(const FactContext &context,
 }
 
 void AdamApplyOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineUpdate(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// SquaredNormOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SquaredNormOp::verify() {
+  auto type = cast<RankedTensorType>(getInput().getType());
+  bool isInParts = true;
+  if (LayoutAttr layout = getLayout(type))
+    for (const LayoutEntry &entry : layout.getEntries())
+      isInParts &= entry.kind == LayoutEntry::Kind::Shard;
+  if (isInParts && isa<FloatType>(type.getElementType()))
+    return success();
+  return emitOpError() << "expected floats, whole or in shards, found " << type;
+}
+
+LogicalResult SquaredNormOp::inferFacts(const FactContext &context,
+                                        ArrayRef<Facts> operands,
+                                        SmallVectorImpl<Facts> &results) {
+  Facts facts = varyUnlessReplicated(context, operands);
+  if (LayoutAttr layout =
+          getLayout(cast<RankedTensorType>(getInput().getType())))
+    for (const LayoutEntry &entry : layout.getEntries())
+      for (auto [fact, isIn] :
+           llvm::zip_equal(facts, context.maskOf(entry.getAxes())))
+        if (isIn)
+          fact = joinFact(fact, Fact::Addend);
+  results.push_back(facts);
+  return success();
+}
+
+void SquaredNormOp::defineMeaning(MeaningAnalysis &meanings) {
+  meanings.defineSum(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// DirectionOp, UpdateOp
+//===----------------------------------------------------------------------===//
+
+/// `(%w, %m) by rule [0.9, 0.1] (bias)?`
+static ParseResult parseRule(OpAsmParser &parser, OperationState &result,
+                             UpdateSyntax &syntax) {
+  StringRef word;
+  SMLoc location;
+  if (parser.parseOperandList(syntax.states, AsmParser::Delimiter::Paren) ||
+      parser.parseKeyword("by") || parser.getCurrentLocation(&location) ||
+      parser.parseKeyword(&word))
+    return failure();
+  const UpdateRow *row = findUpdateRule(std::string_view(word));
+  if (!row)
+    return parser.emitError(location)
+           << "expected " << joinWords(generalUpdates(), ", ", " or ")
+           << ", found '" << word << "'";
+  MLIRContext *context = parser.getContext();
+  result.addAttribute("rule", UpdateRuleAttr::get(context, row->rule));
+  auto constants = llvm::dyn_cast_or_null<DenseF32ArrayAttr>(
+      DenseF32ArrayAttr::parse(parser, Type()));
+  if (!constants)
+    return failure();
+  result.addAttribute("constants", constants);
+  BiasCorrectionAttr correction;
+  if (row->correctsBias && parseBiasCorrection(parser, correction))
+    return failure();
+  if (correction)
+    result.addAttribute("bias_correction", correction);
+  return success();
+}
+
+static void printRule(OpAsmPrinter &printer, ValueRange states, UpdateRule rule,
+                      ArrayRef<float> constants, BiasCorrection correction) {
+  const UpdateRow &row = rowOf(rule);
+  printer << " (" << states << ") by " << row.word << " [";
+  llvm::interleaveComma(constants, printer, [&](float constant) {
+    printer << shortestFloat(constant);
+  });
+  printer << ']';
+  if (row.correctsBias)
+    printer << ' ' << wordOf(correction);
+}
+
+static const StringRef kRuleAttributes[] = {"operandSegmentSizes",
+                                            "rule",
+                                            "constants",
+                                            "bias_correction",
+                                            "lr_value",
+                                            "stream",
+                                            "places"};
+
+/// Checks that the rule has no op of its own, and its constants.
+static LogicalResult verifyGeneral(Operation *op, UpdateRule rule,
+                                   size_t states, ArrayRef<float> constants,
+                                   BiasCorrection correction) {
+  const UpdateRow &row = rowOf(rule);
+  if (row.hasOwnOp())
+    return op->emitOpError()
+           << "expected " << joinWords(generalUpdates(), ", ", " or ")
+           << ", found " << row.word << ", which has an op of its own";
+  std::string wrong = checkUpdate(
+      row, states, {constants.begin(), constants.end()}, correction);
+  return wrong.empty() ? success() : op->emitOpError() << wrong;
+}
+
+ParseResult DirectionOp::parse(OpAsmParser &parser, OperationState &result) {
+  UpdateSyntax syntax;
+  Type type;
+  if (parseRule(parser, result, syntax) || parser.parseKeyword("grad") ||
+      parser.parseOperand(syntax.grad) ||
+      parseSchedule(parser, result, "stream", "places") ||
+      parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(type) ||
+      parser.resolveOperands(syntax.states, type, result.operands) ||
+      parser.resolveOperand(syntax.grad, type, result.operands))
+    return failure();
+  result.addTypes(type);
+  return success();
+}
+
+void DirectionOp::print(OpAsmPrinter &printer) {
+  printRule(printer, getStates(), getRule(), getConstants(),
+            getBiasCorrection());
+  printer << " grad " << getGrad();
+  printSchedule(printer, getStreamAttr(), getPlacesAttr());
+  printer.printOptionalAttrDict((*this)->getAttrs(), kRuleAttributes);
+  printer << " : " << getGrad().getType();
+}
+
+LogicalResult DirectionOp::verify() {
+  for (TypeRange types : {TypeRange((*this)->getOperandTypes()),
+                          TypeRange((*this)->getResultTypes())})
+    for (Type type : types)
+      if (type != getGrad().getType())
+        return emitOpError() << "expected states and a direction of the "
+                                "gradient's type "
+                             << getGrad().getType() << ", found " << type;
+  if (!rowOf(getRule()).needsNorms())
+    return emitOpError() << "expected an update that scales a direction by "
+                            "norms, found "
+                         << rowOf(getRule()).word;
+  return verifyGeneral(*this, getRule(), getStates().size(), getConstants(),
+                       getBiasCorrection());
+}
+
+std::optional<InstructionFields> DirectionOp::getInstruction() {
+  InstructionFields fields;
+  fields.constants.assign(getConstants().begin(), getConstants().end());
+  fields.biasCorrection = getBiasCorrection();
+  fields.rule = getRule();
+  return fields;
+}
+
+ParseResult UpdateOp::parse(OpAsmParser &parser, OperationState &result) {
+  UpdateSyntax syntax;
+  if (parseRule(parser, result, syntax) ||
+      parseUpdateTail(parser, result, syntax))
+    return failure();
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {
+      static_cast<int>(syntax.states.size()), 1,
+      static_cast<int>(syntax.norms.size()), syntax.lr ? 1 : 0};
+  return success();
+}
+
+void UpdateOp::print(OpAsmPrinter &printer) {
+  printRule(printer, getStates(), getRule(), getConstants(),
+            getBiasCorrection());
+  printUpdateTail(printer, *this, getGrad(), getLr(), getLrValueAttr(),
+                  getStreamAttr(), getPlacesAttr(), kRuleAttributes,
+                  getNorms());
+}
+
+LogicalResult UpdateOp::verify() {
+  if (failed(verifyUpdate(*this, getStates(), getGrad(), getLr(),
+                          getLrValueAttr())) ||
+      failed(verifyGeneral(*this, getRule(), getStates().size(), getConstants(),
+                           getBiasCorrection())))
+    return failure();
+  const UpdateRow &row = rowOf(getRule());
+  size_t expected = row.needsNorms() ? 2 : 0;
+  if (getNorms().size() != expected)
+    return emitOpError() << "expected " << expected
+                         << " squared norms (of the param and of the "
+                            "direction) for "
+                         << row.word << ", found " << getNorms().size();
+  auto type = cast<RankedTensorType>(getGrad().getType());
+  LayoutAttr layout = getLayout(type);
+  if (expected && layout &&
+      llvm::any_of(layout.getEntries(), [](const LayoutEntry &entry) {
+        return entry.kind != LayoutEntry::Kind::Shard;
+      }))
+    return emitOpError() << "expected states that are whole or in shards for "
+                         << row.word << ", found " << type;
+  return success();
+}
+
+std::optional<InstructionFields> UpdateOp::getInstruction() {
+  InstructionFields fields;
+  fields.constants.assign(getConstants().begin(), getConstants().end());
+  fields.biasCorrection = getBiasCorrection();
+  fields.rule = getRule();
+  fields.learningRate = literalOf(getLrValueAttr());
+  return fields;
+}
+
+LogicalResult UpdateOp::inferFacts(const FactContext &context,
+                                   ArrayRef<Facts> operands,
+                                   SmallVectorImpl<Facts> &results) {
+  size_t firstNorm = getStates().size() + 1;
+  for (const Facts &norm : operands.slice(firstNorm, getNorms().size()))
+    for (auto [axis, fact] : llvm::enumerate(norm))
+      if (isAddend(fact))
+        return emitOpError()
+               << "expected norms that have been summed over axis '"
+               << context.axisNames[axis]
+               << "', found one that is a sum over the parts along it";
+  results.append(getNumResults(), varyUnlessReplicated(context, operands));
+  varyWhereStoredApart(*this, context, results);
+  return success();
+}
+
+void UpdateOp::defineMeaning(MeaningAnalysis &meanings) {
   meanings.defineUpdate(*this);
 }
 

@@ -11,11 +11,6 @@
 namespace bagua::replay {
 namespace {
 
-/// 1 - beta^t, in float64.
-double restOf(double beta, const UpdateNumbers &numbers) {
-  return 1 - std::pow(beta, static_cast<double>(numbers.number));
-}
-
 template <typename T>
 void apply(const UpdateNumbers &numbers, const std::vector<T> &gradient,
            std::vector<std::vector<T>> &states) {
@@ -42,15 +37,23 @@ void apply(const UpdateNumbers &numbers, const std::vector<T> &gradient,
 }
 
 ValueBound bound(const UpdateNumbers &numbers, StateBounds &bounds) {
-  double beta1 = numbers.constant<double>(0),
-         beta2 = numbers.constant<double>(1),
-         decay = numbers.constant<double>(3);
-  double rate = numbers.learningRate, unit = bounds.unit;
-  const ValueBound &gradient = bounds.gradient;
-  ValueBound &weight = bounds.states[0], &moment = bounds.states[1],
-             &variance = bounds.states[2];
+  double rate = numbers.learningRate, decay = numbers.constant<double>(3);
+  ValueBound &weight = bounds.states[0];
   weight.largest += rate * decay * weight.largest;
-  weight.error += rate * decay * weight.error + 3 * unit * weight.largest;
+  weight.error +=
+      rate * decay * weight.error + 3 * bounds.unit * weight.largest;
+  ValueBound direction = boundMoments(numbers, bounds);
+  return {rate * direction.largest, rate * direction.error};
+}
+
+} // namespace
+
+ValueBound boundMoments(const UpdateNumbers &numbers, StateBounds &bounds) {
+  double beta1 = numbers.constant<double>(0),
+         beta2 = numbers.constant<double>(1);
+  double unit = bounds.unit;
+  const ValueBound &gradient = bounds.gradient;
+  ValueBound &moment = bounds.states[1], &variance = bounds.states[2];
   moment.largest = beta1 * moment.largest + (1 - beta1) * gradient.largest;
   moment.error = beta1 * moment.error + (1 - beta1) * gradient.error +
                  3 * unit * moment.largest;
@@ -63,16 +66,14 @@ ValueBound bound(const UpdateNumbers &numbers, StateBounds &bounds) {
   bool corrects = numbers.correction != BiasCorrection::None;
   double c1 = corrects ? restOf(beta1, numbers) : 1;
   double c2 = corrects ? restOf(beta2, numbers) : 1;
-  double scale = rate * std::sqrt(c2) / c1;
+  double scale = std::sqrt(c2) / c1;
   double root = std::sqrt(bounds.smallest);
-  double change = scale * moment.largest / root;
-  return {change,
+  double largest = scale * moment.largest / root;
+  return {largest,
           scale * (moment.error / root + moment.largest * variance.error /
                                              (2 * bounds.smallest * root)) +
-              6 * unit * change};
+              6 * unit * largest};
 }
-
-} // namespace
 
 extern const UpdateCheck kAdamCheck;
 const UpdateCheck kAdamCheck{UpdateRule::Adam, apply<float>, apply<double>,

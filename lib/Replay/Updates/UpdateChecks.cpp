@@ -11,11 +11,13 @@
 namespace bagua::replay {
 
 extern const UpdateCheck kAdamCheck;
+extern const UpdateCheck kLambCheck;
+extern const UpdateCheck kLarsCheck;
+extern const UpdateCheck kLarsTraceCheck;
 extern const UpdateCheck kSgdCheck;
 
 static const UpdateCheck *const kChecks[] = {
-    &kAdamCheck,
-    &kSgdCheck,
+    &kAdamCheck, &kLambCheck, &kLarsCheck, &kLarsTraceCheck, &kSgdCheck,
 };
 
 const UpdateCheck &updateCheckOf(UpdateRule rule) {

@@ -8,7 +8,10 @@
 
 #include "Kernels/ElementKernels.h"
 #include "Kernels/Encodings/EncodingKernels.h"
+#include "Kernels/NormKernel.h"
 #include "Kernels/Updates/UpdateKernel.h"
+
+#include <cstring>
 
 namespace bagua::runtime {
 namespace {
@@ -46,33 +49,76 @@ BoundKernel bindLinear(const Binding &b) {
   };
 }
 
-template <UpdateRule rule> BoundKernel bindUpdate(const Binding &b) {
-  std::vector<Place> inputs, outputs;
-  for (size_t i = 0; i < b.outputs.size() + rowOf(rule).inputs; ++i)
-    inputs.push_back(b.inputs[i].place);
-  for (const LocalValue &output : b.outputs)
-    outputs.push_back(output.place);
-  std::vector<float> constants;
-  if (b.op.constants())
-    constants.assign(b.op.constants()->begin(), b.op.constants()->end());
-  UpdateArguments arguments;
-  arguments.type = b.outputs[0].type;
-  arguments.count = b.outputs[0].count;
-  arguments.correction = static_cast<BiasCorrection>(b.op.bias_correction());
-  return [a = arguments, kernel = updateKernelOf(rule), rate = b.learningRate(),
-          constants, from = std::vector<const std::byte *>(inputs.size()),
-          inputs, to = std::vector<std::byte *>(outputs.size()),
-          outputs](int64_t step) mutable {
+/// An update's tensors and numbers, to be read anew in each step.
+class BoundUpdate {
+public:
+  BoundUpdate(const Binding &b, size_t tensors) {
+    for (size_t i = 0; i < tensors; ++i)
+      inputs.push_back(b.inputs[i].place);
+    for (const LocalValue &output : b.outputs)
+      outputs.push_back(output.place);
+    if (b.op.constants())
+      constants.assign(b.op.constants()->begin(), b.op.constants()->end());
+    from.resize(inputs.size());
+    to.resize(outputs.size());
+    arguments.type = b.outputs[0].type;
+    arguments.count = b.outputs[0].count;
+    arguments.correction = static_cast<BiasCorrection>(b.op.bias_correction());
+  }
+
+  UpdateArguments &read(int64_t step) {
     for (size_t i = 0; i < inputs.size(); ++i)
       from[i] = inputs[i].address();
     for (size_t i = 0; i < outputs.size(); ++i)
       to[i] = outputs[i].address();
-    a.inputs = from;
-    a.outputs = to;
-    a.constants = constants;
+    arguments.inputs = from;
+    arguments.outputs = to;
+    arguments.constants = constants;
+    arguments.update = step + 1;
+    return arguments;
+  }
+
+private:
+  std::vector<Place> inputs, outputs;
+  std::vector<float> constants;
+  std::vector<const std::byte *> from;
+  std::vector<std::byte *> to;
+  UpdateArguments arguments;
+};
+
+BoundKernel bindUpdate(const Binding &b) {
+  const UpdateRow &row =
+      *findUpdate(static_cast<uint8_t>(b.op.opcode()), b.op.rule());
+  size_t tensors = b.outputs.size() + row.inputs;
+  Place param, direction;
+  if (row.needsNorms()) {
+    param = b.inputs[tensors].place;
+    direction = b.inputs[tensors + 1].place;
+  }
+  return [bound = BoundUpdate(b, tensors), param, direction,
+          update = updateKernelOf(row.rule).update,
+          rate = b.learningRate()](int64_t step) mutable {
+    UpdateArguments &a = bound.read(step);
     a.learningRate = rate();
-    a.update = step + 1;
-    kernel.update(a);
+    if (param) {
+      a.squaredParam = readScalar(DataType::Float32, param.address());
+      a.squaredDirection = readScalar(DataType::Float32, direction.address());
+    }
+    update(a);
+  };
+}
+
+BoundKernel bindDirection(const Binding &b) {
+  return [bound = BoundUpdate(b, b.inputs.size()),
+          direct = updateKernelOf(static_cast<UpdateRule>(b.op.rule())).direct](
+             int64_t step) mutable { direct(bound.read(step)); };
+}
+
+BoundKernel bindNorm(const Binding &b) {
+  return [from = b.inputs[0], to = b.outputs[0].place](int64_t) {
+    auto sum = static_cast<float>(
+        squaredNorm(from.type, from.place.address(), from.count));
+    std::memcpy(to.address(), &sum, sizeof sum);
   };
 }
 
@@ -106,9 +152,12 @@ BoundKernel row(const fb::Instruction &instruction,
 
 constexpr HostKernelRow kRows[] = {
     {fb::Opcode::Linear, row<bindLinear>},
-    {fb::Opcode::Sgd, row<bindUpdate<UpdateRule::Sgd>>},
-    {fb::Opcode::Adam, row<bindUpdate<UpdateRule::Adam>>},
-    {fb::Opcode::AdamApply, row<bindUpdate<UpdateRule::AdamApply>>},
+    {fb::Opcode::Sgd, row<bindUpdate>},
+    {fb::Opcode::Adam, row<bindUpdate>},
+    {fb::Opcode::AdamApply, row<bindUpdate>},
+    {fb::Opcode::Update, row<bindUpdate>},
+    {fb::Opcode::Direction, row<bindDirection>},
+    {fb::Opcode::SquaredNorm, row<bindNorm>},
     {fb::Opcode::Cast, row<bindCast>},
     {fb::Opcode::Encode, row<bindEncode>},
     {fb::Opcode::Decode, row<bindDecode>},

@@ -58,9 +58,9 @@ absl::Status ContractVerifier::promise(uint32_t tensor) {
 /// A gradient of another floating-point type is cast.
 absl::Status ContractVerifier::verifyUpdated(const fb::Relation &relation) {
   const fb::Update *update = relation.update();
-  std::optional<UpdateRule> rule =
-      update ? updateRuleOf(update->opcode()) : std::nullopt;
-  if (!rule || !rowOf(*rule).isPromised)
+  const UpdateRow *row = update ? updateOf(*update) : nullptr;
+  if (!row || !row->isPromised ||
+      kindOf(update->opcode()) != InstructionKind::Update)
     return invalid(StrCat("expected an update by ",
                           joinWords(promisedUpdates(), ", ", " or ")));
   absl::Status status =
@@ -74,7 +74,7 @@ absl::Status ContractVerifier::verifyUpdated(const fb::Relation &relation) {
   if (update->constants())
     constants.assign(update->constants()->begin(), update->constants()->end());
   std::string wrong =
-      checkUpdate(rowOf(*rule), lengthOf(update->states()), constants,
+      checkUpdate(*row, lengthOf(update->states()), constants,
                   static_cast<BiasCorrection>(update->bias_correction()));
   if (!wrong.empty())
     return invalid(wrong);

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Features.h"
 
+#include "Opcodes.h"
+
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Support/Encodings.h"
 
@@ -46,16 +48,33 @@ static absl::Status requireListed(const std::set<std::string> &listed,
   return absl::OkStatus();
 }
 
+/// Of updates without an opcode of their own.
+static std::string featureOf(const UpdateRow &row) {
+  return absl::StrCat("update.",
+                      absl::string_view(row.word.data(), row.word.size()));
+}
+
+/// An instruction's opcode or that of an update in a contract, and its rule.
+template <typename T>
+static absl::Status requireListed(const std::set<std::string> &listed,
+                                  const T &op) {
+  absl::Status status = requireListed(listed, op.opcode());
+  const UpdateRow *row = status.ok() ? updateOf(op) : nullptr;
+  if (row && !row->hasOwnOp() && listed.count(featureOf(*row)) == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid plan: expected '", featureOf(*row),
+                     "' among its features, for it has one"));
+  return status;
+}
+
 static absl::Status requireOpcodes(const std::set<std::string> &listed,
                                    const fb::Step &step) {
   for (const fb::Instruction *instruction : *step.instructions())
-    if (absl::Status status = requireListed(listed, instruction->opcode());
-        !status.ok())
+    if (absl::Status status = requireListed(listed, *instruction); !status.ok())
       return status;
   for (const fb::Relation *relation : *step.contract())
     if (relation->update())
-      if (absl::Status status =
-              requireListed(listed, relation->update()->opcode());
+      if (absl::Status status = requireListed(listed, *relation->update());
           !status.ok())
         return status;
   return absl::OkStatus();
@@ -86,6 +105,9 @@ static std::set<std::string> knownFeatures() {
   std::set<std::string> known;
   for (fb::Opcode opcode : fb::EnumValuesOpcode())
     known.insert(featureOf(opcode));
+  for (const UpdateRow &row : getUpdateRules())
+    if (!row.hasOwnOp())
+      known.insert(featureOf(row));
   for (const EncodingRow &row : getEncodings())
     if (row.isOffered && !row.castTo)
       known.insert(featureOf(row));
@@ -94,16 +116,20 @@ static std::set<std::string> knownFeatures() {
 
 std::vector<std::string> featuresOf(const fb::PlanT &plan) {
   std::set<std::string> features;
-  auto add = [&](fb::Opcode opcode) {
-    if (opcode <= fb::Opcode::MAX)
-      features.insert(featureOf(opcode));
+  auto add = [&](fb::Opcode opcode, uint8_t rule) {
+    if (opcode > fb::Opcode::MAX)
+      return;
+    features.insert(featureOf(opcode));
+    const UpdateRow *row = updateOf(opcode, rule);
+    if (row && !row->hasOwnOp())
+      features.insert(featureOf(*row));
   };
   for (const auto &step : plan.steps) {
     for (const auto &instruction : step->instructions)
-      add(instruction->opcode);
+      add(instruction->opcode, instruction->rule);
     for (const auto &relation : step->contract)
       if (relation->update)
-        add(relation->update->opcode);
+        add(relation->update->opcode, relation->update->rule);
   }
   for (const auto &value : plan.values)
     if (value->encoding)

@@ -60,7 +60,9 @@ private:
   absl::Status verifyBucket(const VerifiedValue &bucket,
                             const std::vector<VerifiedValue> &tensors);
   absl::Status verifySlice();
-  absl::Status verifyUpdate(size_t states, size_t extraInputs);
+  absl::Status verifyUpdate(const UpdateRow &row);
+  absl::Status verifyNorm();
+  bool isInShards(const VerifiedValue &value) const;
   absl::Status verifyAfter();
   absl::Status verifyLearningRate(const VerifiedValue &rate);
   absl::Status verifyRanks();
@@ -380,14 +382,21 @@ absl::Status InstructionVerifier::verifyRanks() {
   return absl::OkStatus();
 }
 
-/// `states` results; inputs are the states, `extraInputs` more, and the rate.
-absl::Status InstructionVerifier::verifyUpdate(size_t states,
-                                               size_t extraInputs) {
-  size_t tensors = states + extraInputs;
-  if (absl::Status status =
-          expectCounts(tensors + (op.has_learning_rate() ? 0 : 1), states);
+/// Inputs are the states, the row's own, two norms if it needs them, and the
+/// rate.
+absl::Status InstructionVerifier::verifyUpdate(const UpdateRow &row) {
+  size_t tensors = outputs.size() + row.inputs;
+  size_t norms = row.needsNorms() ? 2 : 0;
+  if (absl::Status status = expectCounts(
+          tensors + norms + (op.has_learning_rate() ? 0 : 1), outputs.size());
       !status.ok())
     return status;
+  for (size_t i = tensors; i < tensors + norms; ++i)
+    if (inputs[i].type != fb::DataType::Float32 || inputs[i].count != 1 ||
+        inputs[i].layout != 0)
+      return invalid("expected squared norms of one float32 element");
+  if (norms > 0 && !isInShards(inputs[0]))
+    return invalid("expected states that are whole or in shards");
   for (auto *list : {&inputs, &outputs})
     for (size_t i = 0; i < std::min(list->size(), tensors); ++i)
       if (!(*list)[i].hasTypeOf(inputs[0]))
@@ -396,6 +405,25 @@ absl::Status InstructionVerifier::verifyUpdate(size_t states,
     return invalid("expected floating-point elements");
   return op.has_learning_rate() ? absl::OkStatus()
                                 : verifyLearningRate(inputs.back());
+}
+
+/// Whether each rank stores a part of the value, or all of it.
+bool InstructionVerifier::isInShards(const VerifiedValue &value) const {
+  const Layout &layout = plan.layoutOf(value);
+  return std::all_of(layout.begin(), layout.end(), [](const LayoutPart &part) {
+    return part.kind == LayoutPart::Kind::Shard;
+  });
+}
+
+absl::Status InstructionVerifier::verifyNorm() {
+  if (absl::Status status = expectCounts(1, 1); !status.ok())
+    return status;
+  if (isInteger(inputs[0].type) || !isInShards(inputs[0]))
+    return invalid("expected floating-point elements, whole or in shards");
+  if (outputs[0].type != fb::DataType::Float32 || outputs[0].count != 1 ||
+      outputs[0].layout != 0)
+    return invalid("expected a norm of one float32 element");
+  return absl::OkStatus();
 }
 
 /// Waits alone: a result is where the operand is.
@@ -508,8 +536,8 @@ absl::Status InstructionVerifier::verifyArithmetic() {
     return invalid("expected inputs and outputs, found none");
   if (std::string refusal = rule->refusal(op); !refusal.empty())
     return invalid(refusal);
-  if (std::optional<UpdateRule> rule = updateRuleOf(op.opcode()))
-    return verifyUpdate(outputs.size(), rowOf(*rule).inputs);
+  if (kind() == InstructionKind::Update)
+    return verifyUpdate(*updateOf(op));
   if (absl::Status status =
           expectCounts(rule->inputs.value_or(inputs.size()), 1);
       !status.ok())
@@ -521,6 +549,7 @@ absl::Status InstructionVerifier::verifyArithmetic() {
 
 absl::Status InstructionVerifier::verifyOpcode() {
   bool isArithmetic = kind() == InstructionKind::Arithmetic ||
+                      kind() == InstructionKind::Direction ||
                       kind() == InstructionKind::Update;
   // An instruction that only waits may say what it likes.
   if (!isArithmetic && kind() != InstructionKind::After && constantCount() > 0)
@@ -548,8 +577,11 @@ absl::Status InstructionVerifier::verifyOpcode() {
   case InstructionKind::Cast:
     return verifyCast();
   case InstructionKind::Arithmetic:
+  case InstructionKind::Direction:
   case InstructionKind::Update:
     return verifyArithmetic();
+  case InstructionKind::Norm:
+    return verifyNorm();
   case InstructionKind::After:
     return verifyAfter();
   }
@@ -592,9 +624,11 @@ bool InstructionVerifier::mayOverlap(const VerifiedValue &input,
     return input.hasPlaceOf(output) && input.maxBytes == output.maxBytes;
   case InstructionKind::Encode:
   case InstructionKind::Decode:
+  case InstructionKind::Norm:
     return false; // statistics are of all elements
   case InstructionKind::Slice:
   case InstructionKind::Arithmetic:
+  case InstructionKind::Direction:
   case InstructionKind::Update:
     return input.hasPlaceOf(output);
   case InstructionKind::Concat:

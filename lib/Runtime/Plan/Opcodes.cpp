@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "Opcodes.h"
 
-#include <cassert>
-
 namespace bagua::runtime {
 namespace {
 
@@ -18,6 +16,8 @@ static_assert(int(fb::BiasCorrection::None) == int(BiasCorrection::None) &&
               int(fb::BiasCorrection::StepSize) ==
                   int(BiasCorrection::StepSize) &&
               fb::BiasCorrection::MAX == fb::BiasCorrection::StepSize);
+
+static_assert(int(fb::Opcode::Update) == kUpdateOpcode);
 
 std::vector<float> constantsOf(const fb::Instruction &op) {
   if (!op.constants())
@@ -32,8 +32,17 @@ std::string refuseLinear(const fb::Instruction &op) {
 }
 
 std::string refuseUpdate(const fb::Instruction &op) {
-  return checkUpdate(bagua::rowOf(*updateRuleOf(op.opcode())),
-                     op.outputs()->size(), constantsOf(op),
+  const UpdateRow *row = updateOf(op);
+  if (!row)
+    return "expected the rule of an update without an opcode of its own, "
+           "found " +
+           std::to_string(op.rule());
+  bool isDirection = op.opcode() == fb::Opcode::Direction;
+  if (isDirection && !row->needsNorms())
+    return "expected an update that scales a direction by norms, found " +
+           std::string(row->word);
+  size_t states = isDirection ? op.inputs()->size() - 1 : op.outputs()->size();
+  return checkUpdate(*row, states, constantsOf(op),
                      static_cast<BiasCorrection>(op.bias_correction()));
 }
 
@@ -41,7 +50,6 @@ struct Row {
   InstructionKind kind;
   std::optional<Collective> collective = std::nullopt;
   ArithmeticRule rule = {};
-  std::optional<UpdateRule> update = std::nullopt;
 };
 
 constexpr ArithmeticRule kUpdateRule = {std::nullopt, refuseUpdate};
@@ -78,11 +86,9 @@ Row rowOf(fb::Opcode opcode) {
   case fb::Opcode::Linear:
     return {Kind::Arithmetic, {}, {std::nullopt, refuseLinear}};
   case fb::Opcode::Sgd:
-    return {Kind::Update, {}, kUpdateRule, UpdateRule::Sgd};
   case fb::Opcode::Adam:
-    return {Kind::Update, {}, kUpdateRule, UpdateRule::Adam};
   case fb::Opcode::AdamApply:
-    return {Kind::Update, {}, kUpdateRule, UpdateRule::AdamApply};
+    return {Kind::Update, {}, kUpdateRule};
   case fb::Opcode::After:
     return {Kind::After};
   case fb::Opcode::Permute:
@@ -91,6 +97,12 @@ Row rowOf(fb::Opcode opcode) {
     return {Kind::Encode};
   case fb::Opcode::Decode:
     return {Kind::Decode};
+  case fb::Opcode::SquaredNorm:
+    return {Kind::Norm};
+  case fb::Opcode::Direction:
+    return {Kind::Direction, {}, kUpdateRule};
+  case fb::Opcode::Update:
+    return {Kind::Update, {}, kUpdateRule};
   }
   return {Kind::After};
 }
@@ -99,16 +111,11 @@ Row rowOf(fb::Opcode opcode) {
 
 InstructionKind kindOf(fb::Opcode opcode) { return rowOf(opcode).kind; }
 
-std::optional<UpdateRule> updateRuleOf(fb::Opcode opcode) {
-  return rowOf(opcode).update;
-}
-
-fb::Opcode opcodeOf(UpdateRule rule) {
-  for (fb::Opcode opcode : fb::EnumValuesOpcode())
-    if (updateRuleOf(opcode) == rule)
-      return opcode;
-  assert(false && "expected an opcode for every rule");
-  return fb::Opcode::Sgd;
+const UpdateRow *updateOf(fb::Opcode opcode, uint8_t rule) {
+  return findUpdate(static_cast<uint8_t>(opcode == fb::Opcode::Direction
+                                             ? fb::Opcode::Update
+                                             : opcode),
+                    rule);
 }
 
 std::optional<ArithmeticRule> arithmeticRuleOf(fb::Opcode opcode) {

@@ -36,6 +36,10 @@ enum class InstructionKind {
   Arithmetic,
   /// An optimizer's: new states from the old ones, a gradient and a rate.
   Update,
+  /// Of an optimizer that scales it by norms.
+  Direction,
+  /// A scalar from all elements that a rank stores.
+  Norm,
   /// Nothing but the waits.
   After,
 };
@@ -59,11 +63,15 @@ bool joins(fb::RelationKind relation);
 /// along a dimension, rather than between a tensor and its parts.
 bool isInPieces(const fb::Instruction &instruction);
 
-/// Of Update: its row in Support. Nothing for other opcodes.
-std::optional<UpdateRule> updateRuleOf(fb::Opcode opcode);
-
-/// The opcode of an optimizer's update.
-fb::Opcode opcodeOf(UpdateRule rule);
+/// Of Update and Direction: the row in Support. Null for other opcodes, and for
+/// a number that no row without an opcode of its own has.
+const UpdateRow *updateOf(fb::Opcode opcode, uint8_t rule);
+inline const UpdateRow *updateOf(const fb::Instruction &op) {
+  return updateOf(op.opcode(), op.rule());
+}
+inline const UpdateRow *updateOf(const fb::Update &update) {
+  return updateOf(update.opcode(), update.rule());
+}
 
 /// What arithmetic has besides the rule of its kind: all inputs and outputs are
 /// of one floating-point type, count and layout.

@@ -5,6 +5,8 @@
 // print as their names, references between tables as the numbers they are.
 //
 //===----------------------------------------------------------------------===//
+#include "Opcodes.h"
+
 #include "bagua/Runtime/Plan.h"
 #include "bagua/Runtime/PlanGenerated.h"
 
@@ -98,38 +100,49 @@ Json value(const fb::Value &value) {
   return json;
 }
 
+/// Adds the word of an update's rule, if no opcode says it.
+template <typename T> Json withRule(Json json, const T &op) {
+  const UpdateRow *row = updateOf(op);
+  if (row && !row->hasOwnOp())
+    json["rule"] = std::string(row->word);
+  return json;
+}
+
 Json instruction(const fb::Instruction &op) {
-  return {{"name", text(op.name())},
-          {"opcode", fb::EnumNameOpcode(op.opcode())},
-          {"stream", op.stream()},
-          {"inputs", list(op.inputs())},
-          {"outputs", list(op.outputs())},
-          {"axes", list(op.axes())},
-          {"kind", fb::EnumNameReduceKind(op.kind())},
-          {"pattern", fb::EnumNameExchangePattern(op.pattern())},
-          {"shape", list(op.shape())},
-          {"split_dim", op.split_dim()},
-          {"concat_dim", op.concat_dim()},
-          {"striped", listOf(op.striped(), layoutEntry)},
-          {"constants", list(op.constants())},
-          {"bias_correction", fb::EnumNameBiasCorrection(op.bias_correction())},
-          {"has_learning_rate", op.has_learning_rate()},
-          {"learning_rate", op.learning_rate()},
-          {"ready", list(op.ready())},
-          {"after", list(op.after())},
-          {"after_previous", list(op.after_previous())},
-          {"cost_ns", op.cost_ns()},
-          {"pairs", list(op.pairs())}};
+  Json json = {
+      {"name", text(op.name())},
+      {"opcode", fb::EnumNameOpcode(op.opcode())},
+      {"stream", op.stream()},
+      {"inputs", list(op.inputs())},
+      {"outputs", list(op.outputs())},
+      {"axes", list(op.axes())},
+      {"kind", fb::EnumNameReduceKind(op.kind())},
+      {"pattern", fb::EnumNameExchangePattern(op.pattern())},
+      {"shape", list(op.shape())},
+      {"split_dim", op.split_dim()},
+      {"concat_dim", op.concat_dim()},
+      {"striped", listOf(op.striped(), layoutEntry)},
+      {"constants", list(op.constants())},
+      {"bias_correction", fb::EnumNameBiasCorrection(op.bias_correction())},
+      {"has_learning_rate", op.has_learning_rate()},
+      {"learning_rate", op.learning_rate()},
+      {"ready", list(op.ready())},
+      {"after", list(op.after())},
+      {"after_previous", list(op.after_previous())},
+      {"cost_ns", op.cost_ns()},
+      {"pairs", list(op.pairs())}};
+  return withRule(json, op);
 }
 
 Json update(const fb::Update &update) {
-  return {
+  Json json = {
       {"opcode", fb::EnumNameOpcode(update.opcode())},
       {"states", list(update.states())},
       {"constants", list(update.constants())},
       {"bias_correction", fb::EnumNameBiasCorrection(update.bias_correction())},
       {"learning_rate_tensor", update.learning_rate_tensor()},
       {"learning_rate", update.learning_rate()}};
+  return withRule(json, update);
 }
 
 Json relation(const fb::Relation &relation) {

@@ -285,6 +285,8 @@ void PlanPrinter::printInstructions(uint32_t step) {
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const fb::Instruction &op = *instructions.Get(i);
     std::string name = snakeCase(fb::EnumNameOpcode(op.opcode()));
+    if (const UpdateRow *row = updateOf(op); row && !row->hasOwnOp())
+      absl::StrAppend(&name, " ", view(row->word));
     if (combines(op))
       absl::StrAppend(&name, " ",
                       view(reduceKindName(static_cast<ReduceKind>(op.kind()))));
@@ -341,7 +343,7 @@ std::string PlanPrinter::relationToString(const fb::Relation &relation) const {
     break;
   }
   if (const fb::Update *update = relation.update())
-    what = absl::StrCat(snakeCase(fb::EnumNameOpcode(update->opcode())), " (",
+    what = absl::StrCat(view(updateOf(*update)->word), " (",
                         tensorNames(update->states()), ") by ", what);
   return absl::StrCat(what, " over ", axesToString(relation.axes()));
 }

@@ -188,6 +188,8 @@ absl::StatusOr<std::unique_ptr<Operation>> LocalBuilder::build() {
   case InstructionKind::Encode:
   case InstructionKind::Decode:
   case InstructionKind::Arithmetic:
+  case InstructionKind::Direction:
+  case InstructionKind::Norm:
   case InstructionKind::Update:
     return kernel();
   case InstructionKind::Collective:

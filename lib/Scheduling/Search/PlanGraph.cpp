@@ -149,6 +149,15 @@ static CutUpdates cutUpdatesOf(const ClusterModel &cluster,
     padded += tensor.counts.back() * ranks;
   }
   bool isStriped = cut.tensors.size() > 1;
+  auto normCount = std::count_if(cut.tensors.begin(), cut.tensors.end(),
+                                 [](const CutUpdates::Tensor &tensor) {
+                                   return tensor.update->norms.has_value();
+                                 });
+  if (normCount > 0) {
+    constexpr int64_t kNormBytes = 4;
+    cut.normSum = SizedCollective{Collective::AllReduce, message.over,
+                                  2 * normCount * kNormBytes};
+  }
   Message gradients = message, params = message;
   gradients.count = isStriped ? padded : message.count;
   params.count = gradients.count;
@@ -222,7 +231,11 @@ private:
   int32_t add(GraphOp op, std::vector<int32_t> operands);
   int32_t addLocal(int64_t movedBytes, std::vector<int32_t> operands);
   int32_t addStages(const std::vector<MessageStage> &stages, int32_t value);
-  int32_t addUpdate(const CutUpdates::Tensor &tensor, int32_t gradient);
+  int32_t addPart(const CutUpdates::Tensor &tensor);
+  void addNorms(const CutUpdates::Tensor &tensor, int32_t param,
+                int32_t gradient, std::vector<int32_t> &norms);
+  int32_t addUpdate(const CutUpdates::Tensor &tensor, int32_t param,
+                    int32_t gradient, int32_t norms);
   int32_t resolve(int32_t operand) const;
   int32_t yielderOf(size_t state) const;
   OpGraph sort();
@@ -294,20 +307,59 @@ void PlanApplier::visitMessage(const std::vector<MessageStage> &stages) {
   results.push_back(addStages(stages, whole));
 }
 
-/// Adds the part of the param, cut axis by axis, and its update, which yields
-/// the other states.
-int32_t PlanApplier::addUpdate(const CutUpdates::Tensor &tensor,
-                               int32_t gradient) {
+/// Adds the part of the param, cut axis by axis.
+int32_t PlanApplier::addPart(const CutUpdates::Tensor &tensor) {
   const CuttableUpdate &update = *tensor.update;
-  const OpGraph::Range before = base.operandsOf(update.op);
-  std::vector<int32_t> operands(before.begin(), before.end());
-  int32_t param = operands[0];
+  int32_t param = base.operandsOf(update.op)[0];
   for (size_t phase = 1; phase < tensor.counts.size(); ++phase)
     param = addLocal((tensor.counts[phase - 1] + tensor.counts[phase]) *
                          update.paramElementBytes,
                      {param});
+  return param;
+}
+
+/// Adds the norms of the parts of param and direction, if the update needs
+/// them.
+void PlanApplier::addNorms(const CutUpdates::Tensor &tensor, int32_t param,
+                           int32_t gradient, std::vector<int32_t> &norms) {
+  const CuttableUpdate &update = *tensor.update;
+  if (!update.norms)
+    return;
+  const OpGraph::Range before = base.operandsOf(update.norms->direction);
+  std::vector<int32_t> operands(before.begin(), before.end());
+  operands.front() = param;
+  operands.back() = gradient;
+  const int64_t count = tensor.counts.back();
+  auto addWork = [&](const std::string &work, int64_t bytes,
+                     std::vector<int32_t> from) {
+    GraphOp op;
+    op.kind = GraphOpKind::Local;
+    op.ns = problem.cluster.localNs(work, bytes);
+    return add(op, std::move(from));
+  };
+  constexpr int64_t kNormBytes = 4;
+  int64_t normBytes = count * update.paramElementBytes + kNormBytes;
+  int32_t direction = addWork(
+      update.work, count * update.norms->directionElementBytes, operands);
+  norms.push_back(addWork(update.norms->work, normBytes, {param}));
+  norms.push_back(addWork(update.norms->work, normBytes, {direction}));
+  replacedBy[update.norms->direction] = direction;
+  replacedBy[update.norms->ofParam] = norms[norms.size() - 2];
+  replacedBy[update.norms->ofDirection] = norms.back();
+}
+
+/// Adds the update of a part, which yields the other states. `norms` has the
+/// sums of all norms.
+int32_t PlanApplier::addUpdate(const CutUpdates::Tensor &tensor, int32_t param,
+                               int32_t gradient, int32_t norms) {
+  const CuttableUpdate &update = *tensor.update;
+  const OpGraph::Range before = base.operandsOf(update.op);
+  std::vector<int32_t> operands(before.begin(), before.end());
   operands[0] = param;
   operands[update.gradientOperand] = gradient;
+  if (update.norms)
+    for (int32_t i : {1, 2})
+      operands[update.gradientOperand + i] = norms;
   GraphOp op;
   op.kind = GraphOpKind::Update;
   op.writtenOperand = update.gradientOperand;
@@ -336,10 +388,22 @@ void PlanApplier::visitCut(const CutUpdates &cut) {
   int32_t value = addStages(cut.toParts, whole);
   if (isStriped)
     value = addLocal(2 * partBytes, {value});
-  std::vector<int32_t> params;
+  std::vector<int32_t> parts, norms, params;
   for (const CutUpdates::Tensor &tensor : cut.tensors) {
     place = tensor.update->op;
-    params.push_back(addUpdate(tensor, value));
+    parts.push_back(addPart(tensor));
+    addNorms(tensor, parts.back(), value, norms);
+  }
+  int32_t sums = -1;
+  if (cut.normSum) {
+    GraphOp sum;
+    sum.kind = GraphOpKind::Collective;
+    sum.call = *cut.normSum;
+    sums = addLocal(0, {add(sum, {addLocal(0, norms)})});
+  }
+  for (size_t i = 0; i < cut.tensors.size(); ++i) {
+    place = cut.tensors[i].update->op;
+    params.push_back(addUpdate(cut.tensors[i], parts[i], value, sums));
   }
   int32_t updated = params.front();
   if (isStriped)

@@ -81,6 +81,7 @@ llvm::LogicalResult bagua::writeInstruction(const PlanModel &model,
   written.constants.assign(fields->constants.begin(), fields->constants.end());
   written.bias_correction =
       static_cast<fb::BiasCorrection>(fields->biasCorrection);
+  written.rule = static_cast<uint8_t>(fields->rule);
   written.has_learning_rate = fields->learningRate.has_value();
   written.learning_rate = fields->learningRate.value_or(0);
   written.ready = instruction.ready;

@@ -254,7 +254,9 @@ llvm::LogicalResult PlanWriter::writeUpdate(UpdateAttr update) {
   }
   if (auto rate = dyn_cast<FloatAttr>(update.getLr()))
     written->learning_rate = rate.getValue().convertToFloat();
-  written->opcode = *opcodeOf(rowOf(update.getRule()).word);
+  const UpdateRow &row = rowOf(update.getRule());
+  written->opcode = *opcodeOf(row.hasOwnOp() ? row.word : "update");
+  written->rule = row.hasOwnOp() ? 0 : static_cast<uint8_t>(row.rule);
   written->constants = update.getConstants().asArrayRef().vec();
   written->bias_correction =
       static_cast<fb::BiasCorrection>(update.getBiasCorrection());

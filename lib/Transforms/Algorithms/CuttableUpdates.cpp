@@ -16,16 +16,57 @@ Operation *bagua::onlyUserOf(Value value) {
   return value.hasOneUse() ? *value.getUsers().begin() : nullptr;
 }
 
-bool CuttableUpdates::canCut(Operation *update, Value gradient) const {
-  auto stepOp = dyn_cast_or_null<StepOpInterface>(update);
-  unsigned count = stepOp ? stepOp.getStateCount() : 0;
-  if (count == 0 || !stepOp.isElementwise() ||
-      update->getOperand(count) != gradient || !contract.allow(stepOp) ||
-      whyNotOwned(step, states, stepOp))
+/// Finds the ops that make an update's norms; false if they are others than the
+/// update is defined by, or something else uses what they make.
+static bool findNorms(UpdateOp update, UpdateOps &ops) {
+  auto makerOf = [](Value norm) {
+    return norm.hasOneUse() ? norm.getDefiningOp<SquaredNormOp>() : nullptr;
+  };
+  ops.paramNorm = makerOf(update.getNorms()[0]);
+  ops.directionNorm = makerOf(update.getNorms()[1]);
+  if (!ops.paramNorm || !ops.directionNorm ||
+      ops.paramNorm.getInput() != update.getStates()[0])
     return false;
-  // The states and the gradient are cut; only the rate may follow them.
-  if (update->getNumOperands() > count + 2)
+  auto direction = ops.directionNorm.getInput().getDefiningOp<DirectionOp>();
+  ops.direction = direction;
+  return direction && direction->hasOneUse() &&
+         direction.getRuleAttr() == update.getRuleAttr() &&
+         direction.getConstants() == update.getConstants() &&
+         direction.getBiasCorrection() == update.getBiasCorrection() &&
+         direction.getStates() == update.getStates() &&
+         direction.getGrad() == update.getGrad();
+}
+
+std::optional<UpdateOps> CuttableUpdates::find(Value gradient) const {
+  UpdateOps ops;
+  for (Operation *user : gradient.getUsers())
+    if (auto stepOp = dyn_cast<StepOpInterface>(user);
+        stepOp && stepOp.isUpdate())
+      ops.update = stepOp;
+  if (!ops.update)
+    return std::nullopt;
+  if (auto update = dyn_cast<UpdateOp>(*ops.update);
+      update && !update.getNorms().empty() && !findNorms(update, ops))
+    return std::nullopt;
+  auto users = llvm::to_vector(gradient.getUsers());
+  return users.size() == (ops.hasNorms() ? 2 : 1) && canCut(ops, gradient)
+             ? std::optional(ops)
+             : std::nullopt;
+}
+
+bool CuttableUpdates::canCut(const UpdateOps &ops, Value gradient) const {
+  StepOpInterface update = ops.update;
+  unsigned count = update.getStateCount();
+  if (!update.isElementwise() || update->getOperand(count) != gradient ||
+      !contract.allow(update) || whyNotOwned(step, states, update))
     return false;
+  // The states and the gradient are cut; only norms and the rate may follow
+  // them.
+  if (update->getNumOperands() > count + 2 + (ops.hasNorms() ? 2 : 0))
+    return false;
+  auto isOwn = [&](Operation *user) {
+    return user == update || (ops.hasNorms() && user == ops.direction);
+  };
   for (unsigned i = 0; i < update->getNumResults(); ++i) {
     auto state = dyn_cast<BlockArgument>(update->getOperand(i));
     if (!state || getLayout(cast<RankedTensorType>(state.getType())) ||
@@ -33,7 +74,8 @@ bool CuttableUpdates::canCut(Operation *update, Value gradient) const {
       return false;
     if (i == 0)
       continue;
-    if (!state.hasOneUse() || !update->getResult(i).hasOneUse())
+    if (!llvm::all_of(state.getUsers(), isOwn) ||
+        !update->getResult(i).hasOneUse())
       return false;
     ArgumentAttr info = StepOp(step).getArgument(state.getArgNumber());
     if (info.getRole() != Role::Optimizer || info.getPlace())

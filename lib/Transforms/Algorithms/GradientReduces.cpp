@@ -30,8 +30,16 @@ bool bagua::isOfGradients(Value value) {
   return !walkOperands(value, visit).wasInterrupted();
 }
 
+/// Whether a value is norms, which are too small for other forms to pay.
+static bool isOfNorms(Value value) {
+  if (auto concat = value.getDefiningOp<ConcatOp>())
+    return llvm::all_of(concat.getInputs(), isOfNorms);
+  return value.getDefiningOp<SquaredNormOp>() != nullptr;
+}
+
 bool bagua::canTakeForm(AllReduceOp reduce) {
-  return reduce.whyNot(Rewriting::Hierarchy).empty() &&
+  return !isOfNorms(reduce.getInput()) &&
+         reduce.whyNot(Rewriting::Hierarchy).empty() &&
          hasPartOnEveryRank(logicalTensor(reduce.getInput().getType()));
 }
 

@@ -20,26 +20,31 @@
 using namespace mlir;
 using namespace bagua;
 
-/// The update that is the only user of a reduced gradient, if it can be cut.
+static int64_t elementBytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return getElementBytes(type.getElementType());
+}
+
+/// The update by a reduced gradient, if it can be cut.
 static std::optional<CuttableUpdate>
 readUpdate(AllReduceOp reduce, const BlockOrder &block,
            const CuttableUpdates &updates) {
-  Operation *user = onlyUserOf(reduce.getOutput());
-  if (reduce.getNamesAttr() || !updates.canCut(user, reduce.getOutput()))
+  std::optional<UpdateOps> ops =
+      reduce.getNamesAttr() ? std::nullopt : updates.find(reduce.getOutput());
+  if (!ops)
     return std::nullopt;
-  auto update = cast<StepOpInterface>(user);
-  auto elementBytesOf = [](Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return getElementBytes(type.getElementType());
+  auto numberOf = [&](Operation *op) {
+    return static_cast<int32_t>(block.indexOf(op));
   };
+  StepOpInterface update = ops->update;
   unsigned gradient = update.getStateCount();
-  CuttableUpdate cut{static_cast<int32_t>(block.indexOf(user)),
+  CuttableUpdate cut{numberOf(update),
                      static_cast<int32_t>(gradient),
-                     elementBytesOf(user->getOperand(0)),
+                     elementBytesOf(update->getOperand(0)),
                      0,
                      0,
                      update.getHostWork().str()};
-  for (auto [index, operand] : llvm::enumerate(user->getOperands())) {
+  for (auto [index, operand] : llvm::enumerate(update->getOperands())) {
     if (index <= gradient)
       cut.movedElementBytes += elementBytesOf(operand);
     else
@@ -47,8 +52,18 @@ readUpdate(AllReduceOp reduce, const BlockOrder &block,
           elementBytesOf(operand) *
           getElementCount(cast<RankedTensorType>(operand.getType()));
   }
-  for (Value result : user->getResults())
+  for (Value result : update->getResults())
     cut.movedElementBytes += elementBytesOf(result);
+  if (ops->hasNorms()) {
+    CuttableUpdate::Norms &norms = cut.norms.emplace();
+    norms.direction = numberOf(ops->direction);
+    norms.ofParam = numberOf(ops->paramNorm);
+    norms.ofDirection = numberOf(ops->directionNorm);
+    norms.work = ops->directionNorm.getHostWork().str();
+    for (Value value : ops->direction->getOperands())
+      norms.directionElementBytes += elementBytesOf(value);
+    norms.directionElementBytes += elementBytesOf(ops->direction.getOutput());
+  }
   return cut;
 }
 

@@ -277,7 +277,7 @@ module attributes {bagua.example = #bagua.randomk<count = 0>} {}
 // -----
 
 // A contract knows the updates that the runtime can run.
-// expected-error @+1 {{expected sgd or adam, found adagrad}}
+// expected-error @+1 {{expected sgd, adam, lamb, lars}}
 module attributes {bagua.example = #bagua.update<["w"] by adagrad [] lr 0.1 : f32 grad mean "w.grad" over [node]>} {}
 
 // -----

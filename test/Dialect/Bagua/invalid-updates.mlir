@@ -212,3 +212,84 @@ bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer 
   %n = bagua.adam_apply %w, %m, %v betas [0.9, 1.0] bias_correction step_size lr %lr : tensor<8xf32>, tensor<f32>
   bagua.yield %n, %m, %v : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// A norm is of floats, of which each rank has some or all.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (batch %x "x" : tensor<8xi32>, param %w "w" : tensor<8xf32>) {
+  // expected-error @+1 {{expected floats, whole or in shards, found 'tensor<8xi32>'}}
+  %r = bagua.squared_norm %x : tensor<8xi32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// A row is named
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, batch %g "g" : tensor<8xf32>) {
+  // expected-error @+1 {{expected lamb, lars}}
+  %n = bagua.update (%w) by adagrad [] grad %g lr 0.1 : tensor<8xf32>
+  bagua.yield %n : tensor<8xf32>
+}
+
+// -----
+
+// ... that has no op of its own.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, batch %g "g" : tensor<8xf32>) {
+  // expected-error @+1 {{found sgd, which has an op of its own}}
+  %n = bagua.update (%w) by sgd [] grad %g lr 0.1 : tensor<8xf32>
+  bagua.yield %n : tensor<8xf32>
+}
+
+// -----
+
+// Only an update that scales a direction has one.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, batch %g "g" : tensor<8xf32>) {
+  // expected-error @+1 {{expected an update that scales a direction by norms, found sgd}}
+  %n = bagua.direction (%w) by sgd [] grad %g : tensor<8xf32>
+  bagua.yield %w : tensor<8xf32>
+}
+
+// -----
+
+// A direction is as large as the gradient.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<4xf32>) {
+  // expected-error @+1 {{expected states and a direction of the gradient's type 'tensor<4xf32>', found 'tensor<8xf32>'}}
+  %d = "bagua.direction"(%w, %m, %g) <{rule = #bagua<update_rule lars>, constants = array<f32: 0.9, 0.0, 0.001, 0.0>}> : (tensor<8xf32>, tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// LARS has four constants.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>) {
+  // expected-error @+1 {{expected momentum, decay, trust_coefficient and eps of lars with 2 states, found 1 constant}}
+  %d = bagua.direction (%w, %m) by lars [0.9] grad %g : tensor<8xf32>
+  bagua.yield %w, %m : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// It needs two norms.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>]
+bagua.step @s on @pod data [node, gpu] (param %w "w" : tensor<8xf32>, optimizer %m "m" : tensor<8xf32>, batch %g "g" : tensor<8xf32>) {
+  // expected-error @+1 {{expected 2 squared norms (of the param and of the direction) for lars, found 0}}
+  %n, %o = bagua.update (%w, %m) by lars [0.9, 0.0, 0.001, 0.0] grad %g lr 0.1 : tensor<8xf32>
+  bagua.yield %n, %o : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// A server does not have the norms.
+bagua.cluster @pod axes [#bagua.axis<"node", size = 2, latency_ns = 0, bytes_per_s = 1>, #bagua.axis<"gpu", size = 4, latency_ns = 0, bytes_per_s = 1>] servers 2
+bagua.step @s on @pod data [node, gpu] (input %a "a" : tensor<f32>, param %w "w" : tensor<8xf32, #bagua.layout<server>>, optimizer %m "m" : tensor<8xf32, #bagua.layout<server>>, batch %x "x" : tensor<8xf32>) {
+  %g = bagua.push mean %x over [node, gpu] : tensor<8xf32> -> tensor<8xf32, #bagua.layout<server>>
+  // expected-error @+1 {{expected states that are whole or in shards for lars, found 'tensor<8xf32, #bagua.layout<server>>'}}
+  %n, %o = bagua.update (%w, %m) by lars [0.9, 0.0, 0.001, 0.0] grad %g norms %a, %a lr 0.1 : tensor<8xf32, #bagua.layout<server>>
+  bagua.yield %n, %o : tensor<8xf32, #bagua.layout<server>>, tensor<8xf32, #bagua.layout<server>>
+}

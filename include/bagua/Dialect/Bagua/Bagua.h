@@ -145,6 +145,8 @@ struct InstructionFields {
   LayoutAttr striped = {};
   llvm::SmallVector<float> constants;
   BiasCorrection biasCorrection = BiasCorrection::None;
+  /// Of an update or a direction.
+  UpdateRule rule = UpdateRule::Sgd;
   /// The rate if it is a literal; otherwise the last operand is the rate.
   std::optional<float> learningRate;
 };

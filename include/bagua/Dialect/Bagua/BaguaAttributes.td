@@ -80,6 +80,22 @@ def Bagua_BiasCorrectionAttr : Bagua_Attr<"BiasCorrection", "bias_correction"> {
   let constBuilderCall = "::bagua::BiasCorrectionAttr::get($_builder.getContext(), $0)";
 }
 
+def Bagua_UpdateRuleAttr : Bagua_Attr<"UpdateRule", "update_rule"> {
+  let summary = "by what arithmetic an optimizer makes new states";
+  let description = [{
+    The words are those of the rows in Support (UpdateRules.h).
+
+    ```
+    #bagua<update_rule lamb>
+    ```
+  }];
+  let parameters = (ins "::bagua::UpdateRule":$value);
+  let hasCustomAssemblyFormat = 1;
+  let returnType = "::bagua::UpdateRule";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::bagua::UpdateRuleAttr::get($_builder.getContext(), $0)";
+}
+
 def Bagua_ReduceKindAttr : Bagua_Attr<"ReduceKind", "reduce_kind"> {
   let summary = "how a collective combines the ranks' values: sum, mean, min or max";
   let description = [{
@@ -328,8 +344,8 @@ def Bagua_UpdateAttr : Bagua_Attr<"Update", "update"> {
     One entry of a step's contract (`bagua.contract`): after each step the states
     are what an optimizer (Support/UpdateRules.h) makes of them and of the reduction
     of what the ranks of a group gave as `of`. The constants are sgd's momentum, if
-    any, or adam's betas, eps and decay; the learning rate is a value or the name of
-    an `input`. Of no meaning where the program updates the states itself.
+    any, adam's betas, eps and decay, or as `bagua.update` says; the learning rate is
+    a value or the name of an `input`. Of no meaning where the program updates the states itself.
 
     ```
     #bagua.update<["w", "m"] by sgd [0.9] lr 0.1 : f32 grad mean "w.grad" over [node, gpu]>

@@ -36,6 +36,7 @@ def Bagua_EncodedType : TypeDef<Bagua_Dialect, "Encoded"> {
 /// Static shapes only: sizes known only at run time mean another plan.
 def Bagua_Tensor : StaticShapeTensorOf<[AnyType]>;
 def Bagua_Value : AnyTypeOf<[Bagua_Tensor, Bagua_EncodedType]>;
-def Bagua_Scalar : 0DTensorOf<[F32]>;
+def Bagua_Scalar : 0DTensorOf<[F32]>,
+    BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getF32Type())">;
 
 #endif // BAGUA_TYPES_TD

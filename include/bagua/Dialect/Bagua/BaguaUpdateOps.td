@@ -149,6 +149,102 @@ def Bagua_AdamApplyOp : Bagua_Update<"adam_apply",
   let hasVerifier = 1;
 }
 
+def Bagua_SquaredNormOp : Bagua_Arithmetic<"squared_norm", (ins Bagua_Tensor:$input), [], [{
+      bool isArithmetic() { return true; }
+    }]> {
+  let summary = "the sum of the squares of all elements";
+  let description = [{
+    Squares are added in float64, in a fixed order, and the sum is rounded to
+    float32. Of a tensor in parts, each rank has the sum for its part: a `sum` over
+    the axes of the parts makes the sum for the tensor, and nothing else may use it.
+
+    ```
+    %r = bagua.squared_norm %w : tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Scalar:$output);
+  let builders = [OpBuilder<(ins "::mlir::Value":$input), [{
+    build($_builder, $_state, ::mlir::RankedTensorType::get({}, $_builder.getF32Type()), input, /*stream=*/nullptr,
+          /*places=*/nullptr);
+  }]>];
+  let assemblyFormat = [{
+    $input (`on` custom<Stream>($stream)^)? (`at` custom<Places>($places)^)? attr-dict `:` type($input)
+  }];
+  let hasVerifier = 1;
+}
+
+def Bagua_DirectionOp : Bagua_Arithmetic<"direction",
+    (ins Bagua_UpdateRuleAttr:$rule, DenseF32ArrayAttr:$constants,
+         DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction,
+         Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad), [], [{
+      bool isElementwise() { return true; }
+      bool isArithmetic() { return true; }
+      std::optional<unsigned> getInPlaceOperand(unsigned) { return getStates().size(); }
+      ::llvm::StringRef getHostWork() {
+        return ::bagua::workOf(::bagua::rowOf(getRule()), getStates().size());
+      }
+      std::optional<::bagua::InstructionFields> getInstruction();
+    }], Bagua_ElementwiseRules> {
+  let summary = "the direction of an update that scales it by norms";
+  let description = [{
+    A function of each element of states and gradient; `bagua.update` has the
+    formulas. The states stay as they are.
+
+    ```
+    %d = bagua.direction (%w, %m, %v) by lamb [0.9, 0.999, 1.0e-06, 0.01] moments grad %g : tensor<4096xf32>
+    ```
+  }];
+  let results = (outs Bagua_Tensor:$output);
+  let builders = [OpBuilder<(ins "::bagua::UpdateRuleAttr":$rule, "::mlir::DenseF32ArrayAttr":$constants,
+                                 "::bagua::BiasCorrectionAttr":$bias, "::mlir::ValueRange":$states,
+                                 "::mlir::Value":$grad), [{
+    build($_builder, $_state, grad.getType(), rule, constants, bias, states, grad, /*stream=*/nullptr,
+          /*places=*/nullptr);
+  }]>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Bagua_UpdateOp : Bagua_Update<"update",
+    (ins Bagua_UpdateRuleAttr:$rule, DenseF32ArrayAttr:$constants,
+         DefaultValuedAttr<Bagua_BiasCorrectionAttr, "::bagua::BiasCorrection::None">:$bias_correction,
+         Variadic<Bagua_Tensor>:$states, Bagua_Tensor:$grad, Variadic<Bagua_Scalar>:$norms,
+         Optional<Bagua_Scalar>:$lr, OptionalAttr<F32Attr>:$lr_value), [AttrSizedOperandSegments], [{
+      std::optional<::bagua::UpdateRule> getUpdateRule() { return getRule(); }
+    }]> {
+  let summary = "an update by the row of an optimizer";
+  let description = [{
+    States and constants are those of the optimizer's row (Support/UpdateRules.h).
+    An update that scales its direction `d` by norms gets the squared norms of the
+    whole param, before this update, and of the whole direction:
+
+    | rule | states, constants | direction | update |
+    |---|---|---|---|
+    | `lamb` | `w m v`; beta1, beta2, eps, decay | `u + decay w`, `u` as `adam` subtracts `lr u` | `w' = w - lr (r d)`, `r = norm(w) / norm(d)` (You et al., 2020) |
+    | `lars` | `w m`; momentum, decay, trust_coefficient, eps | `g + decay w` | `m' = momentum m + r d; w' = w - lr m'`, `r = trust_coefficient norm(w) / (norm(d) + eps)` (You et al., 2017) |
+    | `lars_trace` | as `lars` | as `lars` | `m' = momentum m - lr (r d); w' = w + m'` |
+
+    If one of the two norms is 0, `r` is 1.
+
+    ```
+    %d = bagua.direction (%w, %m) by lars [0.9, 1.0e-04, 0.001, 0.0] grad %g : tensor<4096xf32>
+    %a = bagua.squared_norm %w : tensor<4096xf32>
+    %b = bagua.squared_norm %d : tensor<4096xf32>
+    %n, %m1 = bagua.update (%w, %m) by lars [0.9, 1.0e-04, 0.001, 0.0] grad %g norms %a, %b lr %lr : tensor<4096xf32>, tensor<f32>
+    ```
+  }];
+  let results = (outs Variadic<Bagua_Tensor>:$outputs);
+  let builders = [OpBuilder<(ins "::bagua::UpdateRuleAttr":$rule, "::mlir::DenseF32ArrayAttr":$constants,
+                                 "::bagua::BiasCorrectionAttr":$bias, "::mlir::ValueRange":$states,
+                                 "::mlir::Value":$grad, "::mlir::ValueRange":$norms, "::mlir::Value":$lr,
+                                 "::mlir::FloatAttr":$lrValue), [{
+    build($_builder, $_state, states.getTypes(), rule, constants, bias, states, grad, norms, lr, lrValue,
+          /*stream=*/nullptr, /*places=*/nullptr);
+  }]>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
 def Bagua_MatmulOp : Bagua_Arithmetic<"matmul",
     (ins UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, Bagua_Tensor:$lhs, Bagua_Tensor:$rhs),
     [], Bagua_NotInPlansYet> {

@@ -33,7 +33,7 @@ class StepOp;
 
 /// Each trouble is a bit, so that a join loses none: a mean is owed; ranks
 /// differ by more than contributions to a mean; each rank has computed from its
-/// own part.
+/// own part; each has summed over its own part.
 enum class Fact : uint8_t {
   /// All ranks along the axis have the same numbers.
   Replicated = 0,
@@ -46,6 +46,9 @@ enum class Fact : uint8_t {
   /// They differ, because each rank has computed from its own part of a tensor.
   /// The result for all parts is wanted, by a reduction of any kind.
   Partial = Varying | 4,
+  /// They differ, because each rank has the sum over its own part of a tensor.
+  /// The sum over all parts is wanted.
+  Addend = Varying | 8,
 };
 
 /// The word for the worst trouble of a fact.
@@ -60,8 +63,11 @@ inline Fact joinFact(Fact lhs, Fact rhs) {
 inline bool isOwed(Fact fact) { return joinFact(fact, Fact::Pending) == fact; }
 /// Whether one rank's copy lacks something that other ranks have.
 inline bool needsAll(Fact fact) {
-  return isOwed(fact) || joinFact(fact, Fact::Partial) == fact;
+  return isOwed(fact) || joinFact(fact, Fact::Partial) == fact ||
+         joinFact(fact, Fact::Addend) == fact;
 }
+/// Whether the ranks' sums over their parts have not been added.
+inline bool isAddend(Fact fact) { return joinFact(fact, Fact::Addend) == fact; }
 
 /// One fact for each axis of the cluster, in cluster order.
 using Facts = llvm::SmallVector<Fact, 4>;

@@ -49,8 +49,10 @@ struct MeaningTerm {
   /// The first value with this meaning.
   mlir::Value value;
   llvm::SmallVector<Operand, 3> operands;
-  /// For Reduce: a bit for each of the cluster's axes.
+  /// For Reduce, and for sums over parts: a bit for each of the cluster's axes.
   uint64_t axes = 0;
+  /// For sums over parts: equal for all sums over one logical tensor.
+  uint64_t sum = 0;
   ReduceKind reduction = ReduceKind::Sum;
 };
 
@@ -102,6 +104,9 @@ public:
   /// The result is an update's; StepOpInterface::getStateCount gives its
   /// states.
   void defineUpdate(mlir::Operation *op);
+  /// The result is a sum over all elements of the operand; in parts, if the
+  /// operand is.
+  void defineSum(mlir::Operation *op);
   void defineConcat(ConcatOp op);
   void defineSplit(SplitOp op);
   void defineSlice(SliceOp op);
@@ -124,6 +129,7 @@ private:
   void sortAddends(llvm::MutableArrayRef<MeaningSegment> pieces,
                    llvm::ArrayRef<float> coefficients, Words &words) const;
 
+  int32_t internSum(uint64_t sum, uint64_t axes, mlir::Value value);
   int32_t intern(MeaningTerm term, const Words &words);
   int32_t addTerm(MeaningTerm::Kind kind, mlir::Value value, uint64_t hash);
   uint64_t hashOf(mlir::Type type);

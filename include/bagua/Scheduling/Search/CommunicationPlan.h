@@ -18,9 +18,21 @@
 
 namespace bagua {
 
-/// An elementwise update that each rank can run on its part of a param, between
-/// the halves of the gradient's all_reduce.
+/// An update that each rank can run on its part of a param, between the halves
+/// of the gradient's all_reduce: elementwise, but for norms that ranks sum.
 struct CuttableUpdate {
+  /// The ops that make the norms by which the update scales a direction. In the
+  /// update, the norms of param and direction follow the gradient.
+  struct Norms {
+    int32_t direction = 0;
+    int32_t ofParam = 0;
+    int32_t ofDirection = 0;
+    /// Bytes that the direction reads and writes for each element.
+    int64_t directionElementBytes = 0;
+    /// The kind of work of a norm; the direction's is the update's.
+    std::string work;
+  };
+
   /// Its number in `CommunicationProblem::byRuntime`, where the update's first
   /// operand is the param and operand `gradientOperand` the reduced gradient.
   int32_t op;
@@ -31,6 +43,7 @@ struct CuttableUpdate {
   int64_t otherBytes;
   /// The kind of work (ClusterModel::localNs).
   std::string work;
+  std::optional<Norms> norms = {};
 };
 
 /// A gradient that is all-reduced, or a statistic that nothing in the step

@@ -17,7 +17,7 @@ namespace bagua {
 bool isOfGradients(mlir::Value value);
 
 /// Whether the form of an all_reduce can be decided: each rank of its group has
-/// the tensor, and the op asks for no codec.
+/// the tensor, the op asks for no codec, and it does not reduce norms.
 bool canTakeForm(AllReduceOp reduce);
 
 /// Whether float32 gradients may be narrowed for this all_reduce: only the

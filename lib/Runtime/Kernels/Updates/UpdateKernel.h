@@ -32,6 +32,10 @@ struct UpdateArguments {
   absl::Span<const float> constants;
   BiasCorrection correction = BiasCorrection::None;
   double learningRate = 0;
+  /// The squared norms of the whole param and of the whole direction, if the
+  /// row needs them.
+  double squaredParam = 0;
+  double squaredDirection = 0;
   /// The number of this update, from 1.
   int64_t update = 1;
 };
@@ -40,6 +44,9 @@ struct UpdateKernel {
   UpdateRule rule;
   /// Allocates nothing.
   void (*update)(const UpdateArguments &arguments);
+  /// Writes the direction that `update` scales by norms, to the one output;
+  /// null for rows that need no norms. Allocates nothing.
+  void (*direct)(const UpdateArguments &arguments) = nullptr;
 };
 
 /// The kernel of a rule; every rule has one.

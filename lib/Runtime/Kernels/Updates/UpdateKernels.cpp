@@ -12,12 +12,14 @@ namespace bagua::runtime {
 
 extern const UpdateKernel kAdamKernel;
 extern const UpdateKernel kAdamApplyKernel;
+extern const UpdateKernel kLambKernel;
+extern const UpdateKernel kLarsKernel;
+extern const UpdateKernel kLarsTraceKernel;
 extern const UpdateKernel kSgdKernel;
 
 static const UpdateKernel *const kKernels[] = {
-    &kAdamApplyKernel,
-    &kAdamKernel,
-    &kSgdKernel,
+    &kAdamApplyKernel, &kAdamKernel,      &kLambKernel,
+    &kLarsKernel,      &kLarsTraceKernel, &kSgdKernel,
 };
 
 const UpdateKernel &updateKernelOf(UpdateRule rule) {

@@ -14,11 +14,10 @@ using namespace bagua;
 using namespace bagua::importer;
 
 template <>
-inline constexpr std::array<std::string_view, 15> bagua::kWordsOf<OpKind> = {
-    "elementwise",    "reshape",    "broadcast",  "constant",
-    "pure",           "rank",       "opaque",     "all_reduce",
-    "reduce_scatter", "all_gather", "all_to_all", "permute",
-    "scale",          "sgd",        "adam"};
+inline constexpr std::array<std::string_view, 14> bagua::kWordsOf<OpKind> = {
+    "elementwise", "reshape", "broadcast",  "constant",       "pure",
+    "rank",        "opaque",  "all_reduce", "reduce_scatter", "all_gather",
+    "all_to_all",  "permute", "scale",      "update"};
 
 static void dumpValues(llvm::raw_ostream &output,
                        llvm::ArrayRef<ValueId> values) {
@@ -30,11 +29,11 @@ static void dumpUpdate(llvm::raw_ostream &output, const FlatOp &op) {
   output << " states " << op.update.stateCount;
   if (op.update.lr)
     output << " lr " << *op.update.lr;
-  if (op.update.momentum)
-    output << " momentum " << *op.update.momentum;
-  if (op.kind == OpKind::Adam)
-    output << " beta1 " << op.update.beta1 << " beta2 " << op.update.beta2
-           << " eps " << op.update.eps << " decay " << op.update.decay;
+  const UpdateRow &row = rowOf(op.update.rule);
+  for (auto [constant, value] :
+       llvm::zip(constantsOf(row, op.update.stateCount, op.update.bias),
+                 op.update.constants))
+    output << ' ' << constant->name << ' ' << value;
 }
 
 /// `%7 = all_reduce sum over [data] (%3) : tensor<4xf32>`.
@@ -43,7 +42,8 @@ static void dumpOp(llvm::raw_ostream &output, const Graph &graph,
   output << "  ";
   dumpValues(output, op.results);
   output << (op.results.empty() ? "" : " = ")
-         << llvm::StringRef(wordOf(op.kind));
+         << (op.kind == OpKind::Update ? rowOf(op.update.rule).word
+                                       : wordOf(op.kind));
   if (op.source && !isCommunication(op.kind))
     output << " \"" << op.source->getName().getStringRef() << '"';
   if (isReduction(op.kind))
@@ -52,7 +52,7 @@ static void dumpOp(llvm::raw_ostream &output, const Graph &graph,
     output << " over " << graph.mesh.only(op.collective.axes).str();
   if (op.kind == OpKind::Scale)
     output << " by " << op.factor;
-  if (op.kind == OpKind::Sgd || op.kind == OpKind::Adam)
+  if (op.kind == OpKind::Update)
     dumpUpdate(output, op);
   output << " (";
   dumpValues(output, op.operands);

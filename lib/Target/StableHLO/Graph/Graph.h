@@ -53,9 +53,8 @@ enum class OpKind : uint8_t {
   Permute,
   /// Written by the importer: one operand times a factor, or a copy.
   Scale,
-  /// Written by the importer: structured updates, see Update.
-  Sgd,
-  Adam,
+  /// Written by the importer: a structured update, see Update.
+  Update,
 };
 
 /// Whether an op is communication between devices that the importer reads.
@@ -79,15 +78,15 @@ struct Collective {
   std::vector<int64_t> pairs;
 };
 
-/// Set for Sgd (states w, or w and m) and Adam (w, m, v).
+/// Set for Update.
 struct Update {
+  UpdateRule rule = UpdateRule::Sgd;
   unsigned stateCount = 1;
   /// The learning rate if it is a literal; otherwise the last operand is the
   /// rate.
   std::optional<float> lr;
-  /// SGD's momentum.
-  std::optional<float> momentum;
-  float beta1 = 0, beta2 = 0, eps = 0, decay = 0;
+  /// Those of the rule's row.
+  std::vector<float> constants;
   BiasCorrection bias = BiasCorrection::None;
 };
 

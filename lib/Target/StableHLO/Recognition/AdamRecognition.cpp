@@ -35,6 +35,9 @@ public:
   bool matchMoments();
   /// Matches the param's next value. Needs matchMoments().
   std::optional<Update> match(ValueId rateValue);
+  /// Matches a direction, which the param loses by a rate of 1. Needs
+  /// matchMoments().
+  std::optional<Update> matchDirection(ValueId direction);
   /// The values at which formulas end, besides arguments.
   llvm::SmallVector<ValueId> stopsWith(ValueId rateValue) const;
   /// Scalars that may be the rate.
@@ -42,6 +45,12 @@ public:
 
 private:
   bool findCount(const Formula &next);
+  std::optional<Update> matchForms(const Formula &next);
+  /// The param's next value by the formula.
+  double nextAt(const Formula &next, const Point &point) const {
+    double value = valueAt(next, point);
+    return isDirection ? point.param - value : value;
+  }
   bool matchForm(const Formula &next, BiasCorrection form);
   double valueAt(const Formula &formula, const Point &point) const;
   /// The change of a param is lr * moment / (root + eps).
@@ -61,6 +70,7 @@ private:
   llvm::ArrayRef<StateValues> counts;
   ValueId grad;
   ValueId rate = kNone;
+  bool isDirection = false;
   std::optional<StateValues> count;
   double beta1 = 0, share1 = 0, beta2 = 0, share2 = 0;
   Update found;
@@ -205,29 +215,29 @@ AdamMatcher::Parts AdamMatcher::partsAt(const Point &point,
 
 bool AdamMatcher::matchForm(const Formula &next, BiasCorrection form) {
   // Without a gradient and a moment, only the decay is left.
-  double kept = valueAt(next, {1, 0, 1, 0});
+  double kept = nextAt(next, {1, 0, 1, 0});
   // The ratio of moment and change is (root + eps) / lr, which is linear in the
   // root.
   Point small{0, 1, 0, 0}, large{0, 1, 1, 0};
   Parts low = partsAt(small, form), high = partsAt(large, form);
-  double atLow = -low.moment / valueAt(next, small);
-  double atHigh = -high.moment / valueAt(next, large);
+  double atLow = -low.moment / nextAt(next, small);
+  double atHigh = -high.moment / nextAt(next, large);
   // Without variance, eps is left alone.
   double lr = high.root / (atHigh - atLow);
   double eps = lr * atLow;
   if (!(lr > 0) || !std::isfinite(lr) || !(eps >= 0) ||
-      (rate != kNone && !isNear(lr, 1, 1)))
+      ((rate != kNone || isDirection) && !isNear(lr, 1, 1)))
     return false;
   double decay = std::abs(1 - kept) < 1e-12 ? 0 : (1 - kept) / lr;
   found.lr = static_cast<float>(lr);
-  found.eps = static_cast<float>(eps);
-  found.decay = static_cast<float>(decay);
+  found.constants = {static_cast<float>(beta1), static_cast<float>(beta2),
+                     static_cast<float>(eps), static_cast<float>(decay)};
   return llvm::all_of(randomPoints(), [&](const Point &point) {
     double step = rate == kNone ? lr : point.rate;
     Parts parts = partsAt(point, form);
     double change = step * parts.moment / (parts.root + eps);
     double lost = step * decay * point.param;
-    return isNear(valueAt(next, point), point.param - lost - change,
+    return isNear(nextAt(next, point), point.param - lost - change,
                   std::abs(point.param) + std::abs(change));
   });
 }
@@ -243,16 +253,35 @@ std::optional<Update> AdamMatcher::match(ValueId rateValue) {
   if (!next.isValid() || !uses(first.old) || !uses(second.old) ||
       (rate != kNone && !uses(rate)) || !findCount(next))
     return std::nullopt;
+  std::optional<Update> update = matchForms(next);
+  if (update && rate != kNone)
+    update->lr.reset();
+  return update;
+}
+
+std::optional<Update> AdamMatcher::matchDirection(ValueId direction) {
+  isDirection = true;
+  Formula formula(graph, direction, stopsWith(kNone));
+  auto uses = [&](ValueId value) {
+    return llvm::is_contained(formula.leaves(), value);
+  };
+  if (!formula.isValid() || !uses(first.old) || !uses(second.old) ||
+      !findCount(formula))
+    return std::nullopt;
+  std::optional<Update> update = matchForms(formula);
+  if (update)
+    update->lr.reset();
+  return update;
+}
+
+std::optional<Update> AdamMatcher::matchForms(const Formula &next) {
   for (BiasCorrection form : {BiasCorrection::None, BiasCorrection::Moments,
                               BiasCorrection::StepSize}) {
     if ((form == BiasCorrection::None) == count.has_value() ||
         !matchForm(next, form))
       continue;
-    found.beta1 = static_cast<float>(beta1);
-    found.beta2 = static_cast<float>(beta2);
+    found.rule = UpdateRule::Adam;
     found.bias = form;
-    if (rate != kNone)
-      found.lr.reset();
     return found;
   }
   return std::nullopt;
@@ -278,25 +307,53 @@ llvm::SmallVector<ValueId> AdamMatcher::rateCandidates() const {
   return candidates;
 }
 
-std::optional<AdamMatch>
-bagua::importer::matchAdam(const Graph &graph, StateValues param,
-                           StateValues first, StateValues second,
-                           llvm::ArrayRef<StateValues> counts, ValueId grad) {
+/// Calls `match` with a matcher for each order of the moments whose next values
+/// are Adam's.
+template <typename Match>
+static std::optional<UpdateMatch> matchOrders(const UpdateCandidate &candidate,
+                                              Match match) {
+  if (candidate.moments.size() != 2)
+    return std::nullopt;
   llvm::SmallVector<StateValues> counting;
-  llvm::copy_if(counts, std::back_inserter(counting),
-                [&](StateValues state) { return isCount(graph, state); });
-  for (bool isSwapped : {false, true}) {
-    AdamMatcher matcher(graph, param, isSwapped ? second : first,
-                        isSwapped ? first : second, counting, grad);
+  llvm::copy_if(
+      candidate.counts, std::back_inserter(counting),
+      [&](StateValues state) { return isCount(candidate.graph, state); });
+  for (unsigned first : {0u, 1u}) {
+    AdamMatcher matcher(candidate.graph, candidate.param,
+                        candidate.moments[first], candidate.moments[1 - first],
+                        counting, candidate.grad);
     if (!matcher.matchMoments())
       continue;
-    // A literal is tried first: a value that looks like a rate may be a part of
-    // the literal's computation.
-    llvm::SmallVector<ValueId> rates{kNone};
-    rates.append(matcher.rateCandidates());
-    for (ValueId rate : rates)
-      if (std::optional<Update> update = matcher.match(rate))
-        return AdamMatch{isSwapped, rate, *update};
+    if (std::optional<UpdateMatch> found = match(matcher)) {
+      found->moments = {first, 1 - first};
+      return found;
+    }
   }
   return std::nullopt;
+}
+
+std::optional<UpdateMatch>
+bagua::importer::matchAdam(const UpdateCandidate &candidate) {
+  return matchOrders(candidate,
+                     [](AdamMatcher &matcher) -> std::optional<UpdateMatch> {
+                       // A literal is tried first: a value that looks like a
+                       // rate may be a part of the literal's computation.
+                       llvm::SmallVector<ValueId> rates{kNone};
+                       rates.append(matcher.rateCandidates());
+                       for (ValueId rate : rates)
+                         if (std::optional<Update> update = matcher.match(rate))
+                           return UpdateMatch{{}, rate, *update, {}};
+                       return std::nullopt;
+                     });
+}
+
+std::optional<UpdateMatch>
+bagua::importer::matchAdamDirection(const UpdateCandidate &candidate,
+                                    ValueId direction) {
+  return matchOrders(
+      candidate, [&](AdamMatcher &matcher) -> std::optional<UpdateMatch> {
+        std::optional<Update> update = matcher.matchDirection(direction);
+        return update ? std::optional(UpdateMatch{{}, kNone, *update, {}})
+                      : std::nullopt;
+      });
 }

@@ -9,33 +9,19 @@
 #ifndef BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_ADAMRECOGNITION_H
 #define BAGUA_LIB_TARGET_STABLEHLO_RECOGNITION_ADAMRECOGNITION_H
 
-#include "StableHLO/Graph/Graph.h"
+#include "StableHLO/Recognition/UpdateMatch.h"
 
 #include <optional>
 
 namespace bagua::importer {
 
-/// A state's value in the step, and its next value.
-struct StateValues {
-  ValueId old = kNone;
-  ValueId next = kNone;
-};
+/// Whether Adam updates the param and two moments with the gradient.
+std::optional<UpdateMatch> matchAdam(const UpdateCandidate &candidate);
 
-struct AdamMatch {
-  /// The second of the given moments is Adam's first.
-  bool isSwapped = false;
-  /// The value of a learning rate that is not a literal; kNone for a literal.
-  ValueId rate = kNone;
-  /// The update, without its states and gradient.
-  Update update;
-};
-
-/// Whether Adam updates the param and two moments with the gradient `grad`.
-/// `counts` are scalars of the optimizer. Nothing if not.
-std::optional<AdamMatch> matchAdam(const Graph &graph, StateValues param,
-                                   StateValues first, StateValues second,
-                                   llvm::ArrayRef<StateValues> counts,
-                                   ValueId grad);
+/// Whether `direction` is the param's change by Adam with a learning rate of
+/// -1, its decay included. The match has neither rate nor rule.
+std::optional<UpdateMatch> matchAdamDirection(const UpdateCandidate &candidate,
+                                              ValueId direction);
 
 } // namespace bagua::importer
 

@@ -10,6 +10,7 @@
 #include "StableHLO/Recognition/GradientRecognition.h"
 
 #include "StableHLO/Graph/Cost.h"
+#include "StableHLO/Recognition/NormRecognition.h"
 #include "StableHLO/Recognition/Rewrites.h"
 #include "StableHLO/Recognition/StateAgreement.h"
 #include "StableHLO/Recognition/StateRecognition.h"
@@ -65,7 +66,8 @@ private:
   bool dependsItself(unsigned param) const;
   int32_t usedGradient(const Gradient &gradient) const;
   std::set<ValueId, std::greater<>> updatedValues(unsigned param);
-  bool dependsThroughScalar(ValueId value, const FlatOp &op);
+  std::optional<TrustRatio> trustRatioOf(unsigned param, ValueId value) const;
+  bool dependsThroughScalar(unsigned param, const FlatOp &op);
   int32_t reachedParam(ValueId value) const;
   void computeReach();
   LogicalResult refuse(unsigned param, StringRef reason);
@@ -405,15 +407,28 @@ GradientFinder::updatedValues(unsigned param) {
   return values;
 }
 
+/// The trust ratio of the param that a value is, spread over the tensor or not:
+/// the number by which LAMB and LARS scale a direction, whose mean may come
+/// before the norms.
+std::optional<TrustRatio> GradientFinder::trustRatioOf(unsigned param,
+                                                       ValueId value) const {
+  const FlatOp *def = graph.defOf(value);
+  if (def && def->kind == OpKind::Broadcast)
+    value = def->operands[0];
+  return graph.countOf(value) == 1 && dependsOnBatch[value]
+             ? matchTrustRatio(graph, valueOf(param), value)
+             : std::nullopt;
+}
+
 /// Whether an operand of the op is a single number, spread over the tensor,
 /// that depends on another operand: a clip by norm.
-bool GradientFinder::dependsThroughScalar(ValueId value, const FlatOp &op) {
+bool GradientFinder::dependsThroughScalar(unsigned param, const FlatOp &op) {
   for (ValueId scalar : op.operands) {
     const FlatOp *def = graph.defOf(scalar);
     bool isSpread =
         graph.countOf(scalar) == 1 || (def && def->kind == OpKind::Broadcast &&
                                        graph.countOf(def->operands[0]) == 1);
-    if (!isSpread || !dependsOnBatch[scalar])
+    if (!isSpread || !dependsOnBatch[scalar] || trustRatioOf(param, scalar))
       continue;
     for (ValueId other : op.operands) {
       if (other == scalar || !dependsOnBatch[other])
@@ -455,6 +470,11 @@ ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
   ValueId cut = kNone;
   while (!frontier.empty()) {
     ValueId value = *frontier.begin();
+    if (std::optional<TrustRatio> ratio = trustRatioOf(param, value)) {
+      frontier.erase(frontier.begin());
+      frontier.insert(ratio->direction);
+      continue;
+    }
     const FlatOp *def = graph.defOf(value);
     if (frontier.size() == 1 && def && !nexts.count(value) &&
         graph.sameShape(value, valueOf(param)) &&
@@ -463,7 +483,7 @@ ValueId GradientFinder::findCut(unsigned param, bool &isClipped) {
     if (!def || !Graph::isElementwise(def->kind) ||
         (frontier.size() == 1 && isNarrowing(graph, *def)))
       break;
-    if (dependsThroughScalar(value, *def))
+    if (dependsThroughScalar(param, *def))
       isClipped = true;
     frontier.erase(frontier.begin());
     for (ValueId operand : def->operands)

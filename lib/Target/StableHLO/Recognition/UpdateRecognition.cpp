@@ -1,4 +1,4 @@
-//===- UpdateRecognition.cpp - SGD, momentum and Adam by data flow --------===//
+//===- UpdateRecognition.cpp - Optimizers by data flow --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Matches the arithmetic from a param's next value back to its gradient.
@@ -8,6 +8,7 @@
 #include "StableHLO/Recognition/UpdateRecognition.h"
 
 #include "StableHLO/Recognition/AdamRecognition.h"
+#include "StableHLO/Recognition/NormRecognition.h"
 #include "StableHLO/Recognition/StateRecognition.h"
 
 #include <functional>
@@ -27,9 +28,9 @@ struct Factor {
   ValueId value = kNone;
 };
 
-class UpdateMatcher {
+class UpdateFinder {
 public:
-  UpdateMatcher(Graph &graph, const ImportedStep &model);
+  UpdateFinder(Graph &graph, const ImportedStep &model);
   void run();
 
 private:
@@ -53,10 +54,11 @@ private:
 
   bool matchSgd(unsigned param);
   bool matchMomentum(unsigned param, const Step &step);
-  bool matchAdam(unsigned param);
+  bool matchByResults(unsigned param);
   bool isGradientLike(ValueId value, unsigned param) const;
-  bool replace(unsigned param, OpKind kind, llvm::ArrayRef<unsigned> states,
-               ValueId grad, const Factor &rate, Update update);
+  bool replace(unsigned param, llvm::ArrayRef<unsigned> states, ValueId grad,
+               const Factor &rate, Update update,
+               llvm::ArrayRef<ValueId> inner = {});
 
   /// The state that has this next value; nothing if there is none.
   std::optional<unsigned> stateOf(ValueId next) const;
@@ -75,7 +77,7 @@ private:
 };
 } // namespace
 
-UpdateMatcher::UpdateMatcher(Graph &graph, const ImportedStep &model)
+UpdateFinder::UpdateFinder(Graph &graph, const ImportedStep &model)
     : graph(graph), model(model), uses(graph.computeUses()) {
   for (unsigned i = 0; i < model.arguments.size(); ++i)
     if (model.arguments[i].role == Role::Optimizer)
@@ -88,7 +90,7 @@ UpdateMatcher::UpdateMatcher(Graph &graph, const ImportedStep &model)
 // Building blocks
 //===----------------------------------------------------------------------===//
 
-const FlatOp *UpdateMatcher::match(ValueId value, llvm::StringRef name) const {
+const FlatOp *UpdateFinder::match(ValueId value, llvm::StringRef name) const {
   const FlatOp *op = graph.defOf(value);
   return op && op->kind == OpKind::Elementwise && op->source &&
                  op->source->getName().stripDialect() == name
@@ -96,8 +98,8 @@ const FlatOp *UpdateMatcher::match(ValueId value, llvm::StringRef name) const {
              : nullptr;
 }
 
-llvm::SmallVector<Pair, 2> UpdateMatcher::commuted(ValueId value,
-                                                   llvm::StringRef name) const {
+llvm::SmallVector<Pair, 2> UpdateFinder::commuted(ValueId value,
+                                                  llvm::StringRef name) const {
   const FlatOp *op = match(value, name);
   if (!op)
     return {};
@@ -105,7 +107,7 @@ llvm::SmallVector<Pair, 2> UpdateMatcher::commuted(ValueId value,
           {op->operands[1], op->operands[0]}};
 }
 
-std::optional<Factor> UpdateMatcher::factorOf(ValueId value) const {
+std::optional<Factor> UpdateFinder::factorOf(ValueId value) const {
   if (std::optional<double> literal = literalOf(value))
     return Factor{literal, kNone};
   const FlatOp *op = graph.defOf(value);
@@ -120,8 +122,8 @@ std::optional<Factor> UpdateMatcher::factorOf(ValueId value) const {
   return std::nullopt;
 }
 
-std::optional<double> UpdateMatcher::coefficientOf(ValueId product,
-                                                   ValueId of) const {
+std::optional<double> UpdateFinder::coefficientOf(ValueId product,
+                                                  ValueId of) const {
   for (auto [a, b] : commuted(product, "multiply"))
     if (b == of)
       if (std::optional<double> literal = literalOf(a))
@@ -129,7 +131,7 @@ std::optional<double> UpdateMatcher::coefficientOf(ValueId product,
   return std::nullopt;
 }
 
-std::optional<unsigned> UpdateMatcher::stateOf(ValueId next) const {
+std::optional<unsigned> UpdateFinder::stateOf(ValueId next) const {
   auto found = stateByNext.find(next);
   return found == stateByNext.end() ? std::nullopt
                                     : std::optional<unsigned>(found->second);
@@ -138,7 +140,7 @@ std::optional<unsigned> UpdateMatcher::stateOf(ValueId next) const {
 /// Whether a value is the gradient of the param, possibly converted or with a
 /// share of the param added (weight decay), and depends on no state of the
 /// optimizer.
-bool UpdateMatcher::isGradientLike(ValueId value, unsigned param) const {
+bool UpdateFinder::isGradientLike(ValueId value, unsigned param) const {
   bool hasGradient = false;
   llvm::SmallVector<ValueId> pending = {value};
   for (unsigned turns = 0; !pending.empty(); ++turns) {
@@ -169,8 +171,8 @@ bool UpdateMatcher::isGradientLike(ValueId value, unsigned param) const {
   return hasGradient;
 }
 
-llvm::SmallVector<UpdateMatcher::Step, 2>
-UpdateMatcher::stepsFrom(ValueId next, ValueId param) const {
+llvm::SmallVector<UpdateFinder::Step, 2>
+UpdateFinder::stepsFrom(ValueId next, ValueId param) const {
   llvm::SmallVector<Step, 2> steps;
   ValueId change = kNone;
   bool isAdded = false;
@@ -212,7 +214,7 @@ UpdateMatcher::stepsFrom(ValueId next, ValueId param) const {
 //===----------------------------------------------------------------------===//
 
 /// Matches `m' = mu m + g; w' = w - lr m'`.
-bool UpdateMatcher::matchMomentum(unsigned param, const Step &step) {
+bool UpdateFinder::matchMomentum(unsigned param, const Step &step) {
   std::optional<unsigned> moment = stateOf(step.direction);
   if (!moment)
     return false;
@@ -221,34 +223,50 @@ bool UpdateMatcher::matchMomentum(unsigned param, const Step &step) {
     if (!mu || !isGradientLike(grad, param))
       continue;
     Update update;
-    update.momentum = static_cast<float>(*mu);
-    return replace(param, OpKind::Sgd, {param, *moment}, grad, step.rate,
-                   update);
+    update.constants = {static_cast<float>(*mu)};
+    return replace(param, {param, *moment}, grad, step.rate, update);
   }
   return false;
 }
 
-bool UpdateMatcher::matchSgd(unsigned param) {
+bool UpdateFinder::matchSgd(unsigned param) {
   for (const Step &step : stepsFrom(nextOf(param), valueOf(param))) {
     if (matchMomentum(param, step))
       return true;
     if (isGradientLike(step.direction, param) &&
-        replace(param, OpKind::Sgd, {param}, step.direction, step.rate,
-                Update()))
+        replace(param, {param}, step.direction, step.rate, Update()))
       return true;
   }
   return false;
 }
 
 //===----------------------------------------------------------------------===//
-// Adam
+// Optimizers that are recognised by their results
 //===----------------------------------------------------------------------===//
 
-/// Matches Adam with the optimizer's states from which the param's next value
-/// is computed: two of the param's type, and scalars.
-bool UpdateMatcher::matchAdam(unsigned param) {
+namespace {
+/// A line for each optimizer but sgd.
+struct MatcherRow {
+  UpdateMatcher match;
+  size_t moments;
+  /// A gradient that was decayed or clipped before is a gradient, too. Where
+  /// the optimizer's own decay may be a part of such a value, the earliest is
+  /// tried first.
+  bool takesLatest;
+  bool needsNorms;
+};
+constexpr MatcherRow kMatchers[] = {
+    {matchAdam, 2, /*takesLatest=*/true, /*needsNorms=*/false},
+    {matchLamb, 2, /*takesLatest=*/false, /*needsNorms=*/true},
+    {matchLars, 1, /*takesLatest=*/false, /*needsNorms=*/true},
+};
+} // namespace
+
+/// Matches optimizers with the states from which the param's next value is
+/// computed: some of the param's type, and scalars.
+bool UpdateFinder::matchByResults(unsigned param) {
   llvm::SmallVector<unsigned, 2> moments;
-  llvm::SmallVector<StateValues> counts;
+  llvm::SmallVector<StateValues> momentValues, counts;
   std::vector<ValueId> region = elementwiseRegion(graph, nextOf(param));
   auto valuesOf = [&](unsigned state) {
     return StateValues{valueOf(state), nextOf(state)};
@@ -258,28 +276,35 @@ bool UpdateMatcher::matchAdam(unsigned param) {
       continue;
     mlir::RankedTensorType type = graph.values[valueOf(i)].type;
     if (type == graph.values[valueOf(param)].type &&
-        llvm::is_contained(region, valueOf(i)))
+        llvm::is_contained(region, valueOf(i))) {
       moments.push_back(i);
-    else if (type.getRank() == 0)
+      momentValues.push_back(valuesOf(i));
+    } else if (type.getRank() == 0) {
       counts.push_back(valuesOf(i));
+    }
   }
-  if (moments.size() != 2)
-    return false;
-  // A gradient that was decayed or clipped before is a gradient, too; the
-  // latest such value is tried first.
-  llvm::sort(region, std::greater<>());
-  for (ValueId grad : region) {
-    if (!isGradientLike(grad, param))
+  llvm::sort(region);
+  std::vector<ValueId> gradients;
+  llvm::copy_if(region, std::back_inserter(gradients),
+                [&](ValueId value) { return isGradientLike(value, param); });
+  // Of a param in parts, the module's norms are of parts or of the whole.
+  bool isInParts =
+      graph.arguments[model.arguments[param].argument].sharded != 0;
+  for (const MatcherRow &row : kMatchers) {
+    if (row.moments != moments.size() || (row.needsNorms && isInParts))
       continue;
-    std::optional<AdamMatch> match =
-        importer::matchAdam(graph, valuesOf(param), valuesOf(moments[0]),
-                            valuesOf(moments[1]), counts, grad);
-    if (!match)
-      continue;
-    if (match->isSwapped)
-      std::swap(moments[0], moments[1]);
-    return replace(param, OpKind::Adam, {param, moments[0], moments[1]}, grad,
-                   {std::nullopt, match->rate}, match->update);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      ValueId grad = gradients[row.takesLatest ? gradients.size() - 1 - i : i];
+      std::optional<UpdateMatch> match =
+          row.match({graph, valuesOf(param), momentValues, counts, grad});
+      if (!match)
+        continue;
+      llvm::SmallVector<unsigned> states{param};
+      for (unsigned moment : match->moments)
+        states.push_back(moments[moment]);
+      return replace(param, states, grad, {std::nullopt, match->rate},
+                     match->update, match->inner);
+    }
   }
   return false;
 }
@@ -291,12 +316,13 @@ bool UpdateMatcher::matchAdam(unsigned param) {
 /// Turns the op that makes the param's next value into the structured op, which
 /// also makes the next moments. Fails if another op uses a value in between,
 /// because it may stand before this op.
-bool UpdateMatcher::replace(unsigned param, OpKind kind,
-                            llvm::ArrayRef<unsigned> states, ValueId grad,
-                            const Factor &rate, Update update) {
+bool UpdateFinder::replace(unsigned param, llvm::ArrayRef<unsigned> states,
+                           ValueId grad, const Factor &rate, Update update,
+                           llvm::ArrayRef<ValueId> inner) {
   OpId id = graph.values[nextOf(param)].def;
   std::vector<ValueId> region = elementwiseRegion(graph, nextOf(param));
   llvm::DenseSet<ValueId> inside(region.begin(), region.end());
+  inside.insert(inner.begin(), inner.end());
   auto type = graph.values[valueOf(param)].type;
   if (!type.getElementType().isF32() || graph.values[grad].type != type)
     return false;
@@ -311,8 +337,21 @@ bool UpdateMatcher::replace(unsigned param, OpKind kind,
           return !inside.contains(graph.ops[user].results[0]);
         }))
       return false;
+  auto isUsedElsewhere = [&](ValueId value) {
+    return llvm::any_of(uses.of(value),
+                        [&](OpId user) {
+                          const FlatOp &op = graph.ops[user];
+                          return op.results.empty() ||
+                                 !inside.contains(op.results[0]);
+                        }) ||
+           llvm::any_of(graph.outputs, [&](const Output &output) {
+             return output.value == value;
+           });
+  };
+  if (llvm::any_of(inner, isUsedElsewhere))
+    return false;
   FlatOp &op = graph.ops[id];
-  op.kind = kind;
+  op.kind = OpKind::Update;
   op.operands.clear();
   op.results.clear();
   for (unsigned state : states) {
@@ -337,11 +376,11 @@ bool UpdateMatcher::replace(unsigned param, OpKind kind,
   return true;
 }
 
-void UpdateMatcher::run() {
+void UpdateFinder::run() {
   for (unsigned i = 0; i < model.arguments.size(); ++i) {
     const StepArgument &state = model.arguments[i];
     if (state.role == Role::Param && state.isState() &&
-        graph.defOf(nextOf(i)) && !matchAdam(i))
+        graph.defOf(nextOf(i)) && !matchByResults(i))
       matchSgd(i);
   }
   graph.removeDeadOps();
@@ -349,5 +388,5 @@ void UpdateMatcher::run() {
 
 void bagua::importer::recogniseUpdates(Graph &graph,
                                        const ImportedStep &model) {
-  UpdateMatcher(graph, model).run();
+  UpdateFinder(graph, model).run();
 }

@@ -49,6 +49,8 @@ private:
   AxesAttr variesAttr(AxisMask mask) const;
   AxisMask ofDevice(ValueId id) const;
   Value givenOf(ValueId id, OpKind kind, PhaseKind phase);
+  Operation *createUpdate(const FlatOp &op, ArrayRef<Value> states, Value grad,
+                          Value lr, FloatAttr lrValue);
   void emitUpdate(const FlatOp &op);
   void emitOutputs();
   Value valueOf(ValueId id);
@@ -286,6 +288,39 @@ void Emitter::emitCollective(const FlatOp &op, PhaseKind phase) {
   values[op.results[0]] = emitted->getResult(0);
 }
 
+Operation *Emitter::createUpdate(const FlatOp &op, ArrayRef<Value> states,
+                                 Value grad, Value lr, FloatAttr lrValue) {
+  const Update &update = op.update;
+  ArrayRef<float> constants = update.constants;
+  if (update.rule == UpdateRule::Sgd)
+    return builder.create<SgdOp>(op.loc, states, grad, lr, lrValue,
+                                 constants.empty() ? nullptr
+                                                   : floatAttr(constants[0]));
+  if (update.rule == UpdateRule::Adam) {
+    auto adam = builder.create<AdamOp>(
+        op.loc, states, grad, lr, lrValue, floatAttr(constants[0]),
+        floatAttr(constants[1]), floatAttr(constants[2]), update.bias);
+    adam.setDecayAttr(floatAttr(constants[3]));
+    return adam;
+  }
+  auto rule = UpdateRuleAttr::get(builder.getContext(), update.rule);
+  auto list = builder.getDenseF32ArrayAttr(constants);
+  auto bias = BiasCorrectionAttr::get(builder.getContext(), update.bias);
+  SmallVector<Value, 2> norms;
+  if (rowOf(update.rule).needsNorms()) {
+    auto direction =
+        builder.create<DirectionOp>(op.loc, rule, list, bias, states, grad);
+    number(direction, kNone).isOfUpdate = true;
+    for (Value value : {states.front(), Value(direction)}) {
+      auto norm = builder.create<SquaredNormOp>(op.loc, value);
+      number(norm, kNone).isOfUpdate = true;
+      norms.push_back(norm);
+    }
+  }
+  return builder.create<UpdateOp>(op.loc, rule, list, bias, states, grad, norms,
+                                  lr, lrValue);
+}
+
 void Emitter::emitUpdate(const FlatOp &op) {
   const Update &update = op.update;
   SmallVector<Value> states;
@@ -294,18 +329,7 @@ void Emitter::emitUpdate(const FlatOp &op) {
   Value grad = valueOf(op.operands[update.stateCount]);
   Value lr = update.lr ? nullptr : valueOf(op.operands[update.stateCount + 1]);
   FloatAttr lrValue = update.lr ? floatAttr(*update.lr) : nullptr;
-  Operation *emitted;
-  if (op.kind == OpKind::Sgd) {
-    emitted = builder.create<SgdOp>(
-        op.loc, states, grad, lr, lrValue,
-        update.momentum ? floatAttr(*update.momentum) : nullptr);
-  } else {
-    auto adam = builder.create<AdamOp>(
-        op.loc, states, grad, lr, lrValue, floatAttr(update.beta1),
-        floatAttr(update.beta2), floatAttr(update.eps), update.bias);
-    adam.setDecayAttr(floatAttr(update.decay));
-    emitted = adam;
-  }
+  Operation *emitted = createUpdate(op, states, grad, lr, lrValue);
   number(emitted, idOf(op));
   for (auto [id, result] : llvm::zip_equal(op.results, emitted->getResults()))
     values[id] = result;
@@ -320,7 +344,7 @@ void Emitter::emitOp(const FlatOp &op, PhaseKind phase) {
     return;
   if (isCommunication(op.kind))
     return emitCollective(op, phase);
-  if (op.kind == OpKind::Sgd || op.kind == OpKind::Adam)
+  if (op.kind == OpKind::Update)
     return emitUpdate(op);
   if (!isCastOfGradient(op))
     return emitCompute(op, phase);

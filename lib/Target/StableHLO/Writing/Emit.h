@@ -26,6 +26,9 @@ struct EmittedOp {
   OpId source = kNone;
   /// The output that the op uses; kNone for other ops.
   int32_t output = kNone;
+  /// The op makes what the update behind it alone uses, and the graph does not
+  /// have: a direction, a norm.
+  bool isOfUpdate = false;
 };
 
 struct EmittedStep {

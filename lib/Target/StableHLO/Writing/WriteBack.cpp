@@ -142,11 +142,18 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
   if (entry.output != kNone)
     return setOutput(entry.output, wiring.lookup(entry.op->getOperand(0)),
                      user);
+  if (entry.isOfUpdate) {
+    // The update stands for the module's own norms; nobody reads this value.
+    wiring[entry.op->getResult(0)] = wiring.lookup(entry.op->getOperand(0));
+    return success();
+  }
   IdWiring byId;
   for (Value operand : entry.op->getOperands()) {
+    auto id = emitted.valueIds.find(operand);
+    if (id == emitted.valueIds.end())
+      continue; // made for an update alone
     Value value = wiring.lookup(operand);
-    auto [known, isNew] =
-        byId.try_emplace(emitted.valueIds.lookup(operand), value);
+    auto [known, isNew] = byId.try_emplace(id->second, value);
     if (!isNew && known->second != value)
       return user->emitError() << "expected one value in the place of one that "
                                   "the module uses twice, found two";
@@ -167,7 +174,7 @@ LogicalResult WriteBack::writeMember(const EmittedOp &entry, Operation *user,
     wiring[entry.op->getResult(0)] = wiring.lookup(entry.op->getOperand(0));
     return success();
   }
-  bool isUpdate = op && (op->kind == OpKind::Sgd || op->kind == OpKind::Adam);
+  bool isUpdate = op && op->kind == OpKind::Update;
   if (op && failed(isUpdate ? rewireUpdate(*op, user, byId)
                             : rewire(op->source, user, byId, /*isWhole=*/true)))
     return failure();
