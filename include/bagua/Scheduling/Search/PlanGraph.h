@@ -39,7 +39,7 @@ struct CutUpdates {
   std::vector<Tensor> tensors;
   /// The sum of the norms of all tensors' updates, if they need some: nothing
   /// if none does.
-  std::optional<CollectiveCall> normSum;
+  std::optional<SizedCollective> normSum;
   /// Steps from whole gradients to parts, and from parts of params to whole
   /// params. A cast at either end of the first list converts what the bucket
   /// then holds.
