@@ -257,8 +257,14 @@ UpdateParts Decoupler::partsOf(UpdateOps ops, Value gradient,
     return parts;
   Operation *direction = cloneOnParts(
       builder, ops.direction, ops.update.getStateCount(), parts, phases);
-  for (Value value : {parts.param, Value(direction->getResult(0))})
-    parts.norms.push_back(builder.create<SquaredNormOp>(location, value));
+  // Clones keep the attributes, by which the meaning of a norm is recorded.
+  for (auto [norm, value] :
+       {std::pair(ops.paramNorm, parts.param),
+        std::pair(ops.directionNorm, Value(direction->getResult(0)))}) {
+    Operation *ofPart = builder.clone(*norm);
+    ofPart->setOperand(0, value);
+    parts.norms.push_back(ofPart->getResult(0));
+  }
   return parts;
 }
 
