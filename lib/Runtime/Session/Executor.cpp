@@ -165,15 +165,21 @@ absl::Status Executor::startThread(Stream &stream) {
   return absl::OkStatus();
 }
 
-absl::Status Executor::stop() {
+void Executor::stopThreads() {
   if (threadCount == 0) // nothing was started
-    return absl::OkStatus();
+    return;
   isStopping.store(true, std::memory_order_release);
   world.onAbort(this, nullptr);
   failAll();
   for (auto &stream : streams)
     if (stream && stream->thread.joinable())
       stream->thread.join();
+}
+
+absl::Status Executor::stop() {
+  if (threadCount == 0)
+    return absl::OkStatus();
+  stopThreads();
   // Instructions under way end; why the run has failed is known.
   for (auto &stream : streams)
     if (stream && stream->queue)

@@ -77,10 +77,12 @@ public:
   /// start() may be called again.
   absl::Status start(std::vector<std::unique_ptr<Operation>> operations,
                      std::vector<StreamPrograms> programs, int64_t firstStep);
-  /// Stops the threads, and waits for the device. A thread in a collective
-  /// stops when that ends or is aborted. DeadlineExceeded if the device has not
-  /// ended its work within the session's timeout: then its work goes on with
-  /// this executor's timelines, which must not be destroyed.
+  /// Stops the threads. A thread in a collective stops when that ends or is
+  /// aborted.
+  void stopThreads();
+  /// Stops the threads, and waits for the device. DeadlineExceeded if the
+  /// device has not ended its work within the session's timeout: then its work
+  /// goes on with this executor's timelines, which must not be destroyed.
   absl::Status stop();
 
   // For the program's thread. Steps count from 0 at start().

@@ -8,11 +8,21 @@
 
 #include "Communication/OwnProcess.h"
 
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bagua::runtime {
 namespace {
+
+/// Keeps a session whose memory its device may still use.
+void keepForGood(std::unique_ptr<Session> session) {
+  static std::mutex mutex;
+  static auto &kept = *new std::vector<std::unique_ptr<Session>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  kept.push_back(std::move(session));
+}
 
 class OwnSession final : public Session {
 public:
@@ -21,8 +31,10 @@ public:
       : session(std::move(made)), whenFailed(std::move(onFailure)),
         end(std::move(onEnd)) {}
   ~OwnSession() override {
-    if (!process.isThis() || !end())
+    if (!process.isThis())
       (void)session.release();
+    else if (!end())
+      keepForGood(std::move(session));
   }
 
   int rank() const override { return session->rank(); }

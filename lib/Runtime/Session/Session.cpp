@@ -50,6 +50,7 @@ bool PlanSession::end() {
                         : StrCat("in step ", step(), ", before finish()"))),
             {rank()}))
         .IgnoreError();
+  executor.stopThreads();
   // The session's queue signals the executor's timelines.
   absl::Status drained =
       queue ? queue->drain(options.timeout) : absl::OkStatus();
